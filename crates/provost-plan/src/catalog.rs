@@ -1,0 +1,270 @@
+//! The catalog: the typed operations a plan may call, as the operator declares them.
+//!
+//! Owns what an operation is (schemas, effect, tags, idempotency) and its digest. Never believes
+//! a tool server: everything here comes from `provost.toml` and reviewed files. INVARIANT: an
+//! operation's digest covers everything that a call of it depends on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::digest::{Digest, Domain};
+use crate::schema::Schema;
+
+/// What a call does to the world. Ordered by weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// Looks, and changes nothing.
+    Read,
+    /// Reads from an address the call chooses, so it can leak.
+    Egress,
+    /// Changes something of one's own.
+    Write,
+    /// Reaches people or other organisations.
+    External,
+    /// Deletes or overwrites.
+    Destructive,
+}
+
+impl Effect {
+    /// The words of the format, in order of weight.
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("read", Self::Read),
+        ("egress", Self::Egress),
+        ("write", Self::Write),
+        ("external", Self::External),
+        ("destructive", Self::Destructive),
+    ];
+
+    /// The word of the format.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Egress => "egress",
+            Self::Write => "write",
+            Self::External => "external",
+            Self::Destructive => "destructive",
+        }
+    }
+
+    /// Whether a repetition after an unknown outcome does no harm (reads and egress).
+    #[must_use]
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::Egress)
+    }
+}
+
+/// How much harm a step can do, computed from effect and tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Risk {
+    /// A read.
+    Low,
+    /// A write of one's own.
+    Medium,
+    /// Reaches others, spends or deletes.
+    High,
+    /// Spends or deletes in production.
+    Critical,
+}
+
+impl Risk {
+    /// The words of the format.
+    pub const WORDS: [(&'static str, Self); 4] = [
+        ("low", Self::Low),
+        ("medium", Self::Medium),
+        ("high", Self::High),
+        ("critical", Self::Critical),
+    ];
+
+    /// The word of the format.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// How a repetition of a call is recognised by the tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Idempotency {
+    /// Repeating it changes nothing more, by its nature.
+    Natural,
+    /// The tool honours a key for a while.
+    Key {
+        /// How the key is sent.
+        carrier: KeyCarrier,
+        /// How long the tool remembers it, in milliseconds.
+        ttl_ms: u64,
+    },
+    /// It is not recognised.
+    None,
+}
+
+/// Where an idempotency key travels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyCarrier {
+    /// An HTTP header of this name.
+    Header(String),
+    /// An argument of this name.
+    Arg(String),
+}
+
+/// One typed operation: `server.operation`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// The name, such as `pager.notify`.
+    pub name: String,
+    /// What it does, as the operator wrote it; planners see this and nothing else.
+    pub description: String,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// Words that policy looks at: `email money permission deploy delete production …`.
+    pub tags: BTreeSet<String>,
+    /// The type of its arguments.
+    pub input: Schema,
+    /// The type of its output, if declared.
+    pub output: Option<Schema>,
+    /// Whether its output may be believed.
+    pub trusted: bool,
+    /// Whether its output is secret.
+    pub secret: bool,
+    /// Arguments that are mere content: they decide nobody who is reached.
+    pub content: BTreeSet<String>,
+    /// How repetition is recognised.
+    pub idempotency: Idempotency,
+    /// Whether an error reply proves that nothing happened.
+    pub errors_no_effect: bool,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// Most bytes of one result.
+    pub max_bytes: u64,
+    /// What else a call depends on: connection, request template, query text.
+    pub endpoint: Value,
+}
+
+impl Operation {
+    /// Everything a call of this operation depends on, field by field.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "effect": self.effect,
+            "tags": self.tags,
+            "input": self.input.value(),
+            "output": self.output.as_ref().map(Schema::value),
+            "trusted": self.trusted,
+            "secret": self.secret,
+            "content": self.content,
+            "idempotency": self.idempotency,
+            "errors_no_effect": self.errors_no_effect,
+            "timeout_ms": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
+            "max_bytes": self.max_bytes,
+            "endpoint": self.endpoint,
+        })
+    }
+
+    /// The identity of everything a call of this operation depends on.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_value(Domain::Tool, &self.value())
+    }
+
+    /// The part of the name before the dot.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        self.name.split('.').next().unwrap_or(&self.name)
+    }
+
+    /// Whether an unknown outcome of this operation leaves a doubt: it is no read, and the tool
+    /// recognises no repetition.
+    #[must_use]
+    pub fn is_plain_write(&self) -> bool {
+        !self.effect.is_read() && self.idempotency == Idempotency::None
+    }
+
+    /// Whether the argument `name` decides who or what is reached.
+    #[must_use]
+    pub fn is_sink(&self, name: &str) -> bool {
+        self.effect != Effect::Read && !self.content.contains(name)
+    }
+
+    /// The risk of a call, from effect and tags.
+    #[must_use]
+    pub fn risk(&self) -> Risk {
+        let tagged = |names: &[&str]| names.iter().any(|name| self.tags.contains(*name));
+        let production = tagged(&["production"]);
+        match self.effect {
+            Effect::Read => Risk::Low,
+            Effect::Egress => Risk::Medium,
+            Effect::Write if tagged(&["money", "permission", "deploy", "delete"]) || production => {
+                Risk::High
+            }
+            Effect::Write => Risk::Medium,
+            Effect::External if tagged(&["money"]) => Risk::Critical,
+            Effect::External => Risk::High,
+            Effect::Destructive if production => Risk::Critical,
+            Effect::Destructive => Risk::High,
+        }
+    }
+}
+
+/// The pinned set of operations.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    operations: BTreeMap<String, Arc<Operation>>,
+    // Why: each call compares a digest, and an operation does not change once it is in here.
+    digests: BTreeMap<String, Digest>,
+}
+
+impl Catalog {
+    /// A catalog of `operations`; a later one of the same name replaces an earlier one.
+    pub fn new(operations: impl IntoIterator<Item = Operation>) -> Self {
+        let operations: BTreeMap<String, Arc<Operation>> = operations
+            .into_iter()
+            .map(|op| (op.name.clone(), Arc::new(op)))
+            .collect();
+        let digests = operations
+            .iter()
+            .map(|(name, op)| (name.clone(), op.digest()))
+            .collect();
+        Self {
+            operations,
+            digests,
+        }
+    }
+
+    /// The digest of the operation called `name`.
+    #[must_use]
+    pub fn digest(&self, name: &str) -> Option<Digest> {
+        self.digests.get(name).copied()
+    }
+
+    /// The operation called `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<Operation>> {
+        self.operations.get(name)
+    }
+
+    /// All operations, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Operation>> {
+        self.operations.values()
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.operations.keys().map(String::as_str)
+    }
+}

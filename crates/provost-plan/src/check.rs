@@ -1,0 +1,299 @@
+//! The check: a plan is compiled, one pass a file, before anything runs.
+//!
+//! Owns [`CheckedPlan`] and its one constructor. Never makes a call or asks a person. INVARIANT:
+//! check and run share one predicate for every rule; only errors withhold the checked plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::catalog::{Catalog, Operation, Risk};
+use crate::diagnostic::{Diagnostic, has_errors};
+use crate::digest::Digest;
+use crate::expr::{ArgTree, Root, Scope, Template};
+use crate::label::Label;
+use crate::plan::{Goal, Limits, Plan, Step};
+use crate::policy::{Principal, Verdict};
+
+pub mod budget;
+mod closed;
+mod effects;
+pub mod flow;
+mod graph;
+mod guards;
+pub mod policy;
+mod record;
+mod refs;
+mod scope;
+mod shape;
+mod types;
+mod typing;
+
+/// A plan as proposed, with what its author had seen.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The plan.
+    pub plan: Plan,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Where a draft came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// In words: `playbook latency`, `file plan.yaml`.
+    pub author: String,
+    /// The label of the literals its author wrote: the join of all that author was shown; trusted
+    /// for a person and for a playbook.
+    pub literals: Label,
+    /// The label of the choice of this revision: what the observation that led to it carried.
+    pub control: Label,
+}
+
+/// What a plan is checked under.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The operations.
+    pub catalog: Arc<Catalog>,
+    /// The policy.
+    pub policy: Arc<crate::policy::Policy>,
+    /// Who it is for.
+    pub principal: Principal,
+    /// The operator's limits.
+    pub limits: Limits,
+    /// The goal.
+    pub goal: Goal,
+}
+
+/// What a revision stands on. The first plan stands on nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Base<'a> {
+    /// The number of this revision, from 1.
+    pub revision: u32,
+    /// The plan before it.
+    pub previous: Option<&'a CheckedPlan>,
+    /// Steps that ran: facts, which keep their id and form for ever.
+    pub settled: BTreeSet<String>,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The checked plan, if there is no error.
+    pub plan: Option<CheckedPlan>,
+    /// The findings, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What was not looked at, in words.
+    pub not_checked: Vec<String>,
+}
+
+/// A plan without errors, with what the check computed.
+#[derive(Clone, Debug)]
+pub struct CheckedPlan {
+    pub(crate) plan: Plan,
+    pub(crate) record: PlanRecord,
+}
+
+/// What the check computed of a plan: the part that the journal keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRecord {
+    /// The plan's digest.
+    pub digest: Digest,
+    /// Its revision, from 1.
+    pub revision: u32,
+    /// The digest of the terms it was checked under, over the part the plan uses.
+    pub terms: TermsRecord,
+    /// Each step.
+    pub steps: BTreeMap<String, StepRecord>,
+    /// What was not looked at.
+    pub not_checked: Vec<String>,
+}
+
+/// The digests of what a plan was checked under.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TermsRecord {
+    /// Of the goal.
+    pub goal: Digest,
+    /// Of the policy text and the people.
+    pub policy: Digest,
+    /// Of the principal with groups.
+    pub principal: Digest,
+    /// Of the limits.
+    pub limits: Digest,
+    /// Of each catalog entry the plan uses.
+    pub tools: BTreeMap<String, Digest>,
+}
+
+/// What the check computed of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// Its closure digest: canonical form, what it rests on, tool, principal, control.
+    pub closure: Digest,
+    /// Steps it waits for: `needs` and every step it reads.
+    pub after: BTreeSet<String>,
+    /// Steps whose output, status or error it reads.
+    pub reads: BTreeSet<String>,
+    /// The digest of its catalog entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Digest>,
+    /// The label of each top-level argument.
+    pub labels: BTreeMap<String, Label>,
+    /// The label of what decides that it runs.
+    pub control: Label,
+    /// The label of its output: of each value in it, by schema, see [`crate::label`].
+    pub risk: Risk,
+    /// Policy's word, as far as it is known before the arguments are; none for a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Places where a value is checked at run time, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_checks: Vec<RunCheck>,
+}
+
+/// A place where a value is checked only at run time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCheck {
+    /// The argument, as a JSON pointer.
+    pub argument: String,
+    /// Why it is not proven, with a counterexample where there is one.
+    pub reason: String,
+}
+
+impl CheckedPlan {
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What the check computed.
+    #[must_use]
+    pub fn record(&self) -> &PlanRecord {
+        &self.record
+    }
+
+    /// A step with its record.
+    #[must_use]
+    pub fn step(&self, id: &str) -> Option<(&Step, &StepRecord)> {
+        Some((self.plan.step(id)?, self.record.steps.get(id)?))
+    }
+}
+
+/// A journal whose plan and record do not belong together.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("the recorded plan has the digest {found}, and {recorded} was recorded")]
+pub struct JournalError {
+    found: Digest,
+    recorded: Digest,
+}
+
+impl CheckedPlan {
+    /// A plan that was checked before, from stored events only.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the plan is not the one that was recorded.
+    pub fn from_journal(plan: Plan, record: PlanRecord) -> Result<Self, JournalError> {
+        let found = plan.digest();
+        if found == record.digest {
+            Ok(Self { plan, record })
+        } else {
+            Err(JournalError {
+                found,
+                recorded: record.digest,
+            })
+        }
+    }
+}
+
+/// Compiles a plan: every pass runs, whatever the others find.
+#[must_use]
+pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
+    let Draft { plan, origin } = draft;
+    let mut pass = Pass::new(&plan, &origin, terms, base);
+    refs::run(&mut pass);
+    guards::run(&mut pass);
+    types::run(&mut pass);
+    effects::run(&mut pass);
+    flow::run(&mut pass);
+    budget::run(&mut pass);
+    shape::run(&mut pass);
+    policy::run(&mut pass);
+    let not_checked = record::not_checked(&pass);
+    let mut diagnostics = std::mem::take(&mut pass.diagnostics);
+    diagnostics.sort_by(|a, b| {
+        let key = |d: &Diagnostic| (d.span, d.code);
+        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+    });
+    diagnostics.dedup();
+    let record = (!has_errors(&diagnostics)).then(|| record::of(&pass, &not_checked));
+    Checked {
+        plan: record.map(|record| CheckedPlan { plan, record }),
+        diagnostics,
+        not_checked,
+    }
+}
+
+/// What the passes read, and what each leaves for the next.
+pub(crate) struct Pass<'a> {
+    plan: &'a Plan,
+    origin: &'a Origin,
+    terms: &'a Terms,
+    base: &'a Base<'a>,
+    graph: graph::Graph,
+    outputs: scope::Outputs,
+    labels: BTreeMap<String, flow::StepLabels>,
+    run_checks: BTreeMap<String, Vec<RunCheck>>,
+    verdicts: BTreeMap<String, Verdict>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(plan: &'a Plan, origin: &'a Origin, terms: &'a Terms, base: &'a Base<'a>) -> Self {
+        let mut pass = Self {
+            plan,
+            origin,
+            terms,
+            base,
+            graph: graph::Graph::of(plan),
+            outputs: scope::Outputs::default(),
+            labels: BTreeMap::new(),
+            run_checks: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
+            diagnostics: Vec::new(),
+        };
+        pass.outputs = scope::Outputs::of(&pass);
+        pass.labels = flow::assign(&pass);
+        pass
+    }
+
+    /// The value of a template that reads only parameters of the goal: known before the run.
+    fn fixed(&self, template: &Template) -> Option<Value> {
+        let reads_only_params = template.references().all(|r| r.root == Root::Params);
+        if !reads_only_params {
+            return None;
+        }
+        let params = Value::Object(self.terms.goal.params.clone());
+        template.eval(&Scope::new().with("params", &params)).ok()
+    }
+
+    /// The value of a tree that reads only parameters of the goal.
+    fn fixed_tree(&self, tree: &ArgTree) -> Option<Value> {
+        match tree {
+            ArgTree::Value(value, _) => Some(value.clone()),
+            ArgTree::Template(template) => self.fixed(template),
+            ArgTree::List(items, _) => items.iter().map(|item| self.fixed_tree(item)).collect(),
+            ArgTree::Map(entries, _) => entries
+                .iter()
+                .map(|(name, value)| Some((name.clone(), self.fixed_tree(value)?)))
+                .collect::<Option<Map<_, _>>>()
+                .map(Value::Object),
+        }
+    }
+
+    /// The operation a step calls, if the catalog has it.
+    fn operation(&self, step: &Step) -> Option<&'a Arc<Operation>> {
+        self.terms.catalog.get(&step.tool()?.value)
+    }
+}

@@ -1,0 +1,126 @@
+//! The pass `policy`: the verdict of every step, as far as its arguments are known.
+//!
+//! Owns how a step becomes a question to the policy, for the check and for the run. The judgment
+//! is [`crate::policy`]'s. INVARIANT: a plan can ask for more caution than policy, never for less.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::Pass;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::expr::ArgTree;
+use crate::plan::{Step, StepKind};
+use crate::policy::{AskTerms, CallFacts, Decision, OnExpiry, Verdict};
+
+/// The id that stands for `approval: required` among the policies of a verdict.
+pub const ASKED_BY_PLAN: &str = "plan:approval-required";
+
+/// A verdict with what the step itself asks for: `approval: required` makes a permit an ask.
+#[must_use]
+pub fn with_own_caution(step: &Step, verdict: Verdict) -> Verdict {
+    if !step.approval_required || verdict.decision != Decision::Permit {
+        return verdict;
+    }
+    let mut policies = verdict.policies;
+    policies.push(ASKED_BY_PLAN.to_owned());
+    Verdict {
+        decision: Decision::Ask,
+        policies,
+        ask: Some(AskTerms {
+            quorum: 1,
+            approvers: BTreeSet::new(),
+            expires_ms: None,
+            on_expiry: OnExpiry::Fail,
+        }),
+        condition: None,
+        errors: verdict.errors,
+    }
+}
+
+/// The arguments that are known before the run, and the names of those that are not.
+fn known(pass: &Pass<'_>, args: &ArgTree) -> (Map<String, Value>, BTreeSet<String>) {
+    let mut known = Map::new();
+    let mut unknown = BTreeSet::new();
+    for (name, value) in args.entries() {
+        match pass.fixed_tree(value) {
+            Some(value) => {
+                known.insert(name.clone(), value);
+            }
+            None => {
+                unknown.insert(name.clone());
+            }
+        }
+    }
+    (known, unknown)
+}
+
+/// The verdicts of the steps that are otherwise without errors.
+pub(crate) fn run(pass: &mut Pass<'_>) {
+    let faulty: BTreeSet<&str> = pass
+        .diagnostics
+        .iter()
+        .filter(|d| d.severity() == Severity::Error)
+        .filter_map(|d| d.step.as_deref())
+        .collect();
+    let mut verdicts = BTreeMap::new();
+    let mut found = Vec::new();
+    for step in &pass.plan.steps {
+        let id = step.id.value.as_str();
+        let (Some(operation), Some(labels), StepKind::Tool { args, .. }) =
+            (pass.operation(step), pass.labels.get(id), &step.kind)
+        else {
+            continue;
+        };
+        // Why: policy is typed by the same schemas; what does not fit them is an error of its own.
+        if faulty.contains(id) {
+            continue;
+        }
+        let (args, unknown) = known(pass, args);
+        let verdict = pass.terms.policy.decide(&CallFacts {
+            principal: &pass.terms.principal,
+            operation,
+            args: &args,
+            unknown: &unknown,
+            labels: &labels.args,
+            control: &labels.control,
+            // Why: no call is made before its run-time checks passed and its feeders were accepted.
+            inputs_validated: true,
+        });
+        let verdict = with_own_caution(step, verdict);
+        found.extend(finding(step, &operation.name, &verdict));
+        verdicts.insert(id.to_owned(), verdict);
+    }
+    pass.diagnostics.extend(found);
+    pass.verdicts = verdicts;
+}
+
+fn finding(step: &Step, operation: &str, verdict: &Verdict) -> Option<Diagnostic> {
+    let span = step.tool()?.span;
+    let id = &step.id.value;
+    let by = match verdict.policies.as_slice() {
+        [] => "nothing permits it".to_owned(),
+        ids => format!("decided by {}", ids.join(", ")),
+    };
+    let finding = match verdict.decision {
+        Decision::Permit => return None,
+        Decision::Forbid => {
+            let message = format!("policy forbids `{id}` to call `{operation}`");
+            let finding = Diagnostic::new(Code::Forbidden, span, message).note(by);
+            verdict
+                .errors
+                .iter()
+                .fold(finding, |f, error| f.note(error.clone()))
+        }
+        Decision::Ask => {
+            let message = format!("a person is asked before `{id}` calls `{operation}`");
+            let finding = Diagnostic::new(Code::Asks, span, message).note(by);
+            match &verdict.condition {
+                Some(condition) => finding.note(condition.clone()),
+                None => finding,
+            }
+        }
+    };
+    Some(finding.step(id))
+}

@@ -1,0 +1,136 @@
+//! What the journal keeps of a check: closure digests, terms, and what was not looked at.
+//!
+//! Owns the closure digest. INVARIANT: two steps have one closure digest only if they are written
+//! alike, rest on steps that do, and call one tool for one principal under one control label.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::{Pass, PlanRecord, StepRecord, TermsRecord, budget, scope};
+use crate::catalog::{Operation, Risk};
+use crate::digest::{Digest, Domain};
+use crate::plan::{Step, StepKind};
+use crate::policy::Decision;
+
+/// The record of a plan without errors.
+pub(crate) fn of(pass: &Pass<'_>, not_checked: &[String]) -> PlanRecord {
+    let tools: BTreeMap<&str, Digest> = pass
+        .plan
+        .steps
+        .iter()
+        .filter_map(|step| pass.operation(step))
+        .filter_map(|operation| {
+            let name = operation.name.as_str();
+            Some((name, pass.terms.catalog.digest(name)?))
+        })
+        .collect();
+    let principal = pass.terms.principal.digest();
+    let mut steps: BTreeMap<String, StepRecord> = BTreeMap::new();
+    for id in &pass.graph.order {
+        let Some(step) = pass.plan.step(id) else {
+            continue;
+        };
+        let record = of_step(pass, step, &tools, principal, &steps);
+        steps.insert(id.clone(), record);
+    }
+    PlanRecord {
+        digest: pass.plan.digest(),
+        revision: pass.base.revision.max(1),
+        terms: TermsRecord {
+            goal: pass.terms.goal.digest(),
+            policy: pass.terms.policy.digest(),
+            principal,
+            limits: pass.terms.limits.digest(),
+            tools: tools
+                .iter()
+                .map(|(name, digest)| ((*name).to_owned(), *digest))
+                .collect(),
+        },
+        steps,
+        not_checked: not_checked.to_vec(),
+    }
+}
+
+fn of_step(
+    pass: &Pass<'_>,
+    step: &Step,
+    tools: &BTreeMap<&str, Digest>,
+    principal: Digest,
+    done: &BTreeMap<String, StepRecord>,
+) -> StepRecord {
+    let id = &step.id.value;
+    let set = |sets: &BTreeMap<String, BTreeSet<String>>| sets.get(id).cloned().unwrap_or_default();
+    let after = set(&pass.graph.after);
+    let labels = pass.labels.get(id).cloned().unwrap_or_default();
+    let tool = step
+        .tool()
+        .and_then(|tool| tools.get(tool.value.as_str()))
+        .copied();
+    let rests_on: BTreeMap<&str, Digest> = after
+        .iter()
+        .filter_map(|dep| Some((dep.as_str(), done.get(dep)?.closure)))
+        .collect();
+    let closure = json!({
+        "step": step.value,
+        "after": rests_on,
+        "tool": tool,
+        "principal": principal,
+        "control": labels.control,
+    });
+    StepRecord {
+        closure: Digest::of_value(Domain::Closure, &closure),
+        after,
+        reads: set(&pass.graph.reads),
+        tool,
+        labels: labels.args,
+        control: labels.control,
+        risk: pass
+            .operation(step)
+            .map_or(Risk::Low, |operation| operation.risk()),
+        verdict: pass.verdicts.get(id).cloned(),
+        run_checks: pass.run_checks.get(id).cloned().unwrap_or_default(),
+    }
+}
+
+/// What a green check does not mean, by name.
+pub(crate) fn not_checked(pass: &Pass<'_>) -> Vec<String> {
+    let mut list = Vec::new();
+    let named = |keep: &dyn Fn(&Step) -> bool| {
+        let steps = pass.plan.steps.iter().filter(|step| keep(step));
+        let names: Vec<&str> = steps.map(|step| step.id.value.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let is_call = |step: &Step| pass.operation(step).is_some();
+    let untyped = |step: &Step| is_call(step) && scope::output_schema(pass, step).is_none();
+    if let Some(names) = named(&untyped) {
+        list.push(format!("outputs without a schema: {names}"));
+    }
+    if let Some(names) = named(&|step| pass.run_checks.contains_key(&step.id.value)) {
+        list.push(format!("arguments that are checked at run time: {names}"));
+    }
+    let asks = |step: &Step| {
+        let verdict = pass.verdicts.get(&step.id.value);
+        let asked = verdict.is_some_and(|verdict| verdict.decision == Decision::Ask);
+        asked || matches!(step.kind, StepKind::Question { .. })
+    };
+    if let Some(names) = named(&asks) {
+        list.push(format!("how long people take to answer: {names}"));
+    }
+    let plain = |step: &Step| {
+        pass.operation(step)
+            .is_some_and(|op| Operation::is_plain_write(op))
+    };
+    if let Some(names) = named(&plain) {
+        list.push(format!(
+            "whether a lost reply can be settled without a person: {names}"
+        ));
+    }
+    let revisions = budget::limits(pass).revisions;
+    if revisions > 0 {
+        list.push(format!("the plans of up to {revisions} revisions"));
+    }
+    list.push("money and tokens: nothing is priced".to_owned());
+    list.push("what tools do beyond their declared effect".to_owned());
+    list
+}

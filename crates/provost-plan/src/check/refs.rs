@@ -1,0 +1,333 @@
+//! The pass `refs`: every name in a plan leads somewhere, and what may be absent is guarded.
+//!
+//! Owns names, cycles, the goal and the facts a revision stands on. Which reads are guarded is in
+//! [`super::guards`]. INVARIANT: after this pass without errors every path begins at something
+//! that the run puts into scope.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Pass;
+use super::graph::{Edge, step_of};
+use super::scope::Site;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::expr::{Reference, Root, Segment, Template};
+use crate::plan::{Field, Step};
+use crate::source::{Span, Spanned};
+
+pub(crate) fn run(pass: &mut Pass<'_>) {
+    let mut refs = Refs {
+        pass,
+        found: Vec::new(),
+    };
+    refs.duplicates();
+    refs.goal();
+    refs.facts();
+    for step in &refs.pass.plan.steps {
+        refs.step(step);
+    }
+    refs.end();
+    refs.cycles();
+    let found = refs.found;
+    pass.diagnostics.extend(found);
+}
+
+struct Refs<'p, 'a> {
+    pass: &'p Pass<'a>,
+    found: Vec<Diagnostic>,
+}
+
+impl Refs<'_, '_> {
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        self.pass.plan.steps.iter().map(|s| s.id.value.as_str())
+    }
+
+    fn duplicates(&mut self) {
+        let mut first: BTreeMap<&str, Span> = BTreeMap::new();
+        for step in &self.pass.plan.steps {
+            let id = step.id.value.as_str();
+            if let Some(before) = first.get(id) {
+                let message = format!("two steps are called `{id}`");
+                self.found.push(
+                    Diagnostic::new(Code::DuplicateStep, step.id.span, message)
+                        .related(*before, "the first one")
+                        .hint("an id names one step, in this plan and in all its revisions")
+                        .step(id),
+                );
+            } else {
+                first.insert(id, step.id.span);
+            }
+        }
+    }
+
+    fn goal(&mut self) {
+        let plan = self.pass.plan;
+        let goal = &self.pass.terms.goal;
+        if let Some(own) = &plan.goal
+            && (own.value.text != goal.text
+                || (!own.value.success.is_empty() && own.value.success != goal.success))
+        {
+            let what = if own.value.text == goal.text {
+                "the plan changes the criteria of its goal"
+            } else {
+                "the plan is for another goal"
+            };
+            self.found.push(
+                Diagnostic::new(Code::GoalChanged, own.span, what)
+                    .note(format!("the goal is: {}", goal.text))
+                    .hint("leave `goal` out: it is the user's"),
+            );
+        }
+        let criteria = || goal.success.iter().map(|c| c.id.as_str());
+        for proof in &plan.success {
+            let id = &proof.criterion;
+            if !criteria().any(|known| known == id.value) {
+                let message = format!("the goal has no criterion `{}`", id.value);
+                let finding = Diagnostic::new(Code::UnknownCriterion, id.span, message)
+                    .did_you_mean(&id.value, criteria());
+                self.found.push(with_list(finding, "it has", criteria()));
+            }
+        }
+        let proven: BTreeSet<&str> = plan
+            .success
+            .iter()
+            .map(|p| p.criterion.value.as_str())
+            .collect();
+        for criterion in &goal.success {
+            if !proven.contains(criterion.id.as_str()) {
+                let dropped = self.pass.base.previous.is_some_and(|before| {
+                    let mut proofs = before.plan().success.iter();
+                    proofs.any(|p| p.criterion.value == criterion.id)
+                });
+                let message = if dropped {
+                    format!("the revision drops the proof of `{}`", criterion.id)
+                } else {
+                    format!("nothing proves the criterion `{}`", criterion.id)
+                };
+                let span = plan.steps.first().map_or(Span::default(), |s| s.id.span);
+                let span = plan.success.first().map_or(span, |p| p.criterion.span);
+                self.found.push(
+                    Diagnostic::new(Code::UnprovenCriterion, span, message)
+                        .note(format!("`{}`: {}", criterion.id, criterion.text))
+                        .hint(format!(
+                            "add to `success`: {{ for: {}, check: \"${{ … }}\" }}",
+                            criterion.id
+                        )),
+                );
+            }
+        }
+    }
+
+    /// Steps that ran stand in a revision as they ran.
+    fn facts(&mut self) {
+        let Some(previous) = self.pass.base.previous else {
+            return;
+        };
+        for id in &self.pass.base.settled {
+            let Some(ran) = previous.plan().step(id) else {
+                continue;
+            };
+            let now = self.pass.plan.step(id);
+            if now.is_some_and(|now| now.value == ran.value) {
+                continue;
+            }
+            let first = self.pass.plan.steps.first();
+            let finding = match now {
+                Some(now) => Diagnostic::new(
+                    Code::FactChanged,
+                    now.id.span,
+                    format!("`{id}` has run, and the revision changes it"),
+                ),
+                None => Diagnostic::new(
+                    Code::FactChanged,
+                    first.map_or(Span::default(), |s| s.id.span),
+                    format!("`{id}` has run, and the revision leaves it out"),
+                ),
+            };
+            self.found.push(
+                finding
+                    .hint("keep it as it was, and give the new step another id")
+                    .step(id),
+            );
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let own = step.id.value.as_str();
+        let from = self.found.len();
+        if let Some(tool) = step.tool() {
+            self.tool(tool);
+        }
+        for need in &step.needs {
+            self.step_name(&need.value, need.span);
+        }
+        for (field, template) in step.templates() {
+            let site = match field {
+                Field::When | Field::ForEach => Site::before(step),
+                Field::Args | Field::Question => Site::call(self.pass, step),
+                Field::Accept => Site::after(self.pass, step),
+            };
+            for reference in template.references() {
+                if step_of(reference) == Some(own) && field == Field::Accept {
+                    self.found.push(
+                        Diagnostic::new(
+                            Code::UnknownRoot,
+                            reference.span,
+                            format!("`{own}` has not ended when its `accept` is asked"),
+                        )
+                        .hint("write `output` for what it came back with"),
+                    );
+                    continue;
+                }
+                self.reference(&site, reference);
+            }
+        }
+        for finding in self.found.iter_mut().skip(from) {
+            finding.step = Some(own.to_owned());
+        }
+    }
+
+    fn tool(&mut self, tool: &Spanned<String>) {
+        let catalog = &self.pass.terms.catalog;
+        if catalog.get(&tool.value).is_some() {
+            return;
+        }
+        let message = format!("no tool is called `{}`", tool.value);
+        let finding = Diagnostic::new(Code::UnknownTool, tool.span, message)
+            .did_you_mean(&tool.value, catalog.names());
+        let server = tool.value.split('.').next().unwrap_or_default();
+        let siblings: Vec<&str> = catalog
+            .names()
+            .filter(|name| name.split('.').next() == Some(server))
+            .collect();
+        self.found.push(if finding.hint.is_some() {
+            finding
+        } else if siblings.is_empty() {
+            with_list(finding, "the catalog holds", catalog.names())
+        } else {
+            let has = format!("`{server}` has");
+            with_list(finding, &has, siblings.into_iter())
+        });
+    }
+
+    fn step_name(&mut self, id: &str, span: Span) {
+        if self.pass.plan.step(id).is_none() {
+            let message = format!("no step is called `{id}`");
+            let finding =
+                Diagnostic::new(Code::UnknownStep, span, message).did_you_mean(id, self.ids());
+            let finding = with_list(finding, "the steps are", self.ids());
+            self.found.push(finding);
+        }
+    }
+
+    fn reference(&mut self, site: &Site<'_>, reference: &Reference) {
+        match &reference.root {
+            Root::Step(id) => self.step_name(id, reference.span),
+            Root::Params => self.param(reference),
+            root if site.knows(root) => {}
+            root => {
+                let finding = unknown_root(site, root, reference.span);
+                self.found.push(finding);
+            }
+        }
+    }
+
+    fn param(&mut self, reference: &Reference) {
+        let params = &self.pass.terms.goal.params;
+        let known = || params.keys().map(String::as_str);
+        match reference.path.first() {
+            Some(Segment::Field(name)) if params.contains_key(name) => {}
+            Some(Segment::Field(name)) => {
+                let message = format!("the goal has no parameter `{name}`");
+                let finding = Diagnostic::new(Code::UnknownParam, reference.span, message)
+                    .did_you_mean(name, known());
+                self.found.push(if params.is_empty() {
+                    finding.hint("only a playbook's goal has parameters")
+                } else {
+                    with_list(finding, "it has", known())
+                });
+            }
+            _ if params.is_empty() => {
+                let message = "the goal has no parameters";
+                self.found
+                    .push(Diagnostic::new(Code::UnknownParam, reference.span, message));
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self) {
+        let plan = self.pass.plan;
+        let site = Site::end();
+        let templates = |template: &Template, refs: &mut Self| {
+            for reference in template.references() {
+                refs.reference(&site, reference);
+            }
+        };
+        for proof in &plan.success {
+            templates(&proof.check, self);
+        }
+        for claim in &plan.answer {
+            claim.when.iter().for_each(|when| templates(when, self));
+            templates(&claim.text, self);
+            for cite in &claim.cites {
+                self.step_name(&cite.value, cite.span);
+            }
+        }
+    }
+
+    fn cycles(&mut self) {
+        for cycle in &self.pass.graph.cycles {
+            let Some(first) = cycle.first() else { continue };
+            let way: Vec<&str> = cycle
+                .iter()
+                .map(|edge| edge.from.as_str())
+                .chain([first.from.as_str()])
+                .collect();
+            let message = if cycle.len() == 1 {
+                format!("`{}` waits for itself", first.from)
+            } else {
+                format!("these steps wait for each other: {}", way.join(" → "))
+            };
+            let says = |edge: &Edge| format!("`{}` waits for `{}`", edge.from, edge.to);
+            let mut finding = Diagnostic::new(Code::Cycle, first.span, message).label(says(first));
+            for edge in cycle.iter().skip(1) {
+                finding = finding.related(edge.span, says(edge));
+            }
+            self.found.push(finding.step(&first.from));
+        }
+    }
+}
+
+fn unknown_root(site: &Site<'_>, root: &Root, span: Span) -> Diagnostic {
+    let name = root.name();
+    let finding = Diagnostic::new(
+        Code::UnknownRoot,
+        span,
+        format!("`{name}` is not in scope here"),
+    );
+    match root {
+        Root::Item | Root::Index => finding.hint("only a step with `for_each` has items"),
+        Root::Output => {
+            finding.hint("only `accept` sees `output`; elsewhere write `steps.ID.output`")
+        }
+        Root::Args | Root::Key => finding.hint("only templates of the catalog see it"),
+        _ => {
+            let finding = finding.did_you_mean(name, site.names());
+            with_list(finding, "in scope are", site.names().into_iter())
+        }
+    }
+}
+
+/// Lists what there is, if nothing near was found and the list is short.
+fn with_list<'n>(
+    finding: Diagnostic,
+    says: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> Diagnostic {
+    let names: Vec<&str> = names.collect();
+    if finding.hint.is_some() || names.is_empty() || names.len() > 12 {
+        return finding;
+    }
+    finding.hint(format!("{says} {}", names.join(", ")))
+}

@@ -1,0 +1,246 @@
+//! What a place in a plan sees: names, and the types of what they hold.
+//!
+//! Owns the scope of every field. Reports nothing. INVARIANT: the names allowed here are the names
+//! that the run puts into the scope of the same field.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::Pass;
+use super::typing::{Place, Typed, type_of};
+use crate::expr::{Root, STATUS_WORDS, Segment};
+use crate::plan::{Step, StepKind};
+use crate::schema::{Kinds, Schema, Type};
+
+/// Where an expression stands.
+pub(crate) struct Site<'a> {
+    step: Option<&'a Step>,
+    /// The type of `item`, where it is in scope.
+    item: Option<Typed>,
+    /// Whether `output` is in scope.
+    output: bool,
+}
+
+/// The fields of `steps.ID`.
+pub(crate) const STEP_FIELDS: [&str; 3] = ["status", "output", "error"];
+
+impl<'a> Site<'a> {
+    /// `success` and `answer`: after everything.
+    pub(crate) fn end() -> Self {
+        Self {
+            step: None,
+            item: None,
+            output: false,
+        }
+    }
+
+    /// `when` and the list of `for_each`: before the step.
+    pub(crate) fn before(step: &'a Step) -> Self {
+        Self {
+            step: Some(step),
+            ..Self::end()
+        }
+    }
+
+    /// `args` and `question`: of one item.
+    pub(crate) fn call(pass: &Pass<'_>, step: &'a Step) -> Self {
+        let item = step.for_each.as_ref().map(|each| {
+            let site = Self::before(step);
+            let names = |root: &Root, path: &[Segment]| pass.place(&site, root, path);
+            let list = each.list.whole().map(|list| {
+                // What is wrong in it is reported where the list itself is checked.
+                type_of(list.ast(), &names, &mut Vec::new())
+            });
+            let item = list.and_then(|list| list.to_type().item());
+            item.map_or(Typed::of(Kinds::JSON), Typed::ty)
+        });
+        Self {
+            step: Some(step),
+            item,
+            output: false,
+        }
+    }
+
+    /// `accept`: of one item, with its output.
+    pub(crate) fn after(pass: &Pass<'_>, step: &'a Step) -> Self {
+        Self {
+            output: true,
+            ..Self::call(pass, step)
+        }
+    }
+
+    /// Whether a name is in scope; a step and a parameter are looked up elsewhere.
+    pub(crate) fn knows(&self, root: &Root) -> bool {
+        match root {
+            Root::Step(_) | Root::Params | Root::Run => true,
+            Root::Item | Root::Index => self.item.is_some(),
+            Root::Output => self.output,
+            Root::Args | Root::Key | Root::Unknown(_) => false,
+        }
+    }
+
+    /// The type of `item`, where it is in scope and known.
+    pub(crate) fn item_type(&self) -> Option<Type> {
+        let item = self.item.as_ref()?;
+        (!item.is_unknown()).then(|| item.to_type())
+    }
+
+    /// The type of `output`, where it is in scope and known.
+    pub(crate) fn output_type<'p>(&self, pass: &'p Pass<'_>) -> Option<&'p Type> {
+        let step = self.step.filter(|_| self.output)?;
+        pass.outputs.one.get(&step.id.value)
+    }
+
+    /// The names in scope, as a person writes them.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        let mut names = vec!["steps", "params", "run"];
+        if self.item.is_some() {
+            names.extend(["item", "index"]);
+        }
+        if self.output {
+            names.push("output");
+        }
+        names
+    }
+}
+
+/// The types of what every step yields: of one call, and of the step.
+#[derive(Default)]
+pub(crate) struct Outputs {
+    one: BTreeMap<String, Type>,
+    all: BTreeMap<String, Type>,
+}
+
+impl Outputs {
+    pub(crate) fn of(pass: &Pass<'_>) -> Self {
+        let mut outputs = Self::default();
+        for step in &pass.plan.steps {
+            let Some(schema) = output_schema(pass, step) else {
+                continue;
+            };
+            let id = step.id.value.clone();
+            // Of two steps with one id, which is an error, the first is meant.
+            if outputs.one.contains_key(&id) {
+                continue;
+            }
+            if step.for_each.is_some() {
+                outputs.all.insert(id.clone(), Type::list_of(schema.ty()));
+            }
+            outputs.one.insert(id, schema.ty().clone());
+        }
+        outputs
+    }
+}
+
+impl Outputs {
+    /// The type of `steps.ID.output`, if it is known.
+    pub(crate) fn of_step(&self, step: &Step) -> Option<&Type> {
+        let types = if step.for_each.is_some() {
+            &self.all
+        } else {
+            &self.one
+        };
+        types.get(&step.id.value)
+    }
+}
+
+/// The schema of one call's output, if there is one.
+pub(crate) fn output_schema<'s>(pass: &'s Pass<'_>, step: &'s Step) -> Option<&'s Schema> {
+    match &step.kind {
+        StepKind::Question { answer, .. } => Some(answer),
+        StepKind::Tool { .. } => {
+            let declared = pass.operation(step).and_then(|op| op.output.as_ref());
+            declared.or(step.expect.as_ref())
+        }
+    }
+}
+
+impl Pass<'_> {
+    /// What a name holds at a path. Names that are not there at all are reported by `refs`, and
+    /// hold anything here.
+    pub(crate) fn place(&self, site: &Site<'_>, root: &Root, path: &[Segment]) -> Place {
+        let anything = || Place::Typed(Typed::reported());
+        match root {
+            Root::Step(id) => self.step_place(id, path),
+            Root::Params => {
+                let known = match path.first() {
+                    Some(Segment::Field(name)) => self.terms.goal.params.get(name),
+                    _ => None,
+                };
+                match (known, path.get(1..)) {
+                    (Some(value), Some(rest)) => {
+                        deeper(Place::within(&Type::of_value(value), rest), 1)
+                    }
+                    _ => anything(),
+                }
+            }
+            Root::Item => match &site.item {
+                Some(item) if item.is_unknown() => Place::Typed(Typed::of(Kinds::JSON)),
+                Some(item) => Place::within(&item.to_type(), path),
+                None => anything(),
+            },
+            Root::Index if path.is_empty() => Place::Typed(Typed::of(Kinds::INTEGER)),
+            Root::Output => match site.step.and_then(|s| self.outputs.one.get(&s.id.value)) {
+                Some(ty) => Place::within(ty, path),
+                None => Place::Typed(Typed::of(Kinds::JSON)),
+            },
+            Root::Run => {
+                let fields = json!({
+                    "type": "object",
+                    "required": ["id", "started_at"],
+                    "properties": { "id": {"type": "string"}, "started_at": {"type": "string"} },
+                    "additionalProperties": false,
+                });
+                Place::within(&Type::of_json(&fields), path)
+            }
+            Root::Index | Root::Args | Root::Key | Root::Unknown(_) => anything(),
+        }
+    }
+
+    fn step_place(&self, id: &str, path: &[Segment]) -> Place {
+        let anything = Place::Typed(Typed::reported());
+        let Some(step) = self.plan.step(id) else {
+            return anything;
+        };
+        let absent = |reason: &str, known: &[&str]| Place::Absent {
+            reason: reason.to_owned(),
+            depth: 0,
+            known: known.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let Some((first, rest)) = path.split_first() else {
+            return absent("read its `output` or its `status`", &STEP_FIELDS);
+        };
+        let Segment::Field(first) = first else {
+            return absent("a step has fields, no items", &STEP_FIELDS);
+        };
+        match first.as_str() {
+            "status" => {
+                let words = Type::of_json(&json!({ "enum": STATUS_WORDS }));
+                deeper(Place::within(&words, rest), 1)
+            }
+            "output" => match self.outputs.of_step(step) {
+                Some(ty) => deeper(Place::within(ty, rest), 1),
+                None => Place::Typed(Typed::of(Kinds::JSON)),
+            },
+            "error" => Place::Typed(Typed::of(Kinds::JSON)),
+            _ => absent("a step has `status`, `output` and `error`", &STEP_FIELDS),
+        }
+    }
+}
+
+/// A place of which the first `by` segments were read already.
+fn deeper(place: Place, by: usize) -> Place {
+    match place {
+        Place::Absent {
+            reason,
+            depth,
+            known,
+        } => Place::Absent {
+            reason,
+            depth: depth + by,
+            known,
+        },
+        typed @ Place::Typed(_) => typed,
+    }
+}

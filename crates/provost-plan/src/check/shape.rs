@@ -1,0 +1,101 @@
+//! The pass `shape`: plans that are legal and make no sense.
+//!
+//! Owns unread outputs, claims without evidence, proofs that look at nothing. INVARIANT: an error
+//! here is a plan that cannot do what it says.
+
+use std::collections::BTreeSet;
+
+use super::Pass;
+use super::graph::{references, step_of};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::plan::{Claim, Step};
+use crate::source::Span;
+
+pub(crate) fn run(pass: &mut Pass<'_>) {
+    let mut found = Vec::new();
+    if pass.plan.steps.is_empty() {
+        found.push(
+            Diagnostic::new(Code::NoSteps, Span::default(), "the plan has no steps")
+                .hint("a question that needs no tool needs no plan"),
+        );
+    }
+    for proof in &pass.plan.success {
+        if proof.check.references().all(|r| step_of(r).is_none()) {
+            let message = format!(
+                "the proof of `{}` does not look at any step",
+                proof.criterion.value
+            );
+            found.push(
+                Diagnostic::new(Code::ConstantCheck, proof.check.span(), message)
+                    .label("always the same, whatever happens")
+                    .hint("read what a step observed: `steps.ID.status`, `steps.ID.output`"),
+            );
+        }
+    }
+    if pass.plan.answer.is_empty() && !pass.plan.steps.is_empty() {
+        let at = pass
+            .plan
+            .steps
+            .first()
+            .map_or(Span::default(), |s| s.id.span);
+        found.push(
+            Diagnostic::new(Code::NoAnswer, at, "the plan says nothing at the end")
+                .hint("add `answer:` with a text that reads what the steps observed"),
+        );
+    }
+    found.extend(pass.plan.answer.iter().filter_map(unsupported));
+    let used = used(pass);
+    let unread = pass.plan.steps.iter().filter(|step| {
+        let reads = pass.operation(step).is_some_and(|op| op.effect.is_read());
+        reads && !used.contains(step.id.value.as_str())
+    });
+    found.extend(unread.map(|step| {
+        let message = format!("nothing uses what `{}` reads", step.id.value);
+        Diagnostic::new(Code::UnreadOutput, step.id.span, message)
+            .hint("read it in a step, in `success` or in `answer`, or leave the step out")
+            .step(&step.id.value)
+    }));
+    pass.diagnostics.extend(found);
+}
+
+fn unsupported(claim: &Claim) -> Option<Diagnostic> {
+    let reads = claim
+        .text
+        .references()
+        .chain(claim.when.iter().flat_map(|w| w.references()));
+    let supported = !claim.cites.is_empty() || reads.into_iter().any(|r| step_of(r).is_some());
+    (!supported).then(|| {
+        Diagnostic::new(
+            Code::UnsupportedClaim,
+            claim.text.span(),
+            "a claim that rests on no step",
+        )
+        .hint("read a step in it, or name steps in `cites`")
+    })
+}
+
+/// The steps whose observation matters: read, cited, or accepted before another step goes on.
+fn used<'a>(pass: &'a Pass<'_>) -> BTreeSet<&'a str> {
+    let mut used: BTreeSet<&str> = BTreeSet::new();
+    for step in &pass.plan.steps {
+        let own = step.id.value.as_str();
+        used.extend(references(step).filter_map(step_of).filter(|id| *id != own));
+        used.extend(step.needs.iter().map(|n| n.value.as_str()).filter(|id| {
+            let needed: Option<&Step> = pass.plan.step(id);
+            needed.is_some_and(|needed| !needed.accept.is_empty())
+        }));
+    }
+    let proofs = pass.plan.success.iter().map(|proof| &proof.check);
+    let claims = pass.plan.answer.iter();
+    let said = claims.flat_map(|claim| std::iter::once(&claim.text).chain(&claim.when));
+    used.extend(
+        proofs
+            .chain(said)
+            .flat_map(|t| t.references())
+            .filter_map(step_of),
+    );
+    let cited = pass.plan.answer.iter().flat_map(|claim| &claim.cites);
+    used.extend(cited.map(|cite| cite.value.as_str()));
+    used
+}

@@ -1,0 +1,470 @@
+//! The pass `types`: every argument, guard and text against the schemas of what it reads.
+//!
+//! Owns the three answers: proven, an error because nothing can pass, or a check placed at run
+//! time. INVARIANT: an argument without a finding and without a run-time check is proven to fit.
+
+use serde_json::{Map, Value, json};
+
+use super::scope::Site;
+use super::typing::{Typed, type_of};
+use super::{Pass, RunCheck};
+use crate::catalog::Operation;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::expr::{ArgTree, Part, Segment, Template};
+use crate::plan::{Step, StepKind};
+use crate::schema::{Fit, Kinds, PathType, Schema, Type};
+use crate::source::Span;
+
+/// Longest schema that is shown in a message, in bytes.
+const SCHEMA_BYTES_MAX: usize = 100;
+
+pub(crate) fn run(pass: &mut Pass<'_>) {
+    let mut types = Types::default();
+    for step in &pass.plan.steps {
+        types.step = Some(step.id.value.clone());
+        types.step(pass, step);
+        let checks = std::mem::take(&mut types.run_checks);
+        if !checks.is_empty() {
+            pass.run_checks.insert(step.id.value.clone(), checks);
+        }
+    }
+    types.step = None;
+    for proof in &pass.plan.success {
+        types.guard(pass, &Site::end(), &proof.check, "a proof");
+    }
+    for claim in &pass.plan.answer {
+        if let Some(when) = &claim.when {
+            types.guard(pass, &Site::end(), when, "`when`");
+        }
+        types.text(pass, &Site::end(), &claim.text);
+    }
+    pass.diagnostics.extend(types.found);
+}
+
+#[derive(Default)]
+struct Types {
+    step: Option<String>,
+    found: Vec<Diagnostic>,
+    run_checks: Vec<RunCheck>,
+    /// Whether a part of these arguments has no type, because of an error that is reported.
+    blind: bool,
+}
+
+impl Types {
+    fn report(&mut self, finding: Diagnostic) {
+        self.found.push(match &self.step {
+            Some(step) => finding.step(step),
+            None => finding,
+        });
+    }
+
+    fn step(&mut self, pass: &Pass<'_>, step: &Step) {
+        if let Some(when) = &step.when {
+            self.guard(pass, &Site::before(step), when, "`when`");
+        }
+        if let Some(each) = &step.for_each {
+            self.list(pass, step, &each.list);
+        }
+        let site = Site::call(pass, step);
+        match &step.kind {
+            StepKind::Question { text, .. } => self.text(pass, &site, text),
+            StepKind::Tool { args, .. } => {
+                if let Some(operation) = pass.operation(step) {
+                    self.args(pass, &site, operation, args);
+                }
+            }
+        }
+        let after = Site::after(pass, step);
+        for accept in &step.accept {
+            self.guard(pass, &after, accept, "`accept`");
+        }
+    }
+
+    /// The type of a template, and whether something in it is an error already.
+    fn template(&mut self, pass: &Pass<'_>, site: &Site<'_>, template: &Template) -> (Typed, bool) {
+        if let Some(value) = pass.fixed(template) {
+            return (Typed::value(value), false);
+        }
+        let names = |root: &_, path: &[Segment]| pass.place(site, root, path);
+        let mut found = Vec::new();
+        let typed = match template.whole() {
+            Some(expression) => type_of(expression.ast(), &names, &mut found),
+            None => {
+                let mut chars = 0usize;
+                for part in template.parts() {
+                    match part {
+                        Part::Text(text) => chars += text.chars().count(),
+                        Part::Expr(expression) => {
+                            let typed = type_of(expression.ast(), &names, &mut found);
+                            found.extend(unprintable(&typed, expression.span()));
+                        }
+                    }
+                }
+                let schema = json!({ "type": "string", "minLength": chars });
+                Typed::ty(Type::of_json(&schema))
+            }
+        };
+        let failed = found.iter().any(|d| d.severity() == Severity::Error);
+        for finding in found {
+            self.report(finding);
+        }
+        (typed, failed)
+    }
+
+    fn guard(&mut self, pass: &Pass<'_>, site: &Site<'_>, template: &Template, what: &str) {
+        let (typed, failed) = self.template(pass, site, template);
+        if !failed && !typed.kinds.meets(Kinds::BOOL) {
+            let message = format!("{what} is {}, not true or false", typed.kinds.words());
+            let finding = Diagnostic::new(Code::NotBoolean, template.span(), message);
+            self.report(match template.whole() {
+                Some(_) => finding.hint("compare it with something: `==`, `>`, `size(…) > 0`"),
+                None => finding.hint("write one expression: `\"${ … }\"` and nothing around it"),
+            });
+        }
+    }
+
+    fn list(&mut self, pass: &Pass<'_>, step: &Step, template: &Template) {
+        let (typed, failed) = self.template(pass, &Site::before(step), template);
+        if !failed && !typed.kinds.meets(Kinds::LIST) {
+            let message = format!(
+                "`for_each` runs over a list, and this is {}",
+                typed.kinds.words()
+            );
+            self.report(Diagnostic::new(Code::NotAList, template.span(), message));
+        }
+    }
+
+    fn text(&mut self, pass: &Pass<'_>, site: &Site<'_>, template: &Template) {
+        let (typed, failed) = self.template(pass, site, template);
+        if let Some(expression) = template.whole()
+            && !failed
+            && let Some(finding) = unprintable(&typed, expression.span())
+        {
+            self.report(finding);
+        }
+    }
+
+    fn args(&mut self, pass: &Pass<'_>, site: &Site<'_>, operation: &Operation, args: &ArgTree) {
+        let before = self.found.len();
+        self.names(operation, args);
+        if let Some(value) = pass.fixed_tree(args) {
+            self.constants(operation, args, &value);
+            return;
+        }
+        self.blind = false;
+        let given = self.tree(pass, site, args, operation.input.ty(), "");
+        let failed = self
+            .found
+            .iter()
+            .skip(before)
+            .any(|d| d.severity() == Severity::Error);
+        // Why: what every argument fits by itself can still miss a rule between arguments.
+        if failed || self.blind {
+            return;
+        }
+        if has_only_fields(&operation.input) {
+            return;
+        }
+        let (given, wanted) = (Type::of_json(&given), operation.input.ty());
+        let never = |reason: &str| {
+            let message = format!("these arguments never fit `{}`: {reason}", operation.name);
+            Diagnostic::new(Code::NoOverlap, args.span(), message)
+        };
+        if !self.run_checks.is_empty() {
+            // The arguments are checked at run time anyway, all together.
+            if let Some(reason) = given.never_fits(wanted) {
+                self.report(never(&reason));
+            }
+            return;
+        }
+        match given.fit(wanted) {
+            Fit::Proven => {}
+            Fit::Never { reason } => self.report(never(&reason)),
+            Fit::RunTime { counterexample } => {
+                let counterexample = counterexample.as_deref();
+                self.check_later(args.span(), "", "the arguments together", counterexample);
+            }
+        }
+    }
+
+    /// Arguments that are missing or that the tool does not have.
+    fn names(&mut self, operation: &Operation, args: &ArgTree) {
+        let given: Vec<&str> = args
+            .entries()
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let declared = Declared::of(&operation.input);
+        for name in &declared.required {
+            if !given.contains(&name.as_str()) {
+                let message = format!("`{}` needs the argument `{name}`", operation.name);
+                self.report(
+                    Diagnostic::new(Code::MissingArgument, args.span(), message)
+                        .label(format!("`{name}` is missing")),
+                );
+            }
+        }
+        if declared.open {
+            return;
+        }
+        for (name, value) in args.entries() {
+            if !declared.known.iter().any(|known| known == name) {
+                let message = format!("`{}` takes no argument `{name}`", operation.name);
+                let finding = Diagnostic::new(Code::UnknownArgument, value.span(), message);
+                let known = || declared.known.iter().map(String::as_str);
+                let named = finding.did_you_mean(name, known());
+                self.report(if named.hint.is_some() || declared.known.is_empty() {
+                    named
+                } else {
+                    let list: Vec<&str> = known().collect();
+                    named.hint(format!("it takes {}", list.join(", ")))
+                });
+            }
+        }
+    }
+
+    fn constants(&mut self, operation: &Operation, args: &ArgTree, value: &Value) {
+        for violation in operation.input.violations(value) {
+            let named = matches!(
+                violation.keyword.as_str(),
+                "required" | "additionalProperties" | "unevaluatedProperties"
+            );
+            if named && violation.pointer.is_empty() {
+                // `names` has reported it already.
+                continue;
+            }
+            let at = violation.pointer.trim_start_matches('/').replace('/', ".");
+            let place = if at.is_empty() {
+                "the arguments".to_owned()
+            } else {
+                format!("`{at}`")
+            };
+            let message = format!("{place} of `{}`: {}", operation.name, violation.message);
+            let span = span_at(args, &violation.pointer);
+            self.report(Diagnostic::new(Code::ArgumentType, span, message));
+        }
+    }
+
+    /// Checks a tree that holds expressions against a type, and gives the schema of what it yields.
+    fn tree(
+        &mut self,
+        pass: &Pass<'_>,
+        site: &Site<'_>,
+        tree: &ArgTree,
+        wanted: &Type,
+        pointer: &str,
+    ) -> Value {
+        match tree {
+            ArgTree::Value(value, span) => {
+                self.constant(value, *span, wanted, pointer);
+                json!({ "const": value })
+            }
+            ArgTree::Template(template) => self.leaf(pass, site, template, wanted, pointer),
+            ArgTree::List(items, _) => {
+                let schemas: Vec<Value> = items
+                    .iter()
+                    .enumerate()
+                    .map(|(at, item)| {
+                        let wanted = self.inner(item, wanted, &Segment::Index(at), pointer);
+                        self.tree(pass, site, item, &wanted, &format!("{pointer}/{at}"))
+                    })
+                    .collect();
+                json!({ "type": "array", "minItems": schemas.len(), "prefixItems": schemas,
+                        "items": false })
+            }
+            ArgTree::Map(entries, _) => {
+                let mut schemas = Map::new();
+                for (name, value) in entries {
+                    let inner = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+                    let segment = Segment::Field(name.clone());
+                    let wanted = self.inner(value, wanted, &segment, pointer);
+                    let schema = self.tree(pass, site, value, &wanted, &inner);
+                    schemas.insert(name.clone(), schema);
+                }
+                let required: Vec<&String> = schemas.keys().collect();
+                json!({ "type": "object", "required": required, "properties": schemas,
+                        "additionalProperties": false })
+            }
+        }
+    }
+
+    /// What an inner place must hold; reports a place that can never be there.
+    fn inner(&mut self, tree: &ArgTree, ty: &Type, segment: &Segment, pointer: &str) -> Type {
+        match ty.at(std::slice::from_ref(segment)) {
+            PathType::Known { ty, .. } => ty,
+            PathType::Unknown { .. } => Type::any(),
+            PathType::Absent { reason, known, .. } => {
+                // The arguments themselves are `names`' business.
+                if let (Segment::Field(name), false) = (segment, pointer.is_empty()) {
+                    let message = format!("`{name}` cannot stand here: {reason}");
+                    let finding = Diagnostic::new(Code::UnknownArgument, tree.span(), message);
+                    let known = known.iter().map(String::as_str);
+                    self.report(finding.did_you_mean(name, known));
+                } else if !pointer.is_empty() {
+                    let message = format!("nothing can stand here: {reason}");
+                    self.report(Diagnostic::new(Code::ArgumentType, tree.span(), message));
+                }
+                Type::any()
+            }
+        }
+    }
+
+    fn constant(&mut self, value: &Value, span: Span, wanted: &Type, pointer: &str) {
+        if !wanted.excludes(value) {
+            return;
+        }
+        let violation = Schema::compile(wanted.to_json())
+            .ok()
+            .and_then(|schema| schema.violations(value).into_iter().next());
+        let reason = violation.map_or_else(|| "it never fits".to_owned(), |v| v.message);
+        let at = pointer.trim_start_matches('/').replace('/', ".");
+        let message = format!("`{at}`: {reason}");
+        self.report(Diagnostic::new(Code::ArgumentType, span, message));
+    }
+
+    fn leaf(
+        &mut self,
+        pass: &Pass<'_>,
+        site: &Site<'_>,
+        template: &Template,
+        wanted: &Type,
+        pointer: &str,
+    ) -> Value {
+        let (typed, failed) = self.template(pass, site, template);
+        if failed || typed.is_reported() {
+            self.blind = true;
+            return Value::Bool(true);
+        }
+        let given = typed.to_type();
+        let at = pointer.trim_start_matches('/').replace('/', ".");
+        match given.fit(wanted) {
+            Fit::Proven => {}
+            Fit::Never { reason } => {
+                let message = format!("this never fits `{at}`: {reason}");
+                let finding = Diagnostic::new(Code::NoOverlap, template.span(), message)
+                    .label(format!("this is {}", typed.kinds.words()));
+                self.report(match shown(wanted) {
+                    Some(schema) => finding.note(format!("`{at}` must fit {schema}")),
+                    None => finding,
+                });
+            }
+            Fit::RunTime { counterexample } => {
+                self.check_later(
+                    template.span(),
+                    pointer,
+                    &format!("`{at}`"),
+                    counterexample.as_deref(),
+                );
+            }
+        }
+        given.to_json()
+    }
+
+    fn check_later(&mut self, span: Span, pointer: &str, what: &str, counterexample: Option<&str>) {
+        let message = format!("{what} can only be checked at run time");
+        let reason = match counterexample {
+            Some(value) => format!("the value may be {value}, which does not fit"),
+            None => "its schema does not prove that it fits".to_owned(),
+        };
+        self.run_checks.push(RunCheck {
+            argument: pointer.to_owned(),
+            reason: reason.clone(),
+        });
+        self.report(Diagnostic::new(Code::RunTimeCheck, span, message).note(reason));
+    }
+}
+
+/// What an input schema declares of its arguments.
+struct Declared {
+    required: Vec<String>,
+    known: Vec<String>,
+    /// Whether it says by itself that further arguments may be there.
+    open: bool,
+}
+
+impl Declared {
+    fn of(input: &Schema) -> Self {
+        let value = input.value();
+        let names = |key: &str| -> Option<Vec<String>> {
+            match value.get(key)? {
+                Value::Object(map) => Some(map.keys().cloned().collect()),
+                Value::Array(names) => Some(
+                    names
+                        .iter()
+                        .filter_map(Value::as_str)
+                        .map(str::to_owned)
+                        .collect(),
+                ),
+                _ => None,
+            }
+        };
+        let properties = names("properties");
+        let says_open = value
+            .get("additionalProperties")
+            .is_some_and(|v| *v != json!(false))
+            || ["patternProperties", "$ref", "allOf", "anyOf", "oneOf"]
+                .iter()
+                .any(|key| value.get(key).is_some());
+        let closed = value.get("additionalProperties") == Some(&json!(false));
+        Self {
+            required: names("required").unwrap_or_default(),
+            open: says_open || (properties.is_none() && !closed),
+            known: properties.unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether a schema has no rule between fields: what every field fits, the whole fits.
+fn has_only_fields(schema: &Schema) -> bool {
+    let plain = [
+        "$comment",
+        "$id",
+        "$schema",
+        "additionalProperties",
+        "description",
+        "examples",
+        "properties",
+        "required",
+        "title",
+        "type",
+    ];
+    let keys = schema.value().as_object();
+    keys.is_some_and(|keys| keys.keys().all(|key| plain.contains(&key.as_str())))
+}
+
+fn unprintable(typed: &Typed, span: Span) -> Option<Diagnostic> {
+    let printable = Kinds::TEXT | Kinds::NUMBER | Kinds::BOOL | Kinds::TIME | Kinds::DURATION;
+    (!typed.kinds.meets(printable)).then(|| {
+        let message = format!("{} cannot stand inside a text", typed.kinds.words());
+        Diagnostic::new(Code::NotPrintable, span, message)
+            .hint("read one field of it, or say how with `json(…)`, `size(…)` or `join(…)`")
+    })
+}
+
+/// A schema, if it is short enough to be shown.
+fn shown(ty: &Type) -> Option<String> {
+    let text = crate::digest::canonical(&ty.to_json());
+    (text.len() <= SCHEMA_BYTES_MAX).then_some(text)
+}
+
+/// The place of a JSON pointer in a tree, or of the deepest part on the way to it.
+fn span_at(tree: &ArgTree, pointer: &str) -> Span {
+    let mut here = tree;
+    for part in pointer.split('/').skip(1) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        let next = match here {
+            ArgTree::Map(entries, _) => entries
+                .iter()
+                .find(|(name, _)| *name == part)
+                .map(|(_, value)| value),
+            ArgTree::List(items, _) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
+            ArgTree::Value(..) | ArgTree::Template(_) => None,
+        };
+        match next {
+            Some(next) => here = next,
+            None => break,
+        }
+    }
+    here.span()
+}

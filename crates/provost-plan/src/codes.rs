@@ -1,0 +1,132 @@
+//! The codes of diagnostics: one row a code, with its severity, title and page.
+//!
+//! Owns the table that `explain` prints and that the page tests walk. A letter is a family: P
+//! text and structure, R refs, T types, E effects, F flow, B budget, V policy, S shape, W
+//! workspace. INVARIANT: a code is never reused or given another severity.
+
+use crate::diagnostic::Severity;
+
+macro_rules! codes {
+    ($($name:ident = $code:literal, $severity:ident, $title:literal;)+) => {
+        /// A diagnostic's code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code { $(#[doc = $title] $name,)+ }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The code as written, such as `R101`.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $code,)+ }
+            }
+
+            /// The severity of every finding with this code.
+            #[must_use]
+            pub fn severity(self) -> Severity {
+                match self { $(Self::$name => Severity::$severity,)+ }
+            }
+
+            /// What the code is about, in a few words.
+            #[must_use]
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)+ }
+            }
+
+            /// The page that `explain` prints.
+            #[must_use]
+            pub fn page(self) -> &'static str {
+                match self {
+                    $(Self::$name => include_str!(concat!("../explain/", $code, ".md")),)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    Syntax = "P001", Error, "the text is not readable as YAML, JSON or TOML";
+    TooLarge = "P002", Error, "the text passes a limit of size, depth or count";
+    DuplicateKey = "P003", Error, "a key stands twice in one map";
+    UnknownField = "P004", Error, "a field the format does not have";
+    MissingField = "P005", Error, "a field that must be there is not";
+    WrongShape = "P006", Error, "a field holds another kind of value than it must";
+    BadNumber = "P007", Error, "an integer beyond ±2^53";
+    LaterField = "P008", Error, "a field this version understands but does not carry out";
+    BadExpression = "P009", Error, "an expression that cannot be read";
+    BadName = "P010", Error, "a name with characters a name may not have";
+    WrongSchema = "P011", Error, "the text declares another format";
+    AnchorUsed = "P012", Error, "an anchor, alias or tag";
+    UnknownTool = "R101", Error, "a step calls a tool that the catalog does not hold";
+    UnknownStep = "R102", Error, "a reference to a step the plan does not have";
+    DuplicateStep = "R103", Error, "two steps with one id";
+    Cycle = "R104", Error, "steps that wait for each other";
+    UnknownParam = "R105", Error, "a reference to a parameter that is not there";
+    UnguardedRead = "R106", Error, "a read of what may be absent, without a guard";
+    UnknownRoot = "R107", Error, "a reference to a name that is not in scope here";
+    GoalChanged = "R108", Error, "a plan that changes the goal or its criteria";
+    UnknownCriterion = "R109", Error, "a proof of a criterion the goal does not have";
+    UnprovenCriterion = "R110", Error, "a criterion that nothing proves";
+    RepeatsFailure = "R112", Error, "a revision that repeats a failed call unchanged";
+    FactChanged = "R111", Error, "a revision that changes a step that already ran";
+    ArgumentType = "T201", Error, "an argument that the tool's input schema refuses";
+    MissingArgument = "T202", Error, "an argument the tool needs is not there";
+    UnknownArgument = "T203", Error, "an argument the tool does not take";
+    AbsentPath = "T204", Error, "a path that the output schema can never hold";
+    NoOverlap = "T205", Error, "a reference whose values can never fit where they go";
+    NotBoolean = "T206", Error, "a guard, acceptance or proof that is not boolean";
+    RunTimeCheck = "T207", Note, "a value that can only be checked at run time";
+    NotPrintable = "T208", Error, "a list, map or null inside a text";
+    OperandType = "T209", Error, "an operator between kinds of value it does not take";
+    NotAList = "T210", Error, "a `for_each` over what is not a list";
+    RiskUnderstated = "E301", Error, "a step that declares less risk than it has";
+    NoAcceptance = "E302", Warning, "a write with no acceptance";
+    NoIdempotency = "E303", Note, "a write that cannot be repeated safely";
+    ConcurrentWrites = "E304", Error, "two writes to one target that may run at once";
+    RepeatedCall = "E305", Error, "the same write twice in one plan";
+    UntrustedSink = "F401", Note, "untrusted data decides who or what is reached";
+    UntrustedControl = "F402", Note, "untrusted text decides whether something runs";
+    SecretLeaves = "F403", Error, "a secret leaves for the outside";
+    TooManySteps = "B501", Error, "more steps than the limit";
+    TooManyCalls = "B502", Error, "more calls than the limit in the worst case";
+    TooManyAttempts = "B503", Error, "more attempts than the limit in the worst case";
+    NotBounded = "B504", Note, "something that no limit bounds";
+    TimePassed = "B505", Error, "the longest path takes longer than the limit";
+    Forbidden = "V601", Error, "policy forbids a step";
+    Asks = "V602", Note, "policy asks a person about a step";
+    ConstantCheck = "S701", Error, "a proof that does not look at any step";
+    UnreadOutput = "S702", Warning, "a read whose output nothing uses";
+    NoSteps = "S703", Error, "a plan without steps";
+    UnsupportedClaim = "S704", Warning, "a claim in the answer that cites nothing";
+    NoAnswer = "S705", Warning, "a plan without an answer";
+    BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
+    BadPolicy = "W802", Error, "a policy that does not load";
+    ReachesItself = "W803", Error, "a tool that could change what governs it";
+    BadSchema = "W804", Error, "a JSON Schema that does not load";
+    BadPlaybook = "W805", Error, "a playbook that cannot be used";
+    Drift = "W806", Error, "a tool that is not what `provost.lock` holds";
+}
+
+impl Code {
+    /// The code written as `text`, in either case.
+    #[must_use]
+    pub fn from_text(text: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|code| code.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+impl serde::Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

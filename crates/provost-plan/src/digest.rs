@@ -1,0 +1,265 @@
+//! Digests: the identity of plans, steps, tools, policies and evidence.
+//!
+//! Owns the canonical form (RFC 8785 over numbers in ±2^53) and the domain tags. INVARIANT: two
+//! documents have one digest only if their canonical forms are byte-equal under the same domain.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::limits::INTEGER_MAX;
+
+/// What is being digested; part of the hashed bytes, so that no two kinds can collide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// A whole plan document.
+    Plan,
+    /// One step in canonical form with all it rests on.
+    Closure,
+    /// A goal.
+    Goal,
+    /// A catalog entry.
+    Tool,
+    /// Policy text.
+    Policy,
+    /// A principal with its groups.
+    Principal,
+    /// Limits.
+    Limits,
+    /// The terms under which a plan was checked.
+    Terms,
+    /// An approval card.
+    Card,
+    /// A question to a person.
+    Question,
+    /// Concrete arguments of a call.
+    Args,
+    /// An event's payload.
+    Event,
+    /// The links of one store commit.
+    Commit,
+    /// One event's link in the chain of its run.
+    Link,
+    /// Bytes of evidence.
+    Evidence,
+    /// An idempotency key.
+    Key,
+}
+
+impl Domain {
+    /// The versioned tag that precedes the hashed bytes.
+    #[must_use]
+    pub fn tag(self) -> &'static str {
+        match self {
+            Self::Plan => "provost/plan/v1",
+            Self::Closure => "provost/closure/v1",
+            Self::Goal => "provost/goal/v1",
+            Self::Tool => "provost/tool/v1",
+            Self::Policy => "provost/policy/v1",
+            Self::Principal => "provost/principal/v1",
+            Self::Limits => "provost/limits/v1",
+            Self::Terms => "provost/terms/v1",
+            Self::Card => "provost/card/v1",
+            Self::Question => "provost/question/v1",
+            Self::Args => "provost/args/v1",
+            Self::Event => "provost/event/v1",
+            Self::Commit => "provost/commit/v1",
+            Self::Link => "provost/link/v1",
+            Self::Evidence => "provost/evidence/v1",
+            Self::Key => "provost/key/v1",
+        }
+    }
+}
+
+/// A SHA-256 digest, printed as `sha256:` and 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Digests raw bytes under a domain.
+    #[must_use]
+    pub fn of_bytes(domain: Domain, bytes: &[u8]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(domain.tag().as_bytes());
+        hash.update([0]);
+        hash.update(bytes);
+        Self(hash.finalize().into())
+    }
+
+    /// Digests a JSON value in canonical form under a domain.
+    #[must_use]
+    pub fn of_value(domain: Domain, value: &Value) -> Self {
+        Self::of_bytes(domain, canonical(value).as_bytes())
+    }
+
+    /// The 64 hexadecimal digits, without the prefix.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        self.0
+            .iter()
+            .fold(String::with_capacity(64), |mut text, byte| {
+                text.push(hex_digit(byte >> 4));
+                text.push(hex_digit(byte & 15));
+                text
+            })
+    }
+
+    /// The first twelve hexadecimal digits, as shown to people.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.hex().chars().take(12).collect()
+    }
+
+    /// The digest whose 32 bytes these are.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Whether `text` names this digest: with or without `sha256:`, in full or as a prefix of at
+    /// least eight digits.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
+        let text = text.strip_prefix("sha256:").unwrap_or(text);
+        text.len() >= 8 && self.hex().starts_with(&text.to_ascii_lowercase())
+    }
+}
+
+fn hex_digit(nibble: u8) -> char {
+    char::from_digit(u32::from(nibble), 16).unwrap_or('0')
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// A text that is no digest.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{text}` is not a digest: expected `sha256:` and 64 hexadecimal digits")]
+pub struct DigestError {
+    text: String,
+}
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || DigestError {
+            text: text.to_owned(),
+        };
+        let hex = text.strip_prefix("sha256:").ok_or_else(error)?;
+        let digits: Option<Vec<u8>> = hex
+            .chars()
+            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
+            .collect();
+        let digits = digits.ok_or_else(error)?;
+        let bytes: Vec<u8> = digits
+            .chunks_exact(2)
+            .map(|pair| pair.iter().fold(0u8, |byte, digit| (byte << 4) | digit))
+            .collect();
+        <[u8; 32]>::try_from(bytes)
+            .ok()
+            .filter(|_| digits.len() == 64)
+            .map(Self)
+            .ok_or_else(error)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// The canonical (RFC 8785) text of a value: sorted keys, no spaces, shortest numbers.
+///
+/// INVARIANT: called only on values whose numbers passed [`normalize`] or came from a text that
+/// did, so that no two different integers print alike.
+#[must_use]
+pub fn canonical(value: &Value) -> String {
+    serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string())
+}
+
+/// A number outside the range in which every reader agrees.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("the integer {number} is beyond ±2^53, where readers disagree on its value")]
+pub struct NumberError {
+    /// The number as written.
+    pub number: String,
+}
+
+/// Brings a value into the form that is digested and sent: `1.0` becomes `1`; an integer beyond
+/// ±2^53 is refused.
+///
+/// # Errors
+/// [`NumberError`] names the first number that cannot be held exactly.
+pub fn normalize(value: Value) -> Result<Value, NumberError> {
+    match value {
+        Value::Number(number) => normalize_number(&number).map(Value::Number),
+        Value::Array(items) => items
+            .into_iter()
+            .map(normalize)
+            .collect::<Result<_, _>>()
+            .map(Value::Array),
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, value)| Ok((key, normalize(value)?)))
+            .collect::<Result<_, _>>()
+            .map(Value::Object),
+        other => Ok(other),
+    }
+}
+
+/// [`normalize`] for one number.
+///
+/// # Errors
+/// [`NumberError`] if the number is an integer beyond ±2^53.
+pub fn normalize_number(number: &serde_json::Number) -> Result<serde_json::Number, NumberError> {
+    let error = || NumberError {
+        number: number.to_string(),
+    };
+    if let Some(integer) = number.as_i64() {
+        return (integer.unsigned_abs() <= INTEGER_MAX.unsigned_abs())
+            .then(|| number.clone())
+            .ok_or_else(error);
+    }
+    let float = number.as_f64().ok_or_else(error)?;
+    if float.fract() == 0.0 {
+        // Why: 2^53 is exact in an f64, so the comparison is too.
+        #[expect(clippy::cast_precision_loss, reason = "2^53 is exact in f64")]
+        if float.abs() > INTEGER_MAX as f64 {
+            return Err(error());
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the range was checked above"
+        )]
+        return Ok(serde_json::Number::from(float as i64));
+    }
+    serde_json::Number::from_f64(float).ok_or_else(error)
+}

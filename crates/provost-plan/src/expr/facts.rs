@@ -1,0 +1,421 @@
+//! The algebra of facts: what an expression proves by being true or false.
+//!
+//! Owns the rules, one an operator. A result of `None` means that the value cannot be. INVARIANT:
+//! every rule only weakens: a fact that is not certain is left out.
+
+use std::collections::BTreeSet;
+
+use super::guards::{Fact, STATUS_WORDS, place};
+use super::refs::Place;
+use super::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
+use super::{Root, Segment};
+
+/// A set of facts that hold together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts(BTreeSet<Fact>);
+
+impl From<&BTreeSet<Fact>> for Facts {
+    fn from(facts: &BTreeSet<Fact>) -> Self {
+        Self(facts.clone())
+    }
+}
+
+/// The root of the paths that begin with a variable; no expression can write it.
+pub(super) fn variable_root(id: u32) -> Root {
+    Root::Unknown(format!("#{id}"))
+}
+
+fn is_variable(root: &Root) -> bool {
+    matches!(root, Root::Unknown(name) if name.starts_with('#'))
+}
+
+impl Facts {
+    fn one(fact: Fact) -> Self {
+        Self(BTreeSet::from([fact]))
+    }
+
+    fn present((root, path): Place) -> Self {
+        // Why: behind a computed position it is one item of which something is known, not each.
+        let fixed: Vec<Segment> = path
+            .into_iter()
+            .take_while(|segment| *segment != Segment::Any)
+            .collect();
+        if fixed.is_empty() {
+            return Self::default();
+        }
+        Self::one(Fact::Present { root, path: fixed })
+    }
+
+    fn not_null((root, path): Place) -> Self {
+        if path.contains(&Segment::Any) {
+            return Self::default();
+        }
+        Self::one(Fact::NotNull { root, path })
+    }
+
+    /// What holds if both hold.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        Self(self.0.union(&other.0).cloned().collect())
+    }
+
+    /// What holds if either holds.
+    fn or(&self, other: &Self) -> Self {
+        let mut both = BTreeSet::new();
+        for fact in &self.0 {
+            match fact {
+                Fact::Status { step, .. } => {
+                    if let (Some(mine), Some(theirs)) = (self.status(step), other.status(step)) {
+                        both.insert(Fact::Status {
+                            step: step.clone(),
+                            words: mine.union(&theirs).cloned().collect(),
+                        });
+                    }
+                }
+                Fact::Present { root, path } | Fact::NotNull { root, path } => {
+                    let (present, not_null) = other.proven(root, path);
+                    if let Some(common) = path.get(..present).filter(|path| !path.is_empty()) {
+                        both.insert(Fact::Present {
+                            root: root.clone(),
+                            path: common.to_vec(),
+                        });
+                    }
+                    if matches!(fact, Fact::NotNull { .. }) && not_null == path.len() {
+                        both.insert(fact.clone());
+                    }
+                }
+            }
+        }
+        Self(both)
+    }
+
+    /// The words that the status of a step can still be, if anything is known of it.
+    fn status(&self, step: &str) -> Option<BTreeSet<String>> {
+        self.0
+            .iter()
+            .filter_map(|fact| match fact {
+                Fact::Status { step: known, words } if known == step => Some(words.clone()),
+                _ => None,
+            })
+            .reduce(|a, b| a.intersection(&b).cloned().collect())
+    }
+
+    /// How many segments of a path are proven to be there, and how many not to be null.
+    pub(super) fn proven(&self, root: &Root, path: &[Segment]) -> (usize, usize) {
+        let (mut present, mut not_null) = (0, 0);
+        if let Root::Step(step) = root {
+            let status = self.status(step);
+            let always = |word: &str| {
+                status
+                    .as_ref()
+                    .is_some_and(|words| words.iter().all(|known| known == word))
+            };
+            let there = match path.first() {
+                Some(Segment::Field(field)) => match field.as_str() {
+                    "status" => true,
+                    "output" => always("succeeded"),
+                    "error" => always("failed"),
+                    _ => false,
+                },
+                _ => false,
+            };
+            present = usize::from(there);
+        }
+        for fact in &self.0 {
+            let (known_root, known, sure) = match fact {
+                Fact::Status { .. } => continue,
+                Fact::Present { root, path } => (root, path, 0),
+                Fact::NotNull { root, path } => (root, path, 1),
+            };
+            if known_root != root {
+                continue;
+            }
+            let common = common(known, path);
+            present = present.max(common);
+            // Why: what something was found in is not null.
+            not_null = not_null.max(common.min((known.len() + sure).saturating_sub(1)));
+        }
+        (present, not_null)
+    }
+
+    /// The facts that have a meaning outside the expression.
+    pub(super) fn exported(self) -> BTreeSet<Fact> {
+        self.0
+            .into_iter()
+            .filter(|fact| match fact {
+                Fact::Status { .. } => true,
+                Fact::Present { root, .. } | Fact::NotNull { root, .. } => !is_variable(root),
+            })
+            .collect()
+    }
+}
+
+/// How long a beginning of `path` is proven by `known`.
+fn common(known: &[Segment], path: &[Segment]) -> usize {
+    let mut length = 0;
+    for (a, b) in known.iter().zip(path) {
+        match (a, b) {
+            (Segment::Index(a), Segment::Index(b)) if b < a => return length + 1,
+            _ if a == b && *a != Segment::Any => length += 1,
+            _ => break,
+        }
+    }
+    length
+}
+
+/// What is known of the items of a filtered list, under the variables of its filters.
+pub(super) fn filtered(list: &Expr) -> Vec<(u32, Facts)> {
+    let ExprKind::Walk(walk) = &list.kind else {
+        return Vec::new();
+    };
+    if walk.kind != WalkKind::Filter {
+        return Vec::new();
+    }
+    let mut known = filtered(&walk.list);
+    let facts = walk
+        .filter
+        .as_ref()
+        .and_then(|filter| facts_of(filter, true));
+    known.extend(facts.map(|facts| (walk.variable.id, facts)));
+    known
+}
+
+/// Facts about one variable as facts about another.
+pub(super) fn rename(facts: &Facts, from: u32, to: u32) -> Facts {
+    let (from, to) = (variable_root(from), variable_root(to));
+    Facts(
+        facts
+            .0
+            .iter()
+            .cloned()
+            .map(|fact| match fact {
+                Fact::Present { root, path } if root == from => Fact::Present {
+                    root: to.clone(),
+                    path,
+                },
+                Fact::NotNull { root, path } if root == from => Fact::NotNull {
+                    root: to.clone(),
+                    path,
+                },
+                other => other,
+            })
+            .collect(),
+    )
+}
+
+/// What holds if `expr` came to `truth`; none if it cannot.
+pub(super) fn facts_of(expr: &Expr, truth: bool) -> Option<Facts> {
+    match &expr.kind {
+        ExprKind::Bool(value) => (*value == truth).then(Facts::default),
+        ExprKind::Not(operand) => facts_of(operand, !truth),
+        ExprKind::And(terms) => terms_of(terms, truth, true),
+        ExprKind::Or(terms) => terms_of(terms, truth, false),
+        ExprKind::Choice(test, yes, no) => {
+            let branch = |decision: bool, branch: &Expr| {
+                let facts = facts_of(test, decision)?;
+                Some(facts.and(&facts_of(branch, truth)?))
+            };
+            either(branch(true, yes), branch(false, no))
+        }
+        ExprKind::Has(path) => {
+            let before = evaluated(expr);
+            let found = place(path).filter(|_| truth).map(Facts::present);
+            Some(before.and(&found.unwrap_or_default()))
+        }
+        ExprKind::Compare(operator, left, right) => {
+            let sides = evaluated(left).and(&evaluated(right));
+            Some(sides.and(&compared(*operator, left, right, truth)))
+        }
+        ExprKind::Walk(walk) if walk.kind == WalkKind::Exists && truth => {
+            Some(evaluated(expr).and(&not_empty(&walk.list, 1)))
+        }
+        // Why: a value that is true or false is not null.
+        _ => Some(evaluated(expr).and(&place(expr).map(Facts::not_null).unwrap_or_default())),
+    }
+}
+
+/// `&&` and `||`: all operands have the value that does not decide, or some one decides.
+fn terms_of(terms: &[Expr], truth: bool, and: bool) -> Option<Facts> {
+    let facts = terms.iter().map(|term| facts_of(term, truth));
+    if truth == and {
+        facts.reduce(|a, b| Some(a?.and(&b?))).flatten()
+    } else {
+        facts.reduce(either).flatten()
+    }
+}
+
+fn either(a: Option<Facts>, b: Option<Facts>) -> Option<Facts> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.or(&b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What holds if `expr` has any value at all.
+fn evaluated(expr: &Expr) -> Facts {
+    match &expr.kind {
+        ExprKind::And(_) | ExprKind::Or(_) => {
+            either(facts_of(expr, true), facts_of(expr, false)).unwrap_or_default()
+        }
+        ExprKind::Choice(test, ..) => evaluated(test),
+        ExprKind::Walk(walk) => evaluated(&walk.list),
+        ExprKind::Has(path) => match place(path) {
+            Some((root, mut fields)) => {
+                fields.pop();
+                Facts::present((root, fields)).and(&positions(path))
+            }
+            None => positions(path),
+        },
+        ExprKind::Call(Function::Min | Function::Max, arguments) if arguments.len() == 1 => {
+            let list = arguments.first();
+            list.map(|list| evaluated(list).and(&not_empty(list, 1)))
+                .unwrap_or_default()
+        }
+        _ => {
+            let own = place(expr).map(Facts::present).unwrap_or_default();
+            let children = expr.children();
+            children
+                .iter()
+                .fold(own, |facts, child| facts.and(&evaluated(child)))
+        }
+    }
+}
+
+/// The computed positions of a path.
+fn positions(path: &Expr) -> Facts {
+    let ExprKind::Path(_, accesses) = &path.kind else {
+        return Facts::default();
+    };
+    accesses
+        .iter()
+        .fold(Facts::default(), |facts, access| match access {
+            Access::Index(index) => facts.and(&evaluated(index)),
+            Access::Field(_) => facts,
+        })
+}
+
+/// That a list has `least` items or more.
+fn not_empty(list: &Expr, least: i64) -> Facts {
+    let last = usize::try_from(least - 1);
+    match (place(list), last) {
+        (Some((root, mut path)), Ok(last)) if !path.contains(&Segment::Any) => {
+            path.push(Segment::Index(last));
+            Facts::present((root, path))
+        }
+        _ => Facts::default(),
+    }
+}
+
+fn compared(operator: Compare, left: &Expr, right: &Expr, truth: bool) -> Facts {
+    // Why: `a != b` being true and `a == b` being false are one fact.
+    let (operator, truth) = match operator {
+        Compare::NotEqual => (Compare::Equal, !truth),
+        other => (other, truth),
+    };
+    match operator {
+        Compare::Equal => {
+            let facts = equal(left, right, truth).and(&equal(right, left, truth));
+            facts.and(&sized(operator, left, right, truth))
+        }
+        Compare::In => among(left, right, truth),
+        _ => [left, right]
+            .iter()
+            .filter_map(|side| place(side))
+            .fold(sized(operator, left, right, truth), |facts, side| {
+                facts.and(&Facts::not_null(side))
+            }),
+    }
+}
+
+fn equal(side: &Expr, literal: &Expr, truth: bool) -> Facts {
+    match (&literal.kind, place(side)) {
+        (ExprKind::Text(word), Some(place)) => match status_of(&place) {
+            Some(step) => status(step, std::slice::from_ref(&word.as_str()), truth),
+            None if truth => Facts::not_null(place),
+            None => Facts::default(),
+        },
+        (ExprKind::Null, Some(place)) if !truth => Facts::not_null(place),
+        (ExprKind::List(items), _) if items.is_empty() && !truth => not_empty(side, 1),
+        (ExprKind::Null, _) => Facts::default(),
+        (_, Some(place)) if truth && literal.is_literal() => Facts::not_null(place),
+        _ => Facts::default(),
+    }
+}
+
+fn among(item: &Expr, holder: &Expr, truth: bool) -> Facts {
+    if let (ExprKind::Text(key), Some((root, mut path))) = (&item.kind, place(holder)) {
+        // Why: in a list of texts it proves nothing, and then no path goes through it either.
+        path.push(Segment::Field(key.clone()));
+        return if truth {
+            Facts::present((root, path))
+        } else {
+            Facts::default()
+        };
+    }
+    let ExprKind::List(items) = &holder.kind else {
+        return Facts::default();
+    };
+    let words: Option<Vec<&str>> = items
+        .iter()
+        .map(|item| match &item.kind {
+            ExprKind::Text(word) => Some(word.as_str()),
+            _ => None,
+        })
+        .collect();
+    match (place(item), words) {
+        (Some(place), Some(words)) => match status_of(&place) {
+            Some(step) => status(step, &words, truth),
+            None if truth => Facts::not_null(place),
+            None => Facts::default(),
+        },
+        _ => Facts::default(),
+    }
+}
+
+fn status_of((root, path): &Place) -> Option<&str> {
+    match (root, path.as_slice()) {
+        (Root::Step(step), [Segment::Field(field)]) if field == "status" => Some(step),
+        _ => None,
+    }
+}
+
+fn status(step: &str, words: &[&str], truth: bool) -> Facts {
+    let words = STATUS_WORDS
+        .iter()
+        .filter(|word| words.contains(word) == truth)
+        .map(|word| (*word).to_owned())
+        .collect();
+    Facts::one(Fact::Status {
+        step: step.to_owned(),
+        words,
+    })
+}
+
+/// `size(list) > 0` and its like, either way round.
+fn sized(operator: Compare, left: &Expr, right: &Expr, truth: bool) -> Facts {
+    let (list, operator, count) = match (&left.kind, &right.kind) {
+        (ExprKind::Call(Function::Size, list), ExprKind::Int(count)) => (list, operator, *count),
+        (ExprKind::Int(count), ExprKind::Call(Function::Size, list)) => {
+            (list, mirrored(operator), *count)
+        }
+        _ => return Facts::default(),
+    };
+    let least = match (operator, truth) {
+        (Compare::Greater, true) | (Compare::LessEqual, false) => count.saturating_add(1),
+        (Compare::GreaterEqual | Compare::Equal, true) | (Compare::Less, false) => count,
+        (Compare::Equal, false) if count == 0 => 1,
+        _ => 0,
+    };
+    list.first()
+        .map(|list| not_empty(list, least))
+        .unwrap_or_default()
+}
+
+fn mirrored(operator: Compare) -> Compare {
+    match operator {
+        Compare::Less => Compare::Greater,
+        Compare::LessEqual => Compare::GreaterEqual,
+        Compare::Greater => Compare::Less,
+        Compare::GreaterEqual => Compare::LessEqual,
+        other => other,
+    }
+}

@@ -1,0 +1,164 @@
+//! Names, calls and literals: the leaves of the grammar.
+
+use cel::common::ast::{Expr as CelExpr, LiteralValue};
+use cel::parser::PrattParser;
+use cel::parser::pratt_parser::{Token, TokenKind};
+
+use super::{Mark, Parsed, Parser};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::expr::Root;
+use crate::expr::text::compile_pattern;
+use crate::expr::tree::{Access, Expr, ExprKind, Function, WalkKind};
+use crate::limits::INTEGER_MAX;
+
+const TYPE_NAMES: [&str; 7] = [
+    "int",
+    "double",
+    "string",
+    "bool",
+    "list",
+    "map",
+    "null_type",
+];
+
+impl Parser<'_> {
+    pub(super) fn literal(&self, token: Token) -> Parsed<ExprKind> {
+        let parsed = PrattParser::new().parse(self.written(token));
+        let kind = match parsed.map(|literal| literal.expr) {
+            Ok(CelExpr::Literal(LiteralValue::Int(value))) => {
+                let value = *value.inner();
+                if value.unsigned_abs() > INTEGER_MAX.unsigned_abs() {
+                    let message = "an integer beyond ±2^53 cannot be held exactly";
+                    return self.refuse(self.place(token), message, "");
+                }
+                ExprKind::Int(value)
+            }
+            Ok(CelExpr::Literal(LiteralValue::Double(value))) if value.inner().is_finite() => {
+                ExprKind::Double(*value.inner())
+            }
+            Ok(CelExpr::Literal(LiteralValue::String(value))) => {
+                ExprKind::Text(value.inner().to_owned())
+            }
+            _ => {
+                let message = format!("`{}` cannot be read", self.written(token));
+                return self.refuse(self.place(token), message, "");
+            }
+        };
+        Ok(kind)
+    }
+
+    pub(super) fn named(&mut self, token: Token, mark: Mark) -> Parsed<Expr> {
+        let name = self.written(token);
+        if self.peek() == Some(TokenKind::TokLeftParen) {
+            self.at += 1;
+            if name == "has" {
+                return self.has(token, mark);
+            }
+            let arguments = self.list(TokenKind::TokRightParen, Self::expr)?;
+            return self.call(token, arguments, false, mark);
+        }
+        let bound = self.variables.iter().rev().find(|v| v.name == name);
+        if let Some(variable) = bound.cloned() {
+            return self.node(ExprKind::Var(variable), mark);
+        }
+        let kind = match name {
+            "steps" => ExprKind::Root(self.step(token)?),
+            "params" => ExprKind::Root(Root::Params),
+            "item" => ExprKind::Root(Root::Item),
+            "index" => ExprKind::Root(Root::Index),
+            "output" => ExprKind::Root(Root::Output),
+            "run" => ExprKind::Root(Root::Run),
+            "args" => ExprKind::Root(Root::Args),
+            "key" => ExprKind::Root(Root::Key),
+            _ => match TYPE_NAMES.iter().find(|known| **known == name) {
+                Some(known) => ExprKind::Type(known),
+                None => ExprKind::Root(Root::Unknown(name.to_owned())),
+            },
+        };
+        self.node(kind, mark)
+    }
+
+    /// The id behind `steps`: a name that stands in the text, so that what is read is known.
+    fn step(&mut self, steps: Token) -> Parsed<Root> {
+        if self.peek() == Some(TokenKind::TokDot) && self.peek_after() == Some(TokenKind::TokIdent)
+        {
+            self.at += 1;
+            let name = self.name()?;
+            return Ok(Root::Step(self.written(name).to_owned()));
+        }
+        if self.peek() == Some(TokenKind::TokLeftBracket)
+            && self.peek_after() == Some(TokenKind::TokString)
+            && let Some(literal) = self.tokens.get(self.at + 1)
+            && let ExprKind::Text(id) = self.literal(*literal)?
+        {
+            self.at += 2;
+            self.expect(TokenKind::TokRightBracket)?;
+            return Ok(Root::Step(id));
+        }
+        let hint = "write `steps.ID.output`; which step is read must stand in the text";
+        self.refuse(
+            self.place(steps),
+            "`steps` stands without the id of a step",
+            hint,
+        )
+    }
+
+    fn has(&mut self, name: Token, mark: Mark) -> Parsed<Expr> {
+        let inner = self.expr()?;
+        self.expect(TokenKind::TokRightParen)?;
+        let ends_in_field = matches!(&inner.kind, ExprKind::Path(_, accesses)
+            if matches!(accesses.last(), Some(Access::Field(_))));
+        if !ends_in_field {
+            let hint = "write `has(steps.ID.output.field)`";
+            return self.refuse(self.place(name), "`has` asks for a field", hint);
+        }
+        self.node(ExprKind::Has(Box::new(inner)), mark)
+    }
+
+    pub(super) fn call(
+        &mut self,
+        name: Token,
+        arguments: Vec<Expr>,
+        method: bool,
+        mark: Mark,
+    ) -> Parsed<Expr> {
+        let written = self.written(name);
+        let Some(function) = Function::from_name(written) else {
+            let known = Function::ALL.iter().map(|f| f.name());
+            let known = known.chain(WalkKind::NAMES).chain(["has"]);
+            let message = format!("there is no function `{written}`");
+            return Err(Box::new(
+                Diagnostic::new(Code::BadExpression, self.place(name), message)
+                    .did_you_mean(written, known),
+            ));
+        };
+        if !function.allows(method) {
+            let (message, hint) = if method {
+                ("is not called on a value", format!("write `{written}(…)`"))
+            } else {
+                (
+                    "is called on a value",
+                    format!("write `value.{written}(…)`"),
+                )
+            };
+            return self.refuse(self.place(name), format!("`{written}` {message}"), &hint);
+        }
+        let count = arguments.len();
+        if !function.arity().contains(&count) {
+            let count = count - usize::from(method);
+            let message = format!("`{written}` does not take {count} arguments");
+            return self.refuse(self.place(name), message, "");
+        }
+        if function == Function::Matches
+            && let Some(Expr {
+                kind: ExprKind::Text(pattern),
+                span,
+            }) = arguments.get(1)
+            && let Err(reason) = compile_pattern(pattern)
+        {
+            return self.refuse(*span, reason, "");
+        }
+        self.node(ExprKind::Call(function, arguments), mark)
+    }
+}

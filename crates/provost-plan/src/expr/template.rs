@@ -1,0 +1,142 @@
+//! Texts with expressions in them: cut at `${` and at the `}` that balances it.
+//!
+//! Owns the cutting. INVARIANT: a `}` inside a string or a map of an expression does not end it,
+//! because its tokens are read, not its characters.
+
+use cel::parser::pratt_parser::{Lexer, Token, TokenKind};
+
+use super::offsets::Offsets;
+use super::{Expression, Part, parse, refs};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::limits::EXPRESSION_BYTES_MAX;
+use crate::source::Span;
+
+/// Cuts a text into its parts.
+pub(super) fn cut(text: &str, span: Span, source: &str) -> Result<Vec<Part>, Box<Diagnostic>> {
+    if !text.contains("${") {
+        return Ok(match text {
+            "" => Vec::new(),
+            _ => vec![Part::Text(text.to_owned())],
+        });
+    }
+    let places = Offsets::new(text, span, source);
+    let mut parts = Vec::new();
+    let mut literal = String::new();
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with("$${") {
+            literal.push_str("${");
+            at += 3;
+        } else if rest.starts_with("${") {
+            if !literal.is_empty() {
+                parts.push(Part::Text(std::mem::take(&mut literal)));
+            }
+            let (expression, end) = expression(text, at + 2, &places)?;
+            parts.push(Part::Expr(expression));
+            at = end;
+        } else {
+            let next = rest
+                .char_indices()
+                .skip(1)
+                .find(|(_, c)| *c == '$')
+                .map_or(rest.len(), |(next, _)| next);
+            literal.push_str(rest.get(..next).unwrap_or(rest));
+            at += next;
+        }
+    }
+    if !literal.is_empty() {
+        parts.push(Part::Text(literal));
+    }
+    Ok(parts)
+}
+
+/// Reads the expression that begins at `start`, behind `${`, and the offset behind its `}`.
+fn expression(
+    text: &str,
+    start: usize,
+    places: &Offsets,
+) -> Result<(Expression, usize), Box<Diagnostic>> {
+    let (tokens, end) = tokens(text, start, places)?;
+    let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+        let span = places.span(start.saturating_sub(2), end + 1);
+        return Err(Box::new(
+            Diagnostic::new(Code::BadExpression, span, "the expression is empty")
+                .hint("write `$${` for the characters `${`"),
+        ));
+    };
+    let tree = parse::parse(text, &tokens, end, places)?;
+    let source = text.get(first.start..last.end).unwrap_or_default();
+    let expression = Expression {
+        source: source.to_owned(),
+        span: places.span(first.start, last.end),
+        references: refs::collect(&tree),
+        tree: tree.into(),
+    };
+    Ok((expression, end + 1))
+}
+
+/// The tokens from `start` to the `}` that ends the expression, and where that stands.
+fn tokens(
+    text: &str,
+    start: usize,
+    places: &Offsets,
+) -> Result<(Vec<Token>, usize), Box<Diagnostic>> {
+    let rest = text.get(start..).unwrap_or("");
+    let mut lexer = Lexer::new(rest);
+    let mut tokens = Vec::new();
+    let mut braces = 0usize;
+    let error = |from: usize, to: usize, message: String| {
+        let diagnostic = Diagnostic::new(
+            Code::BadExpression,
+            places.span(start + from, start + to),
+            message,
+        );
+        Err(Box::new(diagnostic))
+    };
+    loop {
+        let token = lexer.lex();
+        match token.kind {
+            TokenKind::TokWhitespace | TokenKind::TokComment => continue,
+            TokenKind::TokEnd => {
+                let message = "the expression is not closed: no `}` stands behind it".to_owned();
+                return Err(Box::new(
+                    Diagnostic::new(
+                        Code::BadExpression,
+                        places.span(start.saturating_sub(2), start),
+                        message,
+                    )
+                    .hint("write `$${` for the characters `${`"),
+                ));
+            }
+            TokenKind::TokError => {
+                let message = lexer.get_error().map_or_else(
+                    || "a character that has no meaning here".to_owned(),
+                    |e| {
+                        e.message
+                            .replace("unexpected character", "a character that has no meaning")
+                    },
+                );
+                // Why: an unterminated string would mark the rest of the text.
+                let to = token.end.min(token.start + 1);
+                return error(token.start, to, message);
+            }
+            TokenKind::TokLeftBrace => braces += 1,
+            TokenKind::TokRightBrace if braces == 0 => return Ok((tokens, start + token.start)),
+            TokenKind::TokRightBrace => braces -= 1,
+            _ => {}
+        }
+        let first = tokens
+            .first()
+            .map_or(token.start, |first: &Token| first.start - start);
+        if token.end - first > EXPRESSION_BYTES_MAX {
+            let message = format!("the expression is longer than {EXPRESSION_BYTES_MAX} bytes");
+            return error(first, first + 1, message);
+        }
+        tokens.push(Token {
+            kind: token.kind,
+            start: start + token.start,
+            end: start + token.end,
+        });
+    }
+}

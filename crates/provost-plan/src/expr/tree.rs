@@ -1,0 +1,340 @@
+//! The tree of an expression: what the parser makes, and what every walk over it reads.
+//!
+//! Owns the node kinds and the table of functions. INVARIANT: a tree's height is bounded, because
+//! chains of operators and of accesses are flat; so a walk may recurse.
+
+use super::Root;
+use crate::source::Span;
+
+/// A node of an expression, with its place in the source text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The kinds of node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number with a fraction or an exponent.
+    Double(f64),
+    /// A text.
+    Text(String),
+    /// The name of a type, such as `int`, to compare `type(x)` with.
+    Type(&'static str),
+    /// `[a, b]`
+    List(Vec<Expr>),
+    /// `{"a": b}`
+    Map(Vec<(Expr, Expr)>),
+    /// A name in scope; `steps.ID` is one name.
+    Root(Root),
+    /// The variable of a comprehension.
+    Var(Variable),
+    /// `base.a[0]["b"]`
+    Path(Box<Expr>, Vec<Access>),
+    /// `has(base.a)`: a path that ends in a field.
+    Has(Box<Expr>),
+    /// `!a`
+    Not(Box<Expr>),
+    /// `-a`
+    Negate(Box<Expr>),
+    /// `a && b && …`
+    And(Vec<Expr>),
+    /// `a || b || …`
+    Or(Vec<Expr>),
+    /// `a + b - c …`, from left to right, operators of one precedence.
+    Chain(Box<Expr>, Vec<(Arith, Expr)>),
+    /// `a == b`, `a in b` …
+    Compare(Compare, Box<Expr>, Box<Expr>),
+    /// `a ? b : c`
+    Choice(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// A function; the receiver of a method is its first argument.
+    Call(Function, Vec<Expr>),
+    /// A comprehension.
+    Walk(Box<Walk>),
+}
+
+/// The variable of a comprehension; the number tells variables of one name apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// The name as written.
+    pub name: String,
+    /// Unique in its expression.
+    pub id: u32,
+}
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// `.name`
+    Field(String),
+    /// `[expr]`
+    Index(Expr),
+}
+
+/// A comprehension over a list, or over the keys of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Walk {
+    /// Which.
+    pub kind: WalkKind,
+    /// What it walks.
+    pub list: Expr,
+    /// The name of the item.
+    pub variable: Variable,
+    /// The condition of `filter`, and of `map` with three arguments.
+    pub filter: Option<Expr>,
+    /// What is computed of each item; for `filter` the item itself.
+    pub body: Expr,
+}
+
+/// The comprehensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WalkKind {
+    /// `all`
+    All,
+    /// `exists`
+    Exists,
+    /// `exists_one`
+    ExistsOne,
+    /// `map`
+    Map,
+    /// `filter`
+    Filter,
+}
+
+impl WalkKind {
+    /// The comprehension called `name` with `count` arguments.
+    pub(super) fn find(name: &str, count: usize) -> Option<Self> {
+        match (name, count) {
+            ("all", 2) => Some(Self::All),
+            ("exists", 2) => Some(Self::Exists),
+            ("exists_one" | "existsOne", 2) => Some(Self::ExistsOne),
+            ("map", 2 | 3) => Some(Self::Map),
+            ("filter", 2) => Some(Self::Filter),
+            _ => None,
+        }
+    }
+
+    pub(super) const NAMES: [&'static str; 6] =
+        ["all", "exists", "exists_one", "existsOne", "map", "filter"];
+}
+
+/// Operators on two values of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arith {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Remainder,
+}
+
+impl Arith {
+    /// The operator as written.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+        }
+    }
+}
+
+/// Comparisons: their result is a boolean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+    /// `in`
+    In,
+}
+
+impl Compare {
+    /// The operator as written.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterEqual => ">=",
+            Self::In => "in",
+        }
+    }
+}
+
+macro_rules! functions {
+    ($(
+        $variant:ident = $name:literal, $min:literal..=$max:literal, $form:ident, $doc:literal;
+    )+) => {
+        /// The functions.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Function { $(#[doc = $doc] $variant,)+ }
+
+        impl Function {
+            /// Every function.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name as written.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// How many arguments it takes, the receiver counted.
+            #[must_use]
+            pub fn arity(self) -> std::ops::RangeInclusive<usize> {
+                match self { $(Self::$variant => $min..=$max,)+ }
+            }
+
+            fn form(self) -> Form {
+                match self { $(Self::$variant => Form::$form,)+ }
+            }
+        }
+    };
+}
+
+/// How a function may be called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `f(x)`
+    Global,
+    /// `x.f()`
+    Method,
+    /// Either.
+    Both,
+}
+
+functions! {
+    Size = "size", 1..=1, Both, "The length of a text (characters), list or map.";
+    Contains = "contains", 2..=2, Method, "Whether a text holds another.";
+    StartsWith = "startsWith", 2..=2, Method, "Whether a text begins with another.";
+    EndsWith = "endsWith", 2..=2, Method, "Whether a text ends with another.";
+    Matches = "matches", 2..=2, Both, "Whether a regular expression is found in a text.";
+    Int = "int", 1..=1, Global, "A whole number from a number, text or time.";
+    Double = "double", 1..=1, Global, "A number from a number or text.";
+    String = "string", 1..=1, Global, "The text of a scalar.";
+    Bool = "bool", 1..=1, Global, "A boolean from a text.";
+    Dyn = "dyn", 1..=1, Global, "The value itself.";
+    Type = "type", 1..=1, Global, "The type of a value.";
+    Timestamp = "timestamp", 1..=1, Global, "A point in time from RFC 3339 text or seconds.";
+    Duration = "duration", 1..=1, Global, "A length of time from text such as `1h30m`.";
+    FullYear = "getFullYear", 1..=2, Method, "The year of a time.";
+    Month = "getMonth", 1..=2, Method, "The month of a time, from 0.";
+    Date = "getDate", 1..=2, Method, "The day of the month, from 1.";
+    DayOfMonth = "getDayOfMonth", 1..=2, Method, "The day of the month, from 0.";
+    DayOfWeek = "getDayOfWeek", 1..=2, Method, "The day of the week, Sunday is 0.";
+    DayOfYear = "getDayOfYear", 1..=2, Method, "The day of the year, from 0.";
+    Hours = "getHours", 1..=2, Method, "The hour of a time; the hours of a duration.";
+    Minutes = "getMinutes", 1..=2, Method, "The minute of a time; the minutes of a duration.";
+    Seconds = "getSeconds", 1..=2, Method, "The second of a time; the seconds of a duration.";
+    Milliseconds = "getMilliseconds", 1..=2, Method, "The milliseconds within the second.";
+    Round = "round", 1..=2, Both, "The nearest whole number, or to some decimals.";
+    Sum = "sum", 1..=1, Both, "The sum of a list; 0 if it is empty.";
+    Min = "min", 1..=16, Both, "The least of a list, or of the arguments.";
+    Max = "max", 1..=16, Both, "The largest of a list, or of the arguments.";
+    Join = "join", 1..=2, Both, "The texts of a list, with a separator.";
+    First = "first", 1..=1, Both, "The first item of a list.";
+    Json = "json", 1..=1, Both, "The canonical JSON text of a value.";
+}
+
+impl Function {
+    /// The function called `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|f| f.name() == name)
+    }
+
+    /// Whether it may be called as a method, and as a plain function.
+    pub(super) fn allows(self, method: bool) -> bool {
+        match self.form() {
+            Form::Both => true,
+            Form::Method => method,
+            Form::Global => !method,
+        }
+    }
+}
+
+impl Expr {
+    /// Whether it is a literal: a constant without a name, a call or an operator in it.
+    #[must_use]
+    pub fn is_literal(&self) -> bool {
+        match &self.kind {
+            ExprKind::Null
+            | ExprKind::Bool(_)
+            | ExprKind::Int(_)
+            | ExprKind::Double(_)
+            | ExprKind::Text(_)
+            | ExprKind::Type(_) => true,
+            ExprKind::List(items) => items.iter().all(Self::is_literal),
+            ExprKind::Map(entries) => entries
+                .iter()
+                .all(|(key, value)| key.is_literal() && value.is_literal()),
+            _ => false,
+        }
+    }
+
+    /// Its parts, in the order written.
+    #[must_use]
+    pub fn children(&self) -> Vec<&Self> {
+        match &self.kind {
+            ExprKind::Null
+            | ExprKind::Bool(_)
+            | ExprKind::Int(_)
+            | ExprKind::Double(_)
+            | ExprKind::Text(_)
+            | ExprKind::Type(_)
+            | ExprKind::Root(_)
+            | ExprKind::Var(_) => Vec::new(),
+            ExprKind::List(items)
+            | ExprKind::And(items)
+            | ExprKind::Or(items)
+            | ExprKind::Call(_, items) => items.iter().collect(),
+            ExprKind::Map(entries) => entries.iter().flat_map(|(k, v)| [k, v]).collect(),
+            ExprKind::Path(base, accesses) => std::iter::once(&**base)
+                .chain(accesses.iter().filter_map(|access| match access {
+                    Access::Field(_) => None,
+                    Access::Index(index) => Some(index),
+                }))
+                .collect(),
+            ExprKind::Has(inner) | ExprKind::Not(inner) | ExprKind::Negate(inner) => vec![inner],
+            ExprKind::Chain(first, rest) => std::iter::once(&**first)
+                .chain(rest.iter().map(|(_, operand)| operand))
+                .collect(),
+            ExprKind::Compare(_, left, right) => vec![left, right],
+            ExprKind::Choice(test, yes, no) => vec![test, yes, no],
+            ExprKind::Walk(walk) => std::iter::once(&walk.list)
+                .chain(walk.filter.as_ref())
+                .chain(std::iter::once(&walk.body))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The strict field reader: takes fields out of a map and reports what is left.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{Kind, Node};
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::duration;
+use crate::source::{Span, Spanned};
+
+/// Reads the fields of one map. Every wrong field becomes a diagnostic, and [`Fields::finish`]
+/// reports the fields nobody took, so nothing is silently ignored.
+pub struct Fields<'n, 'd> {
+    owner: String,
+    span: Span,
+    entries: &'n [(Spanned<String>, Node)],
+    taken: BTreeSet<&'static str>,
+    diagnostics: &'d mut Vec<Diagnostic>,
+}
+
+impl<'n, 'd> Fields<'n, 'd> {
+    /// Begins to read `node` as `owner` (in words, such as "a step"). Reports and returns `None`
+    /// if it is not a map.
+    pub fn new(
+        owner: impl Into<String>,
+        node: &'n Node,
+        diagnostics: &'d mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        let owner = owner.into();
+        match &node.kind {
+            Kind::Map(entries) => Some(Self {
+                owner,
+                span: node.span,
+                entries,
+                taken: BTreeSet::new(),
+                diagnostics,
+            }),
+            _ => {
+                let message = format!("{owner} must be a map, not {}", node.kind_word());
+                diagnostics.push(Diagnostic::new(Code::WrongShape, node.span, message));
+                None
+            }
+        }
+    }
+
+    /// Where the map stands.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The list that diagnostics go to.
+    pub fn diagnostics(&mut self) -> &mut Vec<Diagnostic> {
+        self.diagnostics
+    }
+
+    /// Takes a field as it is; a `null` counts as absent.
+    pub fn node(&mut self, name: &'static str) -> Option<&'n Node> {
+        self.taken.insert(name);
+        self.entries
+            .iter()
+            .find(|(key, _)| key.value == name)
+            .map(|(_, value)| value)
+            .filter(|value| value.kind != Kind::Null)
+    }
+
+    /// Takes a field that must be there.
+    pub fn required(&mut self, name: &'static str) -> Option<&'n Node> {
+        let node = self.node(name);
+        if node.is_none() {
+            let message = format!("{} needs the field `{name}`", self.owner);
+            let span = Span::new(self.span.start, self.span.start);
+            self.diagnostics
+                .push(Diagnostic::new(Code::MissingField, span, message));
+        }
+        node
+    }
+
+    fn wrong(&mut self, name: &str, node: &Node, wanted: &str) {
+        let message = format!("`{name}` must be {wanted}, not {}", node.kind_word());
+        self.diagnostics
+            .push(Diagnostic::new(Code::WrongShape, node.span, message));
+    }
+
+    /// Takes a text.
+    pub fn text(&mut self, name: &'static str) -> Option<Spanned<String>> {
+        let node = self.node(name)?;
+        self.as_text(name, node)
+    }
+
+    /// Takes a text that must be there.
+    pub fn required_text(&mut self, name: &'static str) -> Option<Spanned<String>> {
+        let node = self.required(name)?;
+        self.as_text(name, node)
+    }
+
+    fn as_text(&mut self, name: &str, node: &Node) -> Option<Spanned<String>> {
+        if let Kind::Text(text) = &node.kind {
+            return Some(Spanned::new(text.clone(), node.span));
+        }
+        self.wrong(name, node, "a text");
+        None
+    }
+
+    /// Takes a boolean.
+    pub fn boolean(&mut self, name: &'static str) -> Option<bool> {
+        let node = self.node(name)?;
+        if let Kind::Bool(value) = node.kind {
+            return Some(value);
+        }
+        self.wrong(name, node, "true or false");
+        None
+    }
+
+    /// Takes a whole number from zero on.
+    pub fn count(&mut self, name: &'static str) -> Option<Spanned<u64>> {
+        let node = self.node(name)?;
+        if let Kind::Number(number) = &node.kind
+            && let Some(count) = number.as_u64()
+        {
+            return Some(Spanned::new(count, node.span));
+        }
+        self.wrong(name, node, "a whole number from 0 on");
+        None
+    }
+
+    /// Takes a duration such as `30s`.
+    pub fn duration(&mut self, name: &'static str) -> Option<Spanned<Duration>> {
+        let text = self.text(name)?;
+        match duration::parse(&text.value) {
+            Ok(value) => Some(Spanned::new(value, text.span)),
+            Err(error) => {
+                let message = error.to_string();
+                self.diagnostics
+                    .push(Diagnostic::new(Code::WrongShape, text.span, message));
+                None
+            }
+        }
+    }
+
+    /// Takes one of a few words.
+    pub fn choice<T: Copy>(&mut self, name: &'static str, words: &[(&str, T)]) -> Option<T> {
+        let text = self.text(name)?;
+        let found = words.iter().find(|(word, _)| *word == text.value);
+        if found.is_none() {
+            let list = words
+                .iter()
+                .map(|(word, _)| format!("`{word}`"))
+                .collect::<Vec<_>>();
+            let message = format!("`{name}` must be one of {}", list.join(", "));
+            self.diagnostics.push(
+                Diagnostic::new(Code::WrongShape, text.span, message)
+                    .did_you_mean(&text.value, words.iter().map(|(word, _)| *word)),
+            );
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// Takes a list.
+    pub fn list(&mut self, name: &'static str) -> Option<&'n [Node]> {
+        let node = self.node(name)?;
+        if let Kind::List(items) = &node.kind {
+            return Some(items);
+        }
+        self.wrong(name, node, "a list");
+        None
+    }
+
+    /// Takes a list of texts; one text alone counts as a list of one.
+    pub fn texts(&mut self, name: &'static str) -> Vec<Spanned<String>> {
+        let Some(node) = self.node(name) else {
+            return Vec::new();
+        };
+        let items: &[Node] = match &node.kind {
+            Kind::List(items) => items,
+            _ => std::slice::from_ref(node),
+        };
+        items
+            .iter()
+            .filter_map(|item| self.as_text(name, item))
+            .collect()
+    }
+
+    /// Takes a map, as its entries in the order written.
+    pub fn map(&mut self, name: &'static str) -> Option<&'n [(Spanned<String>, Node)]> {
+        let node = self.node(name)?;
+        if let Kind::Map(entries) = &node.kind {
+            return Some(entries);
+        }
+        self.wrong(name, node, "a map");
+        None
+    }
+
+    /// Refuses a field that a later version carries out.
+    pub fn later(&mut self, name: &'static str, what: &str) {
+        self.taken.insert(name);
+        if let Some((key, _)) = self.entries.iter().find(|(key, _)| key.value == name) {
+            let message = format!("`{name}` is not carried out by this version: {what}");
+            self.diagnostics
+                .push(
+                    Diagnostic::new(Code::LaterField, key.span, message).hint(format!(
+                        "leave `{name}` out; nothing is run under a rule that is ignored"
+                    )),
+                );
+        }
+    }
+
+    /// Reports the fields that nobody took but that are spelt almost like one that was looked
+    /// for: where reading stops early, and what else may stand there is not known.
+    pub fn finish_misspelt(self) {
+        for (key, _) in self.entries {
+            let taken = self.taken.contains(key.value.as_str());
+            let meant = nearest(&key.value, self.taken.iter().copied());
+            if let (false, Some(meant)) = (taken, meant) {
+                let message = format!("{} has no field `{}`", self.owner, key.value);
+                self.diagnostics.push(
+                    Diagnostic::new(Code::UnknownField, key.span, message)
+                        .hint(format!("did you mean `{meant}`?")),
+                );
+            }
+        }
+    }
+
+    /// Reports the fields that nobody took.
+    pub fn finish(self) {
+        for (key, _) in self.entries {
+            if self.taken.contains(key.value.as_str()) {
+                continue;
+            }
+            let message = format!("{} has no field `{}`", self.owner, key.value);
+            let known = self.taken.iter().copied();
+            let mut diagnostic = Diagnostic::new(Code::UnknownField, key.span, message)
+                .did_you_mean(&key.value, known.clone());
+            if diagnostic.hint.is_none() {
+                let names = known.map(|name| format!("`{name}`")).collect::<Vec<_>>();
+                diagnostic = diagnostic.hint(format!("the fields are {}", names.join(", ")));
+            }
+            self.diagnostics.push(diagnostic);
+        }
+    }
+}

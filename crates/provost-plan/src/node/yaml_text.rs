@@ -1,0 +1,248 @@
+//! YAML and JSON into [`Node`], event by event.
+//!
+//! INVARIANT: depth, count of values and anchors are bounded before anything is built from them.
+
+use granit_parser::{Event, Parser, ScalarStyle};
+use serde_json::Number;
+
+use super::{Kind, Node};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::digest::normalize_number;
+use crate::limits::{SOURCE_DEPTH_MAX, SOURCE_NODES_MAX};
+use crate::source::{Span, Spanned};
+
+/// A list or map that is still open.
+struct Open {
+    start: usize,
+    kind: OpenKind,
+}
+
+enum OpenKind {
+    List(Vec<Node>),
+    Map {
+        entries: Vec<(Spanned<String>, Node)>,
+        key: Option<Spanned<String>>,
+    },
+}
+
+struct Builder<'a> {
+    text: &'a str,
+    open: Vec<Open>,
+    root: Option<Node>,
+    count: usize,
+}
+
+pub(super) fn parse(text: &str) -> Result<Node, Diagnostic> {
+    let options = granit_parser::options! {
+        disallow_directives: true,
+        flow_nesting_limit: SOURCE_DEPTH_MAX * 2,
+        block_nesting_limit: SOURCE_DEPTH_MAX * 2,
+    };
+    let mut builder = Builder {
+        text,
+        open: Vec::new(),
+        root: None,
+        count: 0,
+    };
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = event.map_err(|error| {
+            let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
+            Diagnostic::new(Code::Syntax, Span::new(at, at), lower_first(&error.info()))
+        })?;
+        let span = span
+            .byte_range()
+            .map_or_else(Span::default, |r| Span::new(r.start, r.end));
+        builder.event(&event, span)?;
+    }
+    builder.root.ok_or_else(|| {
+        Diagnostic::new(Code::Syntax, Span::default(), "the text is empty")
+            .hint("a plan begins with `schema: provost/plan/v1`")
+    })
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
+}
+
+impl Builder<'_> {
+    fn event(&mut self, event: &Event<'_>, span: Span) -> Result<(), Diagnostic> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.refuse_properties(*anchor != 0, tag.is_some(), span)?;
+                let kind = self.scalar(text, *style, span)?;
+                self.value(Node { kind, span })
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.refuse_properties(*anchor != 0, tag.is_some(), span)?;
+                self.push(OpenKind::List(Vec::new()), span)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.refuse_properties(*anchor != 0, tag.is_some(), span)?;
+                self.push(
+                    OpenKind::Map {
+                        entries: Vec::new(),
+                        key: None,
+                    },
+                    span,
+                )
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::Alias(_) => self.refuse_properties(true, false, span),
+            Event::DocumentStart(..) if self.root.is_some() => {
+                Err(
+                    Diagnostic::new(Code::Syntax, span, "a second document begins here")
+                        .hint("keep one document in a text"),
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refuse_properties(&self, anchor: bool, tag: bool, span: Span) -> Result<(), Diagnostic> {
+        if anchor || tag {
+            let what = if tag { "a tag" } else { "an anchor or alias" };
+            return Err(Diagnostic::new(
+                Code::AnchorUsed,
+                span,
+                format!("{what} is not part of the language"),
+            )
+            .hint("write the value out where it is needed"));
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, kind: OpenKind, span: Span) -> Result<(), Diagnostic> {
+        if self.open.len() >= SOURCE_DEPTH_MAX {
+            return Err(Diagnostic::new(
+                Code::TooLarge,
+                span,
+                format!("lists and maps nest deeper than {SOURCE_DEPTH_MAX}"),
+            ));
+        }
+        self.open.push(Open {
+            start: span.start,
+            kind,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self, span: Span) -> Result<(), Diagnostic> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let kind = match open.kind {
+            OpenKind::List(items) => Kind::List(items),
+            OpenKind::Map { entries, .. } => Kind::Map(entries),
+        };
+        // Why: a block ends where the next token begins; the span should end with its text.
+        let inner = self.text.get(open.start..span.end).unwrap_or("");
+        let end = open.start + inner.trim_end().len();
+        self.value(Node {
+            kind,
+            span: Span::new(open.start, end),
+        })
+    }
+
+    fn value(&mut self, node: Node) -> Result<(), Diagnostic> {
+        self.count += 1;
+        if self.count > SOURCE_NODES_MAX {
+            return Err(Diagnostic::new(
+                Code::TooLarge,
+                node.span,
+                format!("the text holds more than {SOURCE_NODES_MAX} values"),
+            ));
+        }
+        match self.open.last_mut().map(|open| &mut open.kind) {
+            None => self.root = Some(node),
+            Some(OpenKind::List(items)) => items.push(node),
+            Some(OpenKind::Map { entries, key }) => match key.take() {
+                Some(key) => entries.push((key, node)),
+                None => *key = Some(new_key(entries, node, self.text)?),
+            },
+        }
+        Ok(())
+    }
+
+    fn scalar(&self, text: &str, style: ScalarStyle, span: Span) -> Result<Kind, Diagnostic> {
+        if style != ScalarStyle::Plain {
+            return Ok(Kind::Text(text.to_owned()));
+        }
+        match text {
+            "" | "~" | "null" | "Null" | "NULL" => return Ok(Kind::Null),
+            "true" | "True" | "TRUE" => return Ok(Kind::Bool(true)),
+            "false" | "False" | "FALSE" => return Ok(Kind::Bool(false)),
+            _ => {}
+        }
+        let Some(number) = number(text) else {
+            return Ok(Kind::Text(text.to_owned()));
+        };
+        number
+            .and_then(|n| normalize_number(&n).ok())
+            .map(Kind::Number)
+            .ok_or_else(|| out_of_range(text, span))
+    }
+}
+
+pub(super) fn out_of_range(text: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(
+        Code::BadNumber,
+        span,
+        format!("the number `{text}` cannot be held exactly"),
+    )
+    .hint("integers reach from -2^53 to 2^53; write larger ones as text, in quotes")
+}
+
+/// Reads a plain scalar that looks like a number: `None` if it does not, `Some(None)` if it does
+/// but has no exact value.
+fn number(text: &str) -> Option<Option<Number>> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        let unsigned = text.strip_prefix('+').unwrap_or(text);
+        return Some(unsigned.parse::<i64>().ok().map(Number::from));
+    }
+    let float = digits
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
+    if !float {
+        return None;
+    }
+    text.parse::<f64>().ok().map(Number::from_f64)
+}
+
+fn new_key(
+    entries: &[(Spanned<String>, Node)],
+    node: Node,
+    text: &str,
+) -> Result<Spanned<String>, Diagnostic> {
+    let span = node.span;
+    let name = match node.kind {
+        Kind::Text(name) => name,
+        // Why: a key is a name; `404:` or `null:` is the text that was written.
+        Kind::Null | Kind::Bool(_) | Kind::Number(_) => {
+            text.get(span.start..span.end).unwrap_or("").to_owned()
+        }
+        Kind::List(_) | Kind::Map(_) => {
+            return Err(Diagnostic::new(
+                Code::WrongShape,
+                span,
+                "a key must be a text",
+            ));
+        }
+    };
+    if let Some((first, _)) = entries.iter().find(|(key, _)| key.value == name) {
+        return Err(Diagnostic::new(
+            Code::DuplicateKey,
+            span,
+            format!("the key `{name}` stands twice"),
+        )
+        .related(first.span, "first here"));
+    }
+    Ok(Spanned::new(name, span))
+}

@@ -1,0 +1,274 @@
+//! The plan language: the shape of a plan, its steps and its answer.
+//!
+//! Owns the syntax tree and its reading from text ([`read`]). Judges nothing: that is
+//! [`crate::check`]'s. INVARIANT: a tree's `value` is the canonical document it was read from, so
+//! its digest is the plan's identity.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::catalog::Risk;
+use crate::digest::{Digest, Domain};
+use crate::expr::{ArgTree, Template};
+use crate::schema::Schema;
+use crate::source::{Source, Span, Spanned};
+
+pub mod goal;
+pub mod read;
+pub mod request;
+
+pub use goal::{Criterion, Goal};
+
+/// The version marker of a plan document.
+pub const PLAN_SCHEMA: &str = "provost/plan/v1";
+
+/// A plan as somebody wrote it: read, not judged.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The goal, if the document carries one.
+    pub goal: Option<Spanned<Goal>>,
+    /// How each criterion is proven.
+    pub success: Vec<Proof>,
+    /// The steps, in the order written.
+    pub steps: Vec<Step>,
+    /// Limits narrower than the operator's.
+    pub limits: Option<Limits>,
+    /// The answer.
+    pub answer: Vec<Claim>,
+    /// The canonical document.
+    pub value: Value,
+    /// The text it was read from.
+    pub source: Source,
+}
+
+impl Plan {
+    /// The plan's identity: of the canonical document, without the goal (which has its own).
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut value = self.value.clone();
+        if let Value::Object(map) = &mut value {
+            map.remove("goal");
+            map.remove("schema");
+        }
+        Digest::of_value(Domain::Plan, &value)
+    }
+
+    /// The step called `id`.
+    #[must_use]
+    pub fn step(&self, id: &str) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id.value == id)
+    }
+}
+
+/// A node of a plan.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The id, unique in the plan and in all its revisions.
+    pub id: Spanned<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it does.
+    pub kind: StepKind,
+    /// Steps that must have ended before (order only).
+    pub needs: Vec<Spanned<String>>,
+    /// Whether it runs at all.
+    pub when: Option<Template>,
+    /// The list it runs over.
+    pub for_each: Option<ForEach>,
+    /// What must hold over its output for it to have succeeded.
+    pub accept: Vec<Template>,
+    /// The type of its output, where the tool declares none.
+    pub expect: Option<Schema>,
+    /// How long one attempt may take, if less than the tool's own limit.
+    pub timeout: Option<Duration>,
+    /// Attempts for failures that may be repeated.
+    pub retry: Option<Retry>,
+    /// What a failure leads to.
+    pub on_failure: OnFailure,
+    /// The risk it declares.
+    pub risk: Option<Spanned<Risk>>,
+    /// Whether a person is asked whatever policy says.
+    pub approval_required: bool,
+    /// Where the whole step stands.
+    pub span: Span,
+    /// Its canonical form.
+    pub value: Value,
+}
+
+/// What a step does.
+#[derive(Clone, Debug)]
+pub enum StepKind {
+    /// Calls a tool.
+    Tool {
+        /// Its name.
+        tool: Spanned<String>,
+        /// Its arguments: values and expressions.
+        args: ArgTree,
+    },
+    /// Asks a person.
+    Question {
+        /// What is asked.
+        text: Template,
+        /// The type of the answer.
+        answer: Schema,
+        /// Who is asked; anybody who may approve if empty.
+        of: Option<Spanned<String>>,
+    },
+}
+
+impl Step {
+    /// The tool it calls.
+    #[must_use]
+    pub fn tool(&self) -> Option<&Spanned<String>> {
+        match &self.kind {
+            StepKind::Tool { tool, .. } => Some(tool),
+            StepKind::Question { .. } => None,
+        }
+    }
+
+    /// Every template in it, with the name of the field it stands in.
+    pub fn templates(&self) -> Vec<(Field, &Template)> {
+        let mut all = Vec::new();
+        all.extend(self.when.iter().map(|t| (Field::When, t)));
+        all.extend(self.for_each.iter().map(|f| (Field::ForEach, &f.list)));
+        match &self.kind {
+            StepKind::Tool { args, .. } => {
+                all.extend(args.templates().into_iter().map(|t| (Field::Args, t)));
+            }
+            StepKind::Question { text, .. } => all.push((Field::Question, text)),
+        }
+        all.extend(self.accept.iter().map(|t| (Field::Accept, t)));
+        all
+    }
+}
+
+/// The field of a step in which a template stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `when`
+    When,
+    /// `for_each`
+    ForEach,
+    /// `args`
+    Args,
+    /// `question`
+    Question,
+    /// `accept`
+    Accept,
+}
+
+/// A list that a step runs over.
+#[derive(Clone, Debug)]
+pub struct ForEach {
+    /// The list.
+    pub list: Template,
+    /// The most items it may have.
+    pub max_items: Spanned<u64>,
+}
+
+/// Attempts for failures that may be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retry {
+    /// Most attempts in all, the first included.
+    pub attempts: u32,
+    /// The wait before the second attempt; it doubles each time.
+    pub backoff: Duration,
+}
+
+/// What a failure of a step leads to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// The planner is asked for a revision.
+    #[default]
+    Replan,
+    /// The run fails.
+    Stop,
+    /// The plan goes on.
+    Continue,
+    /// A person is asked.
+    Escalate,
+}
+
+/// How a criterion is proven.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// The criterion's id.
+    pub criterion: Spanned<String>,
+    /// What must hold when nothing more can run.
+    pub check: Template,
+}
+
+/// One part of the answer.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Whether it is said.
+    pub when: Option<Template>,
+    /// What is said.
+    pub text: Template,
+    /// Steps whose evidence it cites beside those its expressions name.
+    pub cites: Vec<Spanned<String>>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Limits of a run. Every number is a most; `None` in a plan leaves the operator's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Steps of one plan.
+    pub steps: u64,
+    /// Calls in all, each item of a `for_each` counted.
+    pub calls: u64,
+    /// Attempts in all.
+    pub attempts: u64,
+    /// Revisions of the plan.
+    pub revisions: u64,
+    /// Proposals a planner may make for one revision.
+    pub proposals: u64,
+    /// Calls in flight at once.
+    pub concurrency: u64,
+    /// Wall time of the run, in milliseconds, waits for people not counted.
+    pub wall_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 100,
+            calls: 500,
+            attempts: 1_000,
+            revisions: 5,
+            proposals: 3,
+            concurrency: 8,
+            wall_ms: 3_600_000,
+        }
+    }
+}
+
+impl Limits {
+    /// The identity of these limits.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_value(Domain::Limits, &json!(self))
+    }
+
+    /// The narrower of two limits, field by field.
+    #[must_use]
+    pub fn narrowed(&self, other: &Self) -> Self {
+        Self {
+            steps: self.steps.min(other.steps),
+            calls: self.calls.min(other.calls),
+            attempts: self.attempts.min(other.attempts),
+            revisions: self.revisions.min(other.revisions),
+            proposals: self.proposals.min(other.proposals),
+            concurrency: self.concurrency.min(other.concurrency),
+            wall_ms: self.wall_ms.min(other.wall_ms),
+        }
+    }
+}
+
+/// Values of a playbook's parameters.
+pub type Params = BTreeMap<String, Value>;

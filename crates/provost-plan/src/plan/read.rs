@@ -1,0 +1,355 @@
+//! Reads plans from text.
+//!
+//! Owns the strict reading of every field of the format and the canonical document. Judges nothing
+//! that needs a catalog or another step: unknown and duplicate ids are the check's. INVARIANT: a
+//! field that is not carried out is refused, never skipped; the document read from
+//! [`Plan::value`] has the digest of the plan it came from.
+
+use serde_json::{Value, json};
+
+use super::{Claim, Criterion, Goal, Limits, PLAN_SCHEMA, Plan, Proof};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::digest::canonical;
+use crate::expr::Template;
+use crate::limits::{DIAGNOSTICS_MAX, PLAN_STEPS_MAX};
+use crate::node::{Fields, Kind, Node, parse_yaml};
+use crate::source::{Source, Span, Spanned};
+
+mod step;
+
+/// The JSON Schema of the format, for editors and models. It says what [`read_plan`] takes, but
+/// for what stands inside expressions.
+pub const PLAN_JSON_SCHEMA: &str = include_str!("../../schemas/plan.v1.json");
+
+/// Reads a plan from YAML or JSON.
+///
+/// # Errors
+/// Every finding about its text and structure.
+pub fn read_plan(source: &Source) -> Result<Plan, Vec<Diagnostic>> {
+    let node = parse_yaml(&source.text).map_err(|diagnostic| vec![*diagnostic])?;
+    read_plan_node(&node, source)
+}
+
+/// Reads a plan that is part of a larger document, such as a playbook; `source` is the whole.
+///
+/// # Errors
+/// Every finding about its structure.
+pub fn read_plan_node(node: &Node, source: &Source) -> Result<Plan, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let plan = plan(node, source, &mut diagnostics);
+    match plan {
+        Some(plan) if diagnostics.is_empty() => Ok(plan),
+        _ => Err(limited(diagnostics)),
+    }
+}
+
+/// Reads a plan from a document, such as a journal holds; `name` stands in diagnostics.
+///
+/// # Errors
+/// Every finding about its structure.
+pub fn plan_from_value(value: &Value, name: &str) -> Result<Plan, Vec<Diagnostic>> {
+    read_plan(&Source::new(name, canonical(value)))
+}
+
+/// Whether a text is the id of a step: `[a-z][a-z0-9_]{0,39}`.
+#[must_use]
+pub fn is_step_id(text: &str) -> bool {
+    text.len() <= 40
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
+fn limited(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let rest = diagnostics.len().saturating_sub(DIAGNOSTICS_MAX);
+    diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+    diagnostics.truncate(DIAGNOSTICS_MAX);
+    if rest > 0
+        && let Some(last) = diagnostics.pop()
+    {
+        diagnostics.push(last.note(format!("{rest} more findings are not shown")));
+    }
+    diagnostics
+}
+
+fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Plan> {
+    let mut fields = Fields::new("a plan", node, diagnostics)?;
+    marker(&mut fields);
+    let goal = match fields.node("goal") {
+        None => None,
+        Some(node) => goal(node, fields.diagnostics()),
+    };
+    let success = fields.list("success").unwrap_or_default();
+    let success = success
+        .iter()
+        .filter_map(|node| proof(node, source, fields.diagnostics()))
+        .collect();
+    let limits = match fields.node("limits") {
+        None => None,
+        Some(node) => limits(node, fields.diagnostics()),
+    };
+    let answer = match fields.node("answer") {
+        None => Vec::new(),
+        Some(node) => answer(node, source, fields.diagnostics()),
+    };
+    fields.required("steps");
+    let nodes = fields.list("steps").unwrap_or_default();
+    if nodes.len() > PLAN_STEPS_MAX {
+        let message = format!(
+            "the plan has {} steps, more than the {PLAN_STEPS_MAX} a plan may have",
+            nodes.len()
+        );
+        let diagnostic = Diagnostic::new(Code::TooLarge, node.span, message);
+        fields.diagnostics().push(diagnostic);
+    }
+    let steps = nodes
+        .iter()
+        .take(PLAN_STEPS_MAX)
+        .filter_map(|node| step::step(node, source, fields.diagnostics()))
+        .collect();
+    fields.finish();
+    Some(Plan {
+        goal,
+        success,
+        steps,
+        limits,
+        answer,
+        value: document(node),
+        source: source.clone(),
+    })
+}
+
+fn marker(fields: &mut Fields<'_, '_>) {
+    let Some(marker) = fields.text("schema") else {
+        return;
+    };
+    if marker.value != PLAN_SCHEMA {
+        let message = format!("`{}` is not the format of a plan", marker.value);
+        fields.diagnostics().push(
+            Diagnostic::new(Code::WrongSchema, marker.span, message)
+                .hint(format!("write `schema: {PLAN_SCHEMA}`")),
+        );
+    }
+}
+
+fn goal(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Spanned<Goal>> {
+    if let Kind::Text(text) = &node.kind {
+        return Some(Spanned::new(Goal::of_text(text), node.span));
+    }
+    let mut fields = Fields::new("a goal", node, diagnostics)?;
+    let text = fields.required_text("text");
+    let mut success = Vec::new();
+    for node in fields.list("success").unwrap_or_default() {
+        success.extend(criterion(node, fields.diagnostics()));
+    }
+    let params = fields.node("params").map(Node::to_value);
+    let params = match params {
+        None => serde_json::Map::new(),
+        Some(Value::Object(params)) => params,
+        Some(_) => {
+            fields.map("params");
+            serde_json::Map::new()
+        }
+    };
+    fields.later("budget", "money and tokens are not counted");
+    fields.later("constraints", "constraints are not checked");
+    fields.finish();
+    let goal = Goal {
+        text: text?.value,
+        success,
+        params,
+    };
+    Some(Spanned::new(goal, node.span))
+}
+
+fn criterion(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Criterion> {
+    let mut fields = Fields::new("a criterion", node, diagnostics)?;
+    let id = name(&mut fields, "id");
+    let text = fields.required_text("text");
+    fields.finish();
+    Some(Criterion {
+        id: id?.value,
+        text: text?.value,
+    })
+}
+
+/// Takes an id that must be there and be well formed.
+fn name(fields: &mut Fields<'_, '_>, field: &'static str) -> Option<Spanned<String>> {
+    let id = fields.required_text(field)?;
+    if is_step_id(&id.value) {
+        return Some(id);
+    }
+    let message = format!("`{}` cannot be an id", id.value);
+    fields.diagnostics().push(
+        Diagnostic::new(Code::BadName, id.span, message).hint(
+            "an id begins with a small letter and has up to 40 small letters, digits and `_`",
+        ),
+    );
+    None
+}
+
+fn proof(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Proof> {
+    let mut fields = Fields::new("a proof", node, diagnostics)?;
+    let criterion = fields.required_text("for");
+    let check = fields
+        .required("check")
+        .and_then(|node| expression("check", node, source, fields.diagnostics()));
+    fields.finish();
+    Some(Proof {
+        criterion: criterion?,
+        check: check?,
+    })
+}
+
+/// Reads a field that is one whole expression.
+fn expression(
+    field: &str,
+    node: &Node,
+    source: &Source,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Template> {
+    let template = template(field, node, source, diagnostics)?;
+    if template.whole().is_some() {
+        return Some(template);
+    }
+    let message = format!("`{field}` must be one expression, `${{ … }}`");
+    let mut diagnostic = Diagnostic::new(Code::WrongShape, node.span, message);
+    if template.is_constant() && template.text().len() <= 60 {
+        diagnostic = diagnostic.hint(format!("write `${{ {} }}`", template.text().trim()));
+    }
+    diagnostics.push(diagnostic);
+    None
+}
+
+/// Reads a text with expressions in it.
+fn template(
+    field: &str,
+    node: &Node,
+    source: &Source,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Template> {
+    let Kind::Text(text) = &node.kind else {
+        let message = format!("`{field}` must be a text, not {}", node.kind_word());
+        diagnostics.push(Diagnostic::new(Code::WrongShape, node.span, message));
+        return None;
+    };
+    match Template::parse(text, node.span, &source.text) {
+        Ok(template) => Some(template),
+        Err(diagnostic) => {
+            diagnostics.push(*diagnostic);
+            None
+        }
+    }
+}
+
+fn answer(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Vec<Claim> {
+    let nodes = match &node.kind {
+        Kind::List(nodes) => nodes.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    nodes
+        .iter()
+        .filter_map(|node| claim(node, source, diagnostics))
+        .collect()
+}
+
+fn claim(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Claim> {
+    let span = node.span;
+    if matches!(node.kind, Kind::Text(_)) {
+        let text = template("answer", node, source, diagnostics)?;
+        return Some(Claim {
+            when: None,
+            text,
+            cites: Vec::new(),
+            span,
+        });
+    }
+    let mut fields = Fields::new("a part of the answer", node, diagnostics)?;
+    let when = optional(&mut fields, "when", source);
+    let text = fields
+        .required("text")
+        .and_then(|node| template("text", node, source, fields.diagnostics()));
+    let cites = fields.texts("cites");
+    fields.finish();
+    Some(Claim {
+        when,
+        text: text?,
+        cites,
+        span,
+    })
+}
+
+/// Takes an expression that need not be there.
+fn optional(fields: &mut Fields<'_, '_>, field: &'static str, source: &Source) -> Option<Template> {
+    let node = fields.node(field)?;
+    expression(field, node, source, fields.diagnostics())
+}
+
+/// Reads the limits of a plan; what it does not name stays as wide as can be.
+fn limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Limits> {
+    let mut fields = Fields::new("the limits of a plan", node, diagnostics)?;
+    let mut count = |field: &'static str| fields.count(field).map_or(u64::MAX, |n| n.value);
+    let mut limits = Limits {
+        steps: count("steps"),
+        calls: count("calls"),
+        attempts: count("attempts"),
+        revisions: count("revisions"),
+        proposals: count("proposals"),
+        concurrency: count("concurrency"),
+        wall_ms: u64::MAX,
+    };
+    if let Some(wall) = fields.duration("wall") {
+        limits.wall_ms = u64::try_from(wall.value.as_millis()).unwrap_or(u64::MAX);
+    }
+    if limits.concurrency == 0 {
+        let message = "`concurrency` must be at least 1";
+        let span = node.nearest_at("/concurrency").span;
+        let diagnostic = Diagnostic::new(Code::WrongShape, span, message);
+        fields.diagnostics().push(diagnostic);
+    }
+    fields.later("money", "money is not counted");
+    fields.later("tokens", "tokens are not counted");
+    fields.finish();
+    Some(limits)
+}
+
+/// The canonical document: fields that are `null` are as if they were not there.
+fn document(node: &Node) -> Value {
+    let mut value = node.to_value();
+    present(&mut value);
+    for list in ["success", "answer"] {
+        each(&mut value, list, present);
+    }
+    each(&mut value, "steps", step::canonical_step);
+    if let Some(goal) = value.get_mut("goal") {
+        present(goal);
+        each(goal, "success", present);
+    }
+    if let Some(limits) = value.get_mut("limits") {
+        present(limits);
+    }
+    if let Value::Object(map) = &mut value {
+        map.insert("schema".to_owned(), json!(PLAN_SCHEMA));
+    }
+    value
+}
+
+/// Takes the fields out of a map that are `null`.
+fn present(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.retain(|_, value| !value.is_null());
+    }
+}
+
+fn each(value: &mut Value, field: &str, change: impl Fn(&mut Value)) {
+    if let Some(Value::Array(items)) = value.get_mut(field) {
+        items.iter_mut().for_each(change);
+    }
+}
+
+/// The place where a field would stand that is not there.
+fn head(span: Span) -> Span {
+    Span::new(span.start, span.start)
+}

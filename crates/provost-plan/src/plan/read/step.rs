@@ -1,0 +1,287 @@
+//! Reads one step.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{expression, head, name, optional, present, template};
+use crate::catalog::Risk;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::expr::{ArgTree, Template};
+use crate::limits::{FOR_EACH_ITEMS_DEFAULT, FOR_EACH_ITEMS_MAX};
+use crate::node::{Fields, Kind, Node};
+use crate::plan::{ForEach, OnFailure, Retry, Step, StepKind};
+use crate::schema::Schema;
+use crate::source::{Source, Spanned};
+
+/// The wait before a second attempt, where a step does not say.
+const BACKOFF_DEFAULT: Duration = Duration::from_secs(1);
+
+const ON_FAILURE_WORDS: [(&str, OnFailure); 4] = [
+    ("replan", OnFailure::Replan),
+    ("stop", OnFailure::Stop),
+    ("continue", OnFailure::Continue),
+    ("escalate", OnFailure::Escalate),
+];
+
+/// Fields of the format that a later version carries out, and what they would do.
+const LATER: [(&str, &str); 13] = [
+    ("subgoal", "a step is not refined"),
+    ("tools", "it belongs to `subgoal`"),
+    ("effect_max", "it belongs to `subgoal`"),
+    ("steps_max", "it belongs to `subgoal`"),
+    ("budget", "money and tokens are not counted"),
+    ("output", "it belongs to `subgoal`"),
+    ("result", "it belongs to `subgoal`"),
+    ("fresh", "readings are not taken again"),
+    ("undo", "nothing is undone"),
+    ("confirm", "a write is not read back"),
+    ("as", "a step has no role of its own"),
+    ("model", "a step chooses no model"),
+    ("replaces", "a step stands in for no other"),
+];
+
+pub(super) fn step(
+    node: &Node,
+    source: &Source,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Step> {
+    let before = diagnostics.len();
+    let read = fields(node, source, diagnostics);
+    let id = node.get("id").map(Node::to_value);
+    if let Some(Value::String(id)) = id {
+        for diagnostic in diagnostics.iter_mut().skip(before) {
+            diagnostic.step.get_or_insert_with(|| id.clone());
+        }
+    }
+    read
+}
+
+fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Step> {
+    let mut fields = Fields::new("a step", node, diagnostics)?;
+    let id = name(&mut fields, "id");
+    let description = fields.text("description").map(|text| text.value);
+    let kind = kind(&mut fields, node, source);
+    let needs = fields.texts("needs");
+    let when = optional(&mut fields, "when", source);
+    let for_each = for_each(&mut fields, source);
+    let accept = accept(&mut fields, source);
+    let expect = fields.node("expect");
+    let expect = expect.and_then(|node| schema("expect", node, fields.diagnostics()));
+    let timeout = timeout(&mut fields);
+    let retry = fields.node("retry");
+    let retry = retry.and_then(|node| retry_of(node, fields.diagnostics()));
+    let on_failure = fields.choice("on_failure", &ON_FAILURE_WORDS);
+    let risk = fields.node("risk").map(|node| node.span);
+    let risk = fields
+        .choice::<Risk>("risk", &Risk::WORDS)
+        .zip(risk)
+        .map(|(value, span)| Spanned::new(value, span));
+    let approval = fields.choice("approval", &[("required", true)]);
+    for (field, what) in LATER {
+        fields.later(field, what);
+    }
+    fields.finish();
+    let mut value = node.to_value();
+    canonical_step(&mut value);
+    Some(Step {
+        id: id?,
+        description,
+        kind: kind?,
+        needs,
+        when,
+        for_each,
+        accept,
+        expect,
+        timeout,
+        retry,
+        on_failure: on_failure.unwrap_or_default(),
+        risk,
+        approval_required: approval.unwrap_or(false),
+        span: node.span,
+        value,
+    })
+}
+
+fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<StepKind> {
+    let tool = fields.text("tool");
+    let arguments = fields.node("args");
+    let question = fields.node("question");
+    let kinds = ["tool", "question", "subgoal"];
+    let written = kinds
+        .iter()
+        .filter(|kind| node.get(kind).is_some_and(|n| n.kind != Kind::Null))
+        .count();
+    if written != 1 {
+        let (code, span, message) = if written == 0 {
+            let message = "a step needs the field `tool` or `question`";
+            (Code::MissingField, head(node.span), message)
+        } else {
+            let message = "a step is one of `tool`, `question` and `subgoal`";
+            (Code::WrongShape, node.span, message)
+        };
+        fields
+            .diagnostics()
+            .push(Diagnostic::new(code, span, message));
+        return None;
+    }
+    if let Some(tool) = tool {
+        let args = match arguments {
+            None => ArgTree::empty(node.span),
+            Some(arguments) => {
+                fields.map("args")?;
+                ArgTree::read(arguments, &source.text, fields.diagnostics())
+            }
+        };
+        return Some(StepKind::Tool { tool, args });
+    }
+    if let Some(arguments) = arguments {
+        let message = "`args` are those of a tool, and the step calls none";
+        fields
+            .diagnostics()
+            .push(Diagnostic::new(Code::WrongShape, arguments.span, message));
+    }
+    question_of(question?, source, fields.diagnostics())
+}
+
+fn question_of(
+    node: &Node,
+    source: &Source,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<StepKind> {
+    if matches!(node.kind, Kind::Text(_)) {
+        let text = template("question", node, source, diagnostics)?;
+        let answer = Schema::compile(json!({"type": "string"})).ok()?;
+        return Some(StepKind::Question {
+            text,
+            answer,
+            of: None,
+        });
+    }
+    let mut fields = Fields::new("a question", node, diagnostics)?;
+    let text = fields
+        .required("text")
+        .and_then(|node| template("text", node, source, fields.diagnostics()));
+    let answer = match fields.node("answer") {
+        None => Schema::compile(json!({"type": "string"})).ok(),
+        Some(node) => schema("answer", node, fields.diagnostics()),
+    };
+    let of = fields.text("of");
+    fields.finish();
+    Some(StepKind::Question {
+        text: text?,
+        answer: answer?,
+        of,
+    })
+}
+
+fn schema(field: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Schema> {
+    if !matches!(node.kind, Kind::Map(_) | Kind::Bool(_)) {
+        let message = format!("`{field}` must be a JSON Schema, not {}", node.kind_word());
+        diagnostics.push(Diagnostic::new(Code::WrongShape, node.span, message));
+        return None;
+    }
+    match Schema::compile(node.to_value()) {
+        Ok(schema) => Some(schema),
+        Err(error) => {
+            diagnostics.push(Diagnostic::new(
+                Code::BadSchema,
+                node.span,
+                error.to_string(),
+            ));
+            None
+        }
+    }
+}
+
+fn for_each(fields: &mut Fields<'_, '_>, source: &Source) -> Option<ForEach> {
+    let most = fields.count("max_items");
+    let list = fields.node("for_each");
+    if let Some(most) = &most
+        && !(1..=FOR_EACH_ITEMS_MAX as u64).contains(&most.value)
+    {
+        let message = format!("`max_items` must be from 1 to {FOR_EACH_ITEMS_MAX}");
+        fields
+            .diagnostics()
+            .push(Diagnostic::new(Code::WrongShape, most.span, message));
+    }
+    if let (None, Some(most)) = (list, &most) {
+        let message = "`max_items` belongs to `for_each`, which is not there";
+        fields
+            .diagnostics()
+            .push(Diagnostic::new(Code::MissingField, most.span, message));
+    }
+    let node = list?;
+    let list = expression("for_each", node, source, fields.diagnostics())?;
+    let max_items = most.unwrap_or(Spanned::new(FOR_EACH_ITEMS_DEFAULT, node.span));
+    Some(ForEach { list, max_items })
+}
+
+fn accept(fields: &mut Fields<'_, '_>, source: &Source) -> Vec<Template> {
+    let Some(node) = fields.node("accept") else {
+        return Vec::new();
+    };
+    let nodes = match &node.kind {
+        Kind::List(nodes) => nodes.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    nodes
+        .iter()
+        .filter_map(|node| expression("accept", node, source, fields.diagnostics()))
+        .collect()
+}
+
+fn timeout(fields: &mut Fields<'_, '_>) -> Option<Duration> {
+    let timeout = fields.duration("timeout")?;
+    if timeout.value.is_zero() {
+        let message = "`timeout` must be longer than nothing";
+        fields
+            .diagnostics()
+            .push(Diagnostic::new(Code::WrongShape, timeout.span, message));
+    }
+    Some(timeout.value)
+}
+
+/// A number of attempts alone, or with the wait between them.
+fn retry_of(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Retry> {
+    let (count, backoff) = if let Kind::Number(number) = &node.kind {
+        (number.as_u64().map(|n| Spanned::new(n, node.span)), None)
+    } else {
+        let mut fields = Fields::new("`retry`", node, diagnostics)?;
+        fields.required("attempts");
+        let count = fields.count("attempts");
+        let backoff = fields.duration("backoff");
+        fields.finish();
+        (Some(count?), backoff)
+    };
+    let attempts = count
+        .and_then(|count| u32::try_from(count.value).ok())
+        .filter(|attempts| (1..=100).contains(attempts));
+    if attempts.is_none() {
+        let span = node.nearest_at("/attempts").span;
+        let message = "a step is attempted from 1 to 100 times, the first counted";
+        diagnostics.push(Diagnostic::new(Code::WrongShape, span, message));
+    }
+    Some(Retry {
+        attempts: attempts?,
+        backoff: backoff.map_or(BACKOFF_DEFAULT, |backoff| backoff.value),
+    })
+}
+
+/// The canonical form of a step: without fields that are `null`, with the limit of its items.
+pub(super) fn canonical_step(value: &mut Value) {
+    present(value);
+    for field in ["question", "retry"] {
+        if let Some(inner) = value.get_mut(field) {
+            present(inner);
+        }
+    }
+    // Why: what stands in a journal must not change its meaning with a later default.
+    if let Value::Object(map) = value
+        && map.contains_key("for_each")
+    {
+        map.entry("max_items")
+            .or_insert_with(|| json!(FOR_EACH_ITEMS_DEFAULT));
+    }
+}

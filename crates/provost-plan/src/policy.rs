@@ -1,0 +1,352 @@
+//! Policy: what may run, what a person is asked about, who may approve.
+//!
+//! Owns Cedar: the schema made from the catalog, strict loading, the two decisions, conditions
+//! left by unknown arguments. Fail closed: any error in either decision is `forbid`. INVARIANT:
+//! a verdict names the policies that decided it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use cedar_policy::{Authorizer, Entities, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::catalog::{Catalog, Operation};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::digest::{Digest, Domain};
+use crate::label::Label;
+use crate::source::{Source, Span};
+
+mod approver;
+mod combine;
+mod decide;
+mod entities;
+mod hosts;
+mod lint;
+mod load;
+mod mentions;
+mod partial;
+mod people;
+mod ready;
+mod shape;
+mod substitute;
+mod values;
+mod vocabulary;
+mod words;
+
+pub use approver::ApproveDenied;
+pub use people::People;
+
+/// The policy that `init` writes: what runs by itself, what asks, who may approve.
+pub const DEFAULT_POLICY: &str = include_str!("policy/default.cedar");
+/// The policy that `init` adds for a workspace of one person.
+pub const SOLO_POLICY: &str = include_str!("policy/solo.cedar");
+/// The name of the file whose presence makes a workspace solo.
+pub const SOLO_FILE: &str = "solo.cedar";
+
+/// Who a run acts for, or who answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    /// A person, or an agent acting for one.
+    pub kind: PrincipalKind,
+    /// The name, as in `policies/entities.json`.
+    pub id: String,
+    /// Groups and roles.
+    pub groups: BTreeSet<String>,
+}
+
+/// The kinds of principal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PrincipalKind {
+    /// A person.
+    User,
+    /// A planner acting for a person; never an approver.
+    Agent,
+}
+
+impl Principal {
+    /// The identity, with its groups.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_value(Domain::Principal, &json!(self))
+    }
+}
+
+/// Policy's word on a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// It runs by itself.
+    Permit,
+    /// A person is asked.
+    Ask,
+    /// It does not run.
+    Forbid,
+}
+
+impl Decision {
+    /// The word shown to people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Permit => "permit",
+            Self::Ask => "ask",
+            Self::Forbid => "forbid",
+        }
+    }
+}
+
+/// A verdict, with what decided it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The word.
+    pub decision: Decision,
+    /// The ids of the policies that decided.
+    pub policies: Vec<String>,
+    /// How a person is asked, when one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<AskTerms>,
+    /// What is left open until the arguments are known, in words (`asks if `amount` > 500`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// Errors that made it a forbid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+}
+
+/// How a person is asked: the strictest of the policies that apply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskTerms {
+    /// How many people must say yes.
+    pub quorum: u32,
+    /// Roles of which each approver must hold all.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub approvers: BTreeSet<String>,
+    /// When the question lapses, in milliseconds after it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<u64>,
+    /// What a lapse leads to.
+    pub on_expiry: OnExpiry,
+}
+
+impl Default for AskTerms {
+    /// One yes of anybody who may approve, without a limit of time.
+    fn default() -> Self {
+        Self {
+            quorum: 1,
+            approvers: BTreeSet::new(),
+            expires_ms: None,
+            on_expiry: OnExpiry::Fail,
+        }
+    }
+}
+
+impl AskTerms {
+    /// The strictest of two ways to ask: the higher quorum, all roles, the shorter time, and a
+    /// new plan on expiry only if both say so.
+    #[must_use]
+    pub fn strictest(&self, other: &Self) -> Self {
+        let replan = self.on_expiry == OnExpiry::Replan && other.on_expiry == OnExpiry::Replan;
+        let shorter = match (self.expires_ms, other.expires_ms) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+        Self {
+            quorum: self.quorum.max(other.quorum),
+            approvers: self.approvers.union(&other.approvers).cloned().collect(),
+            expires_ms: shorter,
+            on_expiry: if replan {
+                OnExpiry::Replan
+            } else {
+                OnExpiry::Fail
+            },
+        }
+    }
+}
+
+/// What a lapsed question leads to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnExpiry {
+    /// The step fails with class `expired`.
+    #[default]
+    Fail,
+    /// The planner is asked for a revision.
+    Replan,
+}
+
+/// What policy is asked about: one call, its arguments known in whole or in part.
+#[derive(Clone, Debug)]
+pub struct CallFacts<'a> {
+    /// Who it is for.
+    pub principal: &'a Principal,
+    /// What is called.
+    pub operation: &'a Operation,
+    /// The arguments that are known.
+    pub args: &'a Map<String, Value>,
+    /// The top-level arguments that are known only at run time.
+    pub unknown: &'a BTreeSet<String>,
+    /// The label of each top-level argument.
+    pub labels: &'a BTreeMap<String, Label>,
+    /// The label of what decides that it runs.
+    pub control: &'a Label,
+    /// Whether every argument is proven by types or passed its run-time check, and every feeding
+    /// step was accepted.
+    pub inputs_validated: bool,
+}
+
+/// A loaded policy: parsed and validated once, cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    inner: Arc<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    schema: Schema,
+    /// The same schema as JSON, for [`Policy::schema_text`].
+    schema_value: Value,
+    /// Every action with its groups, as the schema has them.
+    actions: Entities,
+    entries: Vec<load::Entry>,
+    operations: BTreeMap<String, OperationTerms>,
+    approve: entities::ActionTerms,
+    people: People,
+    solo: bool,
+    digest: Digest,
+    authorizer: Authorizer,
+}
+
+/// What is kept of an operation; the part Cedar needs is made when it is first asked about.
+#[derive(Debug)]
+struct OperationTerms {
+    operation: Arc<Operation>,
+    fields: shape::Fields,
+    action: OnceLock<Result<entities::ActionTerms, String>>,
+    ready: Mutex<Vec<(ready::Standing, Arc<ready::Ready>)>>,
+}
+
+impl Policy {
+    /// Loads the policy files of a workspace and validates them against the whole catalog.
+    ///
+    /// A file called `solo.cedar` makes the workspace solo. Without any file nothing is
+    /// permitted.
+    ///
+    /// # Errors
+    /// Every reason why a file does not load, as `W802`.
+    pub fn load(
+        catalog: &Catalog,
+        sources: &[Source],
+        people: &People,
+    ) -> Result<Self, Vec<(Source, Diagnostic)>> {
+        let first = sources.first().cloned();
+        let broken = |message: String| -> Vec<(Source, Diagnostic)> {
+            let source = first
+                .clone()
+                .unwrap_or_else(|| Source::new("<policies>", ""));
+            vec![(
+                source,
+                Diagnostic::new(Code::BadPolicy, Span::default(), message),
+            )]
+        };
+        if let Some(operation) = catalog.iter().find(|op| vocabulary::is_reserved(&op.name)) {
+            let name = &operation.name;
+            return Err(broken(format!(
+                "no operation can be called `{name}`: policy uses the name"
+            )));
+        }
+        let fields: BTreeMap<String, shape::Fields> = catalog
+            .iter()
+            .map(|op| (op.name.clone(), shape::Fields::of_schema(op.input.value())))
+            .collect();
+        let schema_value = vocabulary::schema_value(catalog, &fields);
+        let schema = vocabulary::load(schema_value.clone())
+            .map_err(|reason| broken(format!("the catalog cannot be typed: {reason}")))?;
+        let mut sources = sources.to_vec();
+        sources.sort_by(|a, b| load::base_name(a).cmp(load::base_name(b)));
+        let entries = load::parse(&sources)?;
+        let actions = lint::Actions::new(catalog, &fields);
+        load::validate(&schema, &entries, &sources, &actions)?;
+        let entries: Vec<load::Entry> = entries.into_iter().map(|(entry, _)| entry).collect();
+        let action_entities = schema
+            .action_entities()
+            .map_err(|error| broken(load::words_of(&error)))?;
+        let approve =
+            entities::ActionTerms::of_approve(&action_entities, &entries).map_err(&broken)?;
+        let operations = catalog
+            .iter()
+            .map(|operation| {
+                let terms = OperationTerms {
+                    operation: Arc::clone(operation),
+                    fields: fields.get(&operation.name).cloned().unwrap_or_default(),
+                    action: OnceLock::new(),
+                    ready: Mutex::default(),
+                };
+                (operation.name.clone(), terms)
+            })
+            .collect();
+        let inner = Loaded {
+            schema_value,
+            schema,
+            actions: action_entities,
+            entries,
+            operations,
+            approve,
+            people: people.clone(),
+            solo: sources
+                .iter()
+                .any(|source| load::base_name(source) == SOLO_FILE),
+            digest: digest_of(&sources, people),
+            authorizer: Authorizer::new(),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// The identity of the policy files and of the people.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.inner.digest
+    }
+
+    /// Whether whoever asks for a run may approve it: there is a file `solo.cedar`.
+    #[must_use]
+    pub fn is_solo(&self) -> bool {
+        self.inner.solo
+    }
+
+    /// The people it was loaded with.
+    #[must_use]
+    pub fn people(&self) -> &People {
+        &self.inner.people
+    }
+
+    /// The words policies are written in, as a Cedar schema: for people and for editors.
+    #[must_use]
+    pub fn schema_text(&self) -> String {
+        vocabulary::text(self.inner.schema_value.clone()).unwrap_or_default()
+    }
+
+    /// The ids of all policies, in the order of the files.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.inner.entries.iter().map(|entry| entry.id.as_str())
+    }
+}
+
+/// Comments count: a policy's text is what people reviewed. Folders do not.
+fn digest_of(sources: &[Source], people: &People) -> Digest {
+    let files: Vec<Value> = sources
+        .iter()
+        .map(|source| json!([load::base_name(source), &*source.text]))
+        .collect();
+    Digest::of_value(
+        Domain::Policy,
+        &json!({ "files": files, "people": people.value() }),
+    )
+}
+
+#[cfg(test)]
+mod tests;

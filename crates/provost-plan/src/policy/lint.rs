@@ -1,0 +1,238 @@
+//! Lints of our own over policies that Cedar accepts.
+//!
+//! Owns two: `has` of an attribute that nothing in scope has, and a word that no effect, risk or
+//! integrity is. Both make a rule that silently never applies. INVARIANT: a lint never accepts
+//! what Cedar refuses; it only refuses more.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use cedar_policy::pst::{ActionConstraint, BinaryOp, Expr, Literal, Var};
+
+use super::load::Entry;
+use super::mentions::expression;
+use super::shape::{Fields, Shape};
+use super::vocabulary::{APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, server_group};
+use crate::catalog::{Catalog, Effect, Risk};
+use crate::diagnostic::nearest;
+
+/// The operations, with their groups and arguments.
+#[derive(Debug, Default)]
+pub(super) struct Actions {
+    operations: BTreeMap<String, (String, Fields)>,
+}
+
+impl Actions {
+    /// Of a catalog, with the fields computed from it.
+    pub fn new(catalog: &Catalog, fields: &BTreeMap<String, Fields>) -> Self {
+        let operations = catalog
+            .iter()
+            .map(|operation| {
+                let fields = fields.get(&operation.name).cloned().unwrap_or_default();
+                (
+                    operation.name.clone(),
+                    (server_group(operation.server()), fields),
+                )
+            })
+            .collect();
+        Self { operations }
+    }
+
+    /// The fields of every operation that a scope reaches.
+    fn in_scope<'a>(&'a self, scope: &'a ActionConstraint) -> impl Iterator<Item = &'a Fields> {
+        self.operations
+            .iter()
+            .filter(|(name, (group, _))| reaches(scope, name, group))
+            .map(|(_, (_, fields))| fields)
+    }
+}
+
+/// Whether a policy's scope reaches an operation.
+pub(super) fn reaches(scope: &ActionConstraint, operation: &str, group: &str) -> bool {
+    let names = |id: &str| id == operation || id == group || id == CALL;
+    match scope {
+        ActionConstraint::Any => true,
+        ActionConstraint::Eq(uid) => uid.eid == operation,
+        ActionConstraint::In(uids) => uids.iter().any(|uid| names(&uid.eid)),
+    }
+}
+
+/// Whether a policy's scope reaches the approval of anything.
+pub(super) fn reaches_approve(scope: &ActionConstraint) -> bool {
+    match scope {
+        ActionConstraint::Any => true,
+        ActionConstraint::Eq(uid) => uid.eid == APPROVE,
+        ActionConstraint::In(uids) => uids.iter().any(|uid| uid.eid == APPROVE),
+    }
+}
+
+/// What the lints find: a text near which it stands, a message and a hint.
+pub(super) fn findings(entry: &Entry, actions: &Actions) -> Vec<(String, String, String)> {
+    let found = RefCell::new(Vec::new());
+    let visit = |expr: &Expr| -> Option<()> {
+        found
+            .borrow_mut()
+            .extend(has_of_nothing(entry, actions, expr));
+        found.borrow_mut().extend(word_of_nothing(entry, expr));
+        None
+    };
+    for clause in entry.tree.clauses() {
+        expression(clause).reduce(&visit, &|(), ()| (), ());
+    }
+    found.into_inner()
+}
+
+/// The path of an attribute from a variable, such as `context` and `[args, order]`.
+fn path_of(expr: &Expr) -> Option<(&Var, Vec<&str>)> {
+    match expr {
+        Expr::Var(var) => Some((var, Vec::new())),
+        Expr::GetAttr { expr, attr } => {
+            let (var, mut path) = path_of(expr)?;
+            path.push(attr);
+            Some((var, path))
+        }
+        _ => None,
+    }
+}
+
+fn has_of_nothing(
+    entry: &Entry,
+    actions: &Actions,
+    expr: &Expr,
+) -> Option<(String, String, String)> {
+    let Expr::HasAttr { expr, attrs } = expr else {
+        return None;
+    };
+    let (var, mut path) = path_of(expr)?;
+    let asked: Vec<&str> = attrs.iter().map(|attr| attr.as_str()).collect();
+    path.extend(&asked);
+    let known = known_at(entry, actions, var, &path)?;
+    let missing = path.last().copied().unwrap_or_default();
+    let owner = pst_word(var);
+    let message = format!(
+        "policy `{}` asks whether {owner} has `{}`, which nothing in its scope has",
+        entry.id,
+        path.join(".")
+    );
+    let hint = nearest(missing, known.iter().map(String::as_str)).map_or_else(
+        || "such a rule would never apply: correct the name or widen the scope".to_owned(),
+        |name| format!("did you mean `{name}`?"),
+    );
+    Some((format!("has {}", asked.join(".")), message, hint))
+}
+
+fn pst_word(var: &Var) -> &'static str {
+    match var {
+        Var::Principal => "`principal`",
+        Var::Action => "`action`",
+        Var::Resource => "`resource`",
+        Var::Context => "`context`",
+    }
+}
+
+/// The names that could stand at the end of a path that nothing has; `None` if something has it.
+fn known_at(
+    entry: &Entry,
+    actions: &Actions,
+    var: &Var,
+    path: &[&str],
+) -> Option<BTreeSet<String>> {
+    let mut known = BTreeSet::new();
+    match (var, path) {
+        (Var::Context, ["args", rest @ ..]) => {
+            for fields in actions.in_scope(&entry.tree.action) {
+                if reads(fields, rest, &mut known) {
+                    return None;
+                }
+            }
+        }
+        (Var::Context, [first, ..]) => {
+            known.extend(["args", "sinks", "hosts", "opaque"].map(str::to_owned));
+            if known.contains(*first) {
+                return None;
+            }
+        }
+        (Var::Resource, [first, ..]) => {
+            if reaches_approve(&entry.tree.action) {
+                known.insert("requester".to_owned());
+                known.extend(APPROVAL_ATTRIBUTES.map(|(name, _)| name.to_owned()));
+            }
+            let mut operations = actions.in_scope(&entry.tree.action);
+            if operations.next().is_some() || actions.operations.is_empty() {
+                known.extend(CALL_ATTRIBUTES.map(|(name, _)| name.to_owned()));
+            }
+            if known.contains(*first) {
+                return None;
+            }
+        }
+        // Principals and actions have no attributes.
+        _ => {}
+    }
+    Some(known)
+}
+
+/// Whether a record has a path; else collects the names where the path breaks off.
+fn reads(fields: &Fields, path: &[&str], known: &mut BTreeSet<String>) -> bool {
+    let Some((first, rest)) = path.split_first() else {
+        return true;
+    };
+    match fields.known.get(*first).map(|field| &field.shape) {
+        Some(Shape::Untyped) => false,
+        Some(Shape::Record(fields)) => reads(fields, rest, known),
+        Some(_) => rest.is_empty(),
+        None => {
+            known.extend(fields.known.keys().cloned());
+            false
+        }
+    }
+}
+
+/// A comparison of a fact with a word that it never is.
+fn word_of_nothing(entry: &Entry, expr: &Expr) -> Option<(String, String, String)> {
+    let Expr::BinaryOp { op, left, right } = expr else {
+        return None;
+    };
+    let pairs: Vec<(&Expr, &Expr)> = match op {
+        BinaryOp::Eq | BinaryOp::NotEq => vec![(left, right), (right, left)],
+        BinaryOp::Contains => match &**left {
+            Expr::Set(items) => items.iter().map(|item| (&**right, &**item)).collect(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    pairs.into_iter().find_map(|(fact, word)| {
+        let Expr::Literal(Literal::String(word)) = word else {
+            return None;
+        };
+        let (Var::Resource, path) = path_of(fact)? else {
+            return None;
+        };
+        let [attribute] = path.as_slice() else {
+            return None;
+        };
+        let words = words_for(attribute)?;
+        if words.contains(&word.as_str())
+            || (word.is_empty() && reaches_approve(&entry.tree.action))
+        {
+            return None;
+        }
+        let message = format!(
+            "policy `{}` compares `resource.{attribute}` with `{word}`, which it never is",
+            entry.id
+        );
+        let hint = nearest(word, words.iter().copied()).map_or_else(
+            || format!("its words are {}", words.join(", ")),
+            |name| format!("did you mean `{name}`?"),
+        );
+        Some((format!("\"{word}\""), message, hint))
+    })
+}
+
+fn words_for(attribute: &str) -> Option<Vec<&'static str>> {
+    match attribute {
+        "effect" => Some(Effect::WORDS.map(|(word, _)| word).to_vec()),
+        "risk" => Some(Risk::WORDS.map(|(word, _)| word).to_vec()),
+        "sink_integrity" | "control_integrity" => Some(vec!["trusted", "data", "text"]),
+        _ => None,
+    }
+}

@@ -1,0 +1,177 @@
+//! People: who may ask for a run, who may answer, which groups they are in.
+//!
+//! Owns the format of `policies/entities.json`:
+//! `{"users": {"ada": {"groups": ["oncall"], "roles": ["approver"]}}}`. A role is a group by
+//! another name: policies see both as `Group`, and `@approver` names either. INVARIANT: a name
+//! that is not listed is in no group.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::{Principal, PrincipalKind};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::node::{Fields, Kind, Node, parse_yaml};
+use crate::source::{Source, Spanned};
+
+/// Longest name of a person, group or role, in characters.
+const NAME_CHARS_MAX: usize = 80;
+
+/// The people of a workspace, with their groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct People {
+    users: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl People {
+    /// Reads `policies/entities.json`. Unknown keys are refused.
+    ///
+    /// # Errors
+    /// Every finding, in the order of the text.
+    pub fn read(source: &Source) -> Result<Self, Vec<Diagnostic>> {
+        let node = parse_yaml(&source.text).map_err(|finding| vec![*finding])?;
+        let mut diagnostics = Vec::new();
+        let mut people = Self::default();
+        if let Some(mut fields) = Fields::new("the list of people", &node, &mut diagnostics) {
+            let users = fields.map("users").unwrap_or_default();
+            fields.finish();
+            for (name, user) in users {
+                check_name(name, "a user", &mut diagnostics);
+                let groups = read_user(name, user, &mut diagnostics);
+                people.users.insert(name.value.clone(), groups);
+            }
+        }
+        if diagnostics.is_empty() {
+            Ok(people)
+        } else {
+            Err(diagnostics)
+        }
+    }
+
+    /// The person called `id`, with their groups; in no group if not listed.
+    #[must_use]
+    pub fn principal(&self, id: &str) -> Principal {
+        Principal {
+            kind: PrincipalKind::User,
+            id: id.to_owned(),
+            groups: self.users.get(id).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the person is listed.
+    #[must_use]
+    pub fn is_listed(&self, id: &str) -> bool {
+        self.users.contains_key(id)
+    }
+
+    /// The names of all listed people, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.users.keys().map(String::as_str)
+    }
+
+    pub(super) fn value(&self) -> Value {
+        json!(self.users)
+    }
+}
+
+fn read_user(
+    name: &Spanned<String>,
+    node: &Node,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> BTreeSet<String> {
+    let mut groups = BTreeSet::new();
+    if node.kind == Kind::Null {
+        return groups;
+    }
+    let owner = format!("user `{}`", name.value);
+    let Some(mut fields) = Fields::new(owner, node, diagnostics) else {
+        return groups;
+    };
+    for (key, what) in [("groups", "a group"), ("roles", "a role")] {
+        for group in fields.texts(key) {
+            check_name(&group, what, fields.diagnostics());
+            groups.insert(group.value);
+        }
+    }
+    fields.finish();
+    groups
+}
+
+fn check_name(name: &Spanned<String>, what: &str, diagnostics: &mut Vec<Diagnostic>) {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '@' | '+');
+    let fits = (1..=NAME_CHARS_MAX).contains(&name.value.chars().count());
+    if fits && name.value.chars().all(allowed) {
+        return;
+    }
+    let message = format!("the name of {what} must be 1 to {NAME_CHARS_MAX} letters and digits");
+    diagnostics.push(
+        Diagnostic::new(Code::BadName, name.span, message)
+            .hint("besides letters and digits, `.` `-` `_` `@` and `+` may stand in it"),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn read(text: &str) -> Result<People, Vec<String>> {
+        People::read(&Source::new("entities.json", text)).map_err(|all| {
+            all.into_iter()
+                .map(|d| format!("{}: {}", d.code, d.message))
+                .collect()
+        })
+    }
+
+    #[test]
+    fn groups_and_roles_are_one() {
+        let people =
+            read(r#"{"users": {"ada": {"groups": ["oncall"], "roles": ["approver"]}, "bo": {}}}"#)
+                .unwrap();
+        let ada = people.principal("ada");
+        assert_eq!(
+            ada.groups.iter().map(String::as_str).collect::<Vec<_>>(),
+            ["approver", "oncall"]
+        );
+        assert!(people.is_listed("bo") && people.principal("bo").groups.is_empty());
+        assert!(!people.is_listed("eve") && people.principal("eve").groups.is_empty());
+        assert_eq!(people.names().collect::<Vec<_>>(), ["ada", "bo"]);
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_know() {
+        let table = [
+            (
+                r#"{"user": {}}"#,
+                "P004: the list of people has no field `user`",
+            ),
+            (
+                r#"{"users": {"ada": {"group": []}}}"#,
+                "P004: user `ada` has no field `group`",
+            ),
+            (
+                r#"{"users": ["ada"]}"#,
+                "P006: `users` must be a map, not a list",
+            ),
+            (
+                r#"{"users": {"ada": ["oncall"]}}"#,
+                "P006: user `ada` must be a map, not a list",
+            ),
+            (
+                r#"{"users": {"a b": {}}}"#,
+                "P010: the name of a user must be 1 to 80 letters and digits",
+            ),
+            (
+                r#"{"users": {"ada": {"groups": [1]}}}"#,
+                "P006: `groups` must be a text, not a number",
+            ),
+            (r#"{"users": {"ada": {}, "ada": {}}}"#, "P003"),
+        ];
+        for (text, expected) in table {
+            let found = read(text).unwrap_err().join("\n");
+            assert!(found.starts_with(expected), "{text}: {found}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What a decision does not have to compute again for every call.
+//!
+//! Owns the part of a verdict that hangs on facts but on no argument: entities, and what the
+//! policies that look at no argument say. It is kept per operation for the few standings its calls
+//! have. INVARIANT: what is kept is a function of its key; it is never changed, only dropped.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
+
+use cedar_policy::{Context, Entities, Entity, EntityUid, PolicySet, Request};
+
+use super::combine::Side;
+use super::entities::{ActionTerms, Fact, principal_entity, principal_uid, resource_entity};
+use super::load::words_of;
+use super::mentions::Mention;
+use super::vocabulary::server_group;
+use super::{CallFacts, OperationTerms, Policy, Principal};
+use crate::catalog::{Effect, Operation};
+use crate::label::{Integrity, Label};
+
+/// Most standings that are kept of one operation.
+const STANDINGS_MAX: usize = 64;
+
+/// Everything a verdict hangs on besides the arguments themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    principal: Principal,
+    effect: Effect,
+    tags: BTreeSet<String>,
+    sinks: Integrity,
+    control: Integrity,
+    secret: bool,
+    inputs_validated: bool,
+}
+
+/// What is ready for calls of one standing.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub principal: EntityUid,
+    pub action: EntityUid,
+    pub call: EntityUid,
+    pub unattended: ReadySide,
+    pub attended: ReadySide,
+}
+
+/// One of the two decisions, as far as it is the same for all calls of a standing.
+#[derive(Debug)]
+pub(super) struct ReadySide {
+    pub entities: Entities,
+    /// What the policies say that look at no argument.
+    pub standing: Side,
+    /// The other policies, by their places in the list of all.
+    pub looking: Vec<usize>,
+    /// The same, for Cedar.
+    pub set: PolicySet,
+}
+
+impl Standing {
+    /// The standing of a call.
+    pub fn of(facts: &CallFacts<'_>) -> Self {
+        Self {
+            principal: facts.principal.clone(),
+            effect: facts.operation.effect,
+            tags: facts.operation.tags.clone(),
+            sinks: sink_integrity(facts),
+            control: facts.control.integrity,
+            secret: facts.labels.values().any(|label| label.secret),
+            inputs_validated: facts.inputs_validated,
+        }
+    }
+
+    /// The resource: the call itself.
+    fn resource(&self, operation: &Operation, attended: bool) -> Result<Entity, String> {
+        resource_entity(
+            "Call",
+            [
+                ("effect", Fact::Text(self.effect.word())),
+                ("risk", Fact::Text(operation.risk().word())),
+                ("tags", Fact::Texts(&self.tags)),
+                ("role", Fact::Text("")),
+                ("sink_integrity", Fact::Text(self.sinks.word())),
+                ("control_integrity", Fact::Text(self.control.word())),
+                (
+                    "untrusted_sink",
+                    Fact::Flag(self.sinks != Integrity::Trusted),
+                ),
+                (
+                    "untrusted_control",
+                    Fact::Flag(self.control == Integrity::Text),
+                ),
+                ("secret_args", Fact::Flag(self.secret)),
+                ("inputs_validated", Fact::Flag(self.inputs_validated)),
+                ("attended", Fact::Flag(attended)),
+            ],
+        )
+    }
+}
+
+/// The join of the labels at sinks; an argument without a label counts as untrusted text.
+fn sink_integrity(facts: &CallFacts<'_>) -> Integrity {
+    let of = |name: &String| {
+        facts
+            .labels
+            .get(name)
+            .map_or(Integrity::Text, |l: &Label| l.integrity)
+    };
+    let names = facts.args.keys().chain(facts.unknown);
+    names
+        .filter(|name| facts.operation.is_sink(name))
+        .map(of)
+        .max()
+        .unwrap_or_default()
+}
+
+impl OperationTerms {
+    /// What is ready for calls of this standing; made when first asked for.
+    pub(super) fn ready(
+        &self,
+        policy: &Policy,
+        standing: &Standing,
+    ) -> Result<Arc<Ready>, Vec<String>> {
+        let same = |entry: &&(Standing, Arc<Ready>)| entry.0 == *standing;
+        // Why: nothing panics while the lock is held, and the entries are whole in any case.
+        let kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, ready)) = kept.iter().find(same) {
+            return Ok(Arc::clone(ready));
+        }
+        drop(kept);
+        let ready = Arc::new(self.make_ready(policy, standing)?);
+        let mut kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= STANDINGS_MAX {
+            kept.clear();
+        }
+        kept.push((standing.clone(), Arc::clone(&ready)));
+        Ok(ready)
+    }
+
+    fn action(&self, policy: &Policy) -> Result<&ActionTerms, String> {
+        let make = || {
+            let group = server_group(self.operation.server());
+            let loaded = &policy.inner;
+            ActionTerms::of_call(
+                &loaded.actions,
+                &loaded.entries,
+                &self.operation.name,
+                &group,
+            )
+        };
+        self.action.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    fn make_ready(&self, policy: &Policy, standing: &Standing) -> Result<Ready, Vec<String>> {
+        let one = |error: String| vec![error];
+        let action = self.action(policy).map_err(one)?;
+        let operation = Operation {
+            effect: standing.effect,
+            tags: standing.tags.clone(),
+            ..(*self.operation).clone()
+        };
+        let call = |attended| standing.resource(&operation, attended).map_err(one);
+        let principal = principal_uid(&standing.principal).map_err(one)?;
+        let side =
+            |resource: Entity| self.ready_side(policy, action, &standing.principal, resource);
+        Ok(Ready {
+            principal,
+            action: action.uid.clone(),
+            call: call(false)?.uid(),
+            unattended: side(call(false)?)?,
+            attended: side(call(true)?)?,
+        })
+    }
+
+    fn ready_side(
+        &self,
+        policy: &Policy,
+        action: &ActionTerms,
+        principal: &Principal,
+        resource: Entity,
+    ) -> Result<ReadySide, Vec<String>> {
+        let one = |error: String| vec![error];
+        let subject = resource.uid();
+        let person = principal_entity(principal).map_err(one)?;
+        let entities = action
+            .entities(&policy.inner.schema, person, resource)
+            .map_err(one)?;
+        let request = Request::new(
+            principal_uid(principal).map_err(one)?,
+            action.uid.clone(),
+            subject,
+            Context::empty(),
+            None,
+        )
+        .map_err(|error| one(words_of(&error)))?;
+        let entries = &policy.inner.entries;
+        let looks = |place: &usize| {
+            let mentions = entries.get(*place).map(|entry| &entry.mentions);
+            mentions.is_none_or(|all| all.iter().any(|m| *m != Mention::Attended))
+        };
+        let (looking, standing): (Vec<usize>, Vec<usize>) =
+            action.entries.iter().copied().partition(looks);
+        let set_of = |places: &[usize]| {
+            let policies = places.iter().filter_map(|place| entries.get(*place));
+            PolicySet::from_policies(policies.map(|entry| entry.policy.clone()))
+                .map_err(|error| one(words_of(&error)))
+        };
+        Ok(ReadySide {
+            standing: policy.answer(&request, &set_of(&standing)?, &entities)?,
+            set: set_of(&looking)?,
+            looking,
+            entities,
+        })
+    }
+}

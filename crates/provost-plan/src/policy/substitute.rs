@@ -1,0 +1,242 @@
+//! Known arguments written into a policy in place of what it asks for.
+//!
+//! Owns the rewriting of Cedar's trees. Whatever it does not understand it leaves as it was, so
+//! that it stays open. INVARIANT: a rewritten policy says of a call what the policy said, as far
+//! as the known arguments go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, UnaryOp, Var};
+
+use super::mentions::{Mention, is_args};
+use super::values::{Seen, Typed};
+
+/// What is known of the context of a call.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// The known arguments.
+    pub seen: &'a Seen,
+    /// The parts of the context that are not, or not wholly, known.
+    pub open: &'a BTreeSet<Mention>,
+}
+
+/// A set of the context: its known items, and whether there may be more.
+struct KnownSet {
+    items: Vec<Typed>,
+    grows: bool,
+}
+
+impl Known<'_> {
+    /// Rewrites a clause.
+    pub fn clause(&self, clause: &Clause) -> Clause {
+        match clause {
+            Clause::When(expr) => Clause::When(self.expr(expr)),
+            Clause::Unless(expr) => Clause::Unless(self.expr(expr)),
+        }
+    }
+
+    fn expr(&self, expr: &Arc<Expr>) -> Arc<Expr> {
+        match self.value_of(expr) {
+            Some(known) => Arc::new(known),
+            None => Arc::new(self.inside(expr)),
+        }
+    }
+
+    /// The literal that an expression stands for, if that is known.
+    fn value_of(&self, expr: &Expr) -> Option<Expr> {
+        match expr {
+            Expr::GetAttr { expr: inner, attr } if is_args(inner) => self
+                .is_known_arg(attr)
+                .then(|| self.seen.args.get(attr.as_str()))?
+                .and_then(literal),
+            Expr::GetAttr { .. } => {
+                let set = self.set(expr)?;
+                if set.grows {
+                    None
+                } else {
+                    literal(&Typed::List(set.items))
+                }
+            }
+            Expr::HasAttr { expr, attrs } => {
+                let mut path: Vec<&str> = attrs.iter().map(|attr| attr.as_str()).collect();
+                if matches!(&**expr, Expr::Var(Var::Context)) && path.first() == Some(&"args") {
+                    path.remove(0);
+                } else if !is_args(expr) {
+                    return None;
+                }
+                let first = path.first()?;
+                self.is_known_arg(first)
+                    .then(|| flag(has(&self.seen.args, &path)))
+            }
+            Expr::BinaryOp { op, left, right } => self.of_sets(*op, left, right),
+            Expr::UnaryOp {
+                op: UnaryOp::IsEmpty,
+                expr,
+            } => {
+                let set = self.set(expr)?;
+                match (set.items.is_empty(), set.grows) {
+                    (false, _) => Some(flag(false)),
+                    (true, false) => Some(flag(true)),
+                    (true, true) => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn is_known_arg(&self, name: &str) -> bool {
+        !self.open.contains(&Mention::Arg(name.to_owned()))
+    }
+
+    /// Operators over sets that the context holds. Cedar's validator refuses an empty literal, so
+    /// these are answered here; a set that may still grow is only ever known to hold something.
+    fn of_sets(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Option<Expr> {
+        let is_empty = |set: &KnownSet| set.items.is_empty() && !set.grows;
+        match op {
+            BinaryOp::Contains => {
+                let set = self.set(left)?;
+                let Expr::Literal(Literal::String(text)) = right else {
+                    return is_empty(&set).then(|| flag(false));
+                };
+                let holds = set.items.contains(&Typed::Text(text.to_string()));
+                (holds || !set.grows).then(|| flag(holds))
+            }
+            BinaryOp::ContainsAny => {
+                let empty = [left, right].into_iter().filter_map(|side| self.set(side));
+                empty
+                    .into_iter()
+                    .any(|set| is_empty(&set))
+                    .then(|| flag(false))
+            }
+            BinaryOp::ContainsAll => self.set(right).filter(is_empty).map(|_| flag(true)),
+            _ => None,
+        }
+    }
+
+    /// A set of the context, as far as it is known.
+    fn set(&self, expr: &Expr) -> Option<KnownSet> {
+        let Expr::GetAttr { expr: inner, attr } = expr else {
+            return None;
+        };
+        if is_args(inner) {
+            return match self.seen.args.get(attr.as_str()) {
+                Some(Typed::List(items)) if self.is_known_arg(attr) => Some(KnownSet {
+                    items: items.clone(),
+                    grows: false,
+                }),
+                _ => None,
+            };
+        }
+        if !matches!(&**inner, Expr::Var(Var::Context)) {
+            return None;
+        }
+        let (items, mention) = match attr.as_str() {
+            "sinks" => (&self.seen.sinks, Mention::Sinks),
+            "hosts" => (&self.seen.hosts, Mention::Hosts),
+            "opaque" => (&self.seen.opaque, Mention::Opaque),
+            _ => return None,
+        };
+        let items = items.iter().cloned().map(Typed::Text).collect();
+        Some(KnownSet {
+            items,
+            grows: self.open.contains(&mention),
+        })
+    }
+
+    /// The same expression with its parts rewritten.
+    fn inside(&self, expr: &Expr) -> Expr {
+        let map = |expr: &Arc<Expr>| self.expr(expr);
+        match expr.clone() {
+            Expr::UnaryOp { op, expr } => Expr::UnaryOp {
+                op,
+                expr: map(&expr),
+            },
+            Expr::BinaryOp { op, left, right } => Expr::BinaryOp {
+                op,
+                left: map(&left),
+                right: map(&right),
+            },
+            Expr::GetAttr { expr, attr } => Expr::GetAttr {
+                expr: map(&expr),
+                attr,
+            },
+            Expr::HasAttr { expr, attrs } => Expr::HasAttr {
+                expr: map(&expr),
+                attrs,
+            },
+            Expr::Like { expr, pattern } => Expr::Like {
+                expr: map(&expr),
+                pattern,
+            },
+            Expr::Is {
+                expr,
+                entity_type,
+                in_expr,
+            } => Expr::Is {
+                expr: map(&expr),
+                entity_type,
+                in_expr: in_expr.as_ref().map(map),
+            },
+            Expr::IfThenElse {
+                cond,
+                then_expr,
+                else_expr,
+            } => Expr::IfThenElse {
+                cond: map(&cond),
+                then_expr: map(&then_expr),
+                else_expr: map(&else_expr),
+            },
+            Expr::Set(items) => Expr::Set(items.iter().map(map).collect()),
+            Expr::Record(fields) => {
+                Expr::Record(fields.iter().map(|(k, v)| (k.clone(), map(v))).collect())
+            }
+            other => other,
+        }
+    }
+}
+
+fn flag(value: bool) -> Expr {
+    Expr::Literal(Literal::Bool(value))
+}
+
+/// Whether a path leads anywhere.
+fn has(fields: &BTreeMap<String, Typed>, path: &[&str]) -> bool {
+    let Some((first, rest)) = path.split_first() else {
+        return true;
+    };
+    match fields.get(*first) {
+        Some(Typed::Record(inner)) => has(inner, rest),
+        Some(_) => rest.is_empty(),
+        None => false,
+    }
+}
+
+/// A value as a literal; none if an empty set is in it, which Cedar cannot type.
+fn literal(value: &Typed) -> Option<Expr> {
+    Some(match value {
+        Typed::Text(text) => Expr::Literal(Literal::String(text.as_str().into())),
+        Typed::Whole(number) => Expr::Literal(Literal::Long(*number)),
+        Typed::Flag(value) => flag(*value),
+        Typed::Number(text) => {
+            let text = Expr::Literal(Literal::String(text.as_str().into()));
+            Expr::UnaryOp {
+                op: UnaryOp::Decimal,
+                expr: Arc::new(text),
+            }
+        }
+        Typed::List(items) if items.is_empty() => return None,
+        Typed::List(items) => Expr::Set(
+            items
+                .iter()
+                .map(|item| literal(item).map(Arc::new))
+                .collect::<Option<Vec<_>>>()?,
+        ),
+        Typed::Record(fields) => Expr::Record(
+            fields
+                .iter()
+                .map(|(name, value)| Some((name.clone(), Arc::new(literal(value)?))))
+                .collect::<Option<BTreeMap<_, _>>>()?,
+        ),
+    })
+}

@@ -1,0 +1,133 @@
+//! The words a policy may use: Cedar's schema, made from the catalog.
+//!
+//! Owns entity types, actions and their context. Each operation is an action in the groups
+//! `Action::"call"` and `Action::"server:NAME"`; `Action::"approve"` stands for a person's yes.
+//! INVARIANT: what the schema declares is what [`super::decide`] supplies, attribute by attribute.
+
+use std::collections::BTreeMap;
+
+use cedar_policy::{Schema, SchemaFragment};
+use serde_json::{Map, Value, json};
+
+use super::shape::Fields;
+use crate::catalog::Catalog;
+
+/// The group of all operations.
+pub(super) const CALL: &str = "call";
+/// The action of saying yes.
+pub(super) const APPROVE: &str = "approve";
+/// Stands in the group while the catalog is empty, so that policies about the group still load.
+const NO_OPERATION: &str = "no operation";
+
+/// The attributes of the resource of a call.
+pub(super) const CALL_ATTRIBUTES: [(&str, &str); 11] = [
+    ("effect", "String"),
+    ("risk", "String"),
+    ("tags", "Set"),
+    ("role", "String"),
+    ("sink_integrity", "String"),
+    ("control_integrity", "String"),
+    ("untrusted_sink", "Boolean"),
+    ("untrusted_control", "Boolean"),
+    ("secret_args", "Boolean"),
+    ("inputs_validated", "Boolean"),
+    ("attended", "Boolean"),
+];
+
+/// The attributes of the resource of an approval, beside `requester`.
+pub(super) const APPROVAL_ATTRIBUTES: [(&str, &str); 5] = [
+    ("operation", "String"),
+    ("effect", "String"),
+    ("risk", "String"),
+    ("tags", "Set"),
+    ("quorum", "Long"),
+];
+
+/// The group of a server's operations.
+pub(super) fn server_group(server: &str) -> String {
+    format!("server:{server}")
+}
+
+/// Whether an operation may bear this name.
+pub(super) fn is_reserved(name: &str) -> bool {
+    [CALL, APPROVE, NO_OPERATION].contains(&name) || name.starts_with("server:")
+}
+
+/// The schema, in Cedar's JSON form.
+pub(super) fn schema_value(catalog: &Catalog, fields: &BTreeMap<String, Fields>) -> Value {
+    let mut actions = Map::new();
+    actions.insert(CALL.to_owned(), json!({}));
+    for operation in catalog.iter() {
+        let group = server_group(operation.server());
+        actions.entry(group.clone()).or_insert_with(|| json!({}));
+        let args = fields.get(&operation.name).cloned().unwrap_or_default();
+        actions.insert(operation.name.clone(), call_action(&args, &[CALL, &group]));
+    }
+    if fields.is_empty() {
+        actions.insert(
+            NO_OPERATION.to_owned(),
+            call_action(&Fields::default(), &[CALL]),
+        );
+    }
+    let approve = json!({
+        "appliesTo": { "principalTypes": ["User"], "resourceTypes": ["Approval"] },
+    });
+    actions.insert(APPROVE.to_owned(), approve);
+    json!({ "": { "entityTypes": entity_types(), "actions": actions } })
+}
+
+fn call_action(args: &Fields, groups: &[&str]) -> Value {
+    let set = json!({ "type": "Set", "element": { "type": "String" } });
+    let members: Vec<Value> = groups.iter().map(|id| json!({ "id": id })).collect();
+    json!({
+        "memberOf": members,
+        "appliesTo": {
+            "principalTypes": ["User", "Agent"],
+            "resourceTypes": ["Call"],
+            "context": { "type": "Record", "attributes": {
+                "args": args.cedar(), "sinks": set, "hosts": set, "opaque": set,
+            } },
+        },
+    })
+}
+
+fn entity_types() -> Value {
+    let mut approval = attributes(&APPROVAL_ATTRIBUTES);
+    approval.insert(
+        "requester".to_owned(),
+        json!({ "type": "Entity", "name": "User" }),
+    );
+    json!({
+        "Group": {},
+        "User": { "memberOfTypes": ["Group"] },
+        "Agent": { "memberOfTypes": ["User", "Group"] },
+        "Call": { "shape": { "type": "Record", "attributes": attributes(&CALL_ATTRIBUTES) } },
+        "Approval": { "shape": { "type": "Record", "attributes": approval } },
+    })
+}
+
+fn attributes(list: &[(&str, &str)]) -> Map<String, Value> {
+    let of = |ty: &str| match ty {
+        "Set" => json!({ "type": "Set", "element": { "type": "String" } }),
+        ty => json!({ "type": ty }),
+    };
+    list.iter()
+        .map(|(name, ty)| ((*name).to_owned(), of(ty)))
+        .collect()
+}
+
+/// Loads the schema.
+///
+/// # Errors
+/// What Cedar says of it, in words.
+pub(super) fn load(value: Value) -> Result<Schema, String> {
+    Schema::from_json_value(value).map_err(|error| super::load::words_of(&error))
+}
+
+/// The schema as Cedar's own text, for people who write policies.
+pub(super) fn text(value: Value) -> Option<String> {
+    SchemaFragment::from_json_value(value)
+        .ok()?
+        .to_cedarschema()
+        .ok()
+}
