@@ -1,0 +1,141 @@
+//! A call: the one thing that may touch a real system.
+//!
+//! Owns the type and its only constructor, which this crate alone can reach and which demands the
+//! approved plan the call belongs to. INVARIANT: nobody outside the run machine can make a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_plan::approve::ApprovedPlan;
+use provost_plan::catalog::Operation;
+use provost_plan::digest::{Digest, Domain};
+use serde_json::{Value, json};
+
+/// A call that policy or a person allowed, of a step of an approved plan.
+///
+/// It has no public constructor:
+///
+/// ```compile_fail,E0624
+/// use provost_run::call::{Call, Slot};
+/// use provost_plan::{approve::ApprovedPlan, catalog::Operation};
+/// fn forge(plan: &ApprovedPlan, slot: Slot, operation: std::sync::Arc<Operation>) {
+///     Call::under(plan, slot, 1, operation, serde_json::json!({}), None);
+/// }
+/// ```
+///
+/// Nor can it be read from a text, as its slot can:
+///
+/// ```compile_fail,E0277
+/// use provost_run::call::Call;
+/// fn forge(text: &str) -> Call { serde_json::from_str(text).unwrap() }
+/// ```
+///
+/// ```
+/// use provost_run::call::Slot;
+/// fn read(text: &str) -> Slot { serde_json::from_str(text).unwrap() }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Call {
+    slot: Slot,
+    attempt: u32,
+    operation: Arc<Operation>,
+    args: Value,
+    key: Option<String>,
+    timeout: Duration,
+}
+
+/// Which step, and which of its items.
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub struct Slot {
+    /// The step's id.
+    pub step: String,
+    /// The item of a `for_each`, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<usize>,
+}
+
+impl std::fmt::Display for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.item {
+            Some(item) => write!(f, "{}[{item}]", self.step),
+            None => f.write_str(&self.step),
+        }
+    }
+}
+
+impl Call {
+    /// The call of `slot` under `plan`; `None` if the plan has no such step with this operation.
+    pub(crate) fn under(
+        plan: &ApprovedPlan,
+        slot: Slot,
+        attempt: u32,
+        operation: Arc<Operation>,
+        args: Value,
+        key: Option<String>,
+    ) -> Option<Self> {
+        let (step, _) = plan.checked().step(&slot.step)?;
+        if step.tool()?.value != operation.name {
+            return None;
+        }
+        let timeout = step
+            .timeout
+            .map_or(operation.timeout, |t| t.min(operation.timeout));
+        Some(Self {
+            slot,
+            attempt,
+            operation,
+            args,
+            key,
+            timeout,
+        })
+    }
+
+    /// Which step and item it is for.
+    #[must_use]
+    pub fn slot(&self) -> &Slot {
+        &self.slot
+    }
+
+    /// The number of the attempt, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// What is called.
+    #[must_use]
+    pub fn operation(&self) -> &Arc<Operation> {
+        &self.operation
+    }
+
+    /// The arguments, as approved.
+    #[must_use]
+    pub fn args(&self) -> &Value {
+        &self.args
+    }
+
+    /// The idempotency key, where the operation takes one.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// How long it may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
+/// The idempotency key of a slot: the same for every attempt, another for any other step digest.
+#[must_use]
+pub fn idempotency_key(run: &str, slot: &Slot, closure: Digest) -> String {
+    let value = json!({ "run": run, "step": slot.step, "item": slot.item, "closure": closure });
+    Digest::of_value(Domain::Key, &value)
+        .hex()
+        .chars()
+        .take(40)
+        .collect()
+}

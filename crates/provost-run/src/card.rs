@@ -1,0 +1,206 @@
+//! Cards and questions: what a person is shown, and what their answer binds.
+//!
+//! Owns the two shapes and their digests. Never renders them. INVARIANT: everything that is shown
+//! is under the digest, so a yes is to these bytes and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::catalog::{Effect, Risk};
+use provost_plan::digest::{Digest, Domain};
+use provost_plan::label::Label;
+use provost_plan::policy::{AskTerms, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Slot;
+
+/// What a person says yes or no to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// The run.
+    pub run: String,
+    /// The goal, in the user's words.
+    pub goal: String,
+    /// The revision of the plan.
+    pub revision: u32,
+    /// The plan's digest.
+    pub plan: Digest,
+    /// What it is about.
+    pub subject: Subject,
+    /// How many must say yes, and who.
+    pub terms: AskTerms,
+    /// Who asked for the run.
+    pub requester: String,
+    /// Whether the requester may say yes.
+    pub solo: bool,
+    /// When it was asked, in milliseconds since the epoch.
+    pub asked_at: i64,
+    /// When it lapses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<i64>,
+}
+
+/// What a card is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Subject {
+    /// The steps of a plan that policy asks about.
+    Plan {
+        /// Each, by id.
+        steps: BTreeMap<String, StepAsk>,
+    },
+    /// One step with its values.
+    Step {
+        /// The step.
+        step: String,
+        /// What is asked.
+        ask: StepAsk,
+        /// The concrete calls: one, or one an item.
+        calls: Vec<ConcreteCall>,
+    },
+}
+
+/// What is known of a step when a person is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepAsk {
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The operation.
+    pub operation: String,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// How much harm it can do.
+    pub risk: Risk,
+    /// Its closure digest.
+    pub closure: Digest,
+    /// Policy's word.
+    pub verdict: Verdict,
+    /// The label of each argument that is not trusted.
+    pub labels: BTreeMap<String, Label>,
+    /// The label of what decided that it runs.
+    pub control: Label,
+}
+
+/// One concrete call on a card.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConcreteCall {
+    /// The item of a `for_each`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<usize>,
+    /// The arguments.
+    pub args: Value,
+    /// Their digest.
+    pub args_digest: Digest,
+    /// The step whose call this one repeats, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<String>,
+}
+
+impl ConcreteCall {
+    /// The name under which a person says yes to it: the step's, with the item's number.
+    #[must_use]
+    pub fn name(&self, step: &str) -> String {
+        Slot {
+            step: step.to_owned(),
+            item: self.item,
+        }
+        .to_string()
+    }
+}
+
+impl Card {
+    /// What `named` means on this card, as its own names: steps of a plan card; the step or its
+    /// items (`page[2]`) on a step's; everything if nothing is named.
+    ///
+    /// # Errors
+    /// The name that is not on the card.
+    pub(crate) fn meant(&self, named: &[String]) -> Result<BTreeSet<String>, String> {
+        let all: BTreeSet<String> = match &self.subject {
+            Subject::Plan { steps } => steps.keys().cloned().collect(),
+            Subject::Step { step, calls, .. } => calls.iter().map(|c| c.name(step)).collect(),
+        };
+        if named.is_empty() {
+            return Ok(all);
+        }
+        let mut meant = BTreeSet::new();
+        for name in named {
+            if self.step() == Some(name) {
+                meant.extend(all.iter().cloned());
+            } else if all.contains(name) {
+                meant.insert(name.clone());
+            } else {
+                return Err(name.clone());
+            }
+        }
+        Ok(meant)
+    }
+
+    /// The card's identity.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_value(
+            Domain::Card,
+            &serde_json::to_value(self).unwrap_or(Value::Null),
+        )
+    }
+
+    /// The step it is about, if it is about one.
+    #[must_use]
+    pub fn step(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Plan { .. } => None,
+            Subject::Step { step, .. } => Some(step),
+        }
+    }
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The run.
+    pub run: String,
+    /// What the answer is for.
+    pub purpose: Purpose,
+    /// What is asked.
+    pub text: String,
+    /// The schema of the answer.
+    pub answer: Value,
+    /// Who is asked; anybody if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+}
+
+/// What an answer is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Purpose {
+    /// The output of a question step.
+    Step {
+        /// The step.
+        step: String,
+    },
+    /// A planner's next request.
+    Planner {
+        /// The planner's name for it.
+        id: String,
+        /// The number of the request.
+        request: u64,
+    },
+    /// What to do about a failed step.
+    Escalation {
+        /// The step.
+        step: String,
+    },
+}
+
+impl Question {
+    /// The question's identity.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_value(
+            Domain::Question,
+            &serde_json::to_value(self).unwrap_or(Value::Null),
+        )
+    }
+}

@@ -1,0 +1,496 @@
+//! Events: the facts of a run, as the journal keeps them.
+//!
+//! Owns the closed list and its stored form (kind, version, payload). The fold evaluates nothing:
+//! every value, guard, verdict and digest a later reader needs is in an event. INVARIANT: a kind
+//! is never renamed; a changed payload gets a new version and an upgrade here.
+
+use std::collections::BTreeMap;
+
+use provost_plan::check::PlanRecord;
+use provost_plan::digest::Digest;
+use provost_plan::label::Label;
+use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
+use provost_plan::plan::{Goal, Limits};
+use provost_plan::policy::{Principal, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Slot;
+use crate::card::{Card, Question};
+use crate::outcome::{Class, Landing};
+
+mod status;
+
+pub use status::{RunStatus, SkipReason, StepStatus};
+
+/// The version of every payload written by this crate.
+pub const EVENT_VERSION: u32 = 1;
+
+/// A fact of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "payload")]
+pub enum Event {
+    /// A run begins.
+    RunCreated(RunCreated),
+    /// The goal was read: criteria and parameters are fixed from here on.
+    GoalInterpreted {
+        /// The goal.
+        goal: Goal,
+        /// By whom.
+        by: String,
+    },
+    /// A planner is asked; the request is stored by digest, as sent.
+    PlanRequested {
+        /// The number of the request.
+        id: u64,
+        /// What is asked.
+        #[serde(rename = "ask")]
+        kind: RequestKind,
+        /// The request's digest.
+        request: Digest,
+        /// Why, for a revision.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Why>,
+    },
+    /// A planner replied with a plan.
+    PlanProposed {
+        /// The number of the request.
+        id: u64,
+        /// The reply.
+        reply: PlanReply,
+    },
+    /// The plan is admissible; it is in force from here on.
+    PlanChecked {
+        /// The number of the request it answers; 0 for a check repeated under new terms.
+        id: u64,
+        /// The canonical document.
+        document: Value,
+        /// What the check computed.
+        record: PlanRecord,
+        /// Warnings and notes.
+        findings: Vec<FindingView>,
+        /// Steps whose observation the planner wants to see.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        consult: Vec<String>,
+        /// The label of what led to this revision.
+        control: Label,
+    },
+    /// The plan is not admissible.
+    PlanRefused {
+        /// The number of the request.
+        id: u64,
+        /// The findings.
+        findings: Vec<FindingView>,
+    },
+    /// The planner has no plan, or no change.
+    PlanGivenUp {
+        /// The number of the request.
+        id: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A plan replaced another.
+    PlanRevised {
+        /// The new revision.
+        revision: u32,
+        /// Steps that came.
+        added: Vec<String>,
+        /// Steps that changed.
+        changed: Vec<String>,
+        /// Steps that went.
+        removed: Vec<String>,
+        /// Why, in the planner's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<String>,
+    },
+    /// A person is asked for a yes.
+    ApprovalRequested {
+        /// What is shown and digested.
+        card: Card,
+        /// Its digest.
+        digest: Digest,
+    },
+    /// A person said yes.
+    ApprovalGiven {
+        /// The card.
+        card: Digest,
+        /// Who.
+        by: String,
+        /// To which steps of a plan card or items of a list, as named; to all if empty.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps: Vec<String>,
+        /// Whether the quorum is reached with this yes.
+        complete: bool,
+    },
+    /// A person said no.
+    ApprovalRejected {
+        /// The card.
+        card: Digest,
+        /// Who.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Nobody answered in time.
+    ApprovalExpired {
+        /// The card.
+        card: Digest,
+    },
+    /// What became of open cards and earlier approvals under a new plan or new terms.
+    ApprovalsRevised {
+        /// Steps whose approval stands.
+        retain: Vec<String>,
+        /// Steps that are asked about again.
+        replace: Vec<String>,
+        /// Steps whose approval is gone.
+        clear: Vec<String>,
+    },
+    /// A person is asked a question.
+    QuestionAsked {
+        /// The question.
+        question: Question,
+        /// Its digest.
+        digest: Digest,
+    },
+    /// A person answered.
+    QuestionAnswered {
+        /// The question.
+        question: Digest,
+        /// The typed answer.
+        value: Value,
+        /// Who.
+        by: String,
+    },
+    /// The first plan is in force.
+    RunStarted {
+        /// Its revision.
+        revision: u32,
+    },
+    /// The list of a `for_each` was evaluated, once.
+    ListEvaluated {
+        /// The step.
+        step: String,
+        /// The items.
+        items: Vec<Value>,
+    },
+    /// A step or an item does not run.
+    StepSkipped {
+        /// Which.
+        slot: Slot,
+        /// Why.
+        because: SkipReason,
+    },
+    /// A step cannot run: what it waits for did not come.
+    StepBlocked {
+        /// Which.
+        step: String,
+        /// The step it waits for.
+        on: String,
+    },
+    /// A limit of the run keeps a call from starting.
+    AdmissionRefused {
+        /// Which.
+        slot: Slot,
+        /// The limit, in words.
+        limit: String,
+    },
+    /// An attempt begins: the intent.
+    AttemptStarted(AttemptStarted),
+    /// An attempt ended.
+    AttemptEnded(AttemptEnded),
+    /// What a step or item came to.
+    ObservationMade {
+        /// Which.
+        slot: Slot,
+        /// The typed output.
+        output: Value,
+        /// The join of the labels in it.
+        label: Label,
+        /// The bytes behind it.
+        evidence: Digest,
+    },
+    /// A step or item has its final status.
+    StepSettled {
+        /// Which.
+        slot: Slot,
+        /// The status.
+        status: StepStatus,
+        /// The class, of a failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        class: Option<Class>,
+        /// What went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// A revision is wanted.
+    ReplanRequested {
+        /// Why.
+        why: Why,
+    },
+    /// A process took the run up again.
+    Resumed {
+        /// Attempts that were in flight when the process before ended.
+        lost: Vec<Slot>,
+    },
+    /// A person wants the run to end.
+    CancelRequested {
+        /// Who.
+        by: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The run ended.
+    RunEnded(RunEnded),
+}
+
+/// How a run begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunCreated {
+    /// The run's id.
+    pub run: String,
+    /// The goal, as typed.
+    pub goal: Goal,
+    /// Which planner.
+    pub planner: PlannerChoice,
+    /// Who it is for.
+    pub principal: Principal,
+    /// The operator's limits.
+    pub limits: Limits,
+    /// When a person is asked.
+    pub ask: AskMode,
+    /// Whether requester and approver may be one person.
+    pub solo: bool,
+}
+
+/// Which planner serves a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum PlannerChoice {
+    /// A playbook, by name.
+    Playbook {
+        /// Its name.
+        name: String,
+    },
+    /// A plan somebody wrote or saved.
+    File {
+        /// The name shown in diagnostics.
+        name: String,
+        /// The text.
+        text: String,
+        /// The playbook that revises it, if a playbook made it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        playbook: Option<String>,
+    },
+}
+
+/// When a person is asked about steps that policy asks about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AskMode {
+    /// When the step is ready, with its values.
+    #[default]
+    Step,
+    /// Before anything runs, about the whole plan; steps that cannot be judged yet ask again.
+    Plan,
+}
+
+/// An intent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptStarted {
+    /// Which step and item.
+    pub slot: Slot,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The operation.
+    pub operation: String,
+    /// The digest of its catalog entry.
+    pub tool: Digest,
+    /// The step's closure digest.
+    pub closure: Digest,
+    /// The arguments.
+    pub args: Value,
+    /// Their digest.
+    pub args_digest: Digest,
+    /// The idempotency key, where one is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Policy's word on these values.
+    pub verdict: Verdict,
+    /// The approval that covers it, if one was needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Digest>,
+    /// Whether it is a read.
+    pub read: bool,
+}
+
+/// The end of an attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptEnded {
+    /// Which step and item.
+    pub slot: Slot,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// What came back.
+    pub class: Class,
+    /// Whether the effect took place.
+    pub landing: Landing,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The stored bytes, after redaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Digest>,
+    /// When the next attempt may begin, in milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<i64>,
+    /// Whether the process ended before an answer was recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// How it ended.
+    pub status: RunStatus,
+    /// The class of what ended it, if it did not succeed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// The step that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// Why, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether each criterion held; an error in a proof is its text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub criteria: BTreeMap<String, Proven>,
+    /// The answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answer: Vec<AnswerPart>,
+}
+
+/// What a proof came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proven {
+    /// It holds.
+    Held,
+    /// It does not.
+    NotHeld,
+    /// It could not be evaluated.
+    Failed(String),
+}
+
+/// One claim of the answer, with what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerPart {
+    /// Pieces of text, in order.
+    pub spans: Vec<AnswerSpan>,
+    /// The observations it cites; a claim without any is unsupported.
+    pub cites: Vec<Citation>,
+}
+
+/// A piece of an answer's text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerSpan {
+    /// The text.
+    pub text: String,
+    /// Whether it came from a source nobody vouches for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
+}
+
+/// A step and the evidence behind what it observed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Citation {
+    /// The step.
+    pub step: String,
+    /// The evidence.
+    pub evidence: Vec<Digest>,
+}
+
+impl AnswerPart {
+    /// The text as a whole.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+}
+
+/// A stored event that this version cannot read.
+#[derive(Debug, thiserror::Error)]
+#[error("event `{kind}` version {version} cannot be read: {reason}")]
+pub struct EventError {
+    kind: String,
+    version: u32,
+    reason: String,
+}
+
+impl Event {
+    /// The kind, version and payload to store.
+    #[must_use]
+    pub fn to_stored(&self) -> (String, u32, Value) {
+        let mut value = serde_json::to_value(self).unwrap_or(Value::Null);
+        let kind = value
+            .get("kind")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let payload = value.get_mut("payload").map_or(Value::Null, Value::take);
+        (kind, EVENT_VERSION, payload)
+    }
+
+    /// Reads a stored event.
+    ///
+    /// # Errors
+    /// [`EventError`] if the kind or version is unknown or the payload does not fit.
+    pub fn from_stored(kind: &str, version: u32, payload: &Value) -> Result<Self, EventError> {
+        let error = |reason: String| EventError {
+            kind: kind.to_owned(),
+            version,
+            reason,
+        };
+        if version != EVENT_VERSION {
+            return Err(error("this version of provost does not know it".to_owned()));
+        }
+        serde_json::from_value(serde_json::json!({ "kind": kind, "payload": payload }))
+            .map_err(|e| error(e.to_string()))
+    }
+
+    /// The kind alone.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::RunCreated(_) => "RunCreated",
+            Self::GoalInterpreted { .. } => "GoalInterpreted",
+            Self::PlanRequested { .. } => "PlanRequested",
+            Self::PlanProposed { .. } => "PlanProposed",
+            Self::PlanChecked { .. } => "PlanChecked",
+            Self::PlanRefused { .. } => "PlanRefused",
+            Self::PlanGivenUp { .. } => "PlanGivenUp",
+            Self::PlanRevised { .. } => "PlanRevised",
+            Self::ApprovalRequested { .. } => "ApprovalRequested",
+            Self::ApprovalGiven { .. } => "ApprovalGiven",
+            Self::ApprovalRejected { .. } => "ApprovalRejected",
+            Self::ApprovalExpired { .. } => "ApprovalExpired",
+            Self::ApprovalsRevised { .. } => "ApprovalsRevised",
+            Self::QuestionAsked { .. } => "QuestionAsked",
+            Self::QuestionAnswered { .. } => "QuestionAnswered",
+            Self::RunStarted { .. } => "RunStarted",
+            Self::ListEvaluated { .. } => "ListEvaluated",
+            Self::StepSkipped { .. } => "StepSkipped",
+            Self::StepBlocked { .. } => "StepBlocked",
+            Self::AdmissionRefused { .. } => "AdmissionRefused",
+            Self::AttemptStarted(_) => "AttemptStarted",
+            Self::AttemptEnded(_) => "AttemptEnded",
+            Self::ObservationMade { .. } => "ObservationMade",
+            Self::StepSettled { .. } => "StepSettled",
+            Self::ReplanRequested { .. } => "ReplanRequested",
+            Self::Resumed { .. } => "Resumed",
+            Self::CancelRequested { .. } => "CancelRequested",
+            Self::RunEnded(_) => "RunEnded",
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Statuses: the words for where a step and a run stand.
+//!
+//! INVARIANT: a word is never renamed; it stands in journals and in expressions.
+
+use serde::{Deserialize, Serialize};
+
+/// Why something does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    /// Its `when` is false.
+    When,
+    /// It was not among the steps or items that a person approved.
+    NotApproved,
+}
+
+/// The status of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    /// It waits for others.
+    Pending,
+    /// It may start.
+    Ready,
+    /// An attempt is in flight, or will be.
+    Running,
+    /// It waits for a person's yes.
+    WaitingApproval,
+    /// It waits for a person's answer.
+    WaitingAnswer,
+    /// Its acceptance holds.
+    Succeeded,
+    /// It did not have to run.
+    Skipped,
+    /// It ended without success.
+    Failed,
+    /// What it waits for did not come.
+    Blocked,
+    /// Nobody knows whether its effect took place.
+    InDoubt,
+    /// The run was cancelled before it ended.
+    Cancelled,
+}
+
+impl StepStatus {
+    /// The word of the journal and of expressions.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Ready => "ready",
+            Self::Running => "running",
+            Self::WaitingApproval => "waiting_approval",
+            Self::WaitingAnswer => "waiting_answer",
+            Self::Succeeded => "succeeded",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+            Self::InDoubt => "in_doubt",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether it can no longer change within this plan.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        matches!(
+            self,
+            Self::Succeeded
+                | Self::Skipped
+                | Self::Failed
+                | Self::Blocked
+                | Self::InDoubt
+                | Self::Cancelled
+        )
+    }
+}
+
+/// The status of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// A planner is asked.
+    Planning,
+    /// Nothing runs until a person says yes.
+    WaitingApproval,
+    /// Nothing runs until a person answers.
+    WaitingAnswer,
+    /// Calls are in flight or about to be.
+    Running,
+    /// Nothing runs until it is resumed.
+    Paused,
+    /// A write's outcome is unknown, and nothing else can run.
+    InDoubt,
+    /// The goal's criteria hold.
+    Succeeded,
+    /// They do not, or a limit was reached.
+    Failed,
+    /// A person said no.
+    Rejected,
+    /// Nobody answered in time.
+    Expired,
+    /// No admissible plan could be made.
+    Refused,
+    /// A person ended it.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// The word of the journal and of the command line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Planning => "planning",
+            Self::WaitingApproval => "waiting_approval",
+            Self::WaitingAnswer => "waiting_answer",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::InDoubt => "in_doubt",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::Refused => "refused",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether the run is over.
+    #[must_use]
+    pub fn is_ended(self) -> bool {
+        matches!(
+            self,
+            Self::Succeeded
+                | Self::Failed
+                | Self::Rejected
+                | Self::Expired
+                | Self::Refused
+                | Self::Cancelled
+        )
+    }
+}

@@ -1,0 +1,19 @@
+//! The run machine: what may happen next in a run, decided from its journal alone.
+//!
+//! Owns attempts, keys, doubt, gates, approvals, replanning, the planner's view and the answer.
+//! Never does I/O, reads a clock, draws a random number or names a planner or a tool adapter.
+//! INVARIANT: state is the fold of the journal, and commands leave only against its receipt.
+#![deny(missing_docs)]
+
+pub mod call;
+pub mod card;
+pub mod event;
+pub mod machine;
+pub mod outcome;
+pub mod state;
+pub mod trace;
+mod turn;
+mod view;
+pub mod why;
+#[cfg(test)]
+mod written;

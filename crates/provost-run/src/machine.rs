@@ -1,0 +1,421 @@
+//! The run machine: `step(input, now)` gives what to append, whether to sync, what to do next.
+//!
+//! Owns the only way from input to event to command. Never performs a command. INVARIANT:
+//! commands are sealed until the store's receipt for the events they follow from.
+//!
+//! | state | input | events | then |
+//! |---|---|---|---|
+//! | new | create | `RunCreated GoalInterpreted PlanRequested` | `Plan` |
+//! | planning | reply: plan, admissible | `PlanProposed PlanChecked` (`PlanRevised ApprovalsRevised` or `RunStarted`) | dispatch |
+//! | planning | reply: plan, inadmissible | `PlanProposed PlanRefused` | `PlanRequested`, or `PlanGivenUp RunEnded{refused}` |
+//! | planning | reply: questions | `QuestionAsked…` | wait; answered: `PlanRequested` |
+//! | planning | reply: decline | `PlanGivenUp` | goes on, or `RunEnded` |
+//! | step pending, needs met | – | `StepSkipped` · `ListEvaluated` · `QuestionAsked` · `ApprovalRequested` · `AttemptStarted` · `StepSettled{failed}` | `Ask` · `Call` |
+//! | step pending, need never met | – | `StepBlocked` | |
+//! | card open | yes | `ApprovalGiven` (`StepSkipped` for items not named) | dispatch |
+//! | card open | no, lapse | `ApprovalRejected`/`ApprovalExpired StepSettled{failed}` | replan; a lapse ends the run where policy says `fail` |
+//! | attempt in flight | reply ok | `AttemptEnded ObservationMade StepSettled` | dispatch |
+//! | attempt in flight | reply failed, may repeat | `AttemptEnded{retry_at}` | `WaitUntil` |
+//! | attempt in flight | reply failed, unknown, no key | `AttemptEnded StepSettled{in_doubt}` | |
+//! | attempt in flight | reply failed | `AttemptEnded StepSettled{failed}` | replan, stop, go on, ask |
+//! | attempt in flight | resume | `Resumed AttemptEnded{lost}` | as failed, with landing unknown |
+//! | attempt may not be repeated any more | – | `StepSettled{in_doubt}` | |
+//! | step failed, `replan` | nothing in flight | `ReplanRequested PlanRequested` | `Plan` |
+//! | all final, none in doubt | – | `RunEnded` or `ReplanRequested{unmet}` | `Done` |
+//! | any but ended | cancel | `CancelRequested` | nothing in flight: `RunEnded{cancelled}` |
+
+use std::sync::Arc;
+
+use provost_plan::catalog::Catalog;
+use provost_plan::digest::Digest;
+use provost_plan::plan::request::{PlanReply, PlanRequest};
+use provost_plan::policy::{Policy, Principal};
+use serde_json::Value;
+
+use crate::call::{Call, Slot};
+use crate::card::{Card, Question};
+use crate::event::{Event, RunCreated, RunEnded};
+use crate::outcome::Reply;
+use crate::state::{FoldError, State};
+use crate::turn::Turn;
+
+/// What decides now: the catalog and policy in force, whatever they were when the plan was made.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The operations.
+    pub catalog: Arc<Catalog>,
+    /// The policy.
+    pub policy: Arc<Policy>,
+}
+
+/// A run: its state, and the rules it is driven under.
+#[derive(Clone, Debug)]
+pub struct Run {
+    state: State,
+    seq: u64,
+    rules: Rules,
+    held: bool,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A planner replied to the request of this number.
+    Planned {
+        /// The number of the request.
+        id: u64,
+        /// The reply.
+        reply: PlanReply,
+    },
+    /// An attempt ended.
+    Ended {
+        /// Which step and item.
+        slot: Slot,
+        /// The number of the attempt.
+        attempt: u32,
+        /// What the adapter reports.
+        reply: Reply,
+    },
+    /// A person said yes.
+    Approve {
+        /// The card.
+        card: Digest,
+        /// Who.
+        by: Principal,
+        /// The steps of a plan card, or the items of a list (`page[2]`); all if empty.
+        steps: Vec<String>,
+    },
+    /// A person said no.
+    Reject {
+        /// The card.
+        card: Digest,
+        /// Who.
+        by: Principal,
+        /// Why.
+        reason: String,
+    },
+    /// A person answered.
+    Answer {
+        /// The question.
+        question: Digest,
+        /// Who.
+        by: Principal,
+        /// The answer.
+        value: Value,
+    },
+    /// A person ends the run.
+    Cancel {
+        /// Who.
+        by: Principal,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A process took the run up again: what was in flight is lost.
+    Resume,
+    /// A moment came that was waited for.
+    Tick,
+}
+
+/// What the driver must do.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Make a call.
+    Call(Box<Call>),
+    /// Give a `Tick` at this moment, in milliseconds since the epoch.
+    WaitUntil(i64),
+    /// Ask a person for a yes.
+    Ask(Box<Card>, Digest),
+    /// Ask a person a question.
+    Question(Box<Question>, Digest),
+    /// Ask the planner.
+    Plan(Box<PlanRequest>),
+    /// The run is over.
+    Done(Box<RunEnded>),
+}
+
+/// Bytes that events name by digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blob {
+    /// The digest.
+    pub digest: Digest,
+    /// The media type.
+    pub media: String,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What a step of the machine gives.
+#[derive(Debug)]
+pub struct Output {
+    /// The events to append, in order.
+    pub append: Vec<Event>,
+    /// The number of the first of them, from 1.
+    pub first_seq: u64,
+    /// The bytes they name.
+    pub blobs: Vec<Blob>,
+    /// Whether they must be on the disk before the commands leave.
+    pub sync: bool,
+    /// What to do, once they are.
+    pub commands: Sealed,
+}
+
+/// Commands that wait for the store's receipt.
+#[derive(Debug)]
+pub struct Sealed {
+    run: String,
+    through: u64,
+    sync: bool,
+    commands: Vec<Command>,
+}
+
+/// A store's word that a run's events are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The run.
+    pub run: String,
+    /// The number of the last event kept.
+    pub through: u64,
+    /// Whether they are on the disk.
+    pub durable: bool,
+}
+
+/// A receipt that does not cover the commands.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SealError {
+    /// It is of another run.
+    #[error("the store's receipt is of run `{of}`, and run `{run}` is driven")]
+    OtherRun {
+        /// The run of the receipt.
+        of: String,
+        /// The run of the commands.
+        run: String,
+    },
+    /// It is of fewer events.
+    #[error("the store kept events of run `{run}` through {kept}, but {needed} are needed")]
+    Short {
+        /// The run.
+        run: String,
+        /// The last event kept.
+        kept: u64,
+        /// The last event needed.
+        needed: u64,
+    },
+    /// The events are not on the disk.
+    #[error("the events of run `{run}` are kept, but not yet on the disk")]
+    Volatile {
+        /// The run.
+        run: String,
+    },
+}
+
+impl Sealed {
+    /// Hands the commands over against the receipt for what they follow from.
+    ///
+    /// # Errors
+    /// [`SealError`] if the receipt is of another run, or of fewer or less durable events.
+    pub fn open(self, receipt: &Receipt) -> Result<Vec<Command>, SealError> {
+        let Self {
+            run,
+            through,
+            sync,
+            commands,
+        } = self;
+        if receipt.run != run {
+            return Err(SealError::OtherRun {
+                of: receipt.run.clone(),
+                run,
+            });
+        }
+        if receipt.through < through {
+            return Err(SealError::Short {
+                run,
+                kept: receipt.through,
+                needed: through,
+            });
+        }
+        if sync && !receipt.durable {
+            return Err(SealError::Volatile { run });
+        }
+        Ok(commands)
+    }
+}
+
+/// An input the run does not take.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// The run is over.
+    #[error("the run is over: {status}")]
+    Over {
+        /// The status word.
+        status: &'static str,
+    },
+    /// No such request waits.
+    #[error("no planner request {id} waits for a reply")]
+    NoRequest {
+        /// The number.
+        id: u64,
+    },
+    /// No such attempt is in flight.
+    #[error("attempt {attempt} of `{slot}` is not in flight")]
+    NoAttempt {
+        /// Which step and item.
+        slot: Slot,
+        /// The number.
+        attempt: u32,
+    },
+    /// No such card or question waits.
+    #[error("nothing waits for an answer under `{digest}`")]
+    NotOpen {
+        /// The digest.
+        digest: String,
+    },
+    /// This person may not answer.
+    #[error("`{by}` may not answer: {reason}")]
+    NotAllowed {
+        /// Who.
+        by: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A named step is not on the card.
+    #[error("the card does not ask about step `{step}`")]
+    NotOnCard {
+        /// The step.
+        step: String,
+    },
+    /// The answer does not fit.
+    #[error("the answer does not fit the question: {reason}")]
+    BadAnswer {
+        /// Why.
+        reason: String,
+    },
+    /// The machine contradicts itself.
+    #[error("the run's journal contradicts itself: {0}")]
+    Fold(#[from] FoldError),
+}
+
+impl Run {
+    /// Begins a run.
+    ///
+    /// # Errors
+    /// [`StepError::Fold`] never occurs for a run that just begins.
+    pub fn create(
+        created: RunCreated,
+        interpreted_by: &str,
+        rules: Rules,
+        now: i64,
+    ) -> Result<(Self, Output), StepError> {
+        let goal = created.goal.clone();
+        let first = Event::RunCreated(created);
+        let state = State::begin(&first, now)?;
+        let mut run = Self {
+            state,
+            seq: 1,
+            rules,
+            held: false,
+        };
+        let mut turn = Turn::new(&mut run.state, &run.rules, now, false);
+        turn.emit(Event::GoalInterpreted {
+            goal,
+            by: interpreted_by.to_owned(),
+        })?;
+        turn.advance()?;
+        let mut output = turn.finish(1);
+        output.append.insert(0, first);
+        output.first_seq = 1;
+        run.seq += output.append.len() as u64 - 1;
+        Ok((run, output))
+    }
+
+    /// Folds a journal: events with the moments they were recorded at.
+    ///
+    /// # Errors
+    /// [`FoldError`] if the events do not follow from one another.
+    pub fn from_journal<'e>(
+        events: impl IntoIterator<Item = (&'e Event, i64)>,
+        rules: Rules,
+    ) -> Result<Self, FoldError> {
+        let mut events = events.into_iter();
+        let (first, at) = events.next().ok_or(FoldError::NoBeginning)?;
+        let mut state = State::begin(first, at)?;
+        let mut seq = 1;
+        for (event, at) in events {
+            state.apply(event, at)?;
+            seq += 1;
+        }
+        Ok(Self {
+            state,
+            seq,
+            rules,
+            held: false,
+        })
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Lets nothing new begin from here on in this process; what is in flight still settles.
+    pub fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// The number of the last event.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Takes one input at the moment `now`, in milliseconds since the epoch.
+    ///
+    /// # Errors
+    /// [`StepError`] if the run does not take this input; nothing changed then.
+    pub fn step(&mut self, input: Input, now: i64) -> Result<Output, StepError> {
+        if let Some(ended) = &self.state.ended {
+            return Err(StepError::Over {
+                status: ended.status.word(),
+            });
+        }
+        // Why: a clock that goes back must not reorder what is already recorded.
+        let now = now.max(self.state.last_at);
+        let mut turn = Turn::new(&mut self.state, &self.rules, now, self.held);
+        turn.take(input)?;
+        turn.advance()?;
+        let output = turn.finish(self.seq);
+        self.seq += output.append.len() as u64;
+        Ok(output)
+    }
+}
+
+impl Output {
+    pub(crate) fn new(
+        run: String,
+        before: u64,
+        append: Vec<Event>,
+        blobs: Vec<Blob>,
+        commands: Vec<Command>,
+    ) -> Self {
+        let leaves = |command: &Command| match command {
+            Command::Call(call) => !call.operation().effect.is_read(),
+            Command::WaitUntil(_) => false,
+            Command::Ask(..) | Command::Question(..) | Command::Plan(_) | Command::Done(_) => true,
+        };
+        let sync = commands.iter().any(leaves);
+        let through = before + append.len() as u64;
+        let commands = Sealed {
+            run,
+            through,
+            sync,
+            commands,
+        };
+        Self {
+            append,
+            first_seq: before + 1,
+            blobs,
+            sync,
+            commands,
+        }
+    }
+}

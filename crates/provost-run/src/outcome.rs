@@ -1,0 +1,169 @@
+//! Outcomes: what came back from a call, and whether its effect took place.
+//!
+//! Owns the two-part word (class × landing) in which every adapter must speak. INVARIANT: only
+//! landing `none` may be repeated without an idempotency key.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// A result that fits its schema.
+    Ok,
+    /// No answer in time.
+    Timeout,
+    /// The tool could not be reached, or answered that it cannot serve.
+    Unavailable,
+    /// The tool asks for a slower pace.
+    RateLimited,
+    /// The tool refuses this caller.
+    PermissionDenied,
+    /// The tool refuses these arguments.
+    InvalidArguments,
+    /// What was named is not there.
+    NotFound,
+    /// The state of the world does not allow it.
+    Conflict,
+    /// Only a part was done.
+    Partial,
+    /// A reading was too old.
+    Stale,
+    /// The output does not fit its schema or its size.
+    OutputInvalid,
+    /// The output came, but the step's acceptance does not hold.
+    AcceptanceFailed,
+    /// An expression of the step failed.
+    Expression,
+    /// Policy forbids the call.
+    PolicyDenied,
+    /// A person said no.
+    Rejected,
+    /// Nobody answered in time.
+    Expired,
+    /// The tool is not what was approved.
+    Drift,
+    /// The tool's breaker is open.
+    BreakerOpen,
+    /// A limit of the run is reached.
+    BudgetExceeded,
+    /// The run was cancelled.
+    Cancelled,
+    /// Success does not hold though nothing failed.
+    Unmet,
+    /// The adapter itself is wrong.
+    ToolBug,
+}
+
+impl Class {
+    /// The word of the journal.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Timeout => "timeout",
+            Self::Unavailable => "unavailable",
+            Self::RateLimited => "rate_limited",
+            Self::PermissionDenied => "permission_denied",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::NotFound => "not_found",
+            Self::Conflict => "conflict",
+            Self::Partial => "partial",
+            Self::Stale => "stale",
+            Self::OutputInvalid => "output_invalid",
+            Self::AcceptanceFailed => "acceptance_failed",
+            Self::Expression => "expression",
+            Self::PolicyDenied => "policy_denied",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::Drift => "drift",
+            Self::BreakerOpen => "breaker_open",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::Cancelled => "cancelled",
+            Self::Unmet => "unmet",
+            Self::ToolBug => "tool_bug",
+        }
+    }
+
+    /// Whether the same call may come out differently later.
+    #[must_use]
+    pub fn is_transient(self) -> bool {
+        matches!(self, Self::Timeout | Self::Unavailable | Self::RateLimited)
+    }
+}
+
+/// Whether the effect took place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Landing {
+    /// It surely did not.
+    None,
+    /// It surely did.
+    Happened,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Landing {
+    /// The word of the journal.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Happened => "happened",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What an adapter reports of one attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// What came back.
+    pub class: Class,
+    /// Whether the effect took place.
+    pub landing: Landing,
+    /// The typed output, when the class is `ok`.
+    pub output: Option<Value>,
+    /// The raw bytes behind it.
+    pub evidence: Vec<u8>,
+    /// The media type of the bytes.
+    pub media: String,
+    /// What went wrong, for people: lower case, one line, no secret.
+    pub message: Option<String>,
+    /// How long the tool asks to wait before the next try.
+    pub retry_after: Option<Duration>,
+}
+
+impl Reply {
+    /// A success with its output and the bytes behind it.
+    #[must_use]
+    pub fn ok(output: Value, evidence: Vec<u8>, media: &str) -> Self {
+        Self {
+            class: Class::Ok,
+            landing: Landing::Happened,
+            output: Some(output),
+            evidence,
+            media: media.to_owned(),
+            message: None,
+            retry_after: None,
+        }
+    }
+
+    /// A failure with its landing and what went wrong.
+    #[must_use]
+    pub fn failed(class: Class, landing: Landing, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            landing,
+            output: None,
+            evidence: Vec::new(),
+            media: "text/plain".to_owned(),
+            message: Some(message.into()),
+            retry_after: None,
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The state of a run: the fold of its journal.
+//!
+//! Owns what is remembered and how each event changes it. Evaluates nothing: no expression, no
+//! policy, no schema. INVARIANT: two journals with equal events have equal states, for ever.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use provost_plan::approve::ApprovedPlan;
+use provost_plan::digest::Digest;
+use provost_plan::label::Label;
+use provost_plan::plan::request::{FindingView, Why};
+use provost_plan::plan::{Goal, Limits};
+use provost_plan::policy::Principal;
+use serde_json::Value;
+
+use crate::call::Slot;
+use crate::card::{Card, Purpose, Question};
+use crate::event::{AskMode, Event, PlannerChoice, RunEnded, RunStatus, SkipReason, StepStatus};
+use crate::outcome::{Class, Landing};
+
+mod fold;
+mod item;
+
+pub use fold::FoldError;
+pub use item::{InFlight, ItemState, StepState};
+
+/// What is remembered of a run.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The run's id.
+    pub run: String,
+    /// The goal.
+    pub goal: Goal,
+    /// Which planner.
+    pub planner: PlannerChoice,
+    /// Who it is for.
+    pub principal: Principal,
+    /// The operator's limits.
+    pub limits: Limits,
+    /// When a person is asked.
+    pub ask: AskMode,
+    /// Whether requester and approver may be one person.
+    pub solo: bool,
+    /// When it was created, in milliseconds since the epoch.
+    pub created_at: i64,
+    /// The plan in force.
+    pub plan: Option<Arc<ApprovedPlan>>,
+    /// Its canonical document.
+    pub document: Value,
+    /// Its steps; those of earlier plans that are gone are not here.
+    pub steps: BTreeMap<String, StepState>,
+    /// The number of the plan in force, from 1.
+    pub revision: u32,
+    /// The label of what led to the revision in force.
+    pub control: Label,
+    /// What planning waits for.
+    pub planning: Planning,
+    /// Steps whose observation the planner still wants to see.
+    pub consult: BTreeSet<String>,
+    /// Steps it has been shown.
+    pub consulted: BTreeSet<String>,
+    /// Failed steps that a planner or a person has been asked about.
+    pub handled: BTreeSet<String>,
+    /// Failed steps that a person let pass.
+    pub excused: BTreeSet<String>,
+    /// Failed steps that a person sent back to the planner.
+    pub returned: BTreeSet<String>,
+    /// Steps that a person approved the plan without, by their closure digest.
+    pub left_out: BTreeSet<(String, Digest)>,
+    /// Whether no further attempt may begin, and why the run will end.
+    pub stopping: Option<Why>,
+    /// Cards, open and closed.
+    pub cards: BTreeMap<Digest, CardState>,
+    /// Questions, open and closed.
+    pub questions: BTreeMap<Digest, QuestionState>,
+    /// Calls that changed something or may have.
+    pub effects: Vec<EffectFact>,
+    /// Calls that failed for good: operation and digest of args.
+    pub failed_calls: BTreeSet<(String, Digest)>,
+    /// Steps and items that were called at all.
+    pub calls: u64,
+    /// Attempts in all.
+    pub attempts: u64,
+    /// The limit that keeps calls from starting, and the step that met it.
+    pub limit: Option<(String, String)>,
+    /// Whether and by whom the run was cancelled.
+    pub cancelled: Option<(String, Option<String>)>,
+    /// How it ended.
+    pub ended: Option<RunEnded>,
+    /// Time spent running, waits for people not counted, in milliseconds.
+    pub active_ms: i64,
+    /// When the last event was recorded.
+    pub last_at: i64,
+}
+
+/// Where planning stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Planning {
+    /// Requests made so far.
+    pub requests: u64,
+    /// The request that waits for a reply.
+    pub outstanding: Option<Outstanding>,
+    /// A revision that is wanted but not yet asked for.
+    pub wanted: Option<Why>,
+    /// Proposals refused in a row.
+    pub refused: u64,
+    /// The findings in the last refused proposal.
+    pub findings: Vec<FindingView>,
+    /// The text of the last refused proposal.
+    pub refused_text: Option<String>,
+    /// Answers of people, for the next request.
+    pub answers: Vec<Value>,
+}
+
+/// A request that waits for a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outstanding {
+    /// Its number.
+    pub id: u64,
+    /// Why it was made.
+    pub why: Option<Why>,
+    /// Whether the reply was a list of questions that people now answer.
+    pub asked_people: bool,
+    /// The proposal, once it is there.
+    pub proposed: Option<String>,
+}
+
+/// A card and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CardState {
+    /// The card.
+    pub card: Card,
+    /// Who said yes so far.
+    pub approved_by: BTreeSet<String>,
+    /// What all of them said yes to, by the card's names; `None` before the first.
+    pub agreed: Option<BTreeSet<String>>,
+    /// Whether it is still open.
+    pub open: bool,
+}
+
+/// A question and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuestionState {
+    /// The question.
+    pub question: Question,
+    /// The answer.
+    pub answer: Option<Value>,
+    /// Whether it is still open: not answered, and not withdrawn with what it was for.
+    pub open: bool,
+}
+
+/// A call that is no read and whose attempt began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EffectFact {
+    /// Which step and item.
+    pub slot: Slot,
+    /// The operation.
+    pub operation: String,
+    /// The digest of its arguments.
+    pub args_digest: Digest,
+    /// The arguments, to compare what is reached.
+    pub args: Value,
+    /// Whether it took place.
+    pub landing: Landing,
+    /// Whether any attempt of it ended without anybody knowing.
+    pub doubtful: bool,
+}
+
+impl State {
+    /// The run's status.
+    #[must_use]
+    pub fn status(&self) -> RunStatus {
+        if let Some(ended) = &self.ended {
+            return ended.status;
+        }
+        let planner_asks_people = self
+            .planning
+            .outstanding
+            .as_ref()
+            .is_some_and(|request| request.asked_people);
+        if self.is_busy() {
+            return RunStatus::Running;
+        }
+        if self.planning.outstanding.is_some() && !planner_asks_people {
+            return RunStatus::Planning;
+        }
+        if self.open_questions().next().is_some() {
+            return RunStatus::WaitingAnswer;
+        }
+        if self.open_cards().next().is_some() {
+            return RunStatus::WaitingApproval;
+        }
+        // Why: a turn begins everything that may begin, so what is left waits for the doubt.
+        if self.doubts().next().is_some() {
+            return RunStatus::InDoubt;
+        }
+        if self.plan.is_none() {
+            RunStatus::Planning
+        } else {
+            RunStatus::Running
+        }
+    }
+
+    /// Whether an attempt is in flight or waits for its next try.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.items()
+            .any(|(_, item)| item.in_flight.is_some() || item.retry_at.is_some())
+    }
+
+    /// Whether an attempt is in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.items()
+            .filter(|(_, item)| item.in_flight.is_some())
+            .count()
+    }
+
+    /// Whether every step of the plan is final.
+    #[must_use]
+    pub fn all_final(&self) -> bool {
+        self.plan.is_some() && self.steps.values().all(|step| step.status.is_final())
+    }
+
+    /// Every item of every step.
+    pub fn items(&self) -> impl Iterator<Item = (Slot, &ItemState)> {
+        self.steps.iter().flat_map(|(id, step)| {
+            step.items.iter().enumerate().map(move |(index, item)| {
+                let item_index = step.is_list.then_some(index);
+                (
+                    Slot {
+                        step: id.clone(),
+                        item: item_index,
+                    },
+                    item,
+                )
+            })
+        })
+    }
+
+    /// The item of a slot.
+    #[must_use]
+    pub fn item(&self, slot: &Slot) -> Option<&ItemState> {
+        self.steps
+            .get(&slot.step)?
+            .items
+            .get(slot.item.unwrap_or(0))
+    }
+
+    /// Cards that wait for an answer.
+    pub fn open_cards(&self) -> impl Iterator<Item = (&Digest, &Card)> {
+        self.cards
+            .iter()
+            .filter(|(_, state)| state.open)
+            .map(|(digest, state)| (digest, &state.card))
+    }
+
+    /// Questions that wait for an answer.
+    pub fn open_questions(&self) -> impl Iterator<Item = (&Digest, &Question)> {
+        self.questions
+            .iter()
+            .filter(|(_, state)| state.open)
+            .map(|(digest, state)| (digest, &state.question))
+    }
+
+    /// Steps whose effect nobody knows.
+    pub fn doubts(&self) -> impl Iterator<Item = (&String, &StepState)> {
+        self.steps
+            .iter()
+            .filter(|(_, step)| step.status == StepStatus::InDoubt)
+    }
+
+    /// Calls not settled whose effect may have taken place, and that no attempt is about to end.
+    #[must_use]
+    pub fn unknown_effects(&self) -> Vec<Slot> {
+        let open = |slot: &Slot| {
+            self.item(slot)
+                .is_some_and(|item| item.settled.is_none() && item.in_flight.is_none())
+        };
+        self.effects
+            .iter()
+            .filter(|effect| effect.landing == Landing::Unknown && open(&effect.slot))
+            .map(|effect| effect.slot.clone())
+            .collect()
+    }
+
+    /// Steps that ran: facts, whose id and form no revision may change.
+    #[must_use]
+    pub fn settled(&self) -> BTreeSet<String> {
+        self.steps
+            .iter()
+            .filter(|(_, step)| {
+                step.attempted()
+                    || matches!(step.status, StepStatus::Succeeded | StepStatus::Failed)
+            })
+            .map(|(id, _)| id.clone())
+            .collect()
+    }
+
+    /// Whether what waits for `id` may go on, may never, or must wait.
+    #[must_use]
+    pub fn need(&self, id: &str, continues: bool) -> Need {
+        let Some(step) = self.steps.get(id) else {
+            return Need::Never;
+        };
+        match step.status {
+            StepStatus::Succeeded => Need::Met,
+            StepStatus::Skipped if step.skipped == Some(SkipReason::When) => Need::Met,
+            StepStatus::Failed if continues || self.excused.contains(id) => Need::Met,
+            StepStatus::Failed if !self.handled.contains(id) || self.is_with_people(id) => {
+                Need::Wait
+            }
+            StepStatus::Skipped
+            | StepStatus::Failed
+            | StepStatus::Blocked
+            | StepStatus::Cancelled => Need::Never,
+            StepStatus::InDoubt
+            | StepStatus::Pending
+            | StepStatus::Ready
+            | StepStatus::Running
+            | StepStatus::WaitingApproval
+            | StepStatus::WaitingAnswer => Need::Wait,
+        }
+    }
+
+    /// Whether a person is asked what to do about a failed step.
+    fn is_with_people(&self, id: &str) -> bool {
+        let about = |question: &Question| match &question.purpose {
+            Purpose::Escalation { step } => step == id,
+            Purpose::Step { .. } | Purpose::Planner { .. } => false,
+        };
+        self.returned.contains(id) || self.open_questions().any(|(_, question)| about(question))
+    }
+
+    /// The next moment at which something happens by itself, seen from `now`.
+    #[must_use]
+    pub fn next_timer(&self, now: i64) -> Option<i64> {
+        // Why: an attempt whose time has come and that did not start waits for room, not for time.
+        let retries = self
+            .items()
+            .filter_map(|(_, item)| item.retry_at)
+            .filter(|at| *at > now);
+        let expiries = self.open_cards().filter_map(|(_, card)| card.expires_at);
+        retries.chain(expiries).min()
+    }
+}
+
+/// Whether something that a step waits for has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It has.
+    Met,
+    /// It may still come.
+    Wait,
+    /// It will not come.
+    Never,
+}
+
+impl State {
+    /// Applies one event that was recorded at `at`.
+    ///
+    /// # Errors
+    /// [`FoldError`] if the event cannot follow the ones before it.
+    pub fn apply(&mut self, event: &Event, at: i64) -> Result<(), FoldError> {
+        let waiting = matches!(
+            self.status(),
+            RunStatus::WaitingApproval | RunStatus::WaitingAnswer | RunStatus::InDoubt
+        );
+        if !waiting && !matches!(event, Event::Resumed { .. }) {
+            self.active_ms += (at - self.last_at).max(0);
+        }
+        self.last_at = at;
+        fold::apply(self, event, at)
+    }
+
+    /// The class and message of a failed step.
+    #[must_use]
+    pub fn failure(&self, id: &str) -> Option<(Class, String)> {
+        let step = self.steps.get(id)?;
+        let message = step.message.clone().unwrap_or_default();
+        step.class.map(|class| (class, message))
+    }
+}

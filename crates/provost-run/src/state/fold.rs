@@ -1,0 +1,387 @@
+//! How each event changes the state: one match, no wildcard.
+//!
+//! INVARIANT: nothing here evaluates, decides or compares policy; it only writes down.
+
+use std::sync::Arc;
+
+use provost_plan::approve::ApprovedPlan;
+use provost_plan::check::{CheckedPlan, PlanRecord};
+use provost_plan::label::Label;
+use provost_plan::plan::read::plan_from_value;
+use provost_plan::plan::request::{PlanReply, Why};
+use serde_json::Value;
+
+use super::{ItemState, Outstanding, Planning, QuestionState, State, StepState};
+use crate::call::Slot;
+use crate::card::Purpose;
+use crate::event::{Event, RunCreated, SkipReason, StepStatus};
+
+mod attempt;
+mod people;
+
+use attempt::{attempt_ended, attempt_started, step_settled};
+
+use people::{
+    approval_given, approval_requested, approvals_revised, close_card, question_answered,
+    withdraw_questions,
+};
+
+/// A journal that cannot be folded.
+#[derive(Debug, thiserror::Error)]
+pub enum FoldError {
+    /// The journal does not begin with the creation of a run.
+    #[error("the journal does not begin with the creation of a run")]
+    NoBeginning,
+    /// An event names what is not there.
+    #[error("`{kind}` names `{name}`, which the run does not have")]
+    Unknown {
+        /// The event's kind.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// The stored plan does not match its record.
+    #[error("the stored plan of revision {revision} does not match its digest: {reason}")]
+    Plan {
+        /// The revision.
+        revision: u32,
+        /// What differs.
+        reason: String,
+    },
+}
+
+impl State {
+    /// The state after the first event of a journal.
+    ///
+    /// # Errors
+    /// [`FoldError::NoBeginning`] if it is not the creation of a run.
+    pub fn begin(event: &Event, at: i64) -> Result<Self, FoldError> {
+        let Event::RunCreated(created) = event else {
+            return Err(FoldError::NoBeginning);
+        };
+        let RunCreated {
+            run,
+            goal,
+            planner,
+            principal,
+            limits,
+            ask,
+            solo,
+        } = created.clone();
+        Ok(Self {
+            run,
+            goal,
+            planner,
+            principal,
+            limits,
+            ask,
+            solo,
+            created_at: at,
+            plan: None,
+            document: Value::Null,
+            steps: Default::default(),
+            revision: 0,
+            control: Label::trusted(),
+            planning: Planning::default(),
+            consult: Default::default(),
+            consulted: Default::default(),
+            handled: Default::default(),
+            excused: Default::default(),
+            returned: Default::default(),
+            left_out: Default::default(),
+            stopping: None,
+            cards: Default::default(),
+            questions: Default::default(),
+            effects: Vec::new(),
+            failed_calls: Default::default(),
+            calls: 0,
+            attempts: 0,
+            limit: None,
+            cancelled: None,
+            ended: None,
+            active_ms: 0,
+            last_at: at,
+        })
+    }
+}
+
+pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), FoldError> {
+    let kind = event.kind();
+    match event {
+        Event::RunCreated(_) => return Err(FoldError::NoBeginning),
+        Event::GoalInterpreted { goal, .. } => state.goal = goal.clone(),
+        Event::PlanRequested { id, why, .. } => plan_requested(state, *id, why.clone()),
+        Event::PlanProposed { reply, .. } => {
+            if let (Some(request), PlanReply::Plan { text, .. }) =
+                (&mut state.planning.outstanding, reply)
+            {
+                request.proposed = Some(text.clone());
+            }
+        }
+        Event::PlanChecked {
+            id,
+            document,
+            record,
+            consult,
+            control,
+            ..
+        } => {
+            plan_checked(state, document, record, consult, control)?;
+            // Why: a check repeated under moved rules answers no request; what waits, waits on.
+            if *id != 0 {
+                let requests = state.planning.requests;
+                state.planning = Planning {
+                    requests,
+                    ..Planning::default()
+                };
+            }
+        }
+        Event::PlanRefused { findings, .. } => {
+            let planning = &mut state.planning;
+            planning.refused += 1;
+            planning.findings.clone_from(findings);
+            let request = planning.outstanding.take();
+            if let Some(request) = request {
+                planning.refused_text = request.proposed;
+                planning.wanted = request.why;
+            }
+        }
+        Event::PlanGivenUp { .. } => {
+            let request = state.planning.outstanding.take();
+            state.planning.wanted = None;
+            match request.and_then(|r| r.why) {
+                Some(why) if why.is_optional() => {
+                    // Why: what was refused of this revision is not counted against the next.
+                    let requests = state.planning.requests;
+                    state.planning = Planning {
+                        requests,
+                        ..Planning::default()
+                    };
+                }
+                why => state.stopping = why,
+            }
+        }
+        Event::PlanRevised { .. } | Event::RunStarted { .. } => {}
+        Event::ApprovalRequested { card, digest } => approval_requested(state, card, *digest),
+        Event::ApprovalGiven {
+            card,
+            by,
+            steps,
+            complete,
+        } => {
+            approval_given(state, *card, by, steps, *complete)?;
+        }
+        Event::ApprovalRejected { card, .. } | Event::ApprovalExpired { card } => {
+            close_card(state, *card, kind)?;
+        }
+        Event::ApprovalsRevised { replace, clear, .. } => {
+            approvals_revised(state, replace.iter().chain(clear));
+        }
+        Event::QuestionAsked { question, digest } => {
+            if let Purpose::Step { step } = &question.purpose {
+                step_mut(state, step, kind)?.set_status(StepStatus::WaitingAnswer);
+            }
+            if let Purpose::Escalation { step } = &question.purpose {
+                state.handled.insert(step.clone());
+            }
+            if let (Purpose::Planner { .. }, Some(request)) =
+                (&question.purpose, &mut state.planning.outstanding)
+            {
+                request.asked_people = true;
+            }
+            let asked = QuestionState {
+                question: question.clone(),
+                answer: None,
+                open: true,
+            };
+            state.questions.insert(*digest, asked);
+        }
+        Event::QuestionAnswered {
+            question, value, ..
+        } => {
+            question_answered(state, *question, value)?;
+        }
+        Event::ListEvaluated { step, items } => {
+            let step = step_mut(state, step, kind)?;
+            step.listed = true;
+            step.items = items.iter().map(|_| ItemState::default()).collect();
+            step.list.clone_from(items);
+        }
+        Event::StepSkipped { slot, because } => step_skipped(state, slot, *because)?,
+        Event::StepBlocked { step, .. } => {
+            let step = step_mut(state, step, kind)?;
+            step.set_status(StepStatus::Blocked);
+            step.close_view();
+        }
+        Event::AdmissionRefused { slot, limit } => {
+            state.limit = Some((slot.step.clone(), limit.clone()));
+        }
+        Event::AttemptStarted(started) => attempt_started(state, started, at)?,
+        Event::AttemptEnded(ended) => attempt_ended(state, ended)?,
+        Event::ObservationMade {
+            slot,
+            output,
+            evidence,
+            ..
+        } => {
+            let item = item_mut(state, slot, kind)?;
+            item.output = Some(output.clone());
+            item.evidence = Some(*evidence);
+        }
+        Event::StepSettled {
+            slot,
+            status,
+            class,
+            message,
+        } => {
+            step_settled(state, slot, *status, *class, message.as_ref())?;
+        }
+        Event::ReplanRequested { why } => {
+            if let Why::StepFailed { step, .. }
+            | Why::Rejected {
+                step: Some(step), ..
+            }
+            | Why::Expired { step } = why
+            {
+                state.handled.insert(step.clone());
+                state.returned.remove(step);
+            }
+            if let Why::Observed { step } = why {
+                state.consult.remove(step);
+                state.consulted.insert(step.clone());
+            }
+            state.planning.wanted = Some(why.clone());
+        }
+        Event::Resumed { .. } => {}
+        Event::CancelRequested { by, reason } => {
+            state.cancelled = Some((by.clone(), reason.clone()));
+        }
+        Event::RunEnded(ended) => {
+            for card in state.cards.values_mut() {
+                card.open = false;
+            }
+            for asked in state.questions.values_mut() {
+                asked.open = false;
+            }
+            for step in state
+                .steps
+                .values_mut()
+                .filter(|step| !step.status.is_final())
+            {
+                let doubt = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
+                let doubtful = step.items.iter().any(doubt);
+                step.set_status(if doubtful {
+                    StepStatus::InDoubt
+                } else {
+                    StepStatus::Cancelled
+                });
+            }
+            state.ended = Some(ended.clone());
+        }
+    }
+    Ok(())
+}
+
+fn step_mut<'s>(
+    state: &'s mut State,
+    id: &str,
+    kind: &'static str,
+) -> Result<&'s mut StepState, FoldError> {
+    state.steps.get_mut(id).ok_or_else(|| FoldError::Unknown {
+        kind,
+        name: id.to_owned(),
+    })
+}
+
+fn item_mut<'s>(
+    state: &'s mut State,
+    slot: &Slot,
+    kind: &'static str,
+) -> Result<&'s mut ItemState, FoldError> {
+    step_mut(state, &slot.step, kind)?
+        .items
+        .get_mut(slot.item.unwrap_or(0))
+        .ok_or_else(|| FoldError::Unknown {
+            kind,
+            name: slot.to_string(),
+        })
+}
+
+fn plan_requested(state: &mut State, id: u64, why: Option<Why>) {
+    let planning = &mut state.planning;
+    planning.requests = id;
+    planning.wanted = None;
+    planning.outstanding = Some(Outstanding {
+        id,
+        why,
+        asked_people: false,
+        proposed: None,
+    });
+}
+
+fn plan_checked(
+    state: &mut State,
+    document: &Value,
+    record: &PlanRecord,
+    consult: &[String],
+    control: &Label,
+) -> Result<(), FoldError> {
+    let revision = record.revision;
+    let error = |reason: String| FoldError::Plan { revision, reason };
+    let plan = plan_from_value(document, "<journal>")
+        .map_err(|_| error("it cannot be read".to_owned()))?;
+    let lists: Vec<(String, bool)> = plan
+        .steps
+        .iter()
+        .map(|s| (s.id.value.clone(), s.for_each.is_some()))
+        .collect();
+    let checked = CheckedPlan::from_journal(plan, record.clone())
+        .map_err(|mismatch| error(mismatch.to_string()))?;
+    let settled = state.settled();
+    let mut before = std::mem::take(&mut state.steps);
+    for (id, is_list) in lists {
+        let closure = record
+            .steps
+            .get(&id)
+            .map(|step| step.closure)
+            .ok_or_else(|| error(format!("step `{id}` has no record")))?;
+        let kept = before
+            .remove(&id)
+            .filter(|step| settled.contains(&id) || step.closure == closure)
+            .filter(|step| settled.contains(&id) || step.status != StepStatus::Blocked);
+        let step = kept.map_or_else(
+            || StepState::pending(closure, is_list),
+            |step| StepState { closure, ..step },
+        );
+        state.steps.insert(id, step);
+    }
+    state.plan = Some(Arc::new(match state.plan.take() {
+        Some(previous) => Arc::unwrap_or_clone(previous).revised(checked),
+        None => ApprovedPlan::gated(checked),
+    }));
+    state.document = document.clone();
+    state.revision = revision;
+    state.control = control.clone();
+    let consulted = &state.consulted;
+    state.consult = consult
+        .iter()
+        .filter(|step| !consulted.contains(*step))
+        .cloned()
+        .collect();
+    withdraw_questions(state);
+    Ok(())
+}
+
+fn step_skipped(state: &mut State, slot: &Slot, because: SkipReason) -> Result<(), FoldError> {
+    let step = step_mut(state, &slot.step, "StepSkipped")?;
+    if let Some(index) = slot.item {
+        if let Some(item) = step.items.get_mut(index) {
+            item.settled = Some(StepStatus::Skipped);
+        }
+        return Ok(());
+    }
+    step.skipped = Some(because);
+    step.set_status(StepStatus::Skipped);
+    step.close_view();
+    Ok(())
+}

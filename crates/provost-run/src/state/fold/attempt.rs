@@ -1,0 +1,121 @@
+//! How the events of attempts change the state.
+//!
+//! Owns what is remembered of calls, their landings and what a step came to.
+
+use super::{item_mut, step_mut};
+use crate::call::Slot;
+use crate::event::{AttemptEnded, AttemptStarted, StepStatus};
+use crate::outcome::{Class, Landing};
+use crate::state::fold::FoldError;
+use crate::state::{EffectFact, InFlight, State};
+
+pub(super) fn attempt_started(
+    state: &mut State,
+    started: &AttemptStarted,
+    at: i64,
+) -> Result<(), FoldError> {
+    let kind = "AttemptStarted";
+    step_mut(state, &started.slot.step, kind)?.set_status(StepStatus::Running);
+    let item = item_mut(state, &started.slot, kind)?;
+    let first = item.attempt == 0;
+    item.attempt = started.attempt;
+    item.first_at = item.first_at.or(Some(at));
+    item.tool = Some(started.tool);
+    item.key.clone_from(&started.key);
+    item.retry_at = None;
+    item.in_flight = Some(InFlight {
+        operation: started.operation.clone(),
+        args_digest: started.args_digest,
+        read: started.read,
+        keyed: started.key.is_some(),
+    });
+    state.calls += u64::from(first);
+    state.attempts += 1;
+    if !started.read
+        && !state
+            .effects
+            .iter()
+            .any(|effect| effect.slot == started.slot)
+    {
+        state.effects.push(EffectFact {
+            slot: started.slot.clone(),
+            operation: started.operation.clone(),
+            args_digest: started.args_digest,
+            args: started.args.clone(),
+            landing: Landing::Unknown,
+            doubtful: false,
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(), FoldError> {
+    let kind = "AttemptEnded";
+    let item = item_mut(state, &ended.slot, kind)?;
+    let attempt = item.in_flight.take();
+    item.tries += u32::from(!ended.lost);
+    item.landing = Some(ended.landing);
+    item.class = Some(ended.class);
+    item.retry_at = ended.retry_at;
+    item.evidence = ended.evidence.or(item.evidence);
+    let step = step_mut(state, &ended.slot.step, kind)?;
+    // Why: other items of the list may still wait for a person.
+    if step.items.iter().any(|item| item.card.is_some())
+        && step.items.iter().all(|item| item.in_flight.is_none())
+    {
+        step.set_status(StepStatus::WaitingApproval);
+    }
+    if let Some(effect) = state
+        .effects
+        .iter_mut()
+        .find(|effect| effect.slot == ended.slot)
+    {
+        // Why: an earlier try that may have landed is not undone by a later one that did not.
+        effect.doubtful |= ended.landing == Landing::Unknown;
+        effect.landing = match ended.landing {
+            Landing::Happened => Landing::Happened,
+            Landing::None if effect.doubtful => Landing::Unknown,
+            landing => landing,
+        };
+    }
+    if let Some(attempt) = attempt
+        && ended.class != Class::Ok
+        && !ended.class.is_transient()
+    {
+        state
+            .failed_calls
+            .insert((attempt.operation, attempt.args_digest));
+    }
+    Ok(())
+}
+
+pub(super) fn step_settled(
+    state: &mut State,
+    slot: &Slot,
+    status: StepStatus,
+    class: Option<Class>,
+    message: Option<&String>,
+) -> Result<(), FoldError> {
+    let step = step_mut(state, &slot.step, "StepSettled")?;
+    if step.is_list && slot.item.is_none() {
+        step.class = class;
+        step.message = message.cloned();
+        step.set_status(status);
+        step.close_view();
+        return Ok(());
+    }
+    if let Some(item) = step.items.get_mut(slot.item.unwrap_or(0)) {
+        item.settled = Some(status);
+        item.class = class;
+        item.retry_at = None;
+    }
+    if step.is_list {
+        step.message = step.message.take().or_else(|| message.cloned());
+        return Ok(());
+    }
+    step.class = class;
+    step.message = message.cloned();
+    step.set_status(status);
+    step.close_view();
+    Ok(())
+}

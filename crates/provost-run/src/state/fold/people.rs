@@ -1,0 +1,206 @@
+//! What people were asked and said: cards, approvals, questions, answers.
+//!
+//! INVARIANT: a yes counts for what its card names, and closes that card.
+
+use std::sync::Arc;
+
+use provost_plan::digest::Digest;
+use provost_plan::plan::request::Why;
+use serde_json::Value;
+
+use super::FoldError;
+use crate::card::{Card, Purpose, Subject};
+use crate::event::StepStatus;
+use crate::state::{CardState, State, StepState};
+
+pub(super) fn approval_requested(state: &mut State, card: &Card, digest: Digest) {
+    if let Subject::Step { step, calls, .. } = &card.subject
+        && let Some(step) = state.steps.get_mut(step)
+    {
+        step.set_status(StepStatus::WaitingApproval);
+        for call in calls {
+            if let Some(item) = step.items.get_mut(call.item.unwrap_or(0)) {
+                item.card = Some(digest);
+            }
+        }
+    }
+    let opened = CardState {
+        card: card.clone(),
+        approved_by: Default::default(),
+        agreed: None,
+        open: true,
+    };
+    state.cards.insert(digest, opened);
+}
+
+pub(super) fn close_card(
+    state: &mut State,
+    digest: Digest,
+    kind: &'static str,
+) -> Result<CardState, FoldError> {
+    let card = state
+        .cards
+        .get_mut(&digest)
+        .ok_or_else(|| FoldError::Unknown {
+            kind,
+            name: digest.to_string(),
+        })?;
+    card.open = false;
+    let closed = card.clone();
+    if let Subject::Step { step, calls, .. } = &closed.card.subject
+        && let Some(step) = state.steps.get_mut(step)
+    {
+        step.set_status(StepStatus::Ready);
+        for call in calls {
+            if let Some(item) = step.items.get_mut(call.item.unwrap_or(0)) {
+                item.card = None;
+            }
+        }
+    }
+    Ok(closed)
+}
+
+pub(super) fn approval_given(
+    state: &mut State,
+    digest: Digest,
+    by: &str,
+    named: &[String],
+    complete: bool,
+) -> Result<(), FoldError> {
+    let kind = "ApprovalGiven";
+    let card = state
+        .cards
+        .get_mut(&digest)
+        .ok_or_else(|| FoldError::Unknown {
+            kind,
+            name: digest.to_string(),
+        })?;
+    let yes = card
+        .card
+        .meant(named)
+        .map_err(|name| FoldError::Unknown { kind, name })?;
+    // Why: each of several people must have said yes to it, whatever the others named beside it.
+    let agreed = match card.agreed.take() {
+        Some(before) => before.intersection(&yes).cloned().collect(),
+        None => yes,
+    };
+    card.approved_by.insert(by.to_owned());
+    card.agreed = Some(agreed.clone());
+    if !complete {
+        return Ok(());
+    }
+    let closed = close_card(state, digest, kind)?;
+    match &closed.card.subject {
+        Subject::Plan { steps } => {
+            for (id, ask) in steps {
+                if !agreed.contains(id) {
+                    state.left_out.insert((id.clone(), ask.closure));
+                } else if let Some(plan) = &mut state.plan {
+                    Arc::make_mut(plan).grant(id, ask.closure);
+                }
+            }
+        }
+        Subject::Step {
+            step: id, calls, ..
+        } => {
+            if let Some(step) = state.steps.get_mut(id) {
+                for call in calls.iter().filter(|call| agreed.contains(&call.name(id))) {
+                    if let Some(item) = step.items.get_mut(call.item.unwrap_or(0)) {
+                        item.approved = Some((digest, call.args_digest));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn approvals_revised<'a>(state: &mut State, gone: impl Iterator<Item = &'a String>) {
+    for id in gone {
+        if let Some(plan) = &mut state.plan {
+            Arc::make_mut(plan).revoke(id);
+        }
+        for card in state.cards.values_mut() {
+            if card.card.step() == Some(id) {
+                card.open = false;
+            }
+        }
+        if let Some(step) = state.steps.get_mut(id) {
+            for item in &mut step.items {
+                item.card = None;
+                item.approved = None;
+            }
+            if step.status == StepStatus::WaitingApproval {
+                step.set_status(StepStatus::Pending);
+            }
+        }
+    }
+    let steps = &state.steps;
+    for card in state.cards.values_mut() {
+        let names_gone = card
+            .card
+            .step()
+            .is_some_and(|step| !steps.contains_key(step));
+        if names_gone || card.card.step().is_none() {
+            card.open = false;
+        }
+    }
+}
+
+pub(super) fn question_answered(
+    state: &mut State,
+    digest: Digest,
+    value: &Value,
+) -> Result<(), FoldError> {
+    let kind = "QuestionAnswered";
+    let asked = state
+        .questions
+        .get_mut(&digest)
+        .ok_or_else(|| FoldError::Unknown {
+            kind,
+            name: digest.to_string(),
+        })?;
+    asked.answer = Some(value.clone());
+    asked.open = false;
+    match asked.question.purpose.clone() {
+        Purpose::Step { .. } => {}
+        Purpose::Planner { id, .. } => {
+            state
+                .planning
+                .answers
+                .push(serde_json::json!({ "id": id, "value": value }));
+            if state.open_questions().next().is_none()
+                && let Some(request) = state.planning.outstanding.take()
+            {
+                state.planning.wanted = request.why;
+            }
+        }
+        Purpose::Escalation { step } => match value.as_str() {
+            Some("continue") => {
+                state.excused.insert(step);
+            }
+            Some("replan") => {
+                state.returned.insert(step);
+            }
+            _ => {
+                let class = state
+                    .failure(&step)
+                    .map_or("", |(class, _)| class.word())
+                    .to_owned();
+                state.stopping = Some(Why::StepFailed { step, class });
+            }
+        },
+    }
+    Ok(())
+}
+
+/// Closes questions of steps that no longer wait for an answer.
+pub(super) fn withdraw_questions(state: &mut State) {
+    let steps = &state.steps;
+    for asked in state.questions.values_mut() {
+        if let Purpose::Step { step } = &asked.question.purpose {
+            let waits = |known: &StepState| known.status == StepStatus::WaitingAnswer;
+            asked.open &= steps.get(step).is_some_and(waits);
+        }
+    }
+}

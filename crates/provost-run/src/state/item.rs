@@ -1,0 +1,140 @@
+//! What is remembered of a step and of each of its items.
+
+use provost_plan::digest::Digest;
+use serde_json::{Value, json};
+
+use crate::event::{SkipReason, StepStatus};
+use crate::outcome::{Class, Landing};
+
+/// What is remembered of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepState {
+    /// Its status.
+    pub status: StepStatus,
+    /// Its closure digest, under the plan in force.
+    pub closure: Digest,
+    /// Whether it runs over a list.
+    pub is_list: bool,
+    /// Whether the list was evaluated.
+    pub listed: bool,
+    /// The items of the list.
+    pub list: Vec<Value>,
+    /// One, or one an item.
+    pub items: Vec<ItemState>,
+    /// Why it was skipped.
+    pub skipped: Option<SkipReason>,
+    /// The class of its failure.
+    pub class: Option<Class>,
+    /// What went wrong.
+    pub message: Option<String>,
+    /// What expressions see: `{status, output, error}`.
+    pub view: Value,
+}
+
+/// What is remembered of an item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ItemState {
+    /// Its status, once it is final.
+    pub settled: Option<StepStatus>,
+    /// The number of the last attempt.
+    pub attempt: u32,
+    /// Attempts that a tool answered (those lost with a process are not counted).
+    pub tries: u32,
+    /// The digest of the catalog entry that was called.
+    pub tool: Option<Digest>,
+    /// The idempotency key that every attempt sends.
+    pub key: Option<String>,
+    /// The attempt in flight.
+    pub in_flight: Option<InFlight>,
+    /// When the first attempt began: an idempotency key lives from there.
+    pub first_at: Option<i64>,
+    /// When the next attempt may begin.
+    pub retry_at: Option<i64>,
+    /// The output.
+    pub output: Option<Value>,
+    /// The bytes behind it, or behind the last failure.
+    pub evidence: Option<Digest>,
+    /// The card that waits for an answer about it.
+    pub card: Option<Digest>,
+    /// The card that was approved, and the digest of the arguments it showed.
+    pub approved: Option<(Digest, Digest)>,
+    /// Whether the last attempt may have taken place.
+    pub landing: Option<Landing>,
+    /// The class of its failure.
+    pub class: Option<Class>,
+}
+
+/// An attempt in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// The operation.
+    pub operation: String,
+    /// The digest of the arguments.
+    pub args_digest: Digest,
+    /// Whether it is a read.
+    pub read: bool,
+    /// Whether a key is sent.
+    pub keyed: bool,
+}
+
+impl StepState {
+    /// A step that waits for others.
+    #[must_use]
+    pub fn pending(closure: Digest, is_list: bool) -> Self {
+        Self {
+            status: StepStatus::Pending,
+            closure,
+            is_list,
+            listed: false,
+            list: Vec::new(),
+            items: if is_list {
+                Vec::new()
+            } else {
+                vec![ItemState::default()]
+            },
+            skipped: None,
+            class: None,
+            message: None,
+            view: json!({ "status": StepStatus::Pending.word() }),
+        }
+    }
+
+    /// Whether any attempt of it began.
+    #[must_use]
+    pub fn attempted(&self) -> bool {
+        self.items.iter().any(|item| item.attempt > 0)
+    }
+
+    /// Sets the status and what expressions see of it.
+    pub(super) fn set_status(&mut self, status: StepStatus) {
+        self.status = status;
+        if let Value::Object(map) = &mut self.view {
+            map.insert("status".to_owned(), status.word().into());
+        }
+    }
+
+    /// Fixes what expressions see once the step is final.
+    pub(super) fn close_view(&mut self) {
+        let mut view = serde_json::Map::new();
+        view.insert("status".to_owned(), self.status.word().into());
+        if self.status == StepStatus::Succeeded || self.is_list {
+            let outputs = self
+                .items
+                .iter()
+                .map(|item| item.output.clone().unwrap_or(Value::Null));
+            if self.is_list && self.listed {
+                view.insert("output".to_owned(), outputs.collect());
+            } else if let Some(output) = self.items.first().and_then(|item| item.output.clone()) {
+                view.insert("output".to_owned(), output);
+            }
+        }
+        if let Some(class) = self.class {
+            let message = self.message.clone().unwrap_or_default();
+            view.insert(
+                "error".to_owned(),
+                json!({ "class": class.word(), "message": message }),
+            );
+        }
+        self.view = Value::Object(view);
+    }
+}

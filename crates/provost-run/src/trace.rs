@@ -1,0 +1,142 @@
+//! The trace: a run's journal as two views, planning and execution, with counts.
+//!
+//! Owns which view an event belongs to, its one line, and what is counted. Pure: the moments come
+//! with the events. Never shortens, colours or escapes a text: whoever prints it does. INVARIANT:
+//! every event stands in exactly one view.
+
+use serde::Serialize;
+
+use crate::event::Event;
+
+mod metrics;
+mod text;
+
+pub use metrics::Metrics;
+pub(crate) use text::{counted, line_of, listed};
+
+/// A run's journal in two views.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trace {
+    /// How the plan came about: requests, proposals, checks, revisions, people.
+    pub planning: Vec<Line>,
+    /// What was done: attempts, observations, settlements, the end.
+    pub execution: Vec<Line>,
+    /// What can be counted.
+    pub metrics: Metrics,
+}
+
+/// One event in a view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// The number of the event, from 1.
+    pub seq: u64,
+    /// When it was recorded, in milliseconds since the epoch.
+    pub at_ms: i64,
+    /// Its kind.
+    pub kind: &'static str,
+    /// What it says.
+    pub text: String,
+}
+
+/// The two views of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    Planning,
+    Execution,
+}
+
+/// Reads a journal: events with the moments they were recorded at.
+#[must_use]
+pub fn trace(events: &[(Event, i64)]) -> Trace {
+    let mut planning = Vec::new();
+    let mut execution = Vec::new();
+    for (index, (event, at)) in events.iter().enumerate() {
+        let text = match event {
+            Event::AttemptEnded(ended) => text::ended(ended, took(events, index)),
+            other => line_of(other),
+        };
+        let line = Line {
+            seq: index as u64 + 1,
+            at_ms: *at,
+            kind: event.kind(),
+            text,
+        };
+        match view_of(event) {
+            View::Planning => planning.push(line),
+            View::Execution => execution.push(line),
+        }
+    }
+    Trace {
+        planning,
+        execution,
+        metrics: Metrics::of(events),
+    }
+}
+
+fn view_of(event: &Event) -> View {
+    match event {
+        Event::RunCreated(_)
+        | Event::GoalInterpreted { .. }
+        | Event::PlanRequested { .. }
+        | Event::PlanProposed { .. }
+        | Event::PlanChecked { .. }
+        | Event::PlanRefused { .. }
+        | Event::PlanGivenUp { .. }
+        | Event::PlanRevised { .. }
+        | Event::ApprovalRequested { .. }
+        | Event::ApprovalGiven { .. }
+        | Event::ApprovalRejected { .. }
+        | Event::ApprovalExpired { .. }
+        | Event::ApprovalsRevised { .. }
+        | Event::QuestionAsked { .. }
+        | Event::QuestionAnswered { .. }
+        | Event::ReplanRequested { .. } => View::Planning,
+        Event::RunStarted { .. }
+        | Event::ListEvaluated { .. }
+        | Event::StepSkipped { .. }
+        | Event::StepBlocked { .. }
+        | Event::AdmissionRefused { .. }
+        | Event::AttemptStarted(_)
+        | Event::AttemptEnded(_)
+        | Event::ObservationMade { .. }
+        | Event::StepSettled { .. }
+        | Event::Resumed { .. }
+        | Event::CancelRequested { .. }
+        | Event::RunEnded(_) => View::Execution,
+    }
+}
+
+/// How long the attempt took that the event at `index` ends.
+fn took(events: &[(Event, i64)], index: usize) -> Option<i64> {
+    let (Event::AttemptEnded(ended), at) = events.get(index)? else {
+        return None;
+    };
+    let began = events
+        .iter()
+        .take(index)
+        .rev()
+        .find_map(|(event, at)| match event {
+            Event::AttemptStarted(started)
+                if started.slot == ended.slot && started.attempt == ended.attempt =>
+            {
+                Some(*at)
+            }
+            _ => None,
+        })?;
+    Some((at - began).max(0))
+}
+
+/// A length of time in the two largest units that matter to a reader.
+#[must_use]
+pub fn duration(ms: i64) -> String {
+    let ms = ms.max(0);
+    match ms {
+        0..=999 => format!("{ms} ms"),
+        1_000..=59_999 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..=3_599_999 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+#[cfg(test)]
+mod tests;

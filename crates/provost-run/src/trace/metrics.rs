@@ -1,0 +1,245 @@
+//! What can be counted in a journal: how good the planning was, and how good the execution.
+//!
+//! Owns the counts and nothing else. INVARIANT: every number is a count over events, so two
+//! readers of one journal get the same numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::digest::Digest;
+use provost_plan::plan::request::{FindingView, PlanReply};
+use serde::Serialize;
+
+use crate::card::{Purpose, Subject};
+use crate::event::{Event, Proven, StepStatus};
+use crate::outcome::Class;
+
+/// Codes of findings about what waits for what and reads what.
+const DEPENDENCY_CODES: [&str; 4] = ["R102", "R103", "R104", "R106"];
+/// The code of a read whose output nothing uses.
+const UNNEEDED_CODE: &str = "S702";
+
+/// The counts of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Metrics {
+    /// Plans that were proposed.
+    pub proposals: u64,
+    /// Of these, those that did not pass the check.
+    pub proposals_refused: u64,
+    /// Findings in all, of refused and of checked plans.
+    pub diagnostics: u64,
+    /// Completeness: criteria that held at the end.
+    pub criteria_held: u64,
+    /// Criteria that were evaluated at the end.
+    pub criteria: u64,
+    /// Unneeded steps: reads of the last plan whose output nothing uses.
+    pub steps_unneeded: u64,
+    /// Revisions.
+    pub revisions: u64,
+    /// Dependency faults: findings about order and guards, failed expressions, blocked steps.
+    pub dependency_faults: u64,
+    /// Clarifications: questions of a planner to a person.
+    pub clarifications: u64,
+    /// Steps of the last plan.
+    pub steps: u64,
+    /// Of these, by last status.
+    pub steps_by_status: BTreeMap<&'static str, u64>,
+    /// Attempts.
+    pub attempts: u64,
+    /// Retries: attempts after the first of their step or item.
+    pub retries: u64,
+    /// Attempts that failed, by class.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// Validation failures: steps and items whose arguments, output or acceptance did not hold.
+    pub validation_failures: u64,
+    /// Duplicates held back: calls that would have repeated an effect.
+    pub duplicates_held: u64,
+    /// How the run ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<&'static str>,
+    /// From the first event to the last, in milliseconds.
+    pub elapsed_ms: i64,
+    /// Of this, with a card or a question open, in milliseconds.
+    pub waiting_for_people_ms: i64,
+}
+
+impl Metrics {
+    /// Counts a journal.
+    #[must_use]
+    pub fn of(events: &[(Event, i64)]) -> Self {
+        let mut metrics = Self::default();
+        let mut steps: BTreeMap<&str, StepStatus> = BTreeMap::new();
+        for (event, _) in events {
+            metrics.count_planning(event);
+            metrics.count_execution(event, events);
+            follow(&mut steps, event);
+        }
+        metrics.steps = steps.len() as u64;
+        for status in steps.values() {
+            *metrics.steps_by_status.entry(status.word()).or_default() += 1;
+        }
+        if let (Some((_, first)), Some((_, last))) = (events.first(), events.last()) {
+            metrics.elapsed_ms = (last - first).max(0);
+        }
+        metrics.waiting_for_people_ms = waiting(events);
+        metrics
+    }
+
+    fn count_planning(&mut self, event: &Event) {
+        match event {
+            Event::PlanProposed {
+                reply: PlanReply::Plan { .. },
+                ..
+            } => self.proposals += 1,
+            Event::PlanRefused { findings, .. } => {
+                self.proposals_refused += 1;
+                self.diagnostics += findings.len() as u64;
+                self.dependency_faults += with_code(findings, &DEPENDENCY_CODES);
+            }
+            Event::PlanChecked { findings, .. } => {
+                self.diagnostics += findings.len() as u64;
+                self.steps_unneeded = with_code(findings, &[UNNEEDED_CODE]);
+            }
+            Event::PlanRevised { .. } => self.revisions += 1,
+            Event::QuestionAsked { question, .. } => {
+                if matches!(question.purpose, Purpose::Planner { .. }) {
+                    self.clarifications += 1;
+                }
+            }
+            Event::ApprovalRequested { card, .. } => {
+                if let Subject::Step { calls, .. } = &card.subject {
+                    let repeats = calls.iter().filter(|call| call.repeats.is_some());
+                    self.duplicates_held += repeats.count() as u64;
+                }
+            }
+            Event::RunEnded(ended) => {
+                self.criteria = ended.criteria.len() as u64;
+                let held = ended.criteria.values().filter(|p| **p == Proven::Held);
+                self.criteria_held = held.count() as u64;
+                self.ended = Some(ended.status.word());
+            }
+            _ => {}
+        }
+    }
+
+    fn count_execution(&mut self, event: &Event, events: &[(Event, i64)]) {
+        match event {
+            Event::AttemptStarted(started) => {
+                self.attempts += 1;
+                self.retries += u64::from(started.attempt > 1);
+            }
+            Event::AttemptEnded(ended) if ended.class != Class::Ok => {
+                *self.failures.entry(ended.class.word()).or_default() += 1;
+            }
+            Event::StepBlocked { .. } => self.dependency_faults += 1,
+            Event::StepSettled {
+                slot,
+                class: Some(class),
+                ..
+            } => {
+                let invalid = [
+                    Class::InvalidArguments,
+                    Class::OutputInvalid,
+                    Class::AcceptanceFailed,
+                ];
+                self.validation_failures += u64::from(invalid.contains(class));
+                self.dependency_faults += u64::from(*class == Class::Expression);
+                let attempted = events.iter().any(|(event, _)| {
+                    matches!(event, Event::AttemptStarted(started) if started.slot == *slot)
+                });
+                // Why: a conflict without an attempt is the machine's own, over a write in doubt.
+                self.duplicates_held += u64::from(*class == Class::Conflict && !attempted);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn with_code(findings: &[FindingView], codes: &[&str]) -> u64 {
+    let found = findings.iter().filter(|f| codes.contains(&f.code.as_str()));
+    found.count() as u64
+}
+
+/// The last status of each step of the plan in force.
+fn follow<'e>(steps: &mut BTreeMap<&'e str, StepStatus>, event: &'e Event) {
+    match event {
+        Event::PlanChecked { record, .. } => {
+            steps.retain(|id, _| record.steps.contains_key(*id));
+            for id in record.steps.keys() {
+                steps.entry(id).or_insert(StepStatus::Pending);
+            }
+        }
+        Event::AttemptStarted(started) => {
+            steps.insert(&started.slot.step, StepStatus::Running);
+        }
+        Event::StepSkipped { slot, .. } if slot.item.is_none() => {
+            steps.insert(&slot.step, StepStatus::Skipped);
+        }
+        Event::StepBlocked { step, .. } => {
+            steps.insert(step, StepStatus::Blocked);
+        }
+        Event::StepSettled { slot, status, .. } if slot.item.is_none() => {
+            steps.insert(&slot.step, *status);
+        }
+        Event::RunEnded(_) => {
+            for status in steps.values_mut().filter(|status| !status.is_final()) {
+                *status = StepStatus::Cancelled;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The time with a card or a question open.
+fn waiting(events: &[(Event, i64)]) -> i64 {
+    let mut open: BTreeSet<Digest> = BTreeSet::new();
+    let mut total = 0;
+    let mut last = events.first().map_or(0, |(_, at)| *at);
+    for (event, at) in events {
+        if !open.is_empty() {
+            total += (at - last).max(0);
+        }
+        last = *at;
+        match event {
+            Event::ApprovalRequested { digest, .. } | Event::QuestionAsked { digest, .. } => {
+                open.insert(*digest);
+            }
+            Event::ApprovalGiven {
+                card,
+                complete: true,
+                ..
+            }
+            | Event::ApprovalRejected { card, .. }
+            | Event::ApprovalExpired { card } => {
+                open.remove(card);
+            }
+            Event::QuestionAnswered { question, .. } => {
+                open.remove(question);
+            }
+            Event::ApprovalsRevised { replace, clear, .. }
+                if !replace.is_empty() || !clear.is_empty() =>
+            {
+                open.retain(|digest| !closed_by_revision(events, *digest, replace, clear));
+            }
+            _ => {}
+        }
+    }
+    total
+}
+
+fn closed_by_revision(
+    events: &[(Event, i64)],
+    card: Digest,
+    replace: &[String],
+    clear: &[String],
+) -> bool {
+    events.iter().any(|(event, _)| match event {
+        Event::ApprovalRequested {
+            card: asked,
+            digest,
+        } if *digest == card => match asked.step() {
+            None => true,
+            Some(step) => replace.iter().chain(clear).any(|name| name == step),
+        },
+        _ => false,
+    })
+}

@@ -1,0 +1,399 @@
+//! What each event says, in one line.
+//!
+//! Owns the words of the trace and of a proof. INVARIANT: a line names things by id and digest;
+//! free text of a planner, a tool or a person stands at its end, after a colon.
+
+use std::collections::BTreeMap;
+
+use provost_plan::check::PlanRecord;
+use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
+
+use crate::call::Slot;
+use crate::card::{Card, Purpose, Subject};
+use crate::event::{AttemptEnded, AttemptStarted, Event, PlannerChoice, RunEnded, SkipReason};
+
+/// The line of an event.
+pub(crate) fn line_of(event: &Event) -> String {
+    match event {
+        Event::RunCreated(created) => {
+            let planner = match &created.planner {
+                PlannerChoice::Playbook { name } => format!("playbook `{name}`"),
+                PlannerChoice::File { name, .. } => format!("plan file `{name}`"),
+            };
+            format!(
+                "for `{}`, by {planner}: {}",
+                created.principal.id, created.goal.text
+            )
+        }
+        Event::GoalInterpreted { goal, by } => {
+            let criteria = listed(goal.success.iter().map(|criterion| criterion.id.as_str()));
+            let params = goal
+                .params
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"));
+            let params: Vec<String> = params.collect();
+            let params = also("params", &params.join(" "));
+            format!("by {by}; criteria {criteria}{params}")
+        }
+        Event::PlanRequested {
+            id,
+            kind,
+            request,
+            why,
+        } => {
+            let what = match kind {
+                RequestKind::Propose => "a plan",
+                RequestKind::Revise => "a revision",
+            };
+            let why = why
+                .as_ref()
+                .map(|why| format!(", because {}", why_text(why)));
+            format!(
+                "request {id} for {what}, {}{}",
+                request.short(),
+                why.unwrap_or_default()
+            )
+        }
+        Event::PlanProposed { id, reply } => proposed(*id, reply),
+        Event::PlanChecked { .. } => checked(event),
+        Event::PlanRefused { id, findings } => {
+            let findings: Vec<String> = findings.iter().map(finding).collect();
+            format!(
+                "reply {id} does not pass the check: {}",
+                findings.join("; ")
+            )
+        }
+        Event::PlanGivenUp { id, reason } => format!("request {id} brought no plan: {reason}"),
+        Event::PlanRevised {
+            revision,
+            added,
+            changed,
+            removed,
+            because,
+        } => {
+            let added = also("added", &listed(added));
+            let changed = also("changed", &listed(changed));
+            let removed = also("removed", &listed(removed));
+            let because = because.as_deref().map(|text| format!(": {text}"));
+            format!(
+                "revision {revision}{added}{changed}{removed}{}",
+                because.unwrap_or_default()
+            )
+        }
+        other => line_of_people(other),
+    }
+}
+
+fn line_of_people(event: &Event) -> String {
+    match event {
+        Event::ApprovalRequested { card, digest } => {
+            format!("{} asks {}", digest.short(), card_text(card))
+        }
+        Event::ApprovalGiven {
+            card,
+            by,
+            steps,
+            complete,
+        } => {
+            let which = also("steps", &listed(steps));
+            let more = if *complete { "" } else { "; others must too" };
+            format!("`{by}` said yes to {}{which}{more}", card.short())
+        }
+        Event::ApprovalRejected { card, by, reason } => {
+            format!("`{by}` said no to {}: {reason}", card.short())
+        }
+        Event::ApprovalExpired { card } => format!("nobody answered {} in time", card.short()),
+        Event::ApprovalsRevised {
+            retain,
+            replace,
+            clear,
+        } => {
+            let retain = also("retained", &listed(retain));
+            let replace = also("asked again", &listed(replace));
+            let clear = also("cleared", &listed(clear));
+            match format!("{retain}{replace}{clear}") {
+                none if none.is_empty() => "there was none to revise".to_owned(),
+                some => some.trim_start_matches("; ").to_owned(),
+            }
+        }
+        Event::QuestionAsked { question, digest } => {
+            let purpose = match &question.purpose {
+                Purpose::Step { step } => format!("step `{step}`"),
+                Purpose::Planner { id, .. } => format!("the planner (`{id}`)"),
+                Purpose::Escalation { step } => format!("what to do about `{step}`"),
+            };
+            format!("{} for {purpose}: {}", digest.short(), question.text)
+        }
+        Event::QuestionAnswered {
+            question,
+            value,
+            by,
+        } => format!("`{by}` answered {}: {value}", question.short()),
+        Event::ReplanRequested { why } => format!("because {}", why_text(why)),
+        Event::CancelRequested { by, reason } => {
+            let reason = reason.as_deref().map(|text| format!(": {text}"));
+            format!("by `{by}`{}", reason.unwrap_or_default())
+        }
+        other => line_of_execution(other),
+    }
+}
+
+fn line_of_execution(event: &Event) -> String {
+    match event {
+        Event::RunStarted { revision } => format!("revision {revision}"),
+        Event::ListEvaluated { step, items } => {
+            format!("`{step}` over {}", counted(items.len(), "item"))
+        }
+        Event::StepSkipped { slot, because } => match because {
+            SkipReason::When => format!("`{slot}`: its `when` is false"),
+            SkipReason::NotApproved => format!("`{slot}`: a person left it out"),
+        },
+        Event::StepBlocked { step, on } => format!("`{step}` waits for `{on}`, which never comes"),
+        Event::AdmissionRefused { slot, limit } => format!("`{slot}`: {limit}"),
+        Event::AttemptStarted(started) => started_text(started),
+        Event::AttemptEnded(attempt) => ended(attempt, None),
+        Event::ObservationMade {
+            slot,
+            label,
+            evidence,
+            ..
+        } => {
+            let integrity = label.integrity.word();
+            format!("`{slot}` {integrity}, evidence {}", evidence.short())
+        }
+        Event::StepSettled {
+            slot,
+            status,
+            class,
+            message,
+        } => {
+            let class = class.map(|class| format!(" ({})", class.word()));
+            let message = message.as_deref().map(|text| format!(": {text}"));
+            format!(
+                "`{slot}` {}{}{}",
+                status.word(),
+                class.unwrap_or_default(),
+                message.unwrap_or_default()
+            )
+        }
+        Event::Resumed { lost } if lost.is_empty() => "nothing was in flight".to_owned(),
+        Event::Resumed { lost } => {
+            let lost: Vec<String> = lost.iter().map(Slot::to_string).collect();
+            format!("lost in flight {}", listed(&lost))
+        }
+        Event::RunEnded(ended) => end_text(ended),
+        // Why: the other kinds were answered by the two functions that call this one.
+        other => other.kind().to_owned(),
+    }
+}
+
+fn proposed(id: u64, reply: &PlanReply) -> String {
+    match reply {
+        PlanReply::Plan {
+            name,
+            author,
+            text,
+            because,
+            consult,
+            ..
+        } => {
+            let because = because.as_deref().map(|text| format!(": {text}"));
+            let consult = also("wants to see", &listed(consult));
+            format!(
+                "reply {id} by {author}, `{name}`, {}{consult}{}",
+                counted(text.len(), "byte"),
+                because.unwrap_or_default()
+            )
+        }
+        PlanReply::Questions(questions) => {
+            format!("reply {id} asks {}", counted(questions.len(), "question"))
+        }
+        PlanReply::Decline(reason) => format!("reply {id} declines: {reason}"),
+    }
+}
+
+fn checked(event: &Event) -> String {
+    let Event::PlanChecked {
+        id,
+        record,
+        findings,
+        ..
+    } = event
+    else {
+        return String::new();
+    };
+    let reply = if *id == 0 {
+        "checked again under new terms".to_owned()
+    } else {
+        format!("reply {id}")
+    };
+    let codes: Vec<&str> = findings.iter().map(|f| f.code.as_str()).collect();
+    let codes = also("findings", &tallied(&codes).join(", "));
+    let (revision, digest) = (record.revision, record.digest.short());
+    let verdicts = verdicts(record).join("; ");
+    format!("{reply}, revision {revision}, {digest}; {verdicts}{codes}")
+}
+
+/// How many steps run by themselves, and the names of the others.
+fn verdicts(record: &PlanRecord) -> Vec<String> {
+    let mut by_word: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+    for (step, record) in &record.steps {
+        let word = record
+            .verdict
+            .as_ref()
+            .map_or("question", |v| v.decision.word());
+        by_word.entry(word).or_default().push(step);
+    }
+    let mut all = vec![counted(record.steps.len(), "step")];
+    for (word, steps) in by_word {
+        all.push(match word {
+            "permit" => format!("{} permit", steps.len()),
+            other => format!("{other} {}", listed(steps)),
+        });
+    }
+    all
+}
+
+/// Equal words as one, with how often they stand there.
+fn tallied(words: &[&str]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in words {
+        *counts.entry(word).or_default() += 1;
+    }
+    let shown = counts.into_iter().map(|(word, n)| match n {
+        1 => word.to_owned(),
+        n => format!("{word} × {n}"),
+    });
+    shown.collect()
+}
+
+fn finding(finding: &FindingView) -> String {
+    let step = finding.step.as_deref().map(|step| format!(" (`{step}`)"));
+    format!(
+        "{}{} {}",
+        finding.code,
+        step.unwrap_or_default(),
+        finding.message
+    )
+}
+
+fn card_text(card: &Card) -> String {
+    let quorum = match card.terms.quorum {
+        0 | 1 => String::new(),
+        many => format!(", {many} people"),
+    };
+    match &card.subject {
+        Subject::Plan { steps } => {
+            format!("about the plan's steps {}{quorum}", listed(steps.keys()))
+        }
+        Subject::Step { step, ask, calls } => {
+            let repeats = calls.iter().find_map(|call| call.repeats.as_deref());
+            let repeats = repeats.map(|of| format!(", which repeats `{of}`"));
+            format!(
+                "about `{step}`, {} of `{}` ({}, {} risk){}{quorum}",
+                counted(calls.len(), "call"),
+                ask.operation,
+                ask.effect.word(),
+                ask.risk.word(),
+                repeats.unwrap_or_default()
+            )
+        }
+    }
+}
+
+fn started_text(started: &AttemptStarted) -> String {
+    let key = if started.key.is_some() { ", keyed" } else { "" };
+    let approval = started
+        .approval
+        .map(|card| format!(", approved by {}", card.short()));
+    format!(
+        "`{}` attempt {} of `{}` with {}, {}{}{key}",
+        started.slot,
+        started.attempt,
+        started.operation,
+        started.args_digest.short(),
+        started.verdict.decision.word(),
+        approval.unwrap_or_default()
+    )
+}
+
+/// The line of the end of an attempt that took so many milliseconds.
+pub(super) fn ended(ended: &AttemptEnded, took: Option<i64>) -> String {
+    let took = took.map(|ms| format!(", {}", super::duration(ms)));
+    let lost = if ended.lost { ", lost" } else { "" };
+    let evidence = ended
+        .evidence
+        .map(|digest| format!(", evidence {}", digest.short()));
+    let retry = if ended.retry_at.is_some() {
+        ", tried again"
+    } else {
+        ""
+    };
+    let message = ended.message.as_deref().map(|text| format!(": {text}"));
+    format!(
+        "`{}` attempt {} {} × {}{lost}{}{}{retry}{}",
+        ended.slot,
+        ended.attempt,
+        ended.class.word(),
+        ended.landing.word(),
+        took.unwrap_or_default(),
+        evidence.unwrap_or_default(),
+        message.unwrap_or_default()
+    )
+}
+
+fn end_text(ended: &RunEnded) -> String {
+    let class = ended.class.map(|class| format!(" ({})", class.word()));
+    let step = ended.step.as_deref().map(|step| format!(" at `{step}`"));
+    let message = ended.message.as_deref().map(|text| format!(": {text}"));
+    format!(
+        "{}{}{}{}",
+        ended.status.word(),
+        class.unwrap_or_default(),
+        step.unwrap_or_default(),
+        message.unwrap_or_default()
+    )
+}
+
+/// Why a revision is asked for, in words.
+pub(crate) fn why_text(why: &Why) -> String {
+    match why {
+        Why::Observed { step } => format!("`{step}` was observed"),
+        Why::StepFailed { step, class } => format!("`{step}` failed ({class})"),
+        Why::Rejected { step: None, reason } => format!("a person said no to the plan: {reason}"),
+        Why::Rejected {
+            step: Some(step),
+            reason,
+        } => format!("a person said no to `{step}`: {reason}"),
+        Why::Expired { step } if step.is_empty() => "nobody answered about the plan".to_owned(),
+        Why::Expired { step } => format!("nobody answered about `{step}`"),
+        Why::Unmet { criteria } => format!("{} not shown to hold", listed(criteria)),
+    }
+}
+
+/// Names in backticks; `none` if there are none.
+pub(crate) fn listed<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    let names: Vec<String> = names
+        .into_iter()
+        .map(|name| format!("`{}`", name.as_ref()))
+        .collect();
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+/// A number with its noun.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
+
+fn also(what: &str, list: &str) -> String {
+    if list.is_empty() || list == "none" {
+        String::new()
+    } else {
+        format!("; {what} {list}")
+    }
+}

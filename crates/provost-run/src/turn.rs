@@ -1,0 +1,301 @@
+//! One turn of the machine: an input, then everything that follows from it.
+//!
+//! Owns the order in which things are looked at. INVARIANT: a turn leaves the state exactly where
+//! folding its events would; commands are made from the state after the last event.
+
+use std::collections::BTreeSet;
+
+use provost_plan::digest::Digest;
+use provost_plan::plan::OnFailure;
+use provost_plan::plan::request::Why;
+
+use crate::call::{Call, Slot};
+use crate::event::{AttemptEnded, Event, StepStatus};
+use crate::machine::{Blob, Command, Input, Output, Rules, StepError};
+use crate::outcome::{Class, Landing};
+use crate::state::{Need, State};
+
+mod dispatch;
+mod finish;
+mod gate;
+mod planning;
+mod scope;
+mod settle;
+
+/// Whether a turn goes on, or waits for what is in flight.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Go,
+    Hold,
+}
+
+pub(crate) struct Turn<'r> {
+    pub(crate) state: &'r mut State,
+    pub(crate) rules: &'r Rules,
+    pub(crate) now: i64,
+    held: bool,
+    events: Vec<Event>,
+    blobs: Vec<Blob>,
+    calls: Vec<Call>,
+    asked: BTreeSet<Digest>,
+    plan_asked: bool,
+}
+
+impl<'r> Turn<'r> {
+    pub(crate) fn new(state: &'r mut State, rules: &'r Rules, now: i64, held: bool) -> Self {
+        Self {
+            state,
+            rules,
+            now,
+            held,
+            events: Vec::new(),
+            blobs: Vec::new(),
+            calls: Vec::new(),
+            asked: BTreeSet::new(),
+            plan_asked: false,
+        }
+    }
+
+    /// Records an event and changes the state by it.
+    pub(crate) fn emit(&mut self, event: Event) -> Result<(), StepError> {
+        self.state.apply(&event, self.now)?;
+        self.events.push(event);
+        Ok(())
+    }
+
+    pub(crate) fn take(&mut self, input: Input) -> Result<(), StepError> {
+        match input {
+            Input::Planned { id, reply } => self.planned(id, reply),
+            Input::Ended {
+                slot,
+                attempt,
+                reply,
+            } => self.ended(&slot, attempt, reply),
+            Input::Approve { card, by, steps } => self.approve(card, &by, steps),
+            Input::Reject { card, by, reason } => self.reject(card, &by, &reason),
+            Input::Answer {
+                question,
+                by,
+                value,
+            } => self.answer(question, &by, value),
+            Input::Cancel { by, reason } => self.emit(Event::CancelRequested { by: by.id, reason }),
+            Input::Resume => self.resume(),
+            Input::Tick => self.expire(),
+        }
+    }
+
+    /// Does everything that can be done now.
+    pub(crate) fn advance(&mut self) -> Result<(), StepError> {
+        loop {
+            if self.state.ended.is_some() {
+                return Ok(());
+            }
+            if self.state.cancelled.is_some() {
+                return self.end_cancelled();
+            }
+            if self.held {
+                return Ok(());
+            }
+            if self.state.limit.is_some() {
+                return self.end_limit();
+            }
+            if self.state.stopping.is_some() {
+                return if self.state.in_flight() == 0 {
+                    self.end_stopped()
+                } else {
+                    Ok(())
+                };
+            }
+            if self.state.planning.outstanding.is_some() {
+                return Ok(());
+            }
+            if self.state.planning.wanted.is_some() || self.state.plan.is_none() {
+                // Why: a planner is shown facts, so nothing may be on its way while it is asked.
+                if self.state.in_flight() > 0 {
+                    return Ok(());
+                }
+                self.request_plan()?;
+                continue;
+            }
+            if self
+                .state
+                .open_cards()
+                .any(|(_, card)| card.step().is_none())
+            {
+                return Ok(());
+            }
+            let before = self.events.len();
+            if self.handle_failures()? == Flow::Hold {
+                return Ok(());
+            }
+            if self.events.len() == before {
+                self.dispatch_ready()?;
+            }
+            if self.events.len() == before {
+                return self.finish_if_over();
+            }
+        }
+    }
+
+    /// Asks for a revision, a person's word or the end, as failed steps want it; and shows the
+    /// planner what it asked to see.
+    fn handle_failures(&mut self) -> Result<Flow, StepError> {
+        let Some(plan) = &self.state.plan else {
+            return Ok(Flow::Go);
+        };
+        for step in &plan.checked().plan().steps {
+            let id = &step.id.value;
+            let Some(known) = self.state.steps.get(id) else {
+                continue;
+            };
+            let settled = matches!(known.status, StepStatus::Succeeded | StepStatus::Skipped);
+            if settled && self.state.consult.contains(id) {
+                let why = Why::Observed { step: id.clone() };
+                return self.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
+            }
+            let handled = self.state.handled.contains(id) || self.state.excused.contains(id);
+            if known.status != StepStatus::Failed || handled {
+                if self.state.returned.contains(id) {
+                    let why = self.why_of(id, known.class.unwrap_or(Class::ToolBug));
+                    return self.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
+                }
+                continue;
+            }
+            let class = known.class.unwrap_or(Class::ToolBug);
+            let id = id.clone();
+            let wanted = match step.on_failure {
+                OnFailure::Replan if self.lapse_ends(&id, class) => OnFailure::Stop,
+                wanted => wanted,
+            };
+            match wanted {
+                OnFailure::Continue => continue,
+                OnFailure::Replan => {
+                    let why = self.why_of(&id, class);
+                    return self.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
+                }
+                OnFailure::Stop if self.state.in_flight() > 0 => return Ok(Flow::Hold),
+                OnFailure::Stop => {
+                    let why = self.why_of(&id, class);
+                    return self.end_because(&why).map(|()| Flow::Go);
+                }
+                OnFailure::Escalate => return self.escalate(&id, class).map(|()| Flow::Go),
+            }
+        }
+        Ok(Flow::Go)
+    }
+
+    fn why_of(&self, id: &str, class: Class) -> Why {
+        let message = self
+            .state
+            .failure(id)
+            .map_or_else(String::new, |(_, message)| message);
+        match class {
+            Class::Rejected => Why::Rejected {
+                step: Some(id.to_owned()),
+                reason: message,
+            },
+            Class::Expired => Why::Expired {
+                step: id.to_owned(),
+            },
+            other => Why::StepFailed {
+                step: id.to_owned(),
+                class: other.word().to_owned(),
+            },
+        }
+    }
+
+    /// What a step waits for.
+    fn need_of(&self, id: &str) -> Need {
+        let continues = self
+            .state
+            .plan
+            .as_ref()
+            .and_then(|plan| plan.checked().step(id))
+            .is_some_and(|(step, _)| step.on_failure == OnFailure::Continue);
+        self.state.need(id, continues)
+    }
+
+    fn resume(&mut self) -> Result<(), StepError> {
+        let lost: Vec<(Slot, u32)> = self
+            .state
+            .items()
+            .filter(|(_, item)| item.in_flight.is_some())
+            .map(|(slot, item)| (slot, item.attempt))
+            .collect();
+        let slots = lost.iter().map(|(slot, _)| slot.clone()).collect();
+        self.emit(Event::Resumed { lost: slots })?;
+        for (slot, attempt) in lost {
+            let ended = AttemptEnded {
+                slot: slot.clone(),
+                attempt,
+                class: Class::Unavailable,
+                landing: Landing::Unknown,
+                message: Some("the process ended before an answer was recorded".to_owned()),
+                evidence: None,
+                retry_at: None,
+                lost: true,
+            };
+            self.attempt_over(&slot, ended)?;
+        }
+        self.finish_answers()?;
+        self.finish_lists()?;
+        self.recheck()?;
+        self.plan_asked = self.state.planning.outstanding.is_some();
+        self.asked.clear();
+        self.reask();
+        self.expire()
+    }
+
+    /// Makes the driver ask again what was asked before.
+    fn reask(&mut self) {
+        let cards = self.state.open_cards().map(|(digest, _)| *digest);
+        let questions = self.state.open_questions().map(|(digest, _)| *digest);
+        self.asked = cards.chain(questions).collect();
+    }
+
+    pub(crate) fn finish(self, before: u64) -> Output {
+        let Self {
+            state,
+            rules,
+            events,
+            blobs,
+            calls,
+            asked,
+            plan_asked,
+            now,
+            ..
+        } = self;
+        if let Some(ended) = &state.ended {
+            let commands = vec![Command::Done(Box::new(ended.clone()))];
+            return Output::new(state.run.clone(), before, events, blobs, commands);
+        }
+        let mut commands: Vec<Command> = calls
+            .into_iter()
+            .map(|call| Command::Call(Box::new(call)))
+            .collect();
+        for (digest, card) in state
+            .open_cards()
+            .filter(|(digest, _)| asked.contains(digest))
+        {
+            commands.push(Command::Ask(Box::new(card.clone()), *digest));
+        }
+        for (digest, question) in state.open_questions().filter(|(d, _)| asked.contains(d)) {
+            commands.push(Command::Question(Box::new(question.clone()), *digest));
+        }
+        if plan_asked
+            && state
+                .planning
+                .outstanding
+                .as_ref()
+                .is_some_and(|r| !r.asked_people)
+        {
+            commands.push(Command::Plan(Box::new(planning::current_request(
+                state, rules,
+            ))));
+        }
+        if let Some(at) = state.next_timer(now) {
+            commands.push(Command::WaitUntil(at));
+        }
+        Output::new(state.run.clone(), before, events, blobs, commands)
+    }
+}

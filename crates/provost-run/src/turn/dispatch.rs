@@ -1,0 +1,478 @@
+//! From a step that may run to a call that does.
+//!
+//! Owns readiness, guards, lists, arguments, the verdict on concrete values and the limits. The
+//! one place where a [`Call`] is made.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use provost_plan::catalog::{Idempotency, Operation};
+use provost_plan::check::StepRecord;
+use provost_plan::check::policy::with_own_caution;
+use provost_plan::digest::{Digest, Domain, canonical};
+use provost_plan::limits::ARGS_BYTES_MAX;
+use provost_plan::plan::{Step, StepKind};
+use provost_plan::policy::{CallFacts, Decision, Verdict};
+use serde_json::Value;
+
+use super::Turn;
+use super::gate::{Asked, with_caution};
+use super::scope::Roots;
+use crate::call::{Call, Slot, idempotency_key};
+use crate::card::{ConcreteCall, Purpose};
+use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
+use crate::machine::StepError;
+use crate::outcome::{Class, Landing};
+use crate::state::Need;
+
+/// A call that could be made, before anybody allowed it.
+pub(super) struct Candidate {
+    pub(super) slot: Slot,
+    pub(super) operation: Arc<Operation>,
+    pub(super) args: Value,
+    pub(super) args_digest: Digest,
+    pub(super) verdict: Verdict,
+    pub(super) repeats: Option<String>,
+}
+
+/// A step that cannot become a call, and why.
+struct Refusal {
+    class: Class,
+    message: String,
+}
+
+impl Turn<'_> {
+    /// Starts everything that may start.
+    pub(super) fn dispatch_ready(&mut self) -> Result<(), StepError> {
+        let Some(plan) = self.state.plan.clone() else {
+            return Ok(());
+        };
+        for step in &plan.checked().plan().steps {
+            let id = &step.id.value;
+            let Some((_, record)) = plan.checked().step(id) else {
+                continue;
+            };
+            match self.state.steps.get(id).map(|known| known.status) {
+                Some(StepStatus::Pending) => self.consider(step, record)?,
+                Some(StepStatus::Ready | StepStatus::Running | StepStatus::WaitingApproval) => {
+                    self.run_items(step, record)?
+                }
+                _ => {}
+            }
+            if self.state.limit.is_some() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a step that waits for others.
+    fn consider(&mut self, step: &Step, record: &StepRecord) -> Result<(), StepError> {
+        let id = &step.id.value;
+        for on in &record.after {
+            match self.need_of(on) {
+                Need::Met => {}
+                Need::Wait => return Ok(()),
+                Need::Never => {
+                    return self.emit(Event::StepBlocked {
+                        step: id.clone(),
+                        on: on.clone(),
+                    });
+                }
+            }
+        }
+        let slot = Slot {
+            step: id.clone(),
+            item: None,
+        };
+        if let Some(when) = &step.when {
+            let roots = Roots::of(self.state);
+            let runs = when.eval_bool(&roots.scope(self.state));
+            match runs {
+                Ok(true) => {}
+                Ok(false) => {
+                    return self.emit(Event::StepSkipped {
+                        slot,
+                        because: SkipReason::When,
+                    });
+                }
+                Err(error) => {
+                    return self.settle_failed(&slot, Class::Expression, error.to_string());
+                }
+            }
+        }
+        if self.not_approved(id, record) {
+            return self.emit(Event::StepSkipped {
+                slot,
+                because: SkipReason::NotApproved,
+            });
+        }
+        if let StepKind::Question { text, answer, of } = &step.kind {
+            let roots = Roots::of(self.state);
+            let text = text.eval(&roots.scope(self.state));
+            return match text {
+                Ok(text) => {
+                    let text = text
+                        .as_str()
+                        .map_or_else(|| text.to_string(), str::to_owned);
+                    let of = of.as_ref().map(|of| of.value.clone());
+                    let purpose = Purpose::Step { step: id.clone() };
+                    self.ask_question(purpose, text, answer.value().clone(), of)
+                }
+                Err(error) => self.settle_failed(&slot, Class::Expression, error.to_string()),
+            };
+        }
+        if !self.evaluate_list(step)? {
+            return Ok(());
+        }
+        self.run_items(step, record)
+    }
+
+    /// Evaluates the list of a `for_each`, once. False if the step is over by it.
+    fn evaluate_list(&mut self, step: &Step) -> Result<bool, StepError> {
+        let id = &step.id.value;
+        let Some(for_each) = &step.for_each else {
+            return Ok(true);
+        };
+        if self.state.steps.get(id).is_some_and(|known| known.listed) {
+            return Ok(true);
+        }
+        let slot = Slot {
+            step: id.clone(),
+            item: None,
+        };
+        let roots = Roots::of(self.state);
+        let list = for_each.list.eval(&roots.scope(self.state));
+        let items = match list {
+            Ok(Value::Array(items)) => items,
+            Ok(_) => {
+                let message = "`for_each` is not a list".to_owned();
+                self.settle_failed(&slot, Class::Expression, message)?;
+                return Ok(false);
+            }
+            Err(error) => {
+                self.settle_failed(&slot, Class::Expression, error.to_string())?;
+                return Ok(false);
+            }
+        };
+        let most = for_each.max_items.value;
+        if items.len() as u64 > most {
+            let message = format!("`for_each` has {} items, more than the {most}", items.len());
+            self.settle_failed(&slot, Class::BudgetExceeded, message)?;
+            return Ok(false);
+        }
+        let empty = items.is_empty();
+        self.emit(Event::ListEvaluated {
+            step: id.clone(),
+            items,
+        })?;
+        if empty {
+            self.settle_list(id)?;
+        }
+        Ok(!empty)
+    }
+
+    /// Starts, or asks about, every item of a step that is not started.
+    fn run_items(&mut self, step: &Step, record: &StepRecord) -> Result<(), StepError> {
+        let id = &step.id.value;
+        let Some(known) = self.state.steps.get(id) else {
+            return Ok(());
+        };
+        let is_list = known.is_list;
+        let now = self.now;
+        let open: Vec<usize> = known
+            .items
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| {
+                item.settled.is_none()
+                    && item.in_flight.is_none()
+                    && item.card.is_none()
+                    && item.retry_at.is_none_or(|at| at <= now)
+            })
+            .map(|(index, _)| index)
+            .collect();
+        let mut asked = Vec::new();
+        for index in open {
+            let full = self.state.in_flight() as u64 >= self.state.limits.concurrency;
+            if full && !may_ask(record) {
+                break;
+            }
+            let slot = Slot {
+                step: id.clone(),
+                item: is_list.then_some(index),
+            };
+            if let Some((class, message)) = self.beyond_repeating(&slot) {
+                self.settle_in_doubt(&slot, class, message)?;
+                continue;
+            }
+            match self.candidate(step, record, &slot) {
+                Err(refusal) => self.settle_failed(&slot, refusal.class, refusal.message)?,
+                Ok(candidate) => match candidate.verdict.decision {
+                    Decision::Forbid => {
+                        let message = forbidden(&candidate.verdict);
+                        self.settle_failed(&slot, Class::PolicyDenied, message)?;
+                    }
+                    // Why: one card asks about all items, so the rest is looked at all the same.
+                    Decision::Permit if full => {}
+                    Decision::Permit => self.start(record, candidate, None)?,
+                    Decision::Ask => match self.approval_of(step, record, &candidate) {
+                        Asked::Approved(_) if full => {}
+                        Asked::Approved(card) => self.start(record, candidate, Some(card))?,
+                        Asked::Open => asked.push(candidate),
+                    },
+                },
+            }
+            if self.state.limit.is_some() {
+                return Ok(());
+            }
+        }
+        if asked.is_empty() {
+            Ok(())
+        } else {
+            self.ask_for_step(step, record, &asked)
+        }
+    }
+
+    /// Why an attempt that may have landed cannot be made again, if it cannot.
+    fn beyond_repeating(&self, slot: &Slot) -> Option<(Class, String)> {
+        let item = self.state.item(slot).filter(|item| item.attempt > 0)?;
+        let landing = item.landing.unwrap_or(Landing::Unknown);
+        if self.may_repeat(slot, landing, self.now) {
+            return None;
+        }
+        let message = "it may have taken place, and repeating it is no longer safe".to_owned();
+        Some((item.class.unwrap_or(Class::Unavailable), message))
+    }
+
+    /// The concrete call of a slot, with policy's word on it.
+    fn candidate(
+        &self,
+        step: &Step,
+        record: &StepRecord,
+        slot: &Slot,
+    ) -> Result<Candidate, Refusal> {
+        let StepKind::Tool { tool, args } = &step.kind else {
+            return Err(refusal(Class::ToolBug, "a question is no call"));
+        };
+        let operation = self
+            .rules
+            .catalog
+            .get(&tool.value)
+            .filter(|operation| self.rules.catalog.digest(&operation.name) == record.tool)
+            .ok_or_else(|| {
+                refusal(
+                    Class::Drift,
+                    "the tool is not the one the plan was checked under",
+                )
+            })?
+            .clone();
+        let item = slot.item.and_then(|index| {
+            let list = &self.state.steps.get(&slot.step)?.list;
+            list.get(index).map(|value| (index, value))
+        });
+        let roots = Roots::of(self.state).with_item(item);
+        let args = args
+            .eval(&roots.scope(self.state))
+            .map_err(|error| refusal(Class::Expression, &error.to_string()))?;
+        let text = canonical(&args);
+        if text.len() > ARGS_BYTES_MAX {
+            let message = format!("the arguments have more than {ARGS_BYTES_MAX} bytes");
+            return Err(refusal(Class::InvalidArguments, &message));
+        }
+        if let Some(violation) = operation.input.violations(&args).first() {
+            let message = format!("argument `{}`: {}", violation.pointer, violation.message);
+            return Err(refusal(Class::InvalidArguments, &message));
+        }
+        let args_digest = Digest::of_bytes(Domain::Args, text.as_bytes());
+        let repeats = self.repeats(slot, &operation, args_digest, &args)?;
+        let mut verdict = with_own_caution(step, self.decide(&operation, record, &args));
+        if repeats.is_some() && verdict.decision != Decision::Forbid {
+            verdict = with_caution(verdict);
+        }
+        Ok(Candidate {
+            slot: slot.clone(),
+            operation,
+            args,
+            args_digest,
+            verdict,
+            repeats,
+        })
+    }
+
+    fn decide(&self, operation: &Operation, record: &StepRecord, args: &Value) -> Verdict {
+        let empty = serde_json::Map::new();
+        let facts = CallFacts {
+            principal: &self.state.principal,
+            operation,
+            args: args.as_object().unwrap_or(&empty),
+            unknown: &BTreeSet::new(),
+            labels: &record.labels,
+            control: &record.control,
+            // Why: the arguments just passed their schema, and every step that feeds them was
+            // accepted, or the plan would wait.
+            inputs_validated: true,
+        };
+        self.rules.policy.decide(&facts)
+    }
+
+    /// The step whose effect this call would repeat.
+    fn repeats(
+        &self,
+        slot: &Slot,
+        operation: &Operation,
+        args_digest: Digest,
+        args: &Value,
+    ) -> Result<Option<String>, Refusal> {
+        if operation.effect.is_read() {
+            return Ok(None);
+        }
+        let others = self.state.effects.iter().filter(|effect| {
+            effect.slot != *slot
+                && effect.operation == operation.name
+                && effect.landing != Landing::None
+        });
+        let mut repeated = None;
+        for effect in others {
+            let in_doubt = self
+                .state
+                .item(&effect.slot)
+                .is_none_or(|item| item.settled == Some(StepStatus::InDoubt));
+            if in_doubt && same_sinks(operation, &effect.args, args) {
+                let message = format!(
+                    "step `{}` may already have done this, and nobody knows yet",
+                    effect.slot
+                );
+                return Err(refusal(Class::Conflict, &message));
+            }
+            if effect.args_digest == args_digest {
+                repeated = Some(effect.slot.to_string());
+            }
+        }
+        Ok(repeated)
+    }
+
+    /// Records the intent and makes the call.
+    fn start(
+        &mut self,
+        record: &StepRecord,
+        candidate: Candidate,
+        approval: Option<Digest>,
+    ) -> Result<(), StepError> {
+        let Candidate {
+            slot,
+            operation,
+            args,
+            args_digest,
+            verdict,
+            ..
+        } = candidate;
+        if let Some(limit) = self.limit_reached(&slot) {
+            return self.emit(Event::AdmissionRefused { slot, limit });
+        }
+        let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
+        let keyed = matches!(operation.idempotency, Idempotency::Key { .. });
+        let sent = self.state.item(&slot).and_then(|item| item.key.clone());
+        let new = || idempotency_key(&self.state.run, &slot, record.closure);
+        let key = keyed.then(|| sent.unwrap_or_else(new));
+        let call = self.state.plan.as_ref().and_then(|plan| {
+            Call::under(
+                plan,
+                slot.clone(),
+                attempt,
+                operation.clone(),
+                args.clone(),
+                key.clone(),
+            )
+        });
+        let Some(call) = call else {
+            let message = "the plan in force has no such call".to_owned();
+            return self.settle_failed(&slot, Class::ToolBug, message);
+        };
+        self.emit(Event::AttemptStarted(AttemptStarted {
+            slot,
+            attempt,
+            operation: operation.name.clone(),
+            tool: record.tool.unwrap_or_else(|| operation.digest()),
+            closure: record.closure,
+            args,
+            args_digest,
+            key,
+            verdict,
+            approval,
+            read: operation.effect.is_read(),
+        }))?;
+        self.calls.push(call);
+        Ok(())
+    }
+
+    fn limit_reached(&self, slot: &Slot) -> Option<String> {
+        let limits = &self.state.limits;
+        let first = self.state.item(slot).is_none_or(|item| item.attempt == 0);
+        if first && self.state.calls >= limits.calls {
+            return Some(format!("its limit of {} calls is reached", limits.calls));
+        }
+        if self.state.attempts >= limits.attempts {
+            return Some(format!(
+                "its limit of {} attempts is reached",
+                limits.attempts
+            ));
+        }
+        let wall = i64::try_from(limits.wall_ms).unwrap_or(i64::MAX);
+        if self.state.active_ms >= wall {
+            return Some(format!("its limit of {wall} ms of running is reached"));
+        }
+        None
+    }
+
+    /// What an approved candidate is shown as.
+    pub(super) fn concrete(candidate: &Candidate) -> ConcreteCall {
+        ConcreteCall {
+            item: candidate.slot.item,
+            args: candidate.args.clone(),
+            args_digest: candidate.args_digest,
+            repeats: candidate.repeats.clone(),
+        }
+    }
+}
+
+/// Whether a call of this step may need a person's word.
+fn may_ask(record: &StepRecord) -> bool {
+    let settled =
+        |verdict: &Verdict| verdict.decision == Decision::Permit && verdict.condition.is_none();
+    !record.verdict.as_ref().is_some_and(settled)
+}
+
+fn refusal(class: Class, message: &str) -> Refusal {
+    Refusal {
+        class,
+        message: message.to_owned(),
+    }
+}
+
+fn forbidden(verdict: &Verdict) -> String {
+    let by = verdict
+        .policies
+        .iter()
+        .map(|id| format!("`{id}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    match (verdict.errors.first(), by.is_empty()) {
+        (Some(error), _) => format!("policy cannot decide, which forbids: {error}"),
+        (None, true) => "no policy permits it".to_owned(),
+        (None, false) => format!("policy forbids it: {by}"),
+    }
+}
+
+/// Whether two calls of an operation reach the same.
+fn same_sinks(operation: &Operation, one: &Value, other: &Value) -> bool {
+    let sinks = |args: &Value| -> Vec<(String, Value)> {
+        args.as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| operation.is_sink(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    };
+    sinks(one) == sinks(other)
+}

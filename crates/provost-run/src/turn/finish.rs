@@ -1,0 +1,272 @@
+//! The end of a run: proofs, answer, and every way of ending without one.
+//!
+//! INVARIANT: success is evaluated over outcomes, never over text; every claim carries what it
+//! cites.
+
+use std::collections::BTreeMap;
+
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Severity;
+use provost_plan::expr::Part;
+use provost_plan::label::Integrity;
+use provost_plan::plan::Claim;
+use provost_plan::plan::request::{FindingView, Why};
+
+use super::Turn;
+use super::scope::{Roots, steps_named};
+use crate::event::{AnswerPart, AnswerSpan, Citation, Event, Proven, RunEnded, RunStatus};
+use crate::machine::StepError;
+use crate::outcome::Class;
+use crate::view;
+
+impl Turn<'_> {
+    /// Ends the run if nothing more can happen in it.
+    pub(super) fn finish_if_over(&mut self) -> Result<(), StepError> {
+        let doubt = self.state.doubts().next().is_some();
+        // Why: a failed step is final, but a person may still send it back to the planner.
+        let asked = self.state.open_questions().next().is_some();
+        if !self.state.all_final() || doubt || asked {
+            return Ok(());
+        }
+        let criteria = self.prove();
+        let unmet: Vec<String> = criteria
+            .iter()
+            .filter(|(_, proven)| **proven != Proven::Held)
+            .map(|(id, _)| id.clone())
+            .collect();
+        if unmet.is_empty() {
+            let answer = self.answer_parts();
+            return self.end(RunEnded {
+                status: RunStatus::Succeeded,
+                class: None,
+                step: None,
+                message: None,
+                criteria,
+                answer,
+            });
+        }
+        self.emit(Event::ReplanRequested {
+            why: Why::Unmet { criteria: unmet },
+        })?;
+        self.advance()
+    }
+
+    fn prove(&self) -> BTreeMap<String, Proven> {
+        let Some(plan) = &self.state.plan else {
+            return BTreeMap::new();
+        };
+        let roots = Roots::of(self.state);
+        let scope = roots.scope(self.state);
+        let mut criteria: BTreeMap<String, Proven> = BTreeMap::new();
+        for proof in &plan.checked().plan().success {
+            let proven = match proof.check.eval_bool(&scope) {
+                Ok(true) => Proven::Held,
+                Ok(false) => Proven::NotHeld,
+                Err(error) => Proven::Failed(error.to_string()),
+            };
+            let known = criteria
+                .entry(proof.criterion.value.clone())
+                .or_insert(Proven::Held);
+            if *known == Proven::Held {
+                *known = proven;
+            }
+        }
+        criteria
+    }
+
+    fn answer_parts(&self) -> Vec<AnswerPart> {
+        let Some(plan) = &self.state.plan else {
+            return Vec::new();
+        };
+        plan.checked()
+            .plan()
+            .answer
+            .iter()
+            .filter_map(|claim| self.answer_part(claim))
+            .collect()
+    }
+
+    /// One claim, if its guard holds.
+    fn answer_part(&self, claim: &Claim) -> Option<AnswerPart> {
+        let roots = Roots::of(self.state);
+        let scope = roots.scope(self.state);
+        match claim.when.as_ref().map(|when| when.eval_bool(&scope)) {
+            None | Some(Ok(true)) => {}
+            Some(Ok(false)) => return None,
+            Some(Err(error)) => return Some(failed_claim(&error.to_string())),
+        }
+        let mut spans = Vec::new();
+        for part in claim.text.parts() {
+            match part {
+                Part::Text(text) => {
+                    spans.push(AnswerSpan {
+                        text: text.clone(),
+                        untrusted: false,
+                    });
+                }
+                Part::Expr(expression) => {
+                    let text = match expression.print(&scope) {
+                        Ok(text) => text,
+                        Err(error) => return Some(failed_claim(&error.to_string())),
+                    };
+                    let label = view::expression_label(self.state, &self.rules.catalog, expression);
+                    // Why: a number or a flag carries no words, whatever it was counted from.
+                    let words = expression.eval(&scope).is_ok_and(|value| value.is_string());
+                    let untrusted = words && label.integrity == Integrity::Text;
+                    spans.push(AnswerSpan { text, untrusted });
+                }
+            }
+        }
+        let named = steps_named(claim.text.references());
+        let said = claim.cites.iter().map(|cite| cite.value.clone());
+        let mut cited: Vec<String> = named.into_keys().chain(said).collect();
+        cited.sort();
+        cited.dedup();
+        let cites = cited
+            .into_iter()
+            .filter_map(|step| self.citation(step))
+            .collect();
+        Some(AnswerPart { spans, cites })
+    }
+
+    fn citation(&self, step: String) -> Option<Citation> {
+        let known = self.state.steps.get(&step)?;
+        let evidence: Vec<_> = known
+            .items
+            .iter()
+            .filter_map(|item| item.evidence)
+            .collect();
+        (!evidence.is_empty()).then_some(Citation { step, evidence })
+    }
+
+    /// Ends a run that was cancelled, once nothing is in flight.
+    pub(super) fn end_cancelled(&mut self) -> Result<(), StepError> {
+        if self.state.in_flight() > 0 {
+            return Ok(());
+        }
+        let Some((by, reason)) = self.state.cancelled.clone() else {
+            return Ok(());
+        };
+        let message = match reason {
+            Some(reason) => format!("cancelled by {by}: {reason}"),
+            None => format!("cancelled by {by}"),
+        };
+        self.end_with(RunStatus::Cancelled, Class::Cancelled, None, message)
+    }
+
+    /// Ends a run that a planner or a person gave up on.
+    pub(super) fn end_stopped(&mut self) -> Result<(), StepError> {
+        match self.state.stopping.clone() {
+            Some(why) => self.end_because(&why),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn end_because(&mut self, why: &Why) -> Result<(), StepError> {
+        match why {
+            Why::Observed { .. } => Ok(()),
+            Why::Rejected { step, reason } => {
+                let message = format!("a person said no: {reason}");
+                self.end_with(RunStatus::Rejected, Class::Rejected, step.clone(), message)
+            }
+            Why::Expired { step } => {
+                let step = (!step.is_empty()).then(|| step.clone());
+                let message = "nobody answered in time".to_owned();
+                self.end_with(RunStatus::Expired, Class::Expired, step, message)
+            }
+            Why::Unmet { criteria } => {
+                let list = criteria
+                    .iter()
+                    .map(|id| format!("`{id}`"))
+                    .collect::<Vec<_>>();
+                let message = format!("not shown to hold: {}", list.join(", "));
+                self.end_with(RunStatus::Failed, Class::Unmet, None, message)
+            }
+            Why::StepFailed { step, .. } => {
+                let (class, message) = self
+                    .state
+                    .failure(step)
+                    .unwrap_or_else(|| (Class::ToolBug, "the step failed".to_owned()));
+                let message = format!("step `{step}` failed: {message}");
+                self.end_with(RunStatus::Failed, class, Some(step.clone()), message)
+            }
+        }
+    }
+
+    pub(super) fn end_refused(&mut self, reason: &str) -> Result<(), StepError> {
+        let findings = &self.state.planning.findings;
+        let is_error = |finding: &&FindingView| {
+            Code::from_text(&finding.code).is_some_and(|code| code.severity() == Severity::Error)
+        };
+        let message = match findings.iter().find(is_error) {
+            Some(first) => format!("{reason}; first error {}: {}", first.code, first.message),
+            None => reason.to_owned(),
+        };
+        self.end_with(RunStatus::Refused, Class::InvalidArguments, None, message)
+    }
+
+    /// Ends a run that met a limit, once nothing is in flight.
+    pub(super) fn end_limit(&mut self) -> Result<(), StepError> {
+        match self.state.limit.clone() {
+            Some((step, limit)) if self.state.in_flight() == 0 => {
+                let message = format!("no other call may begin: {limit}");
+                self.end_with(
+                    RunStatus::Failed,
+                    Class::BudgetExceeded,
+                    Some(step),
+                    message,
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn end_moved(&mut self, message: &str) -> Result<(), StepError> {
+        let message =
+            format!("the plan is no longer admissible under the rules in force: {message}");
+        self.end_with(RunStatus::Failed, Class::Drift, None, message)
+    }
+
+    fn end_with(
+        &mut self,
+        status: RunStatus,
+        class: Class,
+        step: Option<String>,
+        message: String,
+    ) -> Result<(), StepError> {
+        let criteria = if self.state.plan.is_some() {
+            self.prove()
+        } else {
+            BTreeMap::new()
+        };
+        self.end(RunEnded {
+            status,
+            class: Some(class),
+            step,
+            message: Some(message),
+            criteria,
+            answer: Vec::new(),
+        })
+    }
+
+    fn end(&mut self, ended: RunEnded) -> Result<(), StepError> {
+        // Why: an effect that may have landed stays in doubt, whatever ended the run before its
+        // next attempt.
+        for slot in self.state.unknown_effects() {
+            let message = "the run ended before this was known".to_owned();
+            self.settle_in_doubt(&slot, Class::Cancelled, message)?;
+        }
+        self.emit(Event::RunEnded(ended))
+    }
+}
+
+fn failed_claim(error: &str) -> AnswerPart {
+    let text = format!("(a claim could not be made: {error})");
+    AnswerPart {
+        spans: vec![AnswerSpan {
+            text,
+            untrusted: false,
+        }],
+        cites: Vec::new(),
+    }
+}

@@ -1,0 +1,493 @@
+//! Gates: asking a person, and what their answer opens.
+//!
+//! Owns cards, quorum, expiry, questions and escalation. A yes binds the closure digest and the
+//! digest of the arguments that were shown; anything else is asked about again.
+
+use std::collections::BTreeMap;
+
+use provost_plan::check::StepRecord;
+use provost_plan::digest::Digest;
+use provost_plan::label::{Integrity, Label};
+use provost_plan::plan::Step;
+use provost_plan::plan::request::Why;
+use provost_plan::policy::{AskTerms, Decision, OnExpiry, Principal, Verdict};
+use provost_plan::schema::Schema;
+use serde_json::{Value, json};
+
+use super::Turn;
+use super::dispatch::Candidate;
+use crate::call::Slot;
+use crate::card::{Card, Purpose, StepAsk, Subject};
+use crate::event::{AskMode, Event, SkipReason, StepStatus};
+use crate::machine::StepError;
+use crate::outcome::Class;
+use crate::state::CardState;
+
+/// The name under which a repeated call is asked about.
+const REPEATED: &str = "provost:repeated-call";
+
+/// Whether a person's word on a candidate is there.
+pub(super) enum Asked {
+    /// It is, under this card: the step's, or that of the whole plan.
+    Approved(Digest),
+    /// It is not.
+    Open,
+}
+
+impl Turn<'_> {
+    /// Whether an approval covers the candidate.
+    pub(super) fn approval_of(
+        &self,
+        step: &Step,
+        record: &StepRecord,
+        candidate: &Candidate,
+    ) -> Asked {
+        if let Some((card, args)) = self
+            .state
+            .item(&candidate.slot)
+            .and_then(|item| item.approved)
+            && args == candidate.args_digest
+            && self.card_shows(card, record, candidate)
+        {
+            return Asked::Approved(card);
+        }
+        let Some(plan) = &self.state.plan else {
+            return Asked::Open;
+        };
+        let granted = candidate.repeats.is_none()
+            && plan.opens_gate(&step.id.value, record, &candidate.operation);
+        let card = self.plan_card(&step.id.value, record).filter(|_| granted);
+        card.map_or(Asked::Open, Asked::Approved)
+    }
+
+    /// The latest plan card under which people said yes to this form of a step.
+    fn plan_card(&self, id: &str, record: &StepRecord) -> Option<Digest> {
+        let covers = |state: &CardState| match &state.card.subject {
+            Subject::Plan { steps } => {
+                let agreed = state
+                    .agreed
+                    .as_ref()
+                    .is_some_and(|agreed| agreed.contains(id));
+                let same = steps
+                    .get(id)
+                    .is_some_and(|ask| ask.closure == record.closure);
+                agreed
+                    && same
+                    && state.approved_by.len() as u64 >= u64::from(state.card.terms.quorum)
+            }
+            Subject::Step { .. } => false,
+        };
+        let cards = self.state.cards.iter().filter(|(_, state)| covers(state));
+        cards
+            .max_by_key(|(_, state)| state.card.asked_at)
+            .map(|(digest, _)| *digest)
+    }
+
+    /// Whether a card showed this very call, and what it would repeat.
+    fn card_shows(&self, card: Digest, record: &StepRecord, candidate: &Candidate) -> bool {
+        match self.state.cards.get(&card).map(|state| &state.card.subject) {
+            Some(Subject::Step { ask, calls, .. }) => {
+                ask.closure == record.closure
+                    && calls.iter().any(|call| *call == Self::concrete(candidate))
+            }
+            Some(Subject::Plan { .. }) | None => false,
+        }
+    }
+
+    /// Whether a person approved the plan without this step.
+    pub(super) fn not_approved(&self, id: &str, record: &StepRecord) -> bool {
+        self.state
+            .left_out
+            .contains(&(id.to_owned(), record.closure))
+    }
+
+    /// Asks about a plan before anything runs, where the run wants that.
+    pub(super) fn ask_for_plan(&mut self) -> Result<(), StepError> {
+        if self.state.ask != AskMode::Plan {
+            return Ok(());
+        }
+        let Some(plan) = &self.state.plan else {
+            return Ok(());
+        };
+        let mut steps = BTreeMap::new();
+        let mut terms: Option<AskTerms> = None;
+        for step in &plan.checked().plan().steps {
+            let id = &step.id.value;
+            let Some((_, record)) = plan.checked().step(id) else {
+                continue;
+            };
+            let Some(verdict) = &record.verdict else {
+                continue;
+            };
+            let over = self
+                .state
+                .steps
+                .get(id)
+                .is_none_or(|known| known.status.is_final());
+            let asks = verdict.decision == Decision::Ask;
+            if !asks || over || plan.is_granted(id) || self.not_approved(id, record) {
+                continue;
+            }
+            let ask = verdict.ask.clone().unwrap_or_default();
+            terms = Some(terms.map_or_else(|| ask.clone(), |t| t.strictest(&ask)));
+            if let Some(entry) = self.step_ask(step, record, verdict.clone()) {
+                steps.insert(id.clone(), entry);
+            }
+        }
+        match terms {
+            Some(terms) if !steps.is_empty() => self.open_card(Subject::Plan { steps }, terms),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks about one step with its values; one card for all its items.
+    pub(super) fn ask_for_step(
+        &mut self,
+        step: &Step,
+        record: &StepRecord,
+        candidates: &[Candidate],
+    ) -> Result<(), StepError> {
+        let mut terms: Option<AskTerms> = None;
+        let mut verdict: Option<Verdict> = None;
+        for candidate in candidates {
+            let ask = candidate.verdict.ask.clone().unwrap_or_default();
+            terms = Some(terms.map_or_else(|| ask.clone(), |t| t.strictest(&ask)));
+            verdict.get_or_insert_with(|| candidate.verdict.clone());
+        }
+        let (Some(terms), Some(verdict)) = (terms, verdict) else {
+            return Ok(());
+        };
+        let Some(ask) = self.step_ask(step, record, verdict) else {
+            return Ok(());
+        };
+        let calls = candidates.iter().map(Self::concrete).collect();
+        self.open_card(
+            Subject::Step {
+                step: step.id.value.clone(),
+                ask,
+                calls,
+            },
+            terms,
+        )
+    }
+
+    fn step_ask(&self, step: &Step, record: &StepRecord, verdict: Verdict) -> Option<StepAsk> {
+        let operation = self.rules.catalog.get(&step.tool()?.value)?;
+        let untrusted = |label: &Label| label.integrity != Integrity::Trusted;
+        Some(StepAsk {
+            description: step.description.clone(),
+            operation: operation.name.clone(),
+            effect: operation.effect,
+            risk: record.risk,
+            closure: record.closure,
+            verdict,
+            labels: record
+                .labels
+                .iter()
+                .filter(|(_, label)| untrusted(label))
+                .map(|(name, label)| (name.clone(), label.clone()))
+                .collect(),
+            control: record.control.clone(),
+        })
+    }
+
+    fn open_card(&mut self, subject: Subject, terms: AskTerms) -> Result<(), StepError> {
+        let Some(plan) = &self.state.plan else {
+            return Ok(());
+        };
+        let lasts = terms.expires_ms.and_then(|ms| i64::try_from(ms).ok());
+        let card = Card {
+            run: self.state.run.clone(),
+            goal: self.state.goal.text.clone(),
+            revision: self.state.revision,
+            plan: plan.checked().record().digest,
+            subject,
+            terms,
+            requester: self.state.principal.id.clone(),
+            solo: self.state.solo,
+            asked_at: self.now,
+            expires_at: lasts.map(|ms| self.now.saturating_add(ms)),
+        };
+        let digest = card.digest();
+        self.asked.insert(digest);
+        self.emit(Event::ApprovalRequested { card, digest })
+    }
+
+    pub(super) fn approve(
+        &mut self,
+        digest: Digest,
+        by: &Principal,
+        steps: Vec<String>,
+    ) -> Result<(), StepError> {
+        let card = self.answerable(digest, by)?;
+        card.meant(&steps)
+            .map_err(|step| StepError::NotOnCard { step })?;
+        let before = self.state.cards.get(&digest).map(|s| s.approved_by.clone());
+        let mut people = before.unwrap_or_default();
+        if !people.insert(by.id.clone()) {
+            return Err(StepError::NotAllowed {
+                by: by.id.clone(),
+                reason: "they said yes already, and others must too".to_owned(),
+            });
+        }
+        let complete = people.len() as u64 >= u64::from(card.terms.quorum);
+        self.emit(Event::ApprovalGiven {
+            card: digest,
+            by: by.id.clone(),
+            steps,
+            complete,
+        })?;
+        if complete {
+            self.leave_out(digest)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Skips the items on a card that its people did not all say yes to.
+    fn leave_out(&mut self, digest: Digest) -> Result<(), StepError> {
+        let Some(CardState {
+            card,
+            agreed: Some(agreed),
+            ..
+        }) = self.state.cards.get(&digest)
+        else {
+            return Ok(());
+        };
+        let Subject::Step { step, calls, .. } = &card.subject else {
+            return Ok(());
+        };
+        let id = step.clone();
+        let refused: Vec<Slot> = calls
+            .iter()
+            .filter(|call| !agreed.contains(&call.name(&id)))
+            .map(|call| Slot {
+                step: id.clone(),
+                item: call.item,
+            })
+            .collect();
+        if refused.is_empty() {
+            return Ok(());
+        }
+        for slot in refused {
+            self.emit(Event::StepSkipped {
+                slot,
+                because: SkipReason::NotApproved,
+            })?;
+        }
+        self.settle_list(&id)
+    }
+
+    pub(super) fn reject(
+        &mut self,
+        digest: Digest,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<(), StepError> {
+        let card = self.answerable(digest, by)?;
+        let (by, said) = (by.id.clone(), reason.to_owned());
+        self.emit(Event::ApprovalRejected {
+            card: digest,
+            by,
+            reason: said,
+        })?;
+        self.card_failed(&card, Class::Rejected, reason)
+    }
+
+    /// Lets cards lapse whose time is over.
+    pub(super) fn expire(&mut self) -> Result<(), StepError> {
+        let lapsed: Vec<(Digest, Card)> = self
+            .state
+            .open_cards()
+            .filter(|(_, card)| card.expires_at.is_some_and(|at| at <= self.now))
+            .map(|(digest, card)| (*digest, card.clone()))
+            .collect();
+        for (digest, card) in lapsed {
+            self.emit(Event::ApprovalExpired { card: digest })?;
+            self.card_failed(&card, Class::Expired, "nobody answered in time")?;
+        }
+        Ok(())
+    }
+
+    fn card_failed(&mut self, card: &Card, class: Class, reason: &str) -> Result<(), StepError> {
+        match &card.subject {
+            Subject::Plan { .. } => {
+                let why = match class {
+                    Class::Rejected => Why::Rejected {
+                        step: None,
+                        reason: reason.to_owned(),
+                    },
+                    _ => Why::Expired {
+                        step: String::new(),
+                    },
+                };
+                // Why: nothing is in flight while a plan waits for a yes.
+                if class == Class::Expired && card.terms.on_expiry == OnExpiry::Fail {
+                    return self.end_because(&why);
+                }
+                self.emit(Event::ReplanRequested { why })
+            }
+            Subject::Step { step, calls, .. } => {
+                for call in calls {
+                    let slot = Slot {
+                        step: step.clone(),
+                        item: call.item,
+                    };
+                    self.settle_failed(&slot, class, reason.to_owned())?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether policy ends the run because nobody answered about this step in time.
+    pub(super) fn lapse_ends(&self, id: &str, class: Class) -> bool {
+        let fails = |card: &Card| card.step() == Some(id) && card.terms.on_expiry == OnExpiry::Fail;
+        class == Class::Expired && self.state.cards.values().any(|state| fails(&state.card))
+    }
+
+    /// The open card, if this person may answer it.
+    fn answerable(&self, digest: Digest, by: &Principal) -> Result<Card, StepError> {
+        let not_open = || StepError::NotOpen {
+            digest: digest.to_string(),
+        };
+        let state = self
+            .state
+            .cards
+            .get(&digest)
+            .filter(|s| s.open)
+            .ok_or_else(not_open)?;
+        if state.card.expires_at.is_some_and(|at| at <= self.now) {
+            return Err(not_open());
+        }
+        let operation = state.card.step().and_then(|step| {
+            let plan = self.state.plan.as_ref()?;
+            let (step, _) = plan.checked().step(step)?;
+            self.rules.catalog.get(&step.tool()?.value)
+        });
+        self.rules
+            .policy
+            .may_approve(
+                by,
+                &self.state.principal,
+                operation.map(AsRef::as_ref),
+                &state.card.terms,
+            )
+            .map_err(|denied| StepError::NotAllowed {
+                by: by.id.clone(),
+                reason: denied.to_string(),
+            })?;
+        Ok(state.card.clone())
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        digest: Digest,
+        by: &Principal,
+        value: Value,
+    ) -> Result<(), StepError> {
+        let not_open = || StepError::NotOpen {
+            digest: digest.to_string(),
+        };
+        let asked = self.state.questions.get(&digest).ok_or_else(not_open)?;
+        if !asked.open {
+            return Err(not_open());
+        }
+        let question = asked.question.clone();
+        if let Some(of) = &question.of
+            && *of != by.id
+            && !by.groups.contains(of)
+        {
+            let reason = format!("the question is for `{of}`");
+            return Err(StepError::NotAllowed {
+                by: by.id.clone(),
+                reason,
+            });
+        }
+        let value =
+            provost_plan::digest::normalize(value).map_err(|error| StepError::BadAnswer {
+                reason: error.to_string(),
+            })?;
+        let schema =
+            Schema::compile(question.answer.clone()).map_err(|error| StepError::BadAnswer {
+                reason: error.to_string(),
+            })?;
+        if let Some(violation) = schema.violations(&value).first() {
+            return Err(StepError::BadAnswer {
+                reason: violation.message.clone(),
+            });
+        }
+        let by = by.id.clone();
+        self.emit(Event::QuestionAnswered {
+            question: digest,
+            value: value.clone(),
+            by,
+        })?;
+        match &question.purpose {
+            Purpose::Step { step } => {
+                let slot = Slot {
+                    step: step.clone(),
+                    item: None,
+                };
+                self.accept_output(&slot, &value, digest)
+            }
+            Purpose::Planner { .. } | Purpose::Escalation { .. } => Ok(()),
+        }
+    }
+
+    /// Settles steps whose answer is recorded and what followed from it is not.
+    pub(super) fn finish_answers(&mut self) -> Result<(), StepError> {
+        let waits = |id: &String| {
+            self.state
+                .steps
+                .get(id)
+                .is_some_and(|step| step.status == StepStatus::WaitingAnswer)
+        };
+        let pending: Vec<(Digest, String, Value)> = self
+            .state
+            .questions
+            .iter()
+            .filter_map(
+                |(digest, asked)| match (&asked.question.purpose, &asked.answer) {
+                    (Purpose::Step { step }, Some(answer)) if waits(step) => {
+                        Some((*digest, step.clone(), answer.clone()))
+                    }
+                    _ => None,
+                },
+            )
+            .collect();
+        for (digest, step, answer) in pending {
+            self.accept_output(&Slot { step, item: None }, &answer, digest)?;
+        }
+        Ok(())
+    }
+
+    /// Asks a person what to do about a failed step.
+    pub(super) fn escalate(&mut self, id: &str, class: Class) -> Result<(), StepError> {
+        let message = self
+            .state
+            .failure(id)
+            .map_or_else(String::new, |(_, message)| message);
+        let text = format!(
+            "step `{id}` failed ({}): {message}. go on, replan or stop?",
+            class.word()
+        );
+        let answer = json!({ "enum": ["continue", "replan", "stop"] });
+        self.ask_question(
+            Purpose::Escalation {
+                step: id.to_owned(),
+            },
+            text,
+            answer,
+            None,
+        )
+    }
+}
+
+/// The verdict on a call that repeats an effect: a person is asked whatever policy says.
+pub(super) fn with_caution(mut verdict: Verdict) -> Verdict {
+    verdict.decision = Decision::Ask;
+    verdict.ask.get_or_insert_default();
+    verdict.policies.push(REPEATED.to_owned());
+    verdict
+}

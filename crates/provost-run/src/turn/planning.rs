@@ -1,0 +1,507 @@
+//! Asking a planner, and what becomes of its reply.
+//!
+//! Owns requests, the check of proposals and the change from one revision to the next. A proposal
+//! without a checked plan never gets past this file.
+
+use std::collections::BTreeSet;
+
+use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::diagnostic::{Diagnostic, Severity};
+use provost_plan::digest::{Digest, Domain};
+use provost_plan::label::Label;
+use provost_plan::plan::read::read_plan;
+use provost_plan::plan::request::{
+    FindingView, PlanReply, PlanRequest, PlannerQuestion, RequestKind, ToolSignature, Why,
+};
+use provost_plan::schema::Schema;
+use provost_plan::source::Source;
+
+use super::Turn;
+use super::scope::Roots;
+use crate::card::{Purpose, Question};
+use crate::event::{Event, StepStatus};
+use crate::machine::{Blob, Rules, StepError};
+use crate::state::State;
+use crate::view;
+
+impl Turn<'_> {
+    /// Asks the planner, if the limits still allow it; else ends the run.
+    pub(super) fn request_plan(&mut self) -> Result<(), StepError> {
+        let why = self.state.planning.wanted.clone();
+        let optional = why.as_ref().is_some_and(Why::is_optional);
+        let revisions_left = u64::from(self.state.revision) < self.state.limits.revisions + 1;
+        if why.is_some() && !revisions_left {
+            let reason = format!("the plan was revised {} times", self.state.limits.revisions);
+            return self.give_up(why.as_ref(), &reason, optional);
+        }
+        let id = self.state.planning.requests + 1;
+        self.emit_request(id, why)
+    }
+
+    fn emit_request(&mut self, id: u64, why: Option<Why>) -> Result<(), StepError> {
+        let request = build_request(self.state, self.rules, id, why.clone());
+        let bytes = serde_json::to_vec(&request).unwrap_or_default();
+        let digest = Digest::of_bytes(Domain::Evidence, &bytes);
+        self.blobs.push(Blob {
+            digest,
+            media: "application/json".to_owned(),
+            bytes,
+        });
+        let kind = request.kind;
+        self.emit(Event::PlanRequested {
+            id,
+            kind,
+            request: digest,
+            why,
+        })?;
+        self.plan_asked = true;
+        Ok(())
+    }
+
+    /// Ends planning without asking: a request that would be made is recorded as given up.
+    fn give_up(
+        &mut self,
+        why: Option<&Why>,
+        reason: &str,
+        optional: bool,
+    ) -> Result<(), StepError> {
+        let id = self.state.planning.requests + 1;
+        self.emit_request(id, why.cloned())?;
+        self.plan_asked = false;
+        self.emit(Event::PlanGivenUp {
+            id,
+            reason: reason.to_owned(),
+        })?;
+        if self.state.plan.is_none() && !optional {
+            return self.end_refused(reason);
+        }
+        Ok(())
+    }
+
+    pub(super) fn planned(&mut self, id: u64, reply: PlanReply) -> Result<(), StepError> {
+        let waiting = self.state.planning.outstanding.as_ref();
+        if !waiting.is_some_and(|request| request.id == id && !request.asked_people) {
+            return Err(StepError::NoRequest { id });
+        }
+        match reply {
+            PlanReply::Decline(reason) => {
+                self.emit(Event::PlanGivenUp {
+                    id,
+                    reason: reason.clone(),
+                })?;
+                if self.state.plan.is_none() {
+                    return self.end_refused(&reason);
+                }
+                Ok(())
+            }
+            PlanReply::Questions(questions) => self.planner_asks(id, questions),
+            PlanReply::Plan { .. } => {
+                self.emit(Event::PlanProposed {
+                    id,
+                    reply: reply.clone(),
+                })?;
+                self.judge(id, reply)
+            }
+        }
+    }
+
+    fn planner_asks(&mut self, id: u64, asked: Vec<PlannerQuestion>) -> Result<(), StepError> {
+        if asked.is_empty() {
+            let reason = "the planner asked nothing".to_owned();
+            self.emit(Event::PlanGivenUp {
+                id,
+                reason: reason.clone(),
+            })?;
+            return if self.state.plan.is_none() {
+                self.end_refused(&reason)
+            } else {
+                Ok(())
+            };
+        }
+        for question in asked {
+            let purpose = Purpose::Planner {
+                id: question.id,
+                request: id,
+            };
+            self.ask_question(purpose, question.text, question.answer, None)?;
+        }
+        Ok(())
+    }
+
+    /// Records a question and makes the driver ask it.
+    pub(super) fn ask_question(
+        &mut self,
+        purpose: Purpose,
+        text: String,
+        answer: serde_json::Value,
+        of: Option<String>,
+    ) -> Result<(), StepError> {
+        let question = Question {
+            run: self.state.run.clone(),
+            purpose,
+            text,
+            answer,
+            of,
+        };
+        let digest = question.digest();
+        self.asked.insert(digest);
+        self.emit(Event::QuestionAsked { question, digest })
+    }
+
+    /// Compiles a proposal: it comes into force, or goes back with what is wrong.
+    fn judge(&mut self, id: u64, reply: PlanReply) -> Result<(), StepError> {
+        let PlanReply::Plan {
+            text,
+            name,
+            author,
+            literals,
+            control,
+            consult,
+            because,
+        } = reply
+        else {
+            return Ok(());
+        };
+        let plan = match read_plan(&Source::new(name, text)) {
+            Ok(plan) => plan,
+            Err(diagnostics) => return self.refuse(id, &diagnostics),
+        };
+        let draft = Draft {
+            plan,
+            origin: Origin {
+                author,
+                literals,
+                control: control.clone(),
+            },
+        };
+        let Checked {
+            plan,
+            mut diagnostics,
+            ..
+        } = self.compile(draft, self.state.revision + 1);
+        let Some(checked) = plan else {
+            return self.refuse(id, &diagnostics);
+        };
+        if let Some(repeated) = self.repeated_failure(&checked) {
+            diagnostics.push(repeated);
+            return self.refuse(id, &diagnostics);
+        }
+        let findings = views(&diagnostics);
+        self.take_into_force(id, &checked, findings, consult, control, because)
+    }
+
+    /// Checks a draft under the rules in force and the facts of this run.
+    fn compile(&self, draft: Draft, revision: u32) -> Checked {
+        let terms = Terms {
+            catalog: self.rules.catalog.clone(),
+            policy: self.rules.policy.clone(),
+            principal: self.state.principal.clone(),
+            limits: self.state.limits.clone(),
+            goal: self.state.goal.clone(),
+        };
+        let base = Base {
+            revision,
+            previous: self
+                .state
+                .plan
+                .as_deref()
+                .map(provost_plan::approve::ApprovedPlan::checked),
+            settled: self.state.settled(),
+        };
+        check(draft, &terms, &base)
+    }
+
+    /// A new step that repeats, unchanged, a call that failed for good.
+    fn repeated_failure(&self, checked: &CheckedPlan) -> Option<Diagnostic> {
+        let settled = self.state.settled();
+        let roots = Roots::of(self.state);
+        checked
+            .plan()
+            .steps
+            .iter()
+            .filter(|s| !settled.contains(&s.id.value))
+            .find_map(|step| {
+                let provost_plan::plan::StepKind::Tool { tool, args } = &step.kind else {
+                    return None;
+                };
+                // Why: what rests on steps that have not run has no value yet, and repeats nothing.
+                let args = args.eval(&roots.scope(self.state)).ok()?;
+                let digest = Digest::of_value(Domain::Args, &args);
+                let repeated = self
+                    .state
+                    .failed_calls
+                    .contains(&(tool.value.clone(), digest));
+                repeated.then(|| {
+                    let message = format!(
+                        "step `{}` repeats a call that failed, unchanged",
+                        step.id.value
+                    );
+                    Diagnostic::new(
+                        provost_plan::codes::Code::RepeatsFailure,
+                        step.id.span,
+                        message,
+                    )
+                    .step(step.id.value.clone())
+                    .hint("change what made it fail, or leave it out")
+                })
+            })
+    }
+
+    fn refuse(&mut self, id: u64, diagnostics: &[Diagnostic]) -> Result<(), StepError> {
+        let text = self
+            .state
+            .planning
+            .outstanding
+            .as_ref()
+            .and_then(|r| r.proposed.clone());
+        let same = text.is_some() && text == self.state.planning.refused_text;
+        let why = self
+            .state
+            .planning
+            .outstanding
+            .as_ref()
+            .and_then(|r| r.why.clone());
+        self.emit(Event::PlanRefused {
+            id,
+            findings: views(diagnostics),
+        })?;
+        let spent = self.state.planning.refused >= self.state.limits.proposals;
+        if same || spent {
+            let reason = if same {
+                "the planner proposed the same inadmissible plan again".to_owned()
+            } else {
+                match self.state.planning.refused {
+                    1 => "the one proposal allowed was inadmissible".to_owned(),
+                    many => format!("{many} proposals were inadmissible"),
+                }
+            };
+            // Why: the request is still wanted after a refusal; giving up takes it back.
+            return self.give_up(
+                why.as_ref(),
+                &reason,
+                why.as_ref().is_some_and(Why::is_optional),
+            );
+        }
+        self.request_plan()
+    }
+
+    fn take_into_force(
+        &mut self,
+        id: u64,
+        checked: &CheckedPlan,
+        findings: Vec<FindingView>,
+        consult: Vec<String>,
+        control: Label,
+        because: Option<String>,
+    ) -> Result<(), StepError> {
+        let record = checked.record().clone();
+        let revision = record.revision;
+        let change = self.change_to(checked);
+        let document = checked.plan().value.clone();
+        self.emit(Event::PlanChecked {
+            id,
+            document,
+            record,
+            findings,
+            consult,
+            control,
+        })?;
+        if revision == 1 {
+            self.emit(Event::RunStarted { revision })?;
+        } else {
+            let Change {
+                added,
+                changed,
+                removed,
+                retain,
+                replace,
+                clear,
+            } = change;
+            self.emit(Event::PlanRevised {
+                revision,
+                added,
+                changed,
+                removed,
+                because,
+            })?;
+            self.emit(Event::ApprovalsRevised {
+                retain,
+                replace,
+                clear,
+            })?;
+        }
+        self.ask_for_plan()
+    }
+
+    /// What a new plan changes, against the one in force.
+    fn change_to(&self, checked: &CheckedPlan) -> Change {
+        let mut change = Change::default();
+        let Some(old) = &self.state.plan else {
+            return change;
+        };
+        let before = &old.checked().record().steps;
+        let after = &checked.record().steps;
+        for (id, step) in after {
+            match before.get(id) {
+                None => change.added.push(id.clone()),
+                Some(old) if old.closure != step.closure => change.changed.push(id.clone()),
+                Some(_) => {}
+            }
+        }
+        change.removed = before
+            .keys()
+            .filter(|id| !after.contains_key(*id))
+            .cloned()
+            .collect();
+        let asked: BTreeSet<&String> = self
+            .state
+            .steps
+            .iter()
+            .filter(|(id, step)| {
+                let about =
+                    |item: &crate::state::ItemState| item.card.is_some() || item.approved.is_some();
+                let asked = step.items.iter().any(about) || old.is_granted(id);
+                !step.status.is_final() && asked
+            })
+            .map(|(id, _)| id)
+            .collect();
+        for id in asked {
+            let list = match (before.get(id), after.get(id)) {
+                (Some(old), Some(new)) if old.closure == new.closure => &mut change.retain,
+                (_, Some(_)) => &mut change.replace,
+                (_, None) => &mut change.clear,
+            };
+            list.push(id.clone());
+        }
+        change
+    }
+
+    /// Checks the plan again if the rules moved since it was checked.
+    pub(super) fn recheck(&mut self) -> Result<(), StepError> {
+        let Some(plan) = &self.state.plan else {
+            return Ok(());
+        };
+        let old = plan.checked().record();
+        let tools_same = old
+            .terms
+            .tools
+            .iter()
+            .all(|(name, digest)| self.rules.catalog.digest(name) == Some(*digest));
+        let policy_same = old.terms.policy == self.rules.policy.digest();
+        if tools_same && policy_same {
+            return Ok(());
+        }
+        let draft = Draft {
+            plan: plan.checked().plan().clone(),
+            origin: Origin {
+                author: "the plan in force".to_owned(),
+                literals: Label::trusted(),
+                control: self.state.control.clone(),
+            },
+        };
+        let Checked {
+            plan, diagnostics, ..
+        } = self.compile(draft, self.state.revision);
+        let Some(checked) = plan else {
+            let finding = diagnostics.iter().find(|d| d.severity() == Severity::Error);
+            let message = finding.map_or_else(String::new, |d| d.message.clone());
+            return self.end_moved(&message);
+        };
+        let Change {
+            mut retain,
+            mut replace,
+            clear,
+            ..
+        } = self.change_to(&checked);
+        if !policy_same {
+            // Why: a yes was given as the policy of that moment asked for it.
+            replace.append(&mut retain);
+            replace.sort();
+        }
+        let consult = self.state.consult.iter().cloned().collect();
+        let control = self.state.control.clone();
+        self.emit(Event::PlanChecked {
+            id: 0,
+            document: checked.plan().value.clone(),
+            record: checked.record().clone(),
+            findings: views(&diagnostics),
+            consult,
+            control,
+        })?;
+        self.emit(Event::ApprovalsRevised {
+            retain,
+            replace,
+            clear,
+        })?;
+        self.ask_for_plan()
+    }
+}
+
+#[derive(Default)]
+struct Change {
+    added: Vec<String>,
+    changed: Vec<String>,
+    removed: Vec<String>,
+    retain: Vec<String>,
+    replace: Vec<String>,
+    clear: Vec<String>,
+}
+
+/// The request that waits for a reply, as it was made.
+pub(super) fn current_request(state: &State, rules: &Rules) -> PlanRequest {
+    let (id, why) = state
+        .planning
+        .outstanding
+        .as_ref()
+        .map_or((0, None), |request| (request.id, request.why.clone()));
+    build_request(state, rules, id, why)
+}
+
+fn build_request(state: &State, rules: &Rules, id: u64, why: Option<Why>) -> PlanRequest {
+    let tools = rules
+        .catalog
+        .iter()
+        .map(|operation| ToolSignature {
+            name: operation.name.clone(),
+            description: operation.description.clone(),
+            effect: operation.effect.word().to_owned(),
+            input: operation.input.value().clone(),
+            output: operation.output.as_ref().map(Schema::value).cloned(),
+        })
+        .collect();
+    let settled = |status: StepStatus| status.is_final() && status != StepStatus::Blocked;
+    let observations = state
+        .steps
+        .iter()
+        .filter(|(_, step)| settled(step.status))
+        .map(|(id, step)| (id.clone(), view::of_step(state, &rules.catalog, id, step)))
+        .collect();
+    PlanRequest {
+        id,
+        kind: if state.plan.is_some() {
+            RequestKind::Revise
+        } else {
+            RequestKind::Propose
+        },
+        goal: state.goal.clone(),
+        tools,
+        plan: state.plan.is_some().then(|| state.document.clone()),
+        observations,
+        diagnostics: state.planning.findings.clone(),
+        answers: state.planning.answers.clone(),
+        why,
+        limits: state.limits.clone(),
+    }
+}
+
+fn views(diagnostics: &[Diagnostic]) -> Vec<FindingView> {
+    diagnostics
+        .iter()
+        .map(|d| FindingView {
+            code: d.code.as_str().to_owned(),
+            message: d.message.clone(),
+            step: d.step.clone(),
+            hint: d.hint.clone(),
+        })
+        .collect()
+}

@@ -1,0 +1,361 @@
+//! From a tool's reply to a settled step.
+//!
+//! Owns classification of what came back, retry, doubt, acceptance. INVARIANT: a plain write with
+//! unknown landing is in doubt and is never tried again.
+
+use provost_plan::catalog::Idempotency;
+use provost_plan::digest::{Digest, Domain, normalize};
+use provost_plan::label::Label;
+use provost_plan::plan::{Retry, Step};
+use serde_json::Value;
+
+use super::Turn;
+use super::scope::Roots;
+use crate::call::Slot;
+use crate::event::{AttemptEnded, Event, StepStatus};
+use crate::machine::{Blob, StepError};
+use crate::outcome::{Class, Landing, Reply};
+use crate::state::StepState;
+use crate::view;
+
+/// Attempts of a step that says nothing about them.
+const RETRY: Retry = Retry {
+    attempts: 3,
+    backoff: std::time::Duration::from_millis(500),
+};
+/// Longest wait between two attempts, in milliseconds.
+const BACKOFF_MS_MAX: i64 = 60_000;
+
+impl Turn<'_> {
+    pub(super) fn ended(
+        &mut self,
+        slot: &Slot,
+        attempt: u32,
+        reply: Reply,
+    ) -> Result<(), StepError> {
+        let flying = self
+            .state
+            .item(slot)
+            .filter(|item| item.in_flight.is_some());
+        if flying.is_none_or(|item| item.attempt != attempt) {
+            return Err(StepError::NoAttempt {
+                slot: slot.clone(),
+                attempt,
+            });
+        }
+        let Reply {
+            class,
+            landing,
+            output,
+            evidence,
+            media,
+            message,
+            retry_after,
+        } = reply;
+        let digest = Digest::of_bytes(Domain::Evidence, &evidence);
+        self.blobs.push(Blob {
+            digest,
+            media,
+            bytes: evidence,
+        });
+        let judged = match (class, output) {
+            (Class::Ok, Some(output)) => self.judge_output(slot, output),
+            (Class::Ok, None) => Err("the tool gave no output".to_owned()),
+            (_, _) => Err(String::new()),
+        };
+        let (class, message) = match (&judged, class) {
+            (Ok(_), class) => (class, message),
+            (Err(reason), Class::Ok) => (Class::OutputInvalid, Some(reason.clone())),
+            (Err(_), class) => (class, message),
+        };
+        let retry_at = self.retry_at(slot, class, landing, retry_after);
+        let ended = AttemptEnded {
+            slot: slot.clone(),
+            attempt,
+            class,
+            landing,
+            message,
+            evidence: Some(digest),
+            retry_at,
+            lost: false,
+        };
+        match judged {
+            Ok(output) => {
+                self.emit(Event::AttemptEnded(ended))?;
+                self.accept_output(slot, &output, digest)
+            }
+            Err(_) => self.attempt_over(slot, ended),
+        }
+    }
+
+    /// Records the end of an attempt that brought no output, and what follows from it.
+    pub(super) fn attempt_over(
+        &mut self,
+        slot: &Slot,
+        ended: AttemptEnded,
+    ) -> Result<(), StepError> {
+        let (class, lost, landing) = (ended.class, ended.lost, ended.landing);
+        let retries = ended.retry_at.is_some();
+        let message = ended.message.clone().unwrap_or_default();
+        let repeatable = self.may_repeat(slot, landing, self.now);
+        self.emit(Event::AttemptEnded(ended))?;
+        if retries || (lost && repeatable) {
+            return Ok(());
+        }
+        let effect = self
+            .state
+            .effects
+            .iter()
+            .find(|effect| effect.slot == *slot);
+        if effect.is_some_and(|effect| effect.landing == Landing::Unknown) {
+            return self.settle_in_doubt(slot, class, message);
+        }
+        self.settle_failed(slot, class, message)
+    }
+
+    /// Settles a step or item whose effect may or may not have taken place.
+    pub(super) fn settle_in_doubt(
+        &mut self,
+        slot: &Slot,
+        class: Class,
+        message: String,
+    ) -> Result<(), StepError> {
+        self.emit(Event::StepSettled {
+            slot: slot.clone(),
+            status: StepStatus::InDoubt,
+            class: Some(class),
+            message: Some(message),
+        })?;
+        self.settle_list_of(slot)
+    }
+
+    /// The output in normal form, if it fits its schemas.
+    fn judge_output(&self, slot: &Slot, output: Value) -> Result<Value, String> {
+        let output = normalize(output).map_err(|error| error.to_string())?;
+        let Some((step, operation)) = self.step_and_operation(&slot.step) else {
+            return Ok(output);
+        };
+        let schemas = operation.output.iter().chain(&step.expect);
+        for schema in schemas {
+            if let Some(violation) = schema.violations(&output).first() {
+                let place = if violation.pointer.is_empty() {
+                    "/"
+                } else {
+                    &violation.pointer
+                };
+                return Err(format!(
+                    "the output does not fit at `{place}`: {}",
+                    violation.message
+                ));
+            }
+        }
+        Ok(output)
+    }
+
+    fn step_and_operation(
+        &self,
+        id: &str,
+    ) -> Option<(&Step, &std::sync::Arc<provost_plan::catalog::Operation>)> {
+        let (step, _) = self.state.plan.as_ref()?.checked().step(id)?;
+        let operation = self.rules.catalog.get(&step.tool()?.value)?;
+        Some((step, operation))
+    }
+
+    /// Records an output and settles the step by its acceptance.
+    pub(super) fn accept_output(
+        &mut self,
+        slot: &Slot,
+        output: &Value,
+        evidence: Digest,
+    ) -> Result<(), StepError> {
+        let label = self.output_label(slot, output);
+        self.emit(Event::ObservationMade {
+            slot: slot.clone(),
+            output: output.clone(),
+            label,
+            evidence,
+        })?;
+        match self.acceptance(slot, output) {
+            Ok(()) => {
+                self.emit(Event::StepSettled {
+                    slot: slot.clone(),
+                    status: StepStatus::Succeeded,
+                    class: None,
+                    message: None,
+                })?;
+                self.settle_list_of(slot)
+            }
+            Err((class, message)) => self.settle_failed(slot, class, message),
+        }
+    }
+
+    fn output_label(&self, slot: &Slot, output: &Value) -> Label {
+        let Some(plan) = &self.state.plan else {
+            return Label::trusted();
+        };
+        let Some((step, record)) = plan.checked().step(&slot.step) else {
+            return Label::trusted();
+        };
+        view::output_label(&self.rules.catalog, step, record, output)
+    }
+
+    fn acceptance(&self, slot: &Slot, output: &Value) -> Result<(), (Class, String)> {
+        let Some(plan) = &self.state.plan else {
+            return Ok(());
+        };
+        let Some((step, _)) = plan.checked().step(&slot.step) else {
+            return Ok(());
+        };
+        let item = slot.item.and_then(|index| {
+            let list = &self.state.steps.get(&slot.step)?.list;
+            list.get(index).map(|value| (index, value))
+        });
+        let roots = Roots::of(self.state).with_item(item).with_output(output);
+        let scope = roots.scope(self.state);
+        for accept in &step.accept {
+            match accept.eval_bool(&scope) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let message = format!("`{}` does not hold", accept.text());
+                    return Err((Class::AcceptanceFailed, message));
+                }
+                Err(error) => return Err((Class::Expression, error.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    /// When the next attempt may begin, if there may be one.
+    fn retry_at(
+        &self,
+        slot: &Slot,
+        class: Class,
+        landing: Landing,
+        retry_after: Option<std::time::Duration>,
+    ) -> Option<i64> {
+        if !class.is_transient() {
+            return None;
+        }
+        let retry = self
+            .step_and_operation(&slot.step)
+            .and_then(|(step, _)| step.retry)
+            .unwrap_or(RETRY);
+        let tries = self.state.item(slot).map_or(1, |item| item.tries + 1);
+        if tries >= retry.attempts {
+            return None;
+        }
+        let base = i64::try_from(retry.backoff.as_millis()).unwrap_or(BACKOFF_MS_MAX);
+        let doubled = base
+            .saturating_mul(1i64 << (tries - 1).min(16))
+            .min(BACKOFF_MS_MAX);
+        let asked = retry_after
+            .and_then(|d| i64::try_from(d.as_millis()).ok())
+            .unwrap_or(0);
+        let at = self.now.saturating_add(doubled.max(asked));
+        self.may_repeat(slot, landing, at).then_some(at)
+    }
+
+    /// Whether the same call may be made again at the moment `at`, after an attempt with this
+    /// landing.
+    pub(super) fn may_repeat(&self, slot: &Slot, landing: Landing, at: i64) -> bool {
+        let Some((_, operation)) = self.step_and_operation(&slot.step) else {
+            return false;
+        };
+        let before = self
+            .state
+            .effects
+            .iter()
+            .find(|effect| effect.slot == *slot);
+        // Why: an earlier try that may have landed is not undone by a later one that did not.
+        let unknown = landing != Landing::None || before.is_some_and(|effect| effect.doubtful);
+        if operation.effect.is_read() || !unknown {
+            return true;
+        }
+        // Why: only the tool that was called is known to recognise its key.
+        if self.state.item(slot).and_then(|item| item.tool) != Some(operation.digest()) {
+            return false;
+        }
+        match &operation.idempotency {
+            Idempotency::Natural => true,
+            Idempotency::None => false,
+            Idempotency::Key { ttl_ms, .. } => {
+                let first = self.state.item(slot).and_then(|item| item.first_at);
+                let lives = i64::try_from(*ttl_ms).unwrap_or(i64::MAX);
+                first.is_some_and(|first| at < first.saturating_add(lives))
+            }
+        }
+    }
+
+    /// Settles a step or item as failed.
+    pub(super) fn settle_failed(
+        &mut self,
+        slot: &Slot,
+        class: Class,
+        message: String,
+    ) -> Result<(), StepError> {
+        self.emit(Event::StepSettled {
+            slot: slot.clone(),
+            status: StepStatus::Failed,
+            class: Some(class),
+            message: Some(message),
+        })?;
+        self.settle_list_of(slot)
+    }
+
+    fn settle_list_of(&mut self, slot: &Slot) -> Result<(), StepError> {
+        if slot.item.is_some() {
+            self.settle_list(&slot.step)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Settles lists of which every item is settled and that is all that is recorded.
+    pub(super) fn finish_lists(&mut self) -> Result<(), StepError> {
+        let open = |step: &StepState| step.is_list && step.listed && !step.status.is_final();
+        let lists = self.state.steps.iter().filter(|(_, step)| open(step));
+        let ids: Vec<String> = lists.map(|(id, _)| id.clone()).collect();
+        ids.iter().try_for_each(|id| self.settle_list(id))
+    }
+
+    /// Settles a step that runs over a list, once all its items are.
+    pub(super) fn settle_list(&mut self, id: &str) -> Result<(), StepError> {
+        let Some(known) = self.state.steps.get(id) else {
+            return Ok(());
+        };
+        let all: Option<Vec<StepStatus>> = known.items.iter().map(|item| item.settled).collect();
+        let Some(all) = all else { return Ok(()) };
+        let slot = Slot {
+            step: id.to_owned(),
+            item: None,
+        };
+        let of = |status: StepStatus| all.iter().filter(|s| **s == status).count();
+        let failed = of(StepStatus::Failed);
+        let (status, class, message) = if of(StepStatus::InDoubt) > 0 {
+            let message = format!(
+                "{} of {} items are in doubt",
+                of(StepStatus::InDoubt),
+                all.len()
+            );
+            (StepStatus::InDoubt, Some(Class::Partial), Some(message))
+        } else if failed > 0 {
+            let class = known.items.iter().filter_map(|item| item.class).next();
+            let only = (failed == all.len()).then_some(class).flatten();
+            let first = known.message.clone().unwrap_or_default();
+            let message = format!("{failed} of {} items failed: {first}", all.len());
+            (
+                StepStatus::Failed,
+                only.or(Some(Class::Partial)),
+                Some(message),
+            )
+        } else {
+            (StepStatus::Succeeded, None, None)
+        };
+        self.emit(Event::StepSettled {
+            slot,
+            status,
+            class,
+            message,
+        })
+    }
+}

@@ -1,0 +1,287 @@
+//! Which part of the system a failed step speaks against.
+//!
+//! Owns the judgment of each class: one match, no wildcard. What a tool says about itself is not
+//! believed further than its class goes.
+
+use std::collections::BTreeSet;
+
+use provost_plan::expr::Root;
+use provost_plan::plan::StepKind;
+use provost_plan::plan::read::plan_from_value;
+
+use super::Guilty;
+use super::story::Story;
+use crate::call::Slot;
+use crate::event::{Event, StepStatus};
+use crate::outcome::Class;
+
+/// Steps that make one and the same call before it counts as a loop.
+pub(super) const LOOP_STEPS_MIN: usize = 3;
+
+/// A judgment, with the numbers of the events that prove it.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) guilty: Guilty,
+    pub(super) sentence: String,
+    pub(super) seqs: Vec<u64>,
+    pub(super) would_decide: Option<String>,
+}
+
+impl Judged {
+    pub(super) fn new(guilty: Guilty, sentence: String, seqs: Vec<u64>) -> Self {
+        Self {
+            guilty,
+            sentence,
+            seqs,
+            would_decide: None,
+        }
+    }
+
+    pub(super) fn decided_by(mut self, what: &str) -> Self {
+        self.would_decide = Some(what.to_owned());
+        self
+    }
+
+    pub(super) fn also(mut self, seq: u64) -> Self {
+        self.seqs.push(seq);
+        self
+    }
+}
+
+/// Judges a step that failed or is in doubt, by its items if it runs over a list.
+pub(super) fn of_step(story: &Story<'_>, id: &str, class: Option<Class>) -> Judged {
+    let slots = story.failed_slots(id);
+    if slots.is_empty() {
+        return of_class(story, class);
+    }
+    let judged = slots.into_iter().map(|(seq, slot, status, class)| {
+        let judged = match (status, class) {
+            (StepStatus::InDoubt, _) => {
+                let sentence = format!("step `{slot}` is in doubt");
+                Judged::new(Guilty::Execution, sentence, Vec::new())
+            }
+            (_, Some(class)) => of_slot(story, slot, class),
+            (_, None) => of_class(story, None),
+        };
+        let attempt = story.attempt_of(slot);
+        Judged {
+            seqs: [judged.seqs, attempt, vec![seq]].concat(),
+            ..judged
+        }
+    });
+    joined(judged.collect())
+}
+
+/// Judges a class that no step carries.
+pub(super) fn of_class(story: &Story<'_>, class: Option<Class>) -> Judged {
+    if class == Some(Class::BudgetExceeded) {
+        return limit(story);
+    }
+    let word = class.map_or("no class", Class::word);
+    let sentence = format!("the run ended with {word}, and no step carries it");
+    Judged::new(Guilty::Undecided, sentence, Vec::new())
+        .decided_by("the journal of the process that drove the run")
+}
+
+/// Many judgments as one: theirs if they agree.
+pub(super) fn joined(mut all: Vec<Judged>) -> Judged {
+    let seqs: Vec<u64> = all.iter().flat_map(|judged| judged.seqs.clone()).collect();
+    let guilty: BTreeSet<Guilty> = all.iter().map(|judged| judged.guilty).collect();
+    let first = (!all.is_empty()).then(|| all.remove(0));
+    match first {
+        Some(first) if guilty.len() == 1 => Judged { seqs, ..first },
+        _ => Judged::new(
+            Guilty::Undecided,
+            "steps failed for different reasons".to_owned(),
+            seqs,
+        )
+        .decided_by("a run in which only one of them is left"),
+    }
+}
+
+fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> Judged {
+    let word = class.word();
+    let says = |guilty, text: String| Judged::new(guilty, text, Vec::new());
+    match class {
+        Class::Timeout
+        | Class::Unavailable
+        | Class::RateLimited
+        | Class::OutputInvalid
+        | Class::ToolBug => says(
+            Guilty::Execution,
+            format!("step `{slot}` ended with {word}: the tool did not do its part"),
+        ),
+        Class::InvalidArguments => says(
+            Guilty::Plan,
+            format!("step `{slot}` was given arguments that its tool refuses"),
+        ),
+        Class::Expression => says(
+            Guilty::Plan,
+            format!("an expression of step `{slot}` could not be evaluated"),
+        ),
+        Class::Unmet => says(Guilty::Plan, format!("step `{slot}` did not meet its goal")),
+        Class::NotFound => not_found(story, slot),
+        Class::PolicyDenied => denied(story, slot),
+        Class::Rejected => says(
+            Guilty::Neither,
+            format!("a person said no to step `{slot}`"),
+        ),
+        Class::Expired => says(
+            Guilty::Neither,
+            format!("nobody answered about step `{slot}` in time"),
+        ),
+        Class::Cancelled => says(Guilty::Neither, format!("step `{slot}` was cancelled")),
+        Class::Drift => says(
+            Guilty::Neither,
+            format!("the tool of step `{slot}` is no longer the one the plan was checked under"),
+        ),
+        Class::Conflict => conflict(story, slot),
+        Class::BudgetExceeded => limit(story),
+        Class::AcceptanceFailed => says(
+            Guilty::Undecided,
+            format!("step `{slot}` had an answer that its acceptance does not take"),
+        )
+        .decided_by(
+            "the evidence of that attempt: whether the answer is right or the acceptance is",
+        ),
+        Class::PermissionDenied => says(
+            Guilty::Undecided,
+            format!("the tool refuses the caller of step `{slot}`"),
+        )
+        .decided_by("the operator: whether this account was meant to be allowed that call"),
+        Class::Partial | Class::Stale | Class::BreakerOpen | Class::Ok => says(
+            Guilty::Undecided,
+            format!("step `{slot}` ended with {word}"),
+        )
+        .decided_by("the evidence of that attempt, and the tool's own record of it"),
+    }
+}
+
+/// What was named is not there: the plan's fault if the plan named it by itself.
+fn not_found(story: &Story<'_>, slot: &Slot) -> Judged {
+    match feeding_steps(story, slot) {
+        Some(from) if from.is_empty() => {
+            let sentence = format!("step `{slot}` names a constant that is not there");
+            let plan = story.plans().next_back().map(|(seq, ..)| seq);
+            Judged::new(Guilty::Plan, sentence, plan.into_iter().collect())
+        }
+        from => {
+            let names = crate::trace::listed(from.unwrap_or_default());
+            let sentence = format!("step `{slot}` named what is not there, as it was read");
+            let decides = format!("the evidence of {names}: whether it held that name then");
+            Judged::new(Guilty::Undecided, sentence, Vec::new()).decided_by(&decides)
+        }
+    }
+}
+
+/// The steps whose output the arguments of a slot were made of; `None` if nobody can tell.
+fn feeding_steps(story: &Story<'_>, slot: &Slot) -> Option<BTreeSet<String>> {
+    let (_, document, _) = story
+        .plans()
+        .rfind(|(_, _, record)| record.steps.contains_key(&slot.step))?;
+    let plan = plan_from_value(document, "the plan in force").ok()?;
+    let step = plan.step(&slot.step)?;
+    let StepKind::Tool { args, .. } = &step.kind else {
+        return None;
+    };
+    let templates = args.templates().into_iter();
+    let lists = step.for_each.iter().map(|for_each| &for_each.list);
+    let roots = templates
+        .chain(lists)
+        .flat_map(|template| template.references());
+    let mut from = BTreeSet::new();
+    for reference in roots {
+        match &reference.root {
+            Root::Step(id) => {
+                from.insert(id.clone());
+            }
+            // Why: `item` and `index` rest on the list, which is looked at here too.
+            Root::Params | Root::Item | Root::Index | Root::Run => {}
+            Root::Output | Root::Args | Root::Key | Root::Unknown(_) => return None,
+        }
+    }
+    Some(from)
+}
+
+/// Policy forbids a call that passed the check.
+fn denied(story: &Story<'_>, slot: &Slot) -> Judged {
+    let policies: Vec<_> = story
+        .plans()
+        .map(|(seq, _, record)| (seq, record.terms.policy))
+        .collect();
+    let digests: BTreeSet<_> = policies.iter().map(|(_, digest)| *digest).collect();
+    if digests.len() > 1 {
+        let sentence = format!("policy moved since the check, and forbids step `{slot}`");
+        let seqs = policies.into_iter().map(|(seq, _)| seq).collect();
+        return Judged::new(Guilty::Neither, sentence, seqs);
+    }
+    let sentence = format!("policy forbids step `{slot}` with the values it had in the end");
+    Judged::new(Guilty::Undecided, sentence, Vec::new())
+        .decided_by("whether the plan or the steps it read chose those values")
+}
+
+/// The world, or a write in doubt, does not allow it.
+fn conflict(story: &Story<'_>, slot: &Slot) -> Judged {
+    let steps = story.steps();
+    let doubt = steps
+        .iter()
+        .find(|(_, settled)| settled.status == StepStatus::InDoubt);
+    if let Some((id, settled)) = doubt {
+        let sentence = format!("step `{slot}` may not repeat step `{id}`, which is in doubt");
+        let seqs = story.proof_of_step(id, settled.seq);
+        return Judged::new(Guilty::Execution, sentence, seqs);
+    }
+    let sentence = format!("the state of the world did not allow step `{slot}`");
+    Judged::new(Guilty::Undecided, sentence, Vec::new())
+        .decided_by("what changed the thing that the step was about, and when")
+}
+
+/// A limit of the run is reached: by a loop, by retries, or because it is too low.
+fn limit(story: &Story<'_>) -> Judged {
+    let seqs = story.seqs_of(|event| matches!(event, Event::AdmissionRefused { .. }));
+    let sentence = "a limit of the run was reached".to_owned();
+    Judged::new(Guilty::Undecided, sentence, seqs)
+        .decided_by("the same run under a higher limit: whether it ends")
+}
+
+/// A planner that goes round in circles, or has nothing left to propose.
+pub(super) fn exhausted(story: &Story<'_>) -> Option<Judged> {
+    if let Some((steps, seqs)) = story.repeated_call() {
+        let sentence = format!("the plan makes one and the same call over and over: {steps}");
+        return Some(Judged::new(Guilty::Plan, sentence, seqs));
+    }
+    let given_up = story.seqs_of(|event| matches!(event, Event::PlanGivenUp { .. }));
+    let last = *given_up.last()?;
+    let refused: Vec<u64> = story
+        .numbered()
+        .filter(|(seq, event)| *seq < last && matches!(event, Event::PlanRefused { .. }))
+        .map(|(seq, _)| seq)
+        .collect();
+    let in_force = story.plans().next_back().map_or(0, |(seq, ..)| seq);
+    let after: Vec<u64> = refused.into_iter().filter(|seq| *seq > in_force).collect();
+    if !after.is_empty() {
+        let sentence = "no revision that was proposed passed the check".to_owned();
+        return Some(Judged::new(
+            Guilty::Plan,
+            sentence,
+            [after, vec![last]].concat(),
+        ));
+    }
+    let revised = story.seqs_of(|event| matches!(event, Event::PlanRevised { .. }));
+    let most = story.numbered().find_map(|(_, event)| match event {
+        Event::RunCreated(created) => Some(created.limits.revisions),
+        _ => None,
+    })?;
+    if most > 0 && revised.len() as u64 >= most {
+        let sentence = format!(
+            "{} of the plan did not help",
+            crate::trace::counted(revised.len(), "revision")
+        );
+        return Some(Judged::new(
+            Guilty::Plan,
+            sentence,
+            [revised, vec![last]].concat(),
+        ));
+    }
+    None
+}

@@ -1,0 +1,206 @@
+//! A journal as a judge reads it: what is in force, what each step came to, where it stands.
+//!
+//! Owns look-ups over numbered events. Judges nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::check::PlanRecord;
+use provost_plan::digest::Digest;
+use serde_json::Value;
+
+use crate::call::Slot;
+use crate::event::{Event, RunEnded, SkipReason, StepStatus};
+use crate::outcome::Class;
+use crate::trace::listed;
+
+/// A journal.
+pub(super) struct Story<'e> {
+    events: &'e [(Event, i64)],
+}
+
+/// What a step of the plan in force came to.
+#[derive(Clone, Copy)]
+pub(super) struct Settled {
+    pub(super) seq: u64,
+    pub(super) status: StepStatus,
+    pub(super) class: Option<Class>,
+    /// Whether a person approved the plan without it.
+    pub(super) left_out: bool,
+}
+
+/// Who made one and the same call.
+#[derive(Default)]
+struct Callers<'e> {
+    steps: BTreeSet<&'e str>,
+    seqs: Vec<u64>,
+}
+
+impl<'e> Story<'e> {
+    pub(super) fn of(events: &'e [(Event, i64)]) -> Self {
+        Self { events }
+    }
+
+    /// Every event with its number.
+    pub(super) fn numbered(&self) -> impl DoubleEndedIterator<Item = (u64, &'e Event)> {
+        let events = self.events.iter().enumerate();
+        events.map(|(index, (event, _))| (index as u64 + 1, event))
+    }
+
+    pub(super) fn event(&self, seq: u64) -> Option<&'e Event> {
+        let index = usize::try_from(seq.checked_sub(1)?).ok()?;
+        self.events.get(index).map(|(event, _)| event)
+    }
+
+    pub(super) fn seqs_of(&self, wanted: impl Fn(&Event) -> bool) -> Vec<u64> {
+        let found = self.numbered().filter(|(_, event)| wanted(event));
+        found.map(|(seq, _)| seq).collect()
+    }
+
+    pub(super) fn ended(&self) -> Option<(u64, &'e RunEnded)> {
+        self.numbered().rev().find_map(|(seq, event)| match event {
+            Event::RunEnded(ended) => Some((seq, ended)),
+            _ => None,
+        })
+    }
+
+    /// Plans that were in force, in order, with their records.
+    pub(super) fn plans(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (u64, &'e Value, &'e PlanRecord)> {
+        self.numbered().filter_map(|(seq, event)| match event {
+            Event::PlanChecked {
+                document, record, ..
+            } => Some((seq, document, record)),
+            _ => None,
+        })
+    }
+
+    /// What each step of the last plan came to.
+    pub(super) fn steps(&self) -> BTreeMap<&'e str, Settled> {
+        let Some((_, _, record)) = self.plans().next_back() else {
+            return BTreeMap::new();
+        };
+        let mut steps = BTreeMap::new();
+        for (seq, event) in self.numbered() {
+            let (step, status, class, left_out) = match event {
+                Event::StepSettled {
+                    slot,
+                    status,
+                    class,
+                    ..
+                } if slot.item.is_none() => (slot.step.as_str(), *status, *class, false),
+                Event::StepSkipped { slot, because } if slot.item.is_none() => {
+                    let left_out = *because == SkipReason::NotApproved;
+                    (slot.step.as_str(), StepStatus::Skipped, None, left_out)
+                }
+                Event::StepBlocked { step, .. } => {
+                    (step.as_str(), StepStatus::Blocked, None, false)
+                }
+                _ => continue,
+            };
+            if record.steps.contains_key(step) {
+                let settled = Settled {
+                    seq,
+                    status,
+                    class,
+                    left_out,
+                };
+                steps.insert(step, settled);
+            }
+        }
+        steps
+    }
+
+    /// Items of a step that did not succeed: number of the event, slot, status, class.
+    pub(super) fn failed_slots(&self, id: &str) -> Vec<(u64, &'e Slot, StepStatus, Option<Class>)> {
+        let failed = |status| matches!(status, StepStatus::Failed | StepStatus::InDoubt);
+        let mut all: Vec<_> = self
+            .numbered()
+            .filter_map(|(seq, event)| match event {
+                Event::StepSettled {
+                    slot,
+                    status,
+                    class,
+                    ..
+                } if slot.step == id && failed(*status) => Some((seq, slot, *status, *class)),
+                _ => None,
+            })
+            .collect();
+        // Why: a step over a list sums up its items, which say more.
+        if all.iter().any(|(_, slot, ..)| slot.item.is_some()) {
+            all.retain(|(_, slot, ..)| slot.item.is_some());
+        }
+        all
+    }
+
+    /// The last attempt of a slot: numbers of its beginning and end.
+    pub(super) fn attempt_of(&self, slot: &Slot) -> Vec<u64> {
+        let began = self.numbered().rev().find(
+            |(_, event)| matches!(event, Event::AttemptStarted(started) if started.slot == *slot),
+        );
+        let ended = self
+            .numbered()
+            .rev()
+            .find(|(_, event)| matches!(event, Event::AttemptEnded(ended) if ended.slot == *slot));
+        began.into_iter().chain(ended).map(|(seq, _)| seq).collect()
+    }
+
+    /// The attempt and the settlement of a step.
+    pub(super) fn proof_of_step(&self, id: &str, settled: u64) -> Vec<u64> {
+        let mut seqs: Vec<u64> = self
+            .failed_slots(id)
+            .iter()
+            .flat_map(|(seq, slot, ..)| [self.attempt_of(slot), vec![*seq]].concat())
+            .collect();
+        seqs.push(settled);
+        seqs
+    }
+
+    /// The card or question a run waits for.
+    pub(super) fn waits_for(&self) -> Option<(u64, String)> {
+        let mut open: BTreeMap<Digest, (u64, String)> = BTreeMap::new();
+        for (seq, event) in self.numbered() {
+            match event {
+                Event::ApprovalRequested { card, digest } => {
+                    let what = match card.step() {
+                        Some(step) => format!("a person's yes about step `{step}`"),
+                        None => "a person's yes about the plan".to_owned(),
+                    };
+                    open.insert(*digest, (seq, what));
+                }
+                Event::QuestionAsked { digest, .. } => {
+                    open.insert(*digest, (seq, "a person's answer".to_owned()));
+                }
+                Event::ApprovalGiven {
+                    card: digest,
+                    complete: true,
+                    ..
+                }
+                | Event::ApprovalRejected { card: digest, .. }
+                | Event::ApprovalExpired { card: digest }
+                | Event::QuestionAnswered {
+                    question: digest, ..
+                } => {
+                    open.remove(digest);
+                }
+                _ => {}
+            }
+        }
+        open.into_values().min()
+    }
+
+    /// The call with equal operation and arguments that most steps made, if they are many.
+    pub(super) fn repeated_call(&self) -> Option<(String, Vec<u64>)> {
+        let mut calls: BTreeMap<(&str, Digest), Callers<'_>> = BTreeMap::new();
+        for (seq, event) in self.numbered() {
+            if let Event::AttemptStarted(started) = event {
+                let key = (started.operation.as_str(), started.args_digest);
+                let callers = calls.entry(key).or_default();
+                callers.steps.insert(&started.slot.step);
+                callers.seqs.push(seq);
+            }
+        }
+        let Callers { steps, seqs } = calls.into_values().max_by_key(|c| c.steps.len())?;
+        (steps.len() >= super::failure::LOOP_STEPS_MIN).then(|| (listed(steps), seqs))
+    }
+}

@@ -1,0 +1,478 @@
+//! Who is guilty, over journals written by hand: a rule, a journal, a judgment.
+#![expect(clippy::expect_used, reason = "tests")]
+
+use super::*;
+use crate::written::journal;
+
+/// A journal in, a judgment out, as it is read aloud.
+fn judged(text: &str) -> String {
+    let blame = why(&journal(text));
+    let mut out = format!("{}: {}\n", blame.guilty.word(), blame.sentence);
+    for line in &blame.proof {
+        out.push_str(&format!("  {} {} {}\n", line.seq, line.kind, line.text));
+    }
+    if let Some(what) = &blame.would_decide {
+        out.push_str(&format!("  would decide: {what}\n"));
+    }
+    out
+}
+
+/// The beginning of every run with a plan of one step, `count`.
+const ONE: &str = r#"
+created | count the tickets
+goal user | count the tickets
+asked 1
+proposed 1
+checked 1 1 | [{"id":"count","tool":"tickets.count","args":{"project":"PAY"}}]
+begun
+"#;
+
+fn one(rest: &str) -> String {
+    judged(&format!("{ONE}{rest}"))
+}
+
+/// A run whose one step ends with `class` and fails the run.
+fn failing(class: &str) -> Blame {
+    let rest = format!(
+        "start count 1 tickets.count | {{}}\nend count 1 {class} none\n\
+         settled count failed {class}\nover failed {class} at:count"
+    );
+    why(&journal(&format!("{ONE}{rest}")))
+}
+
+#[test]
+fn every_class_has_its_party() {
+    use Guilty::{Execution, Neither, Plan, Undecided};
+    let table = [
+        ("timeout", Execution),
+        ("unavailable", Execution),
+        ("rate_limited", Execution),
+        ("output_invalid", Execution),
+        ("tool_bug", Execution),
+        ("invalid_arguments", Plan),
+        ("expression", Plan),
+        ("not_found", Plan),
+        ("rejected", Neither),
+        ("expired", Neither),
+        ("cancelled", Neither),
+        ("drift", Neither),
+        ("acceptance_failed", Undecided),
+        ("permission_denied", Undecided),
+        ("conflict", Undecided),
+        ("partial", Undecided),
+        ("stale", Undecided),
+        ("breaker_open", Undecided),
+        ("budget_exceeded", Undecided),
+        ("policy_denied", Undecided),
+    ];
+    for (class, party) in table {
+        let blame = failing(class);
+        assert_eq!(blame.guilty, party, "{class}: {}", blame.sentence);
+        assert!(
+            blame.proof.len() > 1,
+            "{class} is proven by its attempt and the end"
+        );
+        assert_eq!(blame.would_decide.is_some(), party == Undecided, "{class}");
+    }
+}
+
+#[test]
+fn a_timeout_is_the_executions() {
+    insta::assert_snapshot!(one(
+        "start count 1 tickets.count | {}
+         +5000 end count 1 timeout unknown again | no answer in 5 s
+         start count 2 tickets.count | {}
+         +5000 end count 2 timeout unknown | no answer in 5 s
+         settled count failed timeout | no answer in 5 s
+         replan failed:count:timeout
+         asked 2 failed:count:timeout
+         givenup 2 | no rule of the playbook fits
+         over failed timeout at:count | step `count` failed: no answer in 5 s"
+    ), @r"
+    execution: step `count` ended with timeout: the tool did not do its part
+      9 AttemptStarted `count` attempt 2 of `tickets.count` with e22950b77b7e, permit
+      10 AttemptEnded `count` attempt 2 timeout × unknown: no answer in 5 s
+      11 StepSettled `count` failed (timeout): no answer in 5 s
+      15 RunEnded failed (timeout) at `count`: step `count` failed: no answer in 5 s
+    ");
+}
+
+#[test]
+fn a_write_in_doubt_is_the_executions_before_the_run_is_over() {
+    insta::assert_snapshot!(one(
+        "start count 1 pager.notify write | {}
+         lost count 1 unavailable unknown | the process ended
+         settled count in_doubt unavailable | nobody knows whether it took place"
+    ), @r"
+    execution: step `count` is in doubt: a write was sent, and no answer says whether it took place
+      7 AttemptStarted `count` attempt 1 of `pager.notify` with e22950b77b7e, permit
+      8 AttemptEnded `count` attempt 1 unavailable × unknown, lost: the process ended
+      9 StepSettled `count` in_doubt (unavailable): nobody knows whether it took place
+    ");
+}
+
+#[test]
+fn a_check_that_nothing_passes_is_the_plans() {
+    insta::assert_snapshot!(judged(
+        "created | count
+         asked 1
+         proposed 1
+         refused 1 R101 | no tool `ticket.count`
+         asked 2
+         proposed 2
+         refused 2 T202 | `project` is not there
+         givenup 3 | 2 proposals were inadmissible
+         over refused invalid_arguments | 2 proposals were inadmissible"
+    ), @r"
+    plan: none of the 2 plans that were proposed passed the check
+      4 PlanRefused reply 1 does not pass the check: R101 no tool `ticket.count`
+      7 PlanRefused reply 2 does not pass the check: T202 `project` is not there
+      8 PlanGivenUp request 3 brought no plan: 2 proposals were inadmissible
+      9 RunEnded refused (invalid_arguments): 2 proposals were inadmissible
+    ");
+}
+
+#[test]
+fn no_proposal_at_all_is_undecided() {
+    insta::assert_snapshot!(judged(
+        "created | count
+         asked 1
+         givenup 1 | no playbook matches
+         over refused invalid_arguments | no playbook matches"
+    ), @r"
+    undecided: the planner proposed nothing, so nothing was judged or done
+      3 PlanGivenUp request 1 brought no plan: no playbook matches
+      4 RunEnded refused (invalid_arguments): no playbook matches
+      would decide: another plan for the goal: a playbook that matches it, or a plan file
+    ");
+}
+
+#[test]
+fn a_criterion_unmet_by_steps_that_succeeded_is_the_plans() {
+    insta::assert_snapshot!(one(
+        "start count 1 tickets.count | {}
+         end count 1 ok happened
+         seen count | {\"total\":3}
+         settled count succeeded
+         replan unmet:goal
+         asked 2 unmet:goal
+         givenup 2 | nothing more to try
+         over failed unmet goal=not | not shown to hold: `goal`"
+    ), @r"
+    plan: every step succeeded, and still `goal` does not hold
+      11 ReplanRequested because `goal` not shown to hold
+      14 RunEnded failed (unmet): not shown to hold: `goal`
+    ");
+}
+
+#[test]
+fn a_criterion_unmet_by_a_failed_step_is_judged_by_that_step() {
+    insta::assert_snapshot!(one(
+        "start count 1 tickets.count | {}
+         end count 1 unavailable none | connection refused
+         settled count failed unavailable | connection refused
+         replan unmet:goal
+         asked 2 unmet:goal
+         givenup 2 | nothing more to try
+         over failed unmet goal=not"
+    ), @r"
+    execution: `goal` does not hold, because step `count` ended with unavailable: the tool did not do its part
+      7 AttemptStarted `count` attempt 1 of `tickets.count` with e22950b77b7e, permit
+      8 AttemptEnded `count` attempt 1 unavailable × none: connection refused
+      9 StepSettled `count` failed (unavailable): connection refused
+      13 RunEnded failed (unmet)
+    ");
+}
+
+#[test]
+fn a_criterion_unmet_after_a_no_is_nobodys_of_the_two() {
+    insta::assert_snapshot!(one(
+        "card c count
+         no c ada | not tonight
+         replan rejected:count
+         asked 2 rejected:count
+         proposed 2
+         checked 2 2 | [{\"id\":\"other\",\"tool\":\"tickets.count\"}]
+         revised 2 +other -count | without the page
+         start other 1 tickets.count | {}
+         end other 1 ok happened
+         settled other succeeded
+         over failed unmet goal=not"
+    ), @r"
+    neither: a person did not say yes, and without that `goal` does not hold
+      8 ApprovalRejected `ada` said no to 8d03c768991c: not tonight
+      17 RunEnded failed (unmet)
+    ");
+}
+
+#[test]
+fn steps_that_disagree_leave_it_undecided() {
+    insta::assert_snapshot!(judged(
+        "created | two
+         asked 1
+         checked 1 1 | [{\"id\":\"a\",\"tool\":\"t.a\"},{\"id\":\"b\",\"tool\":\"t.b\"}]
+         start a 1 t.a | 1
+         start b 1 t.b | 2
+         end a 1 timeout none
+         settled a failed timeout
+         end b 1 invalid_arguments none
+         settled b failed invalid_arguments
+         over failed unmet goal=not"
+    ), @r"
+    undecided: `goal` does not hold, because steps failed for different reasons
+      4 AttemptStarted `a` attempt 1 of `t.a` with 96b43df27ca4, permit
+      5 AttemptStarted `b` attempt 1 of `t.b` with 0ad26a54f3b6, permit
+      6 AttemptEnded `a` attempt 1 timeout × none
+      7 StepSettled `a` failed (timeout)
+      8 AttemptEnded `b` attempt 1 invalid_arguments × none
+      9 StepSettled `b` failed (invalid_arguments)
+      10 RunEnded failed (unmet)
+      would decide: a run in which only one of them is left
+    ");
+}
+
+#[test]
+fn what_is_not_found_is_the_plans_only_if_the_plan_named_it() {
+    let run = |args: &str| {
+        let steps = format!(
+            "[{{\"id\":\"list\",\"tool\":\"t.list\"}},{{\"id\":\"get\",\"tool\":\"t.get\",\"args\":{args}}}]"
+        );
+        judged(&format!(
+            "created | get it
+             asked 1
+             checked 1 1 | {steps}
+             start get 1 t.get | x
+             end get 1 not_found none | no such ticket
+             settled get failed not_found | no such ticket
+             over failed not_found at:get"
+        ))
+    };
+    insta::assert_snapshot!(run(r#"{"id":"PAY-0","who":"${ params.who }"}"#), @r"
+    plan: step `get` names a constant that is not there
+      3 PlanChecked reply 1, revision 1, 631d3c1b2411; 2 steps; 2 permit
+      4 AttemptStarted `get` attempt 1 of `t.get` with 6b5bd96d7844, permit
+      5 AttemptEnded `get` attempt 1 not_found × none: no such ticket
+      6 StepSettled `get` failed (not_found): no such ticket
+      7 RunEnded failed (not_found) at `get`
+    ");
+    insta::assert_snapshot!(run(r#"{"id":"${ steps.list.output.rows[0].id }"}"#), @r"
+    undecided: step `get` named what is not there, as it was read
+      4 AttemptStarted `get` attempt 1 of `t.get` with 6b5bd96d7844, permit
+      5 AttemptEnded `get` attempt 1 not_found × none: no such ticket
+      6 StepSettled `get` failed (not_found): no such ticket
+      7 RunEnded failed (not_found) at `get`
+      would decide: the evidence of `list`: whether it held that name then
+    ");
+}
+
+#[test]
+fn a_list_is_judged_by_its_items() {
+    insta::assert_snapshot!(one(
+        "list count | [1, 2, 3]
+         start count[0] 1 t.x | 0
+         start count[1] 1 t.x | 1
+         end count[0] 1 rate_limited none
+         settled count[0] failed rate_limited
+         end count[1] 1 timeout none
+         settled count[1] failed timeout
+         settled count failed partial | 2 of 3 items failed
+         over failed partial at:count"
+    ), @r"
+    execution: step `count[0]` ended with rate_limited: the tool did not do its part
+      8 AttemptStarted `count[0]` attempt 1 of `t.x` with 80fc364012f5, permit
+      9 AttemptStarted `count[1]` attempt 1 of `t.x` with 96b43df27ca4, permit
+      10 AttemptEnded `count[0]` attempt 1 rate_limited × none
+      11 StepSettled `count[0]` failed (rate_limited)
+      12 AttemptEnded `count[1]` attempt 1 timeout × none
+      13 StepSettled `count[1]` failed (timeout)
+      15 RunEnded failed (partial) at `count`
+    ");
+}
+
+#[test]
+fn a_persons_word_is_neithers() {
+    insta::assert_snapshot!(one(
+        "card c count
+         no c bo | wrong team
+         settled count failed rejected | wrong team
+         over rejected rejected at:count | a person said no: wrong team"
+    ), @r"
+    neither: a person said no
+      8 ApprovalRejected `bo` said no to 8d03c768991c: wrong team
+      10 RunEnded rejected (rejected) at `count`: a person said no: wrong team
+    ");
+    insta::assert_snapshot!(one(
+        "card c count
+         lapsed c
+         settled count failed expired
+         over expired expired at:count"
+    ), @r"
+    neither: a person was asked, and nobody answered in time
+      8 ApprovalExpired nobody answered 8d03c768991c in time
+      10 RunEnded expired (expired) at `count`
+    ");
+    insta::assert_snapshot!(one(
+        "cancel ada | too late
+         over cancelled cancelled"
+    ), @r"
+    neither: a person ended the run
+      7 CancelRequested by `ada`: too late
+      8 RunEnded cancelled (cancelled)
+    ");
+}
+
+#[test]
+fn policy_that_moved_is_neithers_and_policy_that_stood_is_undecided() {
+    let denied = "settled count failed policy_denied | policy forbids it: `no-prod`
+         over failed policy_denied at:count";
+    let moved = format!(
+        "resumed
+         checked 0 1 policy=later | [{{\"id\":\"count\",\"tool\":\"tickets.count\"}}]
+         {denied}"
+    );
+    insta::assert_snapshot!(one(&moved), @r"
+    neither: policy moved since the check, and forbids step `count`
+      5 PlanChecked reply 1, revision 1, d6df738387ff; 1 step; 1 permit
+      8 PlanChecked checked again under new terms, revision 1, 749929e42706; 1 step; 1 permit
+      9 StepSettled `count` failed (policy_denied): policy forbids it: `no-prod`
+      10 RunEnded failed (policy_denied) at `count`
+    ");
+    insta::assert_snapshot!(one(denied), @r"
+    undecided: policy forbids step `count` with the values it had in the end
+      7 StepSettled `count` failed (policy_denied): policy forbids it: `no-prod`
+      8 RunEnded failed (policy_denied) at `count`
+      would decide: whether the plan or the steps it read chose those values
+    ");
+    insta::assert_snapshot!(one("resumed\nover failed drift"), @r"
+    neither: the rules in force moved, and no longer admit the plan
+      7 Resumed nothing was in flight
+      8 RunEnded failed (drift)
+    ");
+}
+
+#[test]
+fn a_loop_is_the_plans() {
+    insta::assert_snapshot!(judged(
+        "created | again and again
+         asked 1
+         checked 1 1 | [{\"id\":\"a\",\"tool\":\"t.x\"},{\"id\":\"b\",\"tool\":\"t.x\"},{\"id\":\"c\",\"tool\":\"t.x\"}]
+         start a 1 t.x | same
+         end a 1 ok happened
+         settled a succeeded
+         start b 1 t.x | same
+         end b 1 ok happened
+         settled b succeeded
+         start c 1 t.x | same
+         end c 1 ok happened
+         settled c failed acceptance_failed
+         over failed acceptance_failed at:c"
+    ), @r"
+    plan: the plan makes one and the same call over and over: `a`, `b`, `c`
+      4 AttemptStarted `a` attempt 1 of `t.x` with aafef0e98b38, permit
+      7 AttemptStarted `b` attempt 1 of `t.x` with aafef0e98b38, permit
+      10 AttemptStarted `c` attempt 1 of `t.x` with aafef0e98b38, permit
+      13 RunEnded failed (acceptance_failed) at `c`
+    ");
+}
+
+#[test]
+fn revisions_without_end_are_the_plans_unless_the_failure_says_more() {
+    let run = |class: &str| {
+        judged(&format!(
+            "created revisions=1 | count
+             asked 1
+             checked 1 1 | [{{\"id\":\"a\",\"tool\":\"t.x\"}}]
+             start a 1 t.x | 1
+             end a 1 {class} none
+             settled a failed {class}
+             replan failed:a:{class}
+             asked 2 failed:a:{class}
+             checked 2 2 | [{{\"id\":\"b\",\"tool\":\"t.x\"}}]
+             revised 2 +b -a
+             start b 1 t.x | 2
+             end b 1 {class} none
+             settled b failed {class}
+             replan failed:b:{class}
+             asked 3 failed:b:{class}
+             givenup 3 | the plan was revised 1 times
+             over failed {class} at:b"
+        ))
+    };
+    insta::assert_snapshot!(run("partial"), @r"
+    plan: 1 revision of the plan did not help
+      10 PlanRevised revision 2; added `b`; removed `a`
+      16 PlanGivenUp request 3 brought no plan: the plan was revised 1 times
+      17 RunEnded failed (partial) at `b`
+    ");
+    insta::assert_snapshot!(run("timeout"), @r"
+    execution: step `b` ended with timeout: the tool did not do its part
+      11 AttemptStarted `b` attempt 1 of `t.x` with 0ad26a54f3b6, permit
+      12 AttemptEnded `b` attempt 1 timeout × none
+      13 StepSettled `b` failed (timeout)
+      17 RunEnded failed (timeout) at `b`
+    ");
+}
+
+#[test]
+fn nobody_is_guilty_of_success_or_of_waiting() {
+    insta::assert_snapshot!(one(
+        "start count 1 tickets.count | {}
+         end count 1 timeout none again
+         start count 2 tickets.count | {}
+         end count 2 ok happened
+         settled count succeeded
+         over succeeded goal=held"
+    ), @r"
+    nobody: the run succeeded
+      12 RunEnded succeeded
+    ");
+    insta::assert_snapshot!(one("card c count"), @r"
+    nobody: the run is not over: it waits for a person's yes about step `count`
+      7 ApprovalRequested 8d03c768991c asks about `count`, 1 call of `pager.notify` (external, high risk)
+    ");
+    insta::assert_snapshot!(one("question q region | which region?"), @r"
+    nobody: the run is not over: it waits for a person's answer
+      7 QuestionAsked 6f932b84c4ec for the planner (`region`): which region?
+    ");
+    insta::assert_snapshot!(one("card c count\nyes c ada"), @r"
+    nobody: the run is not over
+    ");
+}
+
+/// The control: a judge who looks only at the end of the run must fail these pairs.
+#[test]
+fn two_runs_with_one_end_can_have_two_guilty() {
+    let naive = |events: &[(Event, i64)]| match events.last() {
+        Some((Event::RunEnded(ended), _)) => ended.class,
+        _ => None,
+    };
+    let end = "over failed not_found at:get";
+    let with = |args: &str| {
+        journal(&format!(
+            "created | get
+             checked 1 1 | [{{\"id\":\"l\",\"tool\":\"t.l\"}},{{\"id\":\"get\",\"tool\":\"t.get\",\"args\":{args}}}]
+             start get 1 t.get | x
+             end get 1 not_found none
+             settled get failed not_found
+             {end}"
+        ))
+    };
+    let (constant, read) = (
+        with(r#"{"id":1}"#),
+        with(r#"{"id":"${ steps.l.output.id }"}"#),
+    );
+    assert_eq!(naive(&constant), naive(&read));
+    assert_ne!(why(&constant).guilty, why(&read).guilty);
+}
+
+#[test]
+fn a_judgment_names_events_that_are_there() {
+    let events = journal(&format!("{ONE}cancel ada\nover cancelled cancelled"));
+    for line in why(&events).proof {
+        let index = usize::try_from(line.seq - 1).expect("a small number");
+        assert_eq!(
+            events.get(index).map(|(event, _)| event.kind()),
+            Some(line.kind)
+        );
+    }
+}

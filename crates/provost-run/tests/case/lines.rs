@@ -1,0 +1,128 @@
+//! Events and cards on one line each.
+
+use super::*;
+
+/// What a card asks, on one line.
+fn shown(card: &Card) -> String {
+    let entry = |id: &String, ask: &StepAsk| format!("{id} {:?}", ask.verdict.policies);
+    let about = match &card.subject {
+        Subject::Plan { steps } => {
+            let steps: Vec<String> = steps.iter().map(|(id, ask)| entry(id, ask)).collect();
+            format!("the plan: {}", steps.join(", "))
+        }
+        Subject::Step { step, ask, calls } => {
+            let call = |call: &ConcreteCall| match &call.repeats {
+                Some(other) => format!("{} repeating {other}", call.args),
+                None => call.args.to_string(),
+            };
+            let calls: Vec<String> = calls.iter().map(call).collect();
+            format!("{}: {}", entry(step, ask), calls.join(" "))
+        }
+    };
+    match card.terms.quorum {
+        1 => about,
+        people => format!("{about} by {people} people"),
+    }
+}
+
+/// An event on one line.
+pub fn line(event: &Event) -> String {
+    let kind = event.kind();
+    match event {
+        Event::PlanChecked { record, .. } => format!("{kind} revision {}", record.revision),
+        Event::PlanRefused { findings, .. } => {
+            let codes: Vec<&str> = findings.iter().map(|f| f.code.as_str()).collect();
+            format!("{kind} {}", codes.join(" "))
+        }
+        Event::PlanGivenUp { reason, .. } => format!("{kind}: {reason}"),
+        Event::PlanRevised {
+            added,
+            changed,
+            removed,
+            ..
+        } => {
+            format!("{kind} added {added:?} changed {changed:?} removed {removed:?}")
+        }
+        Event::ApprovalsRevised {
+            retain,
+            replace,
+            clear,
+        } => {
+            format!("{kind} retain {retain:?} replace {replace:?} clear {clear:?}")
+        }
+        Event::ApprovalRequested { card, .. } => {
+            format!("{kind} {}", shown(card))
+        }
+        Event::ApprovalGiven { by, complete, .. } => {
+            format!(
+                "{kind} by {by}{}",
+                if *complete { "" } else { ", more are needed" }
+            )
+        }
+        Event::ApprovalRejected { by, reason, .. } => format!("{kind} by {by}: {reason}"),
+        Event::ListEvaluated { step, items } => format!("{kind} {step} of {}", items.len()),
+        Event::StepSkipped { slot, because } => format!("{kind} {slot} {because:?}"),
+        Event::StepBlocked { step, on } => format!("{kind} {step} on {on}"),
+        Event::AdmissionRefused { slot, limit } => format!("{kind} {slot}: {limit}"),
+        Event::AttemptStarted(a) => {
+            let approved = if a.approval.is_some() {
+                " approved"
+            } else {
+                ""
+            };
+            format!(
+                "{kind} {}#{} {}{approved}",
+                a.slot,
+                a.attempt,
+                a.verdict.decision.word()
+            )
+        }
+        Event::AttemptEnded(a) => {
+            let retry = a
+                .retry_at
+                .map_or_else(String::new, |at| format!(" again at {at}"));
+            let lost = if a.lost { " lost" } else { "" };
+            let (class, landing) = (a.class.word(), a.landing.word());
+            format!(
+                "{kind} {}#{} {class} {landing}{retry}{lost}",
+                a.slot, a.attempt
+            )
+        }
+        Event::ObservationMade { slot, label, .. } => {
+            format!("{kind} {slot} {}", label.integrity.word())
+        }
+        Event::StepSettled {
+            slot,
+            status,
+            class,
+            message,
+        } => {
+            let class = class.map_or_else(String::new, |class| format!(" {}", class.word()));
+            let message = message
+                .as_ref()
+                .map_or_else(String::new, |m| format!(": {m}"));
+            format!("{kind} {slot} {}{class}{message}", status.word())
+        }
+        Event::ReplanRequested { why } => {
+            format!(
+                "{kind} {}",
+                serde_json::to_value(why).unwrap()["kind"].as_str().unwrap()
+            )
+        }
+        Event::Resumed { lost } => format!("{kind}, {} lost", lost.len()),
+        Event::RunEnded(ended) => {
+            let message = ended
+                .message
+                .as_ref()
+                .map_or_else(String::new, |m| format!(": {m}"));
+            let answer: Vec<String> = ended.answer.iter().map(|part| part.text()).collect();
+            let answer = if answer.is_empty() {
+                String::new()
+            } else {
+                format!(" {answer:?}")
+            };
+            format!("{kind} {}{message}{answer}", ended.status.word())
+        }
+        _ => kind.to_owned(),
+    }
+}
