@@ -1,0 +1,227 @@
+//! Tools as the operator writes them: the tables `[tools.NAME]` of `provost.toml`.
+//!
+//! Owns the fields that all kinds of tool share and the choice of the kind. Opens no file but
+//! schemas that an operation names. INVARIANT: every field of a tool is used or refused, and what
+//! an operation depends on stands in its `endpoint`, so that the operation's digest covers it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use provost_plan::catalog::Operation;
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::{Diagnostic, has_errors};
+use provost_plan::node::{Fields, Node};
+use provost_plan::source::{Span, Spanned};
+use provost_wire::SecretName;
+
+use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
+use crate::{files, http, sql};
+
+mod operation;
+mod schemas;
+
+pub(crate) use operation::{Declared, Parts, property_names};
+pub(crate) use schemas::{input_schema, output_schema, schema};
+
+/// One tool of the workspace: how it is reached and the operations it has.
+#[derive(Clone, Debug)]
+pub struct ToolConfig {
+    name: String,
+    span: Span,
+    settings: Settings,
+    operations: Vec<Operation>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Settings {
+    Sql(sql::Settings),
+    Files(files::Settings),
+    Http(http::Settings),
+}
+
+/// Where a tool is being read: what its operations take over from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Site<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) base: &'a Path,
+    pub(crate) timeout: Duration,
+    pub(crate) max_bytes: u64,
+}
+
+/// What a kind of tool makes of its table.
+pub(crate) struct Read<S> {
+    pub(crate) settings: S,
+    pub(crate) operations: Vec<Operation>,
+}
+
+#[derive(Clone, Copy)]
+enum KindWord {
+    Sql,
+    Files,
+    Http,
+}
+
+const KINDS: [(&str, KindWord); 3] = [
+    ("sql", KindWord::Sql),
+    ("files", KindWord::Files),
+    ("http", KindWord::Http),
+];
+
+impl ToolConfig {
+    /// Reads the table of the tool called `name`; schemas are looked up below `base`, the
+    /// workspace. Returns `None` if the table has errors, which are in `diagnostics`.
+    pub fn read(
+        name: &str,
+        node: &Node,
+        base: &Path,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        let mut found = Vec::new();
+        let config = Self::read_into(name, node, base, &mut found);
+        let failed = has_errors(&found);
+        diagnostics.append(&mut found);
+        config.filter(|_| !failed)
+    }
+
+    fn read_into(
+        name: &str,
+        node: &Node,
+        base: &Path,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        check_name("a tool", name, node.span, diagnostics);
+        let mut fields = Fields::new(format!("the tool `{name}`"), node, diagnostics)?;
+        let kind = fields
+            .required("kind")
+            .and_then(|_| fields.choice("kind", &KINDS));
+        let Some(kind) = kind else {
+            fields.finish_misspelt();
+            return None;
+        };
+        let site = Site {
+            tool: name,
+            base,
+            timeout: timeout(&mut fields, TIMEOUT_DEFAULT),
+            max_bytes: max_bytes(&mut fields, RESULT_BYTES_DEFAULT),
+        };
+        let (settings, operations) = match kind {
+            KindWord::Sql => {
+                let read = sql::Settings::read(&site, &mut fields);
+                fields.finish();
+                let read = read?;
+                (Settings::Sql(read.settings), read.operations)
+            }
+            KindWord::Files => {
+                let read = files::Settings::read(&site, &mut fields);
+                fields.finish();
+                let read = read?;
+                (Settings::Files(read.settings), read.operations)
+            }
+            KindWord::Http => {
+                let read = http::Settings::read(&site, &mut fields);
+                fields.finish();
+                let read = read?;
+                (Settings::Http(read.settings), read.operations)
+            }
+        };
+        Some(Self {
+            name: name.to_owned(),
+            span: node.span,
+            settings,
+            operations,
+        })
+    }
+
+    /// The name of the tool.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where its table stands in `provost.toml`.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The operations it has, as the catalog holds them.
+    #[must_use]
+    pub fn operations(&self) -> Vec<Operation> {
+        self.operations.clone()
+    }
+
+    /// The secrets it names.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        let http = match &self.settings {
+            Settings::Http(http) => Some(http),
+            Settings::Sql(_) | Settings::Files(_) => None,
+        };
+        http.into_iter().flat_map(http::Settings::secrets)
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+/// Reports a name that cannot be a part of `server.operation`.
+pub(crate) fn check_name(
+    what: &str,
+    name: &str,
+    span: Span,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> bool {
+    let first = name.chars().next().is_some_and(|c| c.is_ascii_lowercase());
+    let rest = name
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let good = first && rest && name.len() <= 40;
+    if !good {
+        let message = format!("`{name}` cannot name {what}");
+        diagnostics.push(Diagnostic::new(Code::BadName, span, message).hint(
+            "a name has up to 40 lower-case letters, digits and `_`, and begins with a letter",
+        ));
+    }
+    good
+}
+
+/// Reports a setting that reads well but cannot be used.
+pub(crate) fn bad_setting(fields: &mut Fields<'_, '_>, span: Span, message: impl Into<String>) {
+    fields
+        .diagnostics()
+        .push(Diagnostic::new(Code::BadWorkspace, span, message));
+}
+
+fn timeout(fields: &mut Fields<'_, '_>, default: Duration) -> Duration {
+    let Some(given) = fields.duration("timeout") else {
+        return default;
+    };
+    if given.value.is_zero() || given.value > TIMEOUT_MAX {
+        bad_setting(fields, given.span, "`timeout` must lie between 1ms and 1h");
+    }
+    given.value
+}
+
+fn max_bytes(fields: &mut Fields<'_, '_>, default: u64) -> u64 {
+    bounded(fields, "max_bytes", default, RESULT_BYTES_MAX)
+}
+
+/// Takes a count from 1 up to `max`.
+pub(crate) fn bounded(
+    fields: &mut Fields<'_, '_>,
+    name: &'static str,
+    default: u64,
+    max: u64,
+) -> u64 {
+    let Some(Spanned { value, span }) = fields.count(name) else {
+        return default;
+    };
+    if value == 0 || value > max {
+        bad_setting(
+            fields,
+            span,
+            format!("`{name}` must lie between 1 and {max}"),
+        );
+    }
+    value
+}

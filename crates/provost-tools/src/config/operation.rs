@@ -1,0 +1,231 @@
+//! The fields that every operation may have, whatever kind of tool it belongs to.
+//!
+//! Owns effect, tags, content, idempotency and the other marks of the catalog. Never guesses an
+//! effect that the kind of operation does not settle. INVARIANT: no operation is declared lighter
+//! than what its kind is known to do.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use provost_plan::catalog::{Effect, Idempotency, KeyCarrier, Operation};
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::node::{Fields, Kind, Node};
+use provost_plan::schema::Schema;
+use provost_plan::source::{Span, Spanned};
+use serde_json::Value;
+
+use super::{Site, bad_setting, max_bytes, timeout};
+use crate::limits::{DESCRIPTION_CHARS_MAX, KEY_TTL_MAX};
+
+/// What an operation declares beside what its kind asks for.
+pub(crate) struct Declared {
+    span: Span,
+    description: Option<String>,
+    effect: Option<Effect>,
+    tags: BTreeSet<String>,
+    content: Vec<Spanned<String>>,
+    idempotency: Idempotency,
+    pub(crate) trusted: bool,
+    secret: bool,
+    timeout: Duration,
+    pub(crate) max_bytes: u64,
+}
+
+/// What the kind of operation adds.
+pub(crate) struct Parts {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) effect: Effect,
+    pub(crate) input: Schema,
+    pub(crate) output: Option<Schema>,
+    pub(crate) errors_no_effect: bool,
+    pub(crate) endpoint: Value,
+}
+
+impl Declared {
+    /// Takes the shared fields; `keys` says whether this kind can send an idempotency key.
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>, keys: bool) -> Self {
+        let declared = Self {
+            span: fields.span(),
+            description: description(fields),
+            effect: fields.choice("effect", &Effect::WORDS),
+            tags: tags(fields),
+            content: fields.texts("content"),
+            idempotency: idempotency(fields, keys),
+            trusted: fields.boolean("trusted").unwrap_or(false),
+            secret: fields.boolean("secret").unwrap_or(false),
+            timeout: timeout(fields, site.timeout),
+            max_bytes: max_bytes(fields, site.max_bytes),
+        };
+        fields.later("reconcile", "a doubt is settled by a person");
+        fields.later("preview", "approval cards show the arguments only");
+        fields.later("creates", "what a call made is not tracked");
+        fields.later("cost", "calls are counted, not priced");
+        declared
+    }
+
+    /// The declared effect, or `default`; an effect lighter than `floor` is refused.
+    pub(crate) fn effect(
+        &self,
+        fields: &mut Fields<'_, '_>,
+        default: Effect,
+        floor: Effect,
+    ) -> Effect {
+        let effect = self.effect.unwrap_or(default);
+        if effect < floor {
+            let message = format!(
+                "an operation like this is at least `{}`, not `{}`",
+                floor.word(),
+                effect.word()
+            );
+            bad_setting(fields, self.span, message);
+        }
+        effect
+    }
+
+    /// The effect where only the operator can know it.
+    pub(crate) fn required_effect(&self, fields: &mut Fields<'_, '_>) -> Effect {
+        if fields.required("effect").is_none() {
+            return Effect::Destructive;
+        }
+        self.effect.unwrap_or(Effect::Destructive)
+    }
+
+    pub(crate) fn idempotency(&self) -> &Idempotency {
+        &self.idempotency
+    }
+
+    /// The catalog entry.
+    pub(crate) fn operation(self, fields: &mut Fields<'_, '_>, parts: Parts) -> Operation {
+        let content = self.content_names(fields, &parts.input);
+        Operation {
+            description: self.description.unwrap_or(parts.description),
+            name: parts.name,
+            effect: parts.effect,
+            tags: self.tags,
+            input: parts.input,
+            output: parts.output,
+            trusted: self.trusted,
+            secret: self.secret,
+            content,
+            idempotency: self.idempotency,
+            errors_no_effect: parts.errors_no_effect,
+            timeout: self.timeout,
+            max_bytes: self.max_bytes,
+            endpoint: parts.endpoint,
+        }
+    }
+
+    /// The names of arguments that are mere content; a name that is no argument would silently
+    /// leave the real one a sink, so it is refused.
+    fn content_names(&self, fields: &mut Fields<'_, '_>, input: &Schema) -> BTreeSet<String> {
+        let known = property_names(input);
+        for name in &self.content {
+            if !known.contains(&name.value.as_str()) {
+                let message = format!("`content` names `{}`, which is no argument", name.value);
+                let diagnostic = Diagnostic::new(Code::BadWorkspace, name.span, message)
+                    .did_you_mean(&name.value, known.iter().copied());
+                fields.diagnostics().push(diagnostic);
+            }
+        }
+        self.content.iter().map(|name| name.value.clone()).collect()
+    }
+}
+
+/// The arguments that an input schema names.
+pub(crate) fn property_names(input: &Schema) -> Vec<&str> {
+    match input.value().get("properties") {
+        Some(Value::Object(map)) => map.keys().map(String::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn description(fields: &mut Fields<'_, '_>) -> Option<String> {
+    let text = fields.text("description")?;
+    if text.value.chars().count() > DESCRIPTION_CHARS_MAX {
+        let message = format!("`description` is longer than {DESCRIPTION_CHARS_MAX} characters");
+        bad_setting(fields, text.span, message);
+    }
+    Some(text.value)
+}
+
+fn tags(fields: &mut Fields<'_, '_>) -> BTreeSet<String> {
+    let tags = fields.texts("tags");
+    for tag in &tags {
+        let good = !tag.value.is_empty()
+            && tag
+                .value
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c));
+        if !good {
+            let message = format!("`{}` cannot be a tag", tag.value);
+            let diagnostic = Diagnostic::new(Code::BadName, tag.span, message)
+                .hint("a tag has lower-case letters, digits, `_` and `-`");
+            fields.diagnostics().push(diagnostic);
+        }
+    }
+    tags.into_iter().map(|tag| tag.value).collect()
+}
+
+fn idempotency(fields: &mut Fields<'_, '_>, keys: bool) -> Idempotency {
+    let Some(node) = fields.node("idempotency") else {
+        return Idempotency::None;
+    };
+    match &node.kind {
+        Kind::Text(_) => {
+            let words = [("natural", true), ("none", false)];
+            match fields.choice("idempotency", &words) {
+                Some(true) => Idempotency::Natural,
+                _ => Idempotency::None,
+            }
+        }
+        _ => keyed(fields, node, keys).unwrap_or(Idempotency::None),
+    }
+}
+
+/// `{ key = { header = "Idempotency-Key", ttl = "24h" } }`
+fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: bool) -> Option<Idempotency> {
+    let mut fields = Fields::new("`idempotency`", node, outer.diagnostics())?;
+    let key = fields.required("key");
+    fields.finish();
+    let key = key?;
+    if !keys {
+        let diagnostic = Diagnostic::new(
+            Code::LaterField,
+            key.span,
+            "this kind of tool does not carry an idempotency key in this version",
+        )
+        .hint("write `natural` if a repetition does no harm, else leave `idempotency` out");
+        outer.diagnostics().push(diagnostic);
+        return None;
+    }
+    let mut fields = Fields::new("`key`", key, outer.diagnostics())?;
+    fields.later("meta", "a key travels in a header or an argument");
+    fields.later("env", "a key travels in a header or an argument");
+    let header = fields.text("header");
+    let arg = fields.text("arg");
+    let carrier = match (header, arg) {
+        (Some(header), None) => Some(KeyCarrier::Header(header.value)),
+        (None, Some(arg)) => Some(KeyCarrier::Arg(arg.value)),
+        _ => {
+            bad_setting(
+                &mut fields,
+                key.span,
+                "`key` needs either `header` or `arg`",
+            );
+            None
+        }
+    };
+    let ttl = fields.required("ttl").and_then(|_| fields.duration("ttl"));
+    if let Some(ttl) = &ttl
+        && (ttl.value.is_zero() || ttl.value > KEY_TTL_MAX)
+    {
+        bad_setting(&mut fields, ttl.span, "`ttl` must lie between 1ms and 366d");
+    }
+    fields.finish();
+    Some(Idempotency::Key {
+        carrier: carrier?,
+        ttl_ms: u64::try_from(ttl?.value.as_millis()).unwrap_or(u64::MAX),
+    })
+}

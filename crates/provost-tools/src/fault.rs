@@ -1,0 +1,95 @@
+//! A failed attempt, as adapters speak of it while they work.
+//!
+//! Owns the request an adapter is given and the fault it may answer with. INVARIANT: a fault that
+//! is made by [`Fault::refused`] is made before anything was done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_plan::catalog::Operation;
+use provost_run::outcome::{Class, Landing, Reply};
+use serde_json::{Map, Value};
+
+use crate::limits::MESSAGE_CHARS_MAX;
+
+/// What an adapter is asked to do: the part of a call that it may see.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) operation: Arc<Operation>,
+    pub(crate) args: Map<String, Value>,
+    pub(crate) key: Option<String>,
+    pub(crate) timeout: Duration,
+}
+
+impl Request {
+    /// The name of the operation inside its tool: the part after the dot.
+    pub(crate) fn short_name(&self) -> &str {
+        let name = &self.operation.name;
+        name.split_once('.').map_or(name.as_str(), |(_, op)| op)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.args.get(name).and_then(Value::as_str)
+    }
+}
+
+/// Why an attempt has no output.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fault {
+    pub(crate) class: Class,
+    pub(crate) landing: Landing,
+    pub(crate) message: String,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Fault {
+    pub(crate) fn new(class: Class, landing: Landing, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            landing,
+            message: message.into(),
+            retry_after: None,
+        }
+    }
+
+    /// Nothing was done.
+    pub(crate) fn refused(class: Class, message: impl Into<String>) -> Self {
+        Self::new(class, Landing::None, message)
+    }
+
+    /// It was done, but what came back cannot be used.
+    pub(crate) fn unusable(message: impl Into<String>) -> Self {
+        Self::new(Class::OutputInvalid, Landing::Happened, message)
+    }
+
+    pub(crate) fn too_large(bytes: u64, max: u64) -> Self {
+        Self::unusable(format!(
+            "the result has {bytes} bytes or more, and `max_bytes` allows {max}"
+        ))
+    }
+}
+
+impl From<Fault> for Reply {
+    fn from(fault: Fault) -> Self {
+        let mut reply = Self::failed(fault.class, fault.landing, one_line(&fault.message));
+        reply.retry_after = fault.retry_after;
+        reply
+    }
+}
+
+/// Brings a message into one printable line of bounded length.
+pub(crate) fn one_line(message: &str) -> String {
+    let clean = message
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect::<String>();
+    let words = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() <= MESSAGE_CHARS_MAX {
+        return words;
+    }
+    let kept = words
+        .chars()
+        .take(MESSAGE_CHARS_MAX - 1)
+        .collect::<String>();
+    format!("{kept}…")
+}

@@ -1,0 +1,185 @@
+//! The table of a tool of kind `files`.
+//!
+//! Owns `root` and what an operator may say about the built-in operations. Never lets an
+//! operator loosen their types. INVARIANT: `write` exists only where it was named.
+
+use std::collections::BTreeMap;
+
+use provost_plan::catalog::{Effect, Operation};
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::node::{Fields, Kind, Node};
+use provost_plan::schema::Schema;
+use provost_plan::source::Spanned;
+use serde_json::json;
+
+use super::schemas;
+use crate::config::{Declared, Parts, Read, Site, bad_setting, check_name, output_schema};
+
+/// What is needed to reach the root and run its operations.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) root: Spanned<String>,
+    /// By the name of the operation.
+    pub(crate) actions: BTreeMap<String, Action>,
+}
+
+/// What one operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) verb: Verb,
+    pub(crate) overwrite: bool,
+}
+
+/// The built-in operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    List,
+    Read,
+    Search,
+    Write,
+}
+
+impl Verb {
+    const WORDS: [(&'static str, Self); 4] = [
+        ("list", Self::List),
+        ("read", Self::Read),
+        ("search", Self::Search),
+        ("write", Self::Write),
+    ];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Read => "read",
+            Self::Search => "search",
+            Self::Write => "write",
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the table. Without `ops` the tool lists, reads and searches under those names.
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+        let root = fields.required_text("root");
+        let span = fields.span();
+        let own = |verb: Verb| {
+            let name = Spanned::new(verb.word().to_owned(), span);
+            let kind = Kind::Map(Vec::new());
+            (name, Node { kind, span })
+        };
+        let built_in = [Verb::List, Verb::Read, Verb::Search].map(own);
+        let tables = match fields.map("ops") {
+            Some(tables) => tables,
+            None => &built_in,
+        };
+        let mut actions = BTreeMap::new();
+        let mut operations = Vec::new();
+        for (name, node) in tables {
+            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
+                continue;
+            }
+            let reader = OperationReader {
+                site,
+                name: &name.value,
+                root: root.as_ref().map_or("", |root| &root.value),
+            };
+            if let Some((action, operation)) = reader.read(node, fields.diagnostics()) {
+                actions.insert(name.value.clone(), action);
+                operations.push(operation);
+            }
+        }
+        let root = root?;
+        Some(Read {
+            settings: Self { root, actions },
+            operations,
+        })
+    }
+}
+
+struct OperationReader<'a> {
+    site: &'a Site<'a>,
+    name: &'a str,
+    root: &'a str,
+}
+
+impl OperationReader<'_> {
+    fn read(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Action, Operation)> {
+        let name = format!("{}.{}", self.site.tool, self.name);
+        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
+        let read = self.read_fields(name, &mut fields);
+        fields.finish();
+        read
+    }
+
+    fn read_fields(
+        &self,
+        name: String,
+        fields: &mut Fields<'_, '_>,
+    ) -> Option<(Action, Operation)> {
+        let mut declared = Declared::read(self.site, fields, false);
+        self.refuse_types(&mut declared, fields);
+        let verb = self.verb(fields);
+        let writes = verb == Some(Verb::Write);
+        let overwrite = writes && fields.boolean("overwrite").unwrap_or(false);
+        let (default, floor) = match (writes, overwrite) {
+            (true, true) => (Effect::Destructive, Effect::Write),
+            (true, false) => (Effect::Write, Effect::Write),
+            (false, _) => (Effect::Read, Effect::Read),
+        };
+        let effect = declared.effect(fields, default, floor);
+        let verb = verb?;
+        let parts = Parts {
+            name,
+            description: schemas::description(verb).to_owned(),
+            effect,
+            input: Schema::compile(schemas::input(verb)).ok()?,
+            output: Schema::compile(schemas::output(verb)).ok(),
+            errors_no_effect: false,
+            endpoint: json!({
+                "kind": "files",
+                "root": self.root,
+                "op": verb.word(),
+                "overwrite": overwrite,
+            }),
+        };
+        let mut operation = declared.operation(fields, parts);
+        if writes {
+            // Why: the text reaches nobody by itself; the path decides where it goes.
+            operation.content.insert("text".to_owned());
+        }
+        Some((Action { verb, overwrite }, operation))
+    }
+
+    /// The built-in operation that `op` names, or else the name itself.
+    fn verb(&self, fields: &mut Fields<'_, '_>) -> Option<Verb> {
+        if fields.node("op").is_some() {
+            return fields.choice("op", &Verb::WORDS);
+        }
+        let found = Verb::WORDS.iter().find(|(word, _)| *word == self.name);
+        if found.is_none() {
+            fields.required("op");
+        }
+        found.map(|(_, verb)| *verb)
+    }
+
+    fn refuse_types(&self, declared: &mut Declared, fields: &mut Fields<'_, '_>) {
+        if let Some(node) = fields.node("input") {
+            let span = node.span;
+            bad_setting(
+                fields,
+                span,
+                "the operations of a files tool have their own `input`",
+            );
+        }
+        let span = fields.node("output").map(|node| node.span);
+        let output = output_schema(fields, self.site.base);
+        declared.trusted |= output.trusted;
+        if let (Some(_), Some(span)) = (output.schema, span) {
+            bad_setting(
+                fields,
+                span,
+                "the operations of a files tool have their own `output`",
+            );
+        }
+    }
+}

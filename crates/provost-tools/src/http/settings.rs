@@ -1,0 +1,407 @@
+//! The table of a tool of kind `http`.
+//!
+//! Owns `base_url`, `auth`, `headers` and the requests of the operations. Never reads a secret.
+//! INVARIANT: a template reads nothing but arguments that `input` declares, and the key where
+//! there is one.
+
+use std::sync::Arc;
+
+use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::expr::{ArgTree, Part, Root, Segment, Template};
+use provost_plan::node::{Fields, Node};
+use provost_plan::schema::Schema;
+use provost_plan::source::Spanned;
+use provost_wire::SecretName;
+use provost_wire::http::{Base, Method};
+use serde_json::{Value, json};
+
+use super::Endpoints;
+use super::template::RequestTemplate;
+use crate::config::{
+    Declared, Parts, Read, Site, bad_setting, check_name, input_schema, output_schema,
+    property_names,
+};
+
+/// Headers that the client itself sets, or that `auth` does.
+const OWN_HEADERS: [&str; 8] = [
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "cookie",
+    "host",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// What is needed to reach the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) base: Base,
+    pub(crate) auth: Option<AuthSetting>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) endpoints: Endpoints,
+}
+
+/// How the tool says who it is.
+#[derive(Clone, Debug)]
+pub(crate) enum AuthSetting {
+    Bearer(SecretName),
+    Basic { user: String, password: SecretName },
+    Header { name: String, secret: SecretName },
+}
+
+/// One request and how its answer is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) method: Method,
+    pub(crate) template: RequestTemplate,
+    pub(crate) body: Body,
+}
+
+/// How an answer's body is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    Json,
+    Text,
+}
+
+impl Settings {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+        let base = base(fields);
+        let auth_node = fields.node("auth");
+        let auth = auth_node.and_then(|node| auth(node, fields.diagnostics()));
+        let headers_node = fields.node("headers");
+        let headers = constant_headers(fields);
+        fields.required("ops");
+        let connection = json!({
+            "base_url": base.as_ref().map(|base| base.value.to_string()),
+            "auth": auth_node.map(Node::to_value),
+            "headers": headers_node.map(Node::to_value),
+        });
+        let mut endpoints = Endpoints::new();
+        let mut operations = Vec::new();
+        for (name, node) in fields.map("ops").unwrap_or_default() {
+            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
+                continue;
+            }
+            let reader = OperationReader {
+                site,
+                name: &name.value,
+                connection: &connection,
+            };
+            if let Some((endpoint, operation)) = reader.read(node, fields.diagnostics()) {
+                endpoints.insert(name.value.clone(), Arc::new(endpoint));
+                operations.push(operation);
+            }
+        }
+        let settings = Self {
+            base: base?.value,
+            auth,
+            headers,
+            endpoints,
+        };
+        Some(Read {
+            settings,
+            operations,
+        })
+    }
+
+    /// The secrets it names.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        self.auth.iter().map(AuthSetting::secret)
+    }
+}
+
+fn base(fields: &mut Fields<'_, '_>) -> Option<Spanned<Base>> {
+    let text = fields.required_text("base_url")?;
+    match Base::parse(&text.value) {
+        Ok(base) => Some(Spanned::new(base, text.span)),
+        Err(error) => {
+            bad_setting(fields, text.span, error.to_string());
+            None
+        }
+    }
+}
+
+/// `{ bearer = SECRET }`, `{ user = "u", password = SECRET }` or
+/// `{ header = "X-Key", secret = SECRET }`
+fn auth(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<AuthSetting> {
+    let mut fields = Fields::new("`auth`", node, diagnostics)?;
+    let bearer = secret(&mut fields, "bearer");
+    let user = fields.text("user");
+    let password = secret(&mut fields, "password");
+    let header = fields.text("header");
+    let value = secret(&mut fields, "secret");
+    let setting = match (bearer, (user, password), (header, value)) {
+        (Some(bearer), (None, None), (None, None)) => Some(AuthSetting::Bearer(bearer)),
+        (None, (Some(user), Some(password)), (None, None)) => {
+            let user = user.value;
+            Some(AuthSetting::Basic { user, password })
+        }
+        (None, (None, None), (Some(header), Some(secret))) => {
+            let name = header.value;
+            Some(AuthSetting::Header { name, secret })
+        }
+        _ => {
+            let message = "`auth` is one of `{ bearer }`, `{ user, password }` and \
+                           `{ header, secret }`";
+            bad_setting(&mut fields, node.span, message);
+            None
+        }
+    };
+    fields.finish();
+    setting
+}
+
+fn secret(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<SecretName> {
+    let text = fields.text(name)?;
+    SecretName::parse(&text.value)
+        .map_err(|error| bad_setting(fields, text.span, error.to_string()))
+        .ok()
+}
+
+fn constant_headers(fields: &mut Fields<'_, '_>) -> Vec<(String, String)> {
+    let mut headers = Vec::new();
+    for (name, node) in fields.map("headers").unwrap_or_default() {
+        check_header(name, fields.diagnostics());
+        match node.to_value() {
+            Value::String(text) => headers.push((name.value.clone(), text)),
+            _ => bad_setting(fields, node.span, "a header of a tool is a text"),
+        }
+    }
+    headers
+}
+
+fn check_header(name: &Spanned<String>, diagnostics: &mut Vec<Diagnostic>) {
+    let lower = name.value.to_ascii_lowercase();
+    let plain = name
+        .value
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    let message = if OWN_HEADERS.contains(&lower.as_str()) {
+        format!("the header `{}` is set by provost or by `auth`", name.value)
+    } else if name.value.is_empty() || !plain {
+        format!("`{}` cannot be the name of a header", name.value)
+    } else {
+        return;
+    };
+    diagnostics.push(Diagnostic::new(Code::BadWorkspace, name.span, message));
+}
+
+struct OperationReader<'a> {
+    site: &'a Site<'a>,
+    name: &'a str,
+    connection: &'a Value,
+}
+
+impl OperationReader<'_> {
+    fn read(
+        &self,
+        node: &Node,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<(Endpoint, Operation)> {
+        let name = format!("{}.{}", self.site.tool, self.name);
+        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
+        let read = self.read_fields(name, &mut fields);
+        fields.finish();
+        read
+    }
+
+    fn read_fields(
+        &self,
+        name: String,
+        fields: &mut Fields<'_, '_>,
+    ) -> Option<(Endpoint, Operation)> {
+        let mut declared = Declared::read(self.site, fields, true);
+        let effect = declared.required_effect(fields);
+        let errors_no_effect = fields
+            .choice("errors", &[("no_effect", true)])
+            .unwrap_or(false);
+        let words = [("json", Body::Json), ("text", Body::Text)];
+        let body = fields.choice("response", &words).unwrap_or(Body::Json);
+        let given_input = fields.node("input").is_some();
+        let input = input_schema(fields, self.site.base).or_else(|| {
+            (!given_input)
+                .then(closed)
+                .and_then(|value| Schema::compile(value).ok())
+        });
+        let output = output_schema(fields, self.site.base);
+        declared.trusted |= output.trusted;
+        let request_node = fields.required("request");
+        let request = request_node.and_then(|node| request(node, fields.diagnostics()));
+        let (input, (method, template)) = (input?, request?);
+        check_key(declared.idempotency(), &input, fields);
+        check_references(&template, &input, declared.idempotency(), fields);
+        let parts = Parts {
+            description: format!("calls the operator's request `{name}`"),
+            name,
+            effect,
+            input,
+            output: output.schema.or_else(|| default_output(body)),
+            errors_no_effect,
+            endpoint: json!({
+                "kind": "http",
+                "connection": self.connection,
+                "request": request_node.map(Node::to_value),
+                "response": if body == Body::Text { "text" } else { "json" },
+            }),
+        };
+        let operation = declared.operation(fields, parts);
+        let endpoint = Endpoint {
+            method,
+            template,
+            body,
+        };
+        Some((endpoint, operation))
+    }
+}
+
+fn closed() -> Value {
+    json!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+fn default_output(body: Body) -> Option<Schema> {
+    let text = json!({
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+        "additionalProperties": false,
+    });
+    match body {
+        Body::Text => Schema::compile(text).ok(),
+        Body::Json => None,
+    }
+}
+
+/// `{ method, path, query, headers, body }`
+fn request(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Method, RequestTemplate)> {
+    let mut fields = Fields::new("`request`", node, diagnostics)?;
+    let method = fields
+        .required("method")
+        .and_then(|_| fields.choice("method", &Method::WORDS));
+    let path_text = fields.required_text("path");
+    let path = path_text.and_then(|text| path(&text, fields.diagnostics()));
+    let query = trees(&mut fields, "query");
+    let headers = trees(&mut fields, "headers");
+    for (name, _) in &headers {
+        check_header(name, fields.diagnostics());
+    }
+    let body_node = fields.node("body");
+    // Why: the text of the file is not at hand here, so an expression is placed at its string.
+    let body = body_node.map(|node| ArgTree::read(node, "", fields.diagnostics()));
+    if let (Some(Method::Get), Some(node)) = (method, body_node) {
+        bad_setting(&mut fields, node.span, "a GET has no `body`");
+    }
+    fields.finish();
+    let plain = |entries: Vec<(Spanned<String>, ArgTree)>| {
+        entries
+            .into_iter()
+            .map(|(name, tree)| (name.value, tree))
+            .collect()
+    };
+    let template = RequestTemplate {
+        path: path?,
+        query: plain(query),
+        headers: plain(headers),
+        body,
+    };
+    Some((method?, template))
+}
+
+fn trees(fields: &mut Fields<'_, '_>, name: &'static str) -> Vec<(Spanned<String>, ArgTree)> {
+    let entries = fields.map(name).unwrap_or_default();
+    entries
+        .iter()
+        .map(|(name, node)| (name.clone(), ArgTree::read(node, "", fields.diagnostics())))
+        .collect()
+}
+
+fn path(text: &Spanned<String>, diagnostics: &mut Vec<Diagnostic>) -> Option<Template> {
+    let template = Template::parse(&text.value, text.span, "")
+        .map_err(|diagnostic| diagnostics.push(*diagnostic))
+        .ok()?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@/%".contains(c);
+    let literal = template.parts().iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        Part::Expr(_) => None,
+    });
+    let problem = if !text.value.starts_with('/') {
+        Some("it does not begin with `/`")
+    } else if literal.clone().any(|text| text.contains(['?', '#'])) {
+        Some("it holds `?` or `#`; give a query in `query`")
+    } else if !literal.clone().flat_map(str::chars).all(allowed) {
+        Some("it holds a character that has to be percent-encoded")
+    } else if text.value.split('/').any(|part| matches!(part, "." | "..")) {
+        Some("it holds `.` or `..`")
+    } else {
+        None
+    };
+    match problem {
+        None => Some(template),
+        Some(problem) => {
+            let message = format!("`{}` cannot be a path: {problem}", text.value);
+            diagnostics.push(Diagnostic::new(Code::BadWorkspace, text.span, message));
+            None
+        }
+    }
+}
+
+/// A key is provost's: no argument of the plan may set it.
+fn check_key(idempotency: &Idempotency, input: &Schema, fields: &mut Fields<'_, '_>) {
+    let span = fields.span();
+    let Idempotency::Key { carrier, .. } = idempotency else {
+        return;
+    };
+    match carrier {
+        KeyCarrier::Header(name) => {
+            check_header(&Spanned::new(name.clone(), span), fields.diagnostics());
+        }
+        KeyCarrier::Arg(name) if property_names(input).contains(&name.as_str()) => {
+            let message = format!("`input` declares `{name}`, which carries the key");
+            bad_setting(fields, span, message);
+        }
+        KeyCarrier::Arg(_) => {}
+    }
+}
+
+fn check_references(
+    template: &RequestTemplate,
+    input: &Schema,
+    idempotency: &Idempotency,
+    fields: &mut Fields<'_, '_>,
+) {
+    let mut known = property_names(input);
+    let keyed = matches!(idempotency, Idempotency::Key { .. });
+    if let Idempotency::Key {
+        carrier: KeyCarrier::Arg(name),
+        ..
+    } = idempotency
+    {
+        known.push(name);
+    }
+    for reference in template.references() {
+        let diagnostic = match (&reference.root, reference.path.first()) {
+            (Root::Args, Some(Segment::Field(name))) if !known.contains(&name.as_str()) => {
+                let message = format!("the request reads `args.{name}`, which `input` lacks");
+                Diagnostic::new(Code::BadWorkspace, reference.span, message)
+                    .did_you_mean(name, known.iter().copied())
+            }
+            (Root::Args, _) => continue,
+            (Root::Key, _) if keyed => continue,
+            (Root::Key, _) => Diagnostic::new(
+                Code::BadWorkspace,
+                reference.span,
+                "the request reads `key`, and the operation has no idempotency key",
+            ),
+            (other, _) => {
+                let message = format!("`{}` cannot be read in a request", other.name());
+                Diagnostic::new(Code::UnknownRoot, reference.span, message)
+                    .hint("a request sees `args` and `key`")
+            }
+        };
+        fields.diagnostics().push(diagnostic);
+    }
+}

@@ -1,0 +1,139 @@
+//! Templates of requests, and filling them.
+//!
+//! Owns the places that arguments fill. Never joins an argument into a URL unencoded. INVARIANT:
+//! a filled path has as many segments as its template, and none of them is empty, `.` or `..`.
+
+use provost_plan::digest::canonical;
+use provost_plan::expr::{ArgTree, EvalError, Part, Reference, Scope, Template};
+use provost_run::outcome::Class;
+use serde_json::Value;
+
+use crate::fault::Fault;
+
+/// The template of one request.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestTemplate {
+    pub(super) path: Template,
+    pub(super) query: Vec<(String, ArgTree)>,
+    pub(super) headers: Vec<(String, ArgTree)>,
+    pub(super) body: Option<ArgTree>,
+}
+
+/// A request that is ready to go.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Filled {
+    pub(super) path: String,
+    pub(super) query: Vec<(String, String)>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Value>,
+}
+
+impl RequestTemplate {
+    /// Everything that expressions in it read.
+    pub(super) fn references(&self) -> Vec<&Reference> {
+        let trees = self.query.iter().chain(&self.headers).map(|(_, tree)| tree);
+        let templates = trees.chain(&self.body).flat_map(ArgTree::templates);
+        templates
+            .chain([&self.path])
+            .flat_map(Template::references)
+            .collect()
+    }
+
+    /// Fills in the arguments and the key.
+    pub(super) fn fill(&self, args: &Value, key: &Value) -> Result<Filled, Fault> {
+        let scope = Scope::new().with("args", args).with("key", key);
+        let mut query = Vec::new();
+        for (name, tree) in &self.query {
+            for value in values(name, tree, &scope)? {
+                query.push((name.clone(), value));
+            }
+        }
+        let mut headers = Vec::new();
+        for (name, tree) in &self.headers {
+            for value in values(name, tree, &scope)? {
+                if value.chars().any(char::is_control) {
+                    let reason = format!("`{name}` holds a line end or another control character");
+                    return Err(refused(&reason));
+                }
+                headers.push((name.clone(), value));
+            }
+        }
+        let body = self.body.as_ref().map(|tree| tree.eval(&scope));
+        Ok(Filled {
+            path: self.path(&scope)?,
+            query,
+            headers,
+            body: body.transpose().map_err(|error| unbuilt(&error))?,
+        })
+    }
+
+    fn path(&self, scope: &Scope<'_>) -> Result<String, Fault> {
+        let mut path = String::new();
+        for part in self.path.parts() {
+            match part {
+                Part::Text(text) => path.push_str(text),
+                Part::Expr(expression) => {
+                    let value = expression.eval(scope).map_err(|error| unbuilt(&error))?;
+                    let text = scalar(&value).filter(|text| !text.is_empty());
+                    let text = text.ok_or_else(|| {
+                        refused(&format!("`{}` is empty or no text", expression.source()))
+                    })?;
+                    path.push_str(&segment(&text));
+                }
+            }
+        }
+        if path.split('/').any(|segment| matches!(segment, "." | "..")) {
+            return Err(refused(&format!("the path `{path}` would climb")));
+        }
+        Ok(path)
+    }
+}
+
+/// What one name of a query or a header gets: nothing for null, one value for a scalar, one for
+/// each item of a list.
+fn values(name: &str, tree: &ArgTree, scope: &Scope<'_>) -> Result<Vec<String>, Fault> {
+    let value = tree.eval(scope).map_err(|error| unbuilt(&error))?;
+    let items = match value {
+        Value::Null => Vec::new(),
+        Value::Array(items) => items,
+        other => vec![other],
+    };
+    items
+        .iter()
+        .map(|item| scalar(item).ok_or_else(|| refused(&format!("`{name}` is no text"))))
+        .collect()
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(canonical(value)),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Encodes everything that is not plain, `/` included.
+fn segment(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            for nibble in [byte >> 4, byte & 15] {
+                let digit = char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+                encoded.push(digit.to_ascii_uppercase());
+            }
+        }
+    }
+    encoded
+}
+
+fn unbuilt(error: &EvalError) -> Fault {
+    refused(&error.to_string())
+}
+
+fn refused(reason: &str) -> Fault {
+    let message = format!("the request cannot be built: {reason}");
+    Fault::refused(Class::InvalidArguments, message)
+}

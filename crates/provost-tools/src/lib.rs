@@ -1,0 +1,23 @@
+//! The tools: SQLite queries, files under a root, HTTP operations.
+//!
+//! Owns reading a tool from `provost.toml`, guarding what it can reach, and turning one call into
+//! one [`Reply`](provost_run::outcome::Reply) whose class and landing are true. Never makes a call
+//! of its own, and never knows a planner or a plan. INVARIANT: no reply that leaves a toolbox
+//! holds a secret, and no `ok` holds an output that its schema refuses.
+#![deny(missing_docs)]
+
+mod config;
+mod deadline;
+mod fault;
+mod files;
+mod guard;
+mod http;
+mod limits;
+mod sql;
+mod toolbox;
+
+pub use config::ToolConfig;
+pub use toolbox::{OpenError, Toolbox, Trouble};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! `provost.toml`: what is read, and every way of writing it wrong.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use provost_plan::catalog::{Effect, Idempotency};
+
+use super::*;
+
+#[test]
+fn an_operation_is_what_the_operator_declared() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "schemas/in.json",
+        r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#,
+    );
+    workspace.write(
+        "schemas/out.json",
+        r#"{"type":"object","required":["found","row"]}"#,
+    );
+    let bench = workspace.open(
+        r#"
+        [tools.db]
+        kind = "sql"
+        database = "m.db"
+        timeout = "5s"
+        max_bytes = 1000
+        [tools.db.ops.get]
+        description = "Gets one"
+        query = "select :n"
+        single = true
+        effect = "egress"
+        tags = ["money", "production"]
+        input = "schemas/in.json"
+        output = { schema = "schemas/out.json", trusted = true }
+        secret = true
+        timeout = "1s"
+        idempotency = "natural"
+        [tools.db.ops.set]
+        execute = "delete from t where n = :n"
+        content = ["n"]
+        input = "schemas/in.json"
+        "#,
+    );
+    let get = bench.operation("db.get");
+    assert_eq!(get.description, "Gets one");
+    assert_eq!(get.effect, Effect::Egress);
+    assert_eq!(
+        get.tags,
+        BTreeSet::from(["money".to_owned(), "production".to_owned()])
+    );
+    assert!(get.trusted && get.secret);
+    assert_eq!(get.timeout, Duration::from_secs(1));
+    assert_eq!(get.max_bytes, 1_000);
+    assert_eq!(get.idempotency, Idempotency::Natural);
+    assert_eq!(get.output.as_ref().unwrap().value()["required"][0], "found");
+    let set = bench.operation("db.set");
+    assert_eq!(set.effect, Effect::Write);
+    assert_eq!(set.timeout, Duration::from_secs(5));
+    assert!(set.is_plain_write() && !set.is_sink("n"));
+    assert_eq!(
+        set.output.as_ref().unwrap().value()["required"],
+        json!(["changed"])
+    );
+}
+
+#[test]
+fn the_digest_covers_what_a_call_depends_on() {
+    let tool = |database: &str, query: &str, rows: &str, extra: &str| {
+        let toml = format!(
+            "[tools.t]\nkind = \"sql\"\ndatabase = \"{database}\"\n[tools.t.ops.a]\n\
+             query = \"{query}\"\nmax_rows = {rows}\n{extra}"
+        );
+        let workspace = Workspace::new();
+        let bench = workspace.open(&toml);
+        bench.operation("t.a").digest()
+    };
+    let base = tool("a.db", "select 1", "10", "");
+    assert_eq!(base, tool("a.db", "select 1", "10", ""));
+    for other in [
+        tool("b.db", "select 1", "10", ""),
+        tool("a.db", "select 2", "10", ""),
+        tool("a.db", "select 1", "11", ""),
+        tool("a.db", "select 1", "10", "single = true"),
+        tool("a.db", "select 1", "10", "trusted = true"),
+    ] {
+        assert_ne!(base, other);
+    }
+}
+
+#[test]
+fn a_files_tool_has_what_its_table_names() {
+    let names = |ops: &str| {
+        let workspace = Workspace::new();
+        let toml = format!("[tools.f]\nkind = \"files\"\nroot = \"x\"\n{ops}");
+        let bench = workspace.open(&toml);
+        let name = |op: &Operation| format!("{}:{}", op.name, op.effect.word());
+        bench
+            .operations
+            .iter()
+            .map(name)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(names(""), "f.list:read f.read:read f.search:read");
+    assert_eq!(names("[tools.f.ops.search]"), "f.search:read");
+    assert_eq!(
+        names("[tools.f.ops.find]\nop = \"search\"\n[tools.f.ops.write]\n"),
+        "f.find:read f.write:write"
+    );
+    assert_eq!(
+        names("[tools.f.ops.w]\nop = \"write\"\noverwrite = true"),
+        "f.w:destructive"
+    );
+    assert_eq!(
+        names("[tools.f.ops.w]\nop = \"write\"\noverwrite = true\neffect = \"external\""),
+        "f.w:external"
+    );
+}
+
+const TOOLS: &str = r#"
+[tools.t]
+kind = "sq"
+#> P006 `kind` must be one of `sql`, `files`, `http` -> did you mean `sql`?
+
+[tools.t]
+root = "x"
+#> P005 the tool `t` needs the field `kind`
+
+[tools.T]
+kind = "files"
+root = "x"
+#> P010 `T` cannot name a tool
+
+[tools.t]
+kind = "files"
+rot = "x"
+#> P005 the tool `t` needs the field `root`
+#> P004 the tool `t` has no field `rot` -> did you mean `root`?
+"#;
+
+const SQL: &str = r#"
+querry = "select 1"
+#> W801 an operation of a database needs one of
+#> P004 the operation `t.a` has no field `querry` -> did you mean `query`?
+
+query = "select 1"
+execute = "delete from t"
+#> W801 an operation of a database needs one of
+
+query = "select :name"
+#> P005 the parameters `:name` have no type
+
+query = "select :nam"
+input = { type = "object", properties = { name = { type = "string" } } }
+#> W801 `input` does not declare the parameter `:nam` -> did you mean `name`?
+#> W801 `input` declares `name`, which the statement does not use
+
+query = "select ?"
+#> W801 the parameter `?` is not of the form `:name`
+
+adhoc = true
+input = { type = "object" }
+#> W801 an ad-hoc query has its own
+
+adhoc = true
+single = true
+#> W801 `single` and `one` belong to `query`
+
+query = "select 1"
+single = true
+one = true
+#> W801 give either `single` or `one`
+
+query = "select 1"
+row = { type = "object" }
+output = { type = "object" }
+#> W801 give either `output` or `row`
+
+execute = "delete from t"
+row = { type = "object" }
+#> W801 a statement that writes has no `row`
+
+execute = "delete from t"
+effect = "read"
+#> W801 an operation like this is at least `write`, not `read`
+
+query = "select 1"
+effect = "raed"
+#> P006 `effect` must be one of
+
+query = "select 1"
+timeout = "2h"
+#> W801 `timeout` must lie between
+
+query = "select 1"
+timeout = 3
+#> P006 `timeout` must be a text
+
+query = "select 1"
+max_rows = 0
+#> W801 `max_rows` must lie between 1 and
+
+query = "select 1"
+max_bytes = 99999999999
+#> W801 `max_bytes` must lie between 1 and
+
+query = "select 1"
+tags = ["a b"]
+#> P010 `a b` cannot be a tag
+
+query = "select 1"
+content = ["x"]
+#> W801 `content` names `x`, which is no argument
+
+query = "select 1"
+output = "no.json"
+#> W804 the schema `no.json` cannot be read
+
+query = "select 1"
+output = { type = "objekt" }
+#> W804 the JSON Schema does not load
+
+query = "select 1"
+output = { schema = { type = "object" }, trusted = true, x = 1 }
+#> P004 `output` has no field `x`
+
+query = "select 1"
+input = { type = "string" }
+#> W804 the schema of `input` must have
+
+query = "select 1"
+reconcile = { tool = "x" }
+#> P008 `reconcile` is not carried out
+
+query = "select 1"
+preview = {}
+creates = "x"
+cost = 1
+#> P008 `preview`
+#> P008 `creates`
+#> P008 `cost`
+
+query = "select 1"
+idempotency = { key = { arg = "k", ttl = "1h" } }
+#> P008 this kind of tool does not carry
+
+query = "select 1"
+idempotency = "naturel"
+#> P006 `idempotency` must be one of
+"#;
+
+const FILES: &str = r#"
+ops = { search = { input = { type = "object" } } }
+#> W801 the operations of a files tool have their own `input`
+
+ops = { search = { output = { type = "object" } } }
+#> W801 the operations of a files tool have their own `output`
+
+ops = { search = { op = "serch" } }
+#> P006 `op` must be one of
+
+ops = { find = { } }
+#> P005 the operation `t.find` needs the field `op`
+
+ops = { read = { overwrite = true } }
+#> P004 the operation `t.read` has no field `overwrite`
+
+ops = { write = { effect = "read" } }
+#> W801 an operation like this is at least `write`
+
+ops = { Read = { } }
+#> P010 `Read` cannot name an operation
+"#;
+
+#[test]
+fn every_wrong_setting_is_reported() {
+    check_findings("", TOOLS);
+    check_findings(
+        "[tools.t]\nkind = \"sql\"\ndatabase = \"m.db\"\n[tools.t.ops.a]",
+        SQL,
+    );
+    check_findings("[tools.t]\nkind = \"files\"\nroot = \"x\"", FILES);
+}
+
+#[test]
+fn output_may_say_trusted_alone() {
+    let workspace = Workspace::new();
+    let bench = workspace.open(
+        "[tools.f]\nkind = \"files\"\nroot = \"x\"\n[tools.f.ops.read]\n\
+         output = { trusted = true }",
+    );
+    assert!(bench.operation("f.read").trusted);
+}

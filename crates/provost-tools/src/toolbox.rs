@@ -1,0 +1,293 @@
+//! The toolbox: every tool of a workspace, open, behind one door.
+//!
+//! Owns what all adapters share: arguments are checked before, outputs after, and secrets are
+//! taken out of everything. Never retries, never waits for a person. INVARIANT: a toolbox exists
+//! only if no tool in it can reach what governs the workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::digest::normalize;
+use provost_plan::source::Span;
+use provost_run::call::Call;
+use provost_run::outcome::{Class, Landing, Reply};
+use provost_wire::{Redactor, SecretName};
+use serde_json::Value;
+
+use crate::config::{Settings, ToolConfig};
+use crate::fault::{Fault, Request, one_line};
+use crate::files::Files;
+use crate::guard::Protected;
+use crate::http::Http;
+use crate::sql::Sql;
+
+/// The open tools of a workspace.
+#[derive(Clone, Debug)]
+pub struct Toolbox {
+    base: PathBuf,
+    adapters: BTreeMap<String, Adapter>,
+    secrets: BTreeSet<SecretName>,
+}
+
+#[derive(Clone, Debug)]
+enum Adapter {
+    Sql(Sql),
+    Files(Files),
+    Http(Http),
+}
+
+/// A tool that must not be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct OpenError {
+    code: Code,
+    tool: String,
+    message: String,
+    hint: String,
+    span: Span,
+}
+
+impl OpenError {
+    /// The tool it is about.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// The same as a finding in `provost.toml`.
+    #[must_use]
+    pub fn diagnostic(&self) -> Diagnostic {
+        Diagnostic::new(self.code, self.span, self.message.as_str()).hint(self.hint.as_str())
+    }
+
+    fn reaches(config: &ToolConfig, span: Span, setting: &str, what: &str) -> Self {
+        Self {
+            code: Code::ReachesItself,
+            tool: config.name().to_owned(),
+            message: format!(
+                "the tool `{}` reaches `{what}` through `{setting}`",
+                config.name()
+            ),
+            hint: "give the tool a folder or file of its own: what governs provost, and keys, \
+                   are out of every tool's reach"
+                .to_owned(),
+            span,
+        }
+    }
+}
+
+/// A tool that is open but cannot work now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The tool.
+    pub tool: String,
+    /// What is wrong and what to do, in one line.
+    pub message: String,
+}
+
+impl Toolbox {
+    /// Opens the tools of the workspace at `base`.
+    ///
+    /// # Errors
+    /// One [`OpenError`] for every tool that reaches what it must not.
+    pub fn open(base: &Path, configs: Vec<ToolConfig>) -> Result<Self, Vec<OpenError>> {
+        let secrets = configs
+            .iter()
+            .flat_map(ToolConfig::secrets)
+            .cloned()
+            .collect::<BTreeSet<_>>();
+        let secret_files = secrets
+            .iter()
+            .filter_map(|name| name.file().map(Path::to_owned))
+            .collect::<Vec<_>>();
+        let protected = match Protected::of(base, &secret_files) {
+            Ok(protected) => Arc::new(protected),
+            Err(error) => {
+                return Err(vec![OpenError {
+                    code: Code::BadWorkspace,
+                    tool: String::new(),
+                    message: format!("the workspace cannot be reached: {error}"),
+                    hint: "check the path and its permissions".to_owned(),
+                    span: Span::default(),
+                }]);
+            }
+        };
+        let mut adapters = BTreeMap::new();
+        let mut errors = Vec::new();
+        for config in configs {
+            match Adapter::open(&config, &protected) {
+                Ok(adapter) => {
+                    adapters.insert(config.name().to_owned(), adapter);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            Ok(Self {
+                base: protected.base().to_owned(),
+                adapters,
+                secrets,
+            })
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// The tools that cannot work now, such as one whose database is missing. Looks at files only.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<Trouble> {
+        let trouble = |(tool, adapter): (&String, &Adapter)| {
+            let message = adapter.trouble()?;
+            Some(Trouble {
+                tool: tool.clone(),
+                message: one_line(&message),
+            })
+        };
+        self.adapters.iter().filter_map(trouble).collect()
+    }
+
+    /// Makes one call and says what came of it. Cancelled by dropping: what has left the process
+    /// by then is not called back.
+    pub async fn perform(&self, call: &Call) -> Reply {
+        let Value::Object(args) = call.args() else {
+            return Fault::refused(Class::ToolBug, "the arguments are not a map").into();
+        };
+        let request = Request {
+            operation: Arc::clone(call.operation()),
+            args: args.clone(),
+            key: call.key().map(str::to_owned),
+            timeout: call.timeout(),
+        };
+        self.perform_request(&request).await
+    }
+
+    pub(crate) async fn perform_request(&self, request: &Request) -> Reply {
+        let Some(adapter) = self.adapters.get(request.operation.server()) else {
+            let message = format!("there is no tool `{}`", request.operation.server());
+            return Fault::refused(Class::ToolBug, message).into();
+        };
+        if let Some(fault) = wrong_arguments(request) {
+            return fault.into();
+        }
+        let redactor = self.redactor();
+        let reply = checked(adapter.perform(request, &redactor).await, request);
+        redacted(reply, &redactor)
+    }
+
+    /// Knows every secret of the workspace as it is now, whichever tool it belongs to.
+    fn redactor(&self) -> Redactor {
+        let secrets = self.secrets.iter();
+        let values = secrets.filter_map(|name| name.resolve(&self.base).ok());
+        Redactor::new(&values.collect::<Vec<_>>())
+    }
+}
+
+/// Takes every secret out of a reply.
+fn redacted(mut reply: Reply, redactor: &Redactor) -> Reply {
+    if redactor.is_empty() {
+        return reply;
+    }
+    reply.evidence = redactor.redact(&reply.evidence);
+    // Why: an escape can hide a value in the bytes, and it shows only in what is read from them.
+    if let Ok(read) = serde_json::from_slice::<Value>(&reply.evidence) {
+        let clean = redactor.redact_value(read.clone());
+        if clean != read {
+            reply.evidence = clean.to_string().into_bytes();
+        }
+    }
+    reply.output = reply.output.map(|output| redactor.redact_value(output));
+    reply.media = redactor.redact_text(&reply.media);
+    reply.message = reply.message.map(|message| redactor.redact_text(&message));
+    reply
+}
+
+impl Adapter {
+    fn open(config: &ToolConfig, protected: &Arc<Protected>) -> Result<Self, OpenError> {
+        let name = config.name();
+        match config.settings() {
+            Settings::Sql(settings) => {
+                Sql::open(name, settings, protected)
+                    .map(Self::Sql)
+                    .map_err(|what| {
+                        OpenError::reaches(config, settings.database.span, "database", &what)
+                    })
+            }
+            Settings::Http(settings) => Ok(Self::Http(Http::open(
+                settings,
+                protected.base().to_owned(),
+            ))),
+            Settings::Files(settings) => Files::open(name, settings, protected)
+                .map(Self::Files)
+                .map_err(|what| OpenError::reaches(config, settings.root.span, "root", &what)),
+        }
+    }
+
+    fn trouble(&self) -> Option<String> {
+        match self {
+            Self::Sql(sql) => sql.trouble(),
+            Self::Files(files) => files.trouble(),
+            Self::Http(http) => http.trouble(),
+        }
+    }
+
+    async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
+        match self {
+            Self::Sql(sql) => sql.perform(request).await,
+            Self::Files(files) => files.perform(request).await,
+            Self::Http(http) => http.perform(request, redactor).await,
+        }
+    }
+}
+
+/// Arguments are checked when a call is made; here once more, since nothing may leave unchecked.
+fn wrong_arguments(request: &Request) -> Option<Fault> {
+    let args = Value::Object(request.args.clone());
+    let violation = request
+        .operation
+        .input
+        .violations(&args)
+        .into_iter()
+        .next()?;
+    let message = format!(
+        "the argument `{}`: {}",
+        violation.pointer, violation.message
+    );
+    Some(Fault::refused(Class::InvalidArguments, message))
+}
+
+/// Holds an output against its declared type and size.
+fn checked(mut reply: Reply, request: &Request) -> Reply {
+    let Some(output) = reply.output.take() else {
+        return reply;
+    };
+    let operation = &request.operation;
+    let fault = match normalize(output) {
+        Err(error) => Fault::unusable(format!("the output holds a number too large: {error}")),
+        Ok(output) => {
+            let bytes = output.to_string().len() as u64;
+            let violations = operation
+                .output
+                .as_ref()
+                .map(|schema| schema.violations(&output))
+                .unwrap_or_default();
+            if bytes > operation.max_bytes {
+                Fault::too_large(bytes, operation.max_bytes)
+            } else if let Some(first) = violations.first() {
+                Fault::unusable(format!(
+                    "the output does not fit its schema at `{}`: {}",
+                    first.pointer, first.message
+                ))
+            } else {
+                reply.output = Some(output);
+                return reply;
+            }
+        }
+    };
+    reply.class = fault.class;
+    reply.landing = Landing::Happened;
+    reply.message = Some(one_line(&fault.message));
+    reply
+}

@@ -1,0 +1,410 @@
+//! The HTTP client: one host, one deadline, one size limit.
+//!
+//! Owns sending one request and reading one answer. Follows no redirect, repeats nothing, uses no
+//! proxy, keeps no connection (an old one may die with the request on it, and then nobody knows
+//! whether it arrived). INVARIANT: a client speaks to the host its base names and to no other,
+//! and [`SendError::NotSent`] is said only where no byte of the request left.
+
+use std::net::IpAddr;
+use std::sync::Once;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{Client as Inner, Method as InnerMethod, Url};
+
+use crate::limits::{CONNECT_TIMEOUT, ERROR_BODY_BYTES_MAX, HEADERS_MAX, RETRY_AFTER_MAX};
+use crate::secret::Secret;
+
+mod phase;
+mod resolver;
+
+use phase::Phase;
+use resolver::Resolver;
+
+/// The methods a request may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `PATCH`
+    Patch,
+    /// `DELETE`
+    Delete,
+}
+
+impl Method {
+    /// The words of the format.
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("GET", Self::Get),
+        ("POST", Self::Post),
+        ("PUT", Self::Put),
+        ("PATCH", Self::Patch),
+        ("DELETE", Self::Delete),
+    ];
+}
+
+/// The scheme, host, port and leading path that a client is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    url: Url,
+}
+
+/// A text that is no base.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` cannot be a base URL: {reason}")]
+pub struct BaseError {
+    text: String,
+    reason: &'static str,
+}
+
+impl Base {
+    /// Reads a base such as `https://api.example.com/v1`.
+    ///
+    /// # Errors
+    /// [`BaseError`] if it is no `http` or `https` URL, or holds more than host, port and path.
+    pub fn parse(text: &str) -> Result<Self, BaseError> {
+        // Why: a text with a password in it must not be repeated.
+        let shown = if text.contains('@') { "…" } else { text };
+        let error = |reason| BaseError {
+            text: shown.to_owned(),
+            reason,
+        };
+        let url = Url::parse(text).map_err(|_| error("it is no URL"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(error("the scheme must be `http` or `https`"));
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(error("it names no host"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(error("it holds a user or a password; name them in `auth`"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(error("it holds a query or a fragment"));
+        }
+        Ok(Self { url })
+    }
+
+    /// The host, as named.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    /// The address of a request; `None` if `path` would not arrive as written.
+    fn join(&self, path: &str, query: &[(String, String)]) -> Option<Url> {
+        let wanted = format!("{}{path}", self.url.path().trim_end_matches('/'));
+        let mut url = self.url.clone();
+        url.set_path(&wanted);
+        if url.path() != wanted {
+            return None;
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Some(url)
+    }
+}
+
+impl std::fmt::Display for Base {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.url.as_str())
+    }
+}
+
+/// One request.
+pub struct Request<'a> {
+    /// The method.
+    pub method: Method,
+    /// The path below the base: begins with `/`, percent-encoded.
+    pub path: String,
+    /// Names and values of the query, not encoded yet.
+    pub query: Vec<(String, String)>,
+    /// Names and values of headers.
+    pub headers: Vec<(String, String)>,
+    /// Who sends it.
+    pub auth: Option<Auth<'a>>,
+    /// The body and its media type.
+    pub body: Option<(Vec<u8>, &'static str)>,
+    /// How long all of it may take.
+    pub timeout: Duration,
+    /// Most bytes of the answer's body.
+    pub max_bytes: u64,
+}
+
+/// How a request says who sends it.
+pub enum Auth<'a> {
+    /// `Authorization: Bearer …`
+    Bearer(&'a Secret),
+    /// `Authorization: Basic …`
+    Basic {
+        /// The user.
+        user: &'a str,
+        /// The password.
+        password: &'a Secret,
+    },
+    /// A header of its own.
+    Header {
+        /// The header.
+        name: &'a str,
+        /// Its value.
+        value: &'a Secret,
+    },
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The media type, as the server says.
+    pub media: String,
+    /// The body; of an error only its beginning.
+    pub body: Vec<u8>,
+    /// How long the server asks to wait.
+    pub retry_after: Option<Duration>,
+    /// Where the server sends the client instead; nobody goes there.
+    pub location: Option<String>,
+}
+
+impl Response {
+    /// Whether the status says that the request was carried out.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// No byte of the request left.
+    #[error("the request was not sent: {reason}")]
+    NotSent {
+        /// Why.
+        reason: String,
+    },
+    /// The time was over; the request may have arrived.
+    #[error("no whole answer within the time")]
+    TimedOut,
+    /// The connection broke; the request may have arrived.
+    #[error("the connection was lost before the answer was whole: {reason}")]
+    Lost {
+        /// How.
+        reason: String,
+    },
+    /// The answer says success, and is larger than allowed.
+    #[error("the answer has more than the {max} bytes allowed")]
+    TooLarge {
+        /// The limit.
+        max: u64,
+    },
+}
+
+/// A client for one base.
+#[derive(Clone, Debug)]
+pub struct Client {
+    base: Base,
+    inner: Inner,
+}
+
+/// A client that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the HTTP client cannot start: {reason}")]
+pub struct ClientError {
+    reason: String,
+}
+
+impl Client {
+    /// A client that speaks to `base`.
+    ///
+    /// # Errors
+    /// [`ClientError`] if the certificates of this machine cannot be read.
+    pub fn new(base: Base) -> Result<Self, ClientError> {
+        install_provider();
+        let mut builder = Inner::builder()
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .referer(false)
+            .http1_only()
+            .http1_max_headers(HEADERS_MAX)
+            .pool_max_idle_per_host(0)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .dns_resolver(Resolver::for_host(base.host()))
+            .connector_layer(phase::Watching)
+            .user_agent(concat!("provost/", env!("CARGO_PKG_VERSION")));
+        if base.url.scheme() == "http" {
+            // Why: reading every certificate of the machine takes longer than a local call.
+            builder = builder.tls_certs_only([]);
+        } else {
+            builder = builder.https_only(true);
+        }
+        let inner = builder.build().map_err(|error| ClientError {
+            reason: chain(&error),
+        })?;
+        Ok(Self { base, inner })
+    }
+
+    /// Sends one request and reads its answer.
+    ///
+    /// # Errors
+    /// [`SendError`] says how far it came.
+    pub async fn send(&self, request: Request<'_>) -> Result<Response, SendError> {
+        let prepared = self.prepare(&request)?;
+        let exchange = async {
+            let answer = self
+                .inner
+                .execute(prepared)
+                .await
+                .map_err(|e| failure(&e))?;
+            read(answer, request.max_bytes).await
+        };
+        let phase = Phase::default();
+        let exchange = phase.clone().watch(exchange);
+        match tokio::time::timeout(request.timeout, exchange).await {
+            Ok(result) => result,
+            Err(_) if phase.is_connecting() => Err(SendError::NotSent {
+                reason: "no connection within the time".to_owned(),
+            }),
+            Err(_) => Err(SendError::TimedOut),
+        }
+    }
+
+    fn prepare(&self, request: &Request<'_>) -> Result<reqwest::Request, SendError> {
+        let refused = |reason: String| SendError::NotSent { reason };
+        let url = self
+            .base
+            .join(&request.path, &request.query)
+            .ok_or_else(|| refused("the path would not arrive as it was meant".to_owned()))?;
+        let method = match request.method {
+            Method::Get => InnerMethod::GET,
+            Method::Post => InnerMethod::POST,
+            Method::Put => InnerMethod::PUT,
+            Method::Patch => InnerMethod::PATCH,
+            Method::Delete => InnerMethod::DELETE,
+        };
+        let mut builder = self.inner.request(method, url);
+        for (name, value) in &request.headers {
+            let (name, value) = header(name, value).map_err(refused)?;
+            builder = builder.header(name, value);
+        }
+        builder = match &request.auth {
+            None => builder,
+            Some(Auth::Bearer(token)) => builder.bearer_auth(token.expose()),
+            Some(Auth::Basic { user, password }) => {
+                builder.basic_auth(user, Some(password.expose()))
+            }
+            Some(Auth::Header { name, value }) => {
+                let (name, mut value) = header(name, value.expose()).map_err(refused)?;
+                value.set_sensitive(true);
+                builder.header(name, value)
+            }
+        };
+        if let Some((body, media)) = &request.body {
+            builder = builder.header(CONTENT_TYPE, *media).body(body.clone());
+        }
+        builder.build().map_err(|error| refused(chain(&error)))
+    }
+}
+
+/// Whether an address may be reached through a name. What only a machine itself, or its cloud,
+/// answers at (link-local, multicast, unspecified) has to be named as an address.
+#[must_use]
+pub fn reachable_by_name(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            !(v4.is_link_local() || v4.is_multicast() || v4.is_unspecified() || v4.is_broadcast())
+        }
+        IpAddr::V6(v6) => !(v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified()),
+    }
+}
+
+/// Makes ring the process's source of cryptography, once; reqwest brings none of its own here.
+fn install_provider() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Why: an error means that another part of the process was first, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let wrong = || format!("the header `{name}` holds what a header cannot");
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+    let value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+    Ok((name, value))
+}
+
+async fn read(mut answer: reqwest::Response, max_bytes: u64) -> Result<Response, SendError> {
+    let mut response = Response {
+        status: answer.status().as_u16(),
+        media: text(answer.headers(), &CONTENT_TYPE).unwrap_or_default(),
+        body: Vec::new(),
+        retry_after: text(answer.headers(), &RETRY_AFTER)
+            .and_then(|text| text.parse().ok())
+            .map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX)),
+        location: text(answer.headers(), &LOCATION),
+    };
+    let success = response.is_success();
+    let max = if success {
+        max_bytes
+    } else {
+        max_bytes.min(ERROR_BODY_BYTES_MAX)
+    };
+    loop {
+        let chunk = match answer.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return Ok(response),
+            // Why: the status of an error says what its body can only explain.
+            Err(_) if !success => return Ok(response),
+            Err(error) => return Err(failure_in_body(&error)),
+        };
+        let room = usize::try_from(max).unwrap_or(usize::MAX) - response.body.len();
+        if chunk.len() > room {
+            if success {
+                return Err(SendError::TooLarge { max });
+            }
+            response.body.extend(chunk.iter().take(room));
+            return Ok(response);
+        }
+        response.body.extend_from_slice(&chunk);
+    }
+}
+
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+fn failure(error: &reqwest::Error) -> SendError {
+    let reason = chain(error);
+    if error.is_connect() || error.is_builder() {
+        SendError::NotSent { reason }
+    } else if error.is_timeout() {
+        SendError::TimedOut
+    } else {
+        SendError::Lost { reason }
+    }
+}
+
+fn failure_in_body(error: &reqwest::Error) -> SendError {
+    if error.is_timeout() {
+        return SendError::TimedOut;
+    }
+    let reason = chain(error);
+    SendError::Lost { reason }
+}
+
+/// The innermost words of an error: the outer ones repeat the address, which may hold a secret.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string()
+}

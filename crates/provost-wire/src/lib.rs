@@ -1,0 +1,15 @@
+//! The wire: one guarded HTTP client, secrets by name, and redaction.
+//!
+//! Owns what leaves the process over the network and what must not stand in any record. Knows no
+//! plan and no outcome: it says what was sent and what came back. INVARIANT: a secret's value has
+//! no `Debug`, no `Display` and no serialisation; it leaves its type only through
+//! [`Secret::expose`].
+#![deny(missing_docs)]
+
+pub mod http;
+mod limits;
+mod redact;
+mod secret;
+
+pub use redact::Redactor;
+pub use secret::{Secret, SecretError, SecretName, SecretNameError};

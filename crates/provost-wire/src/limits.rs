@@ -1,0 +1,18 @@
+//! Every fixed limit of the wire, in one place, with the unit last in the name.
+//!
+//! Owns numbers only.
+
+use std::time::Duration;
+
+/// How long a connection may take to stand.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Most bytes kept of the body of an answer that is an error.
+pub(crate) const ERROR_BODY_BYTES_MAX: u64 = 64 * 1024;
+/// The longest wait that a server may ask for.
+pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
+/// Most headers of one answer.
+pub(crate) const HEADERS_MAX: usize = 100;
+/// Shortest secret: a shorter one cannot be taken out of records without ruining them.
+pub(crate) const SECRET_BYTES_MIN: usize = 8;
+/// Longest secret.
+pub(crate) const SECRET_BYTES_MAX: u64 = 64 * 1024;
