@@ -1,0 +1,75 @@
+//! A plan that somebody wrote into a file, as it is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use provost_plan::label::Label;
+use provost_plan::node::parse_yaml;
+use provost_plan::plan::request::{PlanReply, PlanRequest};
+use provost_plan::source::Source;
+
+use crate::{Planner, Playbook, decline_findings};
+
+/// Proposes one given plan document. Has no revision of its own: if a playbook made the plan, that
+/// playbook revises it.
+#[derive(Clone, Debug)]
+pub struct FilePlanner {
+    source: Source,
+    playbook: Option<Arc<Playbook>>,
+}
+
+impl FilePlanner {
+    /// A planner that proposes `source`.
+    #[must_use]
+    pub fn new(source: Source) -> Self {
+        Self {
+            source,
+            playbook: None,
+        }
+    }
+
+    /// Lets `playbook`, which made the plan, revise it.
+    #[must_use]
+    pub fn revised_by(mut self, playbook: Arc<Playbook>) -> Self {
+        self.playbook = Some(playbook);
+        self
+    }
+
+    /// The steps whose observation the playbook waits for.
+    fn consult(&self) -> Vec<String> {
+        let plan = parse_yaml(&self.source.text).map(|node| node.to_value());
+        match (&self.playbook, plan) {
+            (Some(playbook), Ok(plan)) => playbook.consult(&plan, &BTreeMap::new()),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Who it is, in words.
+    #[must_use]
+    pub fn author(&self) -> String {
+        format!("file {}", self.source.name)
+    }
+}
+
+impl Planner for FilePlanner {
+    fn propose(&self, request: &PlanRequest) -> PlanReply {
+        decline_findings(&self.author(), request).unwrap_or_else(|| PlanReply::Plan {
+            text: self.source.text.to_string(),
+            name: self.source.name.to_string(),
+            author: self.author(),
+            literals: Label::trusted(),
+            control: Label::trusted(),
+            consult: self.consult(),
+            because: None,
+        })
+    }
+
+    fn revise(&self, request: &PlanRequest) -> PlanReply {
+        match &self.playbook {
+            Some(playbook) => playbook.revise(request),
+            None => PlanReply::Decline(
+                "a plan file has no revision: edit it and apply it again".to_owned(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Reading a playbook: every field known, every finding reported at its place.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::{Diagnostic, has_errors};
+use provost_plan::expr::{Root, Segment, Template};
+use provost_plan::node::{Fields, Kind, Node, parse_yaml};
+use provost_plan::plan::read::read_plan_node;
+use provost_plan::plan::{Criterion, PLAN_SCHEMA, Plan};
+use provost_plan::source::{Source, Span, Spanned};
+use serde_json::{Value, json};
+
+use super::revise::Rule;
+use super::{PLAYBOOK_SCHEMA, Playbook, document};
+use crate::pattern::{ParamKind, ParamType, Pattern};
+
+type Params = BTreeMap<String, ParamType>;
+type Found = Vec<Diagnostic>;
+
+pub(super) fn read(source: &Source) -> Result<Playbook, Found> {
+    let node = parse_yaml(&source.text).map_err(|diagnostic| vec![*diagnostic])?;
+    let mut found = Vec::new();
+    let playbook = fields(source, &node, &mut found);
+    match playbook {
+        Some(playbook) if !has_errors(&found) => Ok(playbook),
+        _ => {
+            found.sort_by_key(|diagnostic| diagnostic.span);
+            Err(found)
+        }
+    }
+}
+
+fn bad(found: &mut Found, span: Span, message: impl Into<String>) {
+    found.push(Diagnostic::new(Code::BadPlaybook, span, message));
+}
+
+fn name_of(source: &Source) -> String {
+    let file = source.name.rsplit('/').next().unwrap_or(&source.name);
+    let stem = [".yaml", ".yml", ".json"]
+        .iter()
+        .find_map(|end| file.strip_suffix(end));
+    stem.unwrap_or(file).to_owned()
+}
+
+fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
+    let mut fields = Fields::new("a playbook", node, found)?;
+    if let Some(schema) = fields.required_text("schema")
+        && schema.value != PLAYBOOK_SCHEMA
+    {
+        let message = format!("this is no playbook but `{}`", schema.value);
+        let finding = Diagnostic::new(Code::WrongSchema, schema.span, message).hint(format!(
+            "a playbook begins with `schema: {PLAYBOOK_SCHEMA}`"
+        ));
+        fields.diagnostics().push(finding);
+    }
+    fields.required("match");
+    let sentences = fields.texts("match");
+    let params = fields.map("params");
+    let goal = fields.node("goal");
+    let plan = fields.required("plan");
+    let rules = fields.list("revise").unwrap_or_default();
+    fields.finish();
+
+    let params = read_params(params.unwrap_or_default(), found);
+    // Why not after a finding: a parameter that could not be read would be reported missing.
+    let patterns = if found.is_empty() {
+        read_patterns(&sentences, &params, found)
+    } else {
+        Vec::new()
+    };
+    if let (Some(first), true) = (sentences.first(), found.is_empty()) {
+        check_holes(&patterns, &params, first.span, found);
+    }
+    let success = goal
+        .and_then(|goal| read_goal(goal, found))
+        .unwrap_or_default();
+    let plan_node = plan?;
+    let plan = read_plan(plan_node, &params, source, found);
+    let rules: Vec<_> = rules
+        .iter()
+        .filter_map(|rule| read_rule(rule, &params, source, found))
+        .collect();
+    let plan = plan?;
+    check_rules(&plan, &rules, found);
+    Some(Playbook {
+        name: name_of(source),
+        source: source.clone(),
+        patterns,
+        params,
+        success,
+        plan: plan.value,
+        text: document::own_text(plan_node, source),
+        rules: rules.into_iter().map(|(rule, _)| rule).collect(),
+    })
+}
+
+fn read_params(entries: &[(Spanned<String>, Node)], found: &mut Found) -> Params {
+    let mut params = Params::new();
+    for (name, node) in entries {
+        let Some(mut fields) = Fields::new(format!("the parameter `{}`", name.value), node, found)
+        else {
+            continue;
+        };
+        fields.required("type");
+        let kind = fields.choice("type", &ParamKind::WORDS);
+        let pattern = fields.text("pattern");
+        let words = fields.texts("enum");
+        fields.finish();
+        let Some(kind) = kind else { continue };
+        if kind != ParamKind::Text && (pattern.is_some() || !words.is_empty()) {
+            bad(
+                found,
+                node.span,
+                "`pattern` and `enum` are for parameters of type `string`",
+            );
+        }
+        let pattern = pattern.and_then(|pattern| {
+            ParamType::whole(&pattern.value)
+                .map_err(|reason| bad(found, pattern.span, format!("a bad pattern: {reason}")))
+                .ok()
+        });
+        let words = words.into_iter().map(|word| word.value).collect();
+        let param = ParamType {
+            kind,
+            words,
+            pattern,
+        };
+        params.insert(name.value.clone(), param);
+    }
+    params
+}
+
+fn read_patterns(
+    sentences: &[Spanned<String>],
+    params: &Params,
+    found: &mut Found,
+) -> Vec<Pattern> {
+    let read = |sentence: &Spanned<String>| {
+        Pattern::new(&sentence.value, params)
+            .map_err(|reason| {
+                let finding = Diagnostic::new(
+                    Code::BadPlaybook,
+                    sentence.span,
+                    format!("`match` cannot be used: {reason}"),
+                )
+                .hint("a sentence with holes: \"Investigate the {service} latency spike\"");
+                found.push(finding);
+            })
+            .ok()
+    };
+    sentences.iter().filter_map(read).collect()
+}
+
+/// Every sentence must give every parameter.
+fn check_holes(patterns: &[Pattern], params: &Params, span: Span, found: &mut Found) {
+    for pattern in patterns {
+        for name in params.keys() {
+            if !pattern.holes().contains(name) {
+                let text = pattern.text();
+                bad(
+                    found,
+                    span,
+                    format!("`{text}` has no hole for the parameter `{name}`"),
+                );
+            }
+        }
+    }
+}
+
+fn read_goal(node: &Node, found: &mut Found) -> Option<Vec<Criterion>> {
+    let mut fields = Fields::new("the goal of a playbook", node, found)?;
+    let success = fields.list("success").unwrap_or_default();
+    fields.finish();
+    let mut criteria: Vec<Criterion> = Vec::new();
+    for node in success {
+        let Some(mut fields) = Fields::new("a criterion", node, found) else {
+            continue;
+        };
+        let (id, text) = (fields.required_text("id"), fields.required_text("text"));
+        fields.finish();
+        let (Some(id), Some(text)) = (id, text) else {
+            continue;
+        };
+        if criteria.iter().any(|criterion| criterion.id == id.value) {
+            bad(
+                found,
+                id.span,
+                format!("two criteria with the id `{}`", id.value),
+            );
+        }
+        criteria.push(Criterion {
+            id: id.value,
+            text: text.value,
+        });
+    }
+    Some(criteria)
+}
+
+/// Reads a plan that stands inside the playbook, so that findings point into its file.
+fn read_plan(node: &Node, params: &Params, source: &Source, found: &mut Found) -> Option<Plan> {
+    let Kind::Map(entries) = &node.kind else {
+        let word = node.kind_word();
+        found.push(Diagnostic::new(
+            Code::WrongShape,
+            node.span,
+            format!("the plan of a playbook must be a map, not {word}"),
+        ));
+        return None;
+    };
+    if let Some((key, _)) = entries.iter().find(|(key, _)| key.value == "goal") {
+        bad(
+            found,
+            key.span,
+            "the plan of a playbook has no goal of its own: the user's is used",
+        );
+        return None;
+    }
+    let mut entries = entries.clone();
+    if !entries.iter().any(|(key, _)| key.value == "schema") {
+        entries.insert(
+            0,
+            entry("schema", Kind::Text(PLAN_SCHEMA.to_owned()), node.span),
+        );
+    }
+    let document = Node {
+        kind: Kind::Map(entries),
+        span: node.span,
+    };
+    match read_plan_node(&document, source) {
+        Ok(plan) => {
+            check_params(&plan, params, found);
+            Some(plan)
+        }
+        Err(diagnostics) => {
+            found.extend(diagnostics);
+            None
+        }
+    }
+}
+
+fn entry(key: &str, kind: Kind, span: Span) -> (Spanned<String>, Node) {
+    (Spanned::new(key.to_owned(), span), Node { kind, span })
+}
+
+fn check_params(plan: &Plan, params: &Params, found: &mut Found) {
+    let in_steps = plan.steps.iter().flat_map(|step| step.templates());
+    let in_answer = plan
+        .answer
+        .iter()
+        .flat_map(|claim| claim.when.iter().chain([&claim.text]));
+    let templates = in_steps
+        .map(|(_, template)| template)
+        .chain(plan.success.iter().map(|proof| &proof.check))
+        .chain(in_answer);
+    templates.for_each(|template| check_param_references(template, params, found));
+}
+
+fn check_param_references(template: &Template, params: &Params, found: &mut Found) {
+    for reference in template.references() {
+        if let (Root::Params, Some(Segment::Field(name))) =
+            (&reference.root, reference.path.first())
+            && !params.contains_key(name)
+        {
+            let message = format!("the playbook has no parameter `{name}`");
+            found.push(
+                Diagnostic::new(Code::UnknownParam, reference.span, message)
+                    .did_you_mean(name, params.keys().map(String::as_str)),
+            );
+        }
+    }
+}
+
+/// A rule with the places of the steps it looks at.
+type ReadRule = (Rule, Vec<Spanned<String>>);
+
+fn read_rule(node: &Node, params: &Params, source: &Source, found: &mut Found) -> Option<ReadRule> {
+    let mut fields = Fields::new("a revise rule", node, found)?;
+    fields.required("after");
+    let after = fields.texts("after");
+    let when = fields.text("when");
+    let because = fields.required_text("because");
+    let parts = ["steps", "answer", "success"].map(|key| (key, fields.node(key)));
+    let drop = fields.texts("drop");
+    fields.finish();
+
+    let when = match when {
+        Some(text) => Some(read_condition(&text, &after, params, source, found)?),
+        None => None,
+    };
+    if drop.is_empty() && parts.iter().all(|(_, part)| part.is_none()) {
+        bad(
+            found,
+            node.span,
+            "a revise rule that changes nothing: it needs `steps`, `drop`, `answer` or `success`",
+        );
+    }
+    let mut entries = vec![entry(
+        "schema",
+        Kind::Text(PLAN_SCHEMA.to_owned()),
+        node.span,
+    )];
+    for (key, part) in parts {
+        match part {
+            Some(part) => entries.push((Spanned::new(key.to_owned(), part.span), part.clone())),
+            None if key == "steps" => entries.push(entry(key, Kind::List(Vec::new()), node.span)),
+            None => {}
+        }
+    }
+    let document = Node {
+        kind: Kind::Map(entries),
+        span: node.span,
+    };
+    let plan = read_plan(&document, params, source, found)?;
+    let steps = plan
+        .steps
+        .iter()
+        .map(|step| (step.id.value.clone(), step.value.clone()));
+    let value_of = |key: &str| match plan.value.get(key) {
+        Some(Value::Array(items)) => items.clone(),
+        Some(Value::String(text)) => vec![json!({ "text": text })],
+        _ => Vec::new(),
+    };
+    let criteria = plan
+        .success
+        .iter()
+        .map(|proof| proof.criterion.value.clone());
+    let rule = Rule {
+        after: after.iter().map(|step| step.value.clone()).collect(),
+        when,
+        because: because?.value,
+        steps: steps.collect(),
+        drop: drop.into_iter().map(|step| step.value).collect(),
+        answer: value_of("answer"),
+        success: criteria.zip(value_of("success")).collect(),
+    };
+    Some((rule, after))
+}
+
+fn read_condition(
+    text: &Spanned<String>,
+    after: &[Spanned<String>],
+    params: &Params,
+    source: &Source,
+    found: &mut Found,
+) -> Option<Template> {
+    let template = Template::parse(&text.value, text.span, &source.text)
+        .map_err(|diagnostic| found.push(*diagnostic))
+        .ok()?;
+    check_param_references(&template, params, found);
+    for reference in template.references() {
+        let message = match &reference.root {
+            Root::Params => continue,
+            Root::Step(step) if after.iter().any(|known| known.value == *step) => continue,
+            Root::Step(step) => {
+                format!("`when` reads the step `{step}`, which the rule does not wait for")
+            }
+            _ => "`when` of a revise rule sees `steps` and `params` only".to_owned(),
+        };
+        let finding = Diagnostic::new(Code::BadPlaybook, reference.span, message);
+        found.push(match &reference.root {
+            Root::Step(step) => finding.hint(format!("name it: `after: [{}]`", {
+                let known = after.iter().map(|known| known.value.as_str());
+                known.chain([step.as_str()]).collect::<Vec<_>>().join(", ")
+            })),
+            _ => finding,
+        });
+    }
+    Some(template)
+}
+
+/// Every step that a rule names must be in the plan, or come with a rule.
+fn check_rules(plan: &Plan, rules: &[ReadRule], found: &mut Found) {
+    let of_rules = rules.iter().flat_map(|(rule, _)| &rule.steps);
+    let known: BTreeSet<&str> = plan
+        .steps
+        .iter()
+        .map(|step| step.id.value.as_str())
+        .chain(of_rules.map(|(id, _)| id.as_str()))
+        .collect();
+    for step in rules.iter().flat_map(|(_, after)| after) {
+        if !known.contains(step.value.as_str()) {
+            let message = format!(
+                "a rule waits for the step `{}`, which no plan has",
+                step.value
+            );
+            found.push(
+                Diagnostic::new(Code::UnknownStep, step.span, message)
+                    .did_you_mean(&step.value, known.iter().copied()),
+            );
+        }
+    }
+}
