@@ -1,0 +1,20 @@
+//! The engine: the store, the owner lock and the workspace, driven by one loop.
+//!
+//! Owns everything that outlives a run: journal, evidence, claims. Holds no rule of its own: it
+//! obeys the machines of `provost-run`. INVARIANT: what leaves the process was journaled before.
+
+pub mod bundle;
+mod clock;
+pub mod engine;
+pub mod limits;
+pub mod owner;
+/// Who proposes plans: what a front end needs to name of it.
+pub mod planners {
+    pub use provost_planner::{NoMatch, Planner, Playbook, Route, Router};
+}
+/// The run machine, for whoever drives or reads runs through this library.
+pub use provost_run as run;
+pub mod session;
+pub mod store;
+pub mod summary;
+pub mod workspace;

@@ -1,0 +1,121 @@
+//! Ownership: which process may write to a run, told by a kernel lock and by nothing else.
+//!
+//! Owns the lock files `owners/INSTANCE.lock`, one a process. The kernel drops a lock with its
+//! process, so there is no heartbeat and no timeout. INVARIANT: a lock file becomes visible under
+//! its name only while it is locked; whoever can lock it knows that its process is dead.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The name of the directory of lock files, inside the store.
+pub const OWNERS_DIR: &str = "owners";
+const NAME_CHARS: usize = 12;
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// What came of an attempt to take a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It is this process's.
+    Taken,
+    /// A living process holds it.
+    HeldBy {
+        /// Its process id, if its lock file says so.
+        pid: Option<u32>,
+    },
+}
+
+/// What is known of another owner.
+#[derive(Debug)]
+pub(crate) enum Standing {
+    Alive {
+        pid: Option<u32>,
+    },
+    Dead {
+        /// Its lock file, if there still is one.
+        file: Option<PathBuf>,
+    },
+}
+
+/// This process as an owner, for as long as the value lives.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    dir: PathBuf,
+    instance: String,
+    // Why held: closing the file would drop the lock.
+    _lock: File,
+}
+
+/// A random name of twelve lower-case base32 characters: an instance or a run.
+///
+/// # Errors
+/// The system's, if it has no randomness to give.
+pub fn random_name() -> io::Result<String> {
+    let mut bytes = [0u8; NAME_CHARS];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes
+        .iter()
+        .filter_map(|byte| ALPHABET.get(usize::from(byte & 31)))
+        .map(|byte| char::from(*byte))
+        .collect())
+}
+
+impl Owner {
+    pub(crate) fn new(store: &Path) -> io::Result<Self> {
+        let dir = store.join(OWNERS_DIR);
+        fs::create_dir_all(&dir)?;
+        let instance = random_name()?;
+        let hidden = dir.join(format!(".{instance}.new"));
+        let mut lock = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&hidden)?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::Error(error) => error,
+            TryLockError::WouldBlock => io::Error::other("a new file is locked already"),
+        })?;
+        write!(lock, "{}", std::process::id())?;
+        fs::rename(&hidden, dir.join(format!("{instance}.lock")))?;
+        Ok(Self {
+            dir,
+            instance,
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    /// Whether the owner called `instance` lives. A file that cannot be opened or locked for
+    /// another reason than being locked counts as alive: nothing is taken on a guess.
+    pub(crate) fn standing_of(&self, instance: &str) -> Standing {
+        let path = self.dir.join(format!("{instance}.lock"));
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Standing::Dead { file: None };
+            }
+            Err(_) => return Standing::Alive { pid: None },
+        };
+        // Why the lock may go at once: a dead owner's instance is never used again, and the row
+        // is changed in the transaction that is open around this.
+        match file.try_lock() {
+            Ok(()) => Standing::Dead { file: Some(path) },
+            Err(_) => {
+                let mut text = String::new();
+                let read = file.read_to_string(&mut text);
+                Standing::Alive {
+                    pid: read.ok().and_then(|_| text.trim().parse().ok()),
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // Why ignored: a file that stays is only litter; the lock goes with this value.
+        let _ = fs::remove_file(self.dir.join(format!("{}.lock", self.instance)));
+    }
+}

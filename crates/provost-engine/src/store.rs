@@ -1,0 +1,316 @@
+//! The journal: runs, their events, evidence, and the chains that make tampering show.
+//!
+//! Owns the SQLite file `journal.db` and the one thread that writes it. Never interprets an event.
+//! INVARIANT: a [`Receipt`] exists only for events whose commit succeeded, and a commit asked to
+//! be durable carries every earlier event with it. After a failed commit nothing is written again.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use provost_plan::digest::Digest;
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::limits::QUEUE_REQUESTS_MAX;
+use crate::owner::{Claim, Owner};
+
+mod chain;
+mod error;
+mod event;
+mod open;
+mod pending;
+mod read;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+pub use error::{FindError, StoreError};
+pub use event::{Append, Evidence, NewEvent, Projection, StoredEvent, StoredEvidence};
+pub use pending::Pending;
+pub use read::{RunFilter, RunRow};
+pub use verify::Verified;
+pub use writer::Counts;
+
+use event::Prepared;
+use pending::Answer;
+use writer::{Job, Shared};
+
+/// The name of the journal inside the store directory.
+pub const JOURNAL_FILE: &str = "journal.db";
+
+/// An open journal.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    // Why a `Mutex`: reads are short and rare beside writes, and a connection is not `Sync`.
+    reader: Mutex<Connection>,
+    writer: Option<Writer>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    queue: Option<SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+    owner: Arc<Owner>,
+}
+
+/// The word of the store that events up to [`Receipt::seq`] of a run are committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    run: String,
+    seq: u64,
+    head: Digest,
+    durable: bool,
+}
+
+impl Receipt {
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The last event that is committed, with all before it.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The link of that event.
+    #[must_use]
+    pub fn head(&self) -> Digest {
+        self.head
+    }
+
+    /// Whether they survive a loss of power: the commit was synced to the disk.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.durable
+    }
+}
+
+impl Store {
+    /// Opens the journal in `dir` for reading and writing, and creates it where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`] says whether the directory cannot be written, the file is no journal, or a
+    /// newer version wrote it.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_sized(dir, None)
+    }
+
+    /// [`Store::open`] with a most of pages, beyond which every commit fails.
+    pub(crate) fn open_sized(dir: &Path, pages_max: Option<u32>) -> Result<Self, StoreError> {
+        open::create_dir(dir)?;
+        let connection = open::read_write(dir, pages_max)?;
+        let reader = open::reader_beside_writer(dir)?;
+        let owner = Owner::new(dir).map_err(|error| StoreError::NotWritable {
+            path: dir.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let owner = Arc::new(owner);
+        let shared = Arc::new(Shared::default());
+        let (queue, jobs) = sync_channel(QUEUE_REQUESTS_MAX);
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn({
+                let (owner, shared) = (Arc::clone(&owner), Arc::clone(&shared));
+                move || writer::run(connection, &jobs, &owner, &shared)
+            })
+            .map_err(|error| StoreError::Failed {
+                reason: format!("no thread for the journal: {error}"),
+            })?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            reader: Mutex::new(reader),
+            writer: Some(Writer {
+                queue: Some(queue),
+                thread: Some(thread),
+                shared,
+                owner,
+            }),
+        })
+    }
+
+    /// Opens the journal in `dir` for reading only; works where nothing may be written.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] where there is no journal, otherwise as [`Store::open`].
+    pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            dir: dir.to_owned(),
+            reader: Mutex::new(open::read_only(dir)?),
+            writer: None,
+        })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The name under which this process owns runs; none if the journal is open for reading only.
+    #[must_use]
+    pub fn instance(&self) -> Option<&str> {
+        self.writer.as_ref().map(|writer| writer.owner.instance())
+    }
+
+    /// Appends events to a run, in the order of the calls. The events are queued when this
+    /// returns; the future only waits for their commit.
+    ///
+    /// With `expect_seq` 0 the run is created, and owned by this process.
+    pub fn append(&self, append: Append) -> Pending<Receipt> {
+        match Prepared::new(append) {
+            Ok(prepared) => self.send(|answer| Job::Append(Box::new(prepared), answer)),
+            Err(error) => Pending::failed(error),
+        }
+    }
+
+    /// Takes a run, if nobody who lives owns it.
+    pub fn claim(&self, run: &str) -> Pending<Claim> {
+        let run = run.to_owned();
+        self.send(|answer| Job::Claim { run, answer })
+    }
+
+    /// Gives a run back, so that any process may take it.
+    pub fn release(&self, run: &str) -> Pending<()> {
+        let run = run.to_owned();
+        self.send(|answer| Job::Release { run, answer })
+    }
+
+    /// Makes everything that was committed before durable.
+    pub fn barrier(&self) -> Pending<()> {
+        self.send(|answer| Job::Barrier { answer })
+    }
+
+    /// What the writer did so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let shared = self.writer.as_ref().map(|writer| &writer.shared);
+        shared.map(|shared| shared.counts()).unwrap_or_default()
+    }
+
+    /// Why nothing is written any more, if a commit failed: the process must end.
+    #[must_use]
+    pub fn failure(&self) -> Option<StoreError> {
+        self.writer.as_ref()?.shared.failure()
+    }
+
+    fn send<T>(&self, job: impl FnOnce(Answer<T>) -> Job) -> Pending<T> {
+        let Some(writer) = &self.writer else {
+            return Pending::failed(StoreError::ReadOnly);
+        };
+        if let Some(failure) = writer.shared.failure() {
+            return Pending::failed(failure);
+        }
+        let (answer, pending) = Pending::new();
+        let sent = match &writer.queue {
+            Some(queue) => queue.try_send(job(answer)),
+            None => return Pending::failed(StoreError::Closed),
+        };
+        match sent {
+            Ok(()) => pending,
+            Err(TrySendError::Full(_)) => Pending::failed(StoreError::QueueFull),
+            Err(TrySendError::Disconnected(_)) => {
+                Pending::failed(writer.shared.failure().unwrap_or(StoreError::Closed))
+            }
+        }
+    }
+
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let guard = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        read(&guard)
+    }
+
+    /// The events of a run, their chain checked on the way.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`], or [`StoreError::ChainBroken`] with the first event that does
+    /// not fit.
+    pub fn load(&self, run: &str) -> Result<Vec<StoredEvent>, StoreError> {
+        self.read(|connection| read::load(connection, run, 0))
+    }
+
+    /// The events of a run after `seq`: what is new for somebody who watches it.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load_after(&self, run: &str, seq: u64) -> Result<Vec<StoredEvent>, StoreError> {
+        self.read(|connection| read::load(connection, run, seq))
+    }
+
+    /// The row of one run.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`] if there is none.
+    pub fn run(&self, run: &str) -> Result<RunRow, StoreError> {
+        self.read(|connection| read::run(connection, run))
+    }
+
+    /// The rows of the runs that pass `filter`, the latest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        self.read(|connection| read::runs(connection, filter))
+    }
+
+    /// The one run whose id begins with `prefix`.
+    ///
+    /// # Errors
+    /// [`FindError`] if none or several do.
+    pub fn find(&self, prefix: &str) -> Result<String, FindError> {
+        let names = self.read(|connection| read::names(connection, prefix))?;
+        match names.as_slice() {
+            [] => Err(FindError::Unknown {
+                prefix: prefix.to_owned(),
+            }),
+            [name] => Ok(name.clone()),
+            _ => Err(FindError::Ambiguous {
+                prefix: prefix.to_owned(),
+                runs: names,
+            }),
+        }
+    }
+
+    /// The bytes of a digest, checked against it.
+    ///
+    /// # Errors
+    /// [`StoreError::EvidenceBroken`] if the bytes are not those that were stored.
+    pub fn evidence(&self, digest: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
+        self.read(|connection| read::evidence(connection, digest))
+    }
+
+    /// Walks both chains and all evidence.
+    ///
+    /// # Errors
+    /// [`StoreError`] names the first place that does not fit.
+    pub fn verify(&self) -> Result<Verified, StoreError> {
+        self.read(verify::verify)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(writer) = &mut self.writer {
+            writer.queue = None;
+            if let Some(thread) = writer.thread.take() {
+                // Why ignored: a writer that panicked answered nobody; the callers saw `Closed`.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// The canonical text of a value whose integers every reader holds exactly.
+fn canonical_text(value: Value) -> Result<String, provost_plan::digest::NumberError> {
+    provost_plan::digest::normalize(value).map(|value| provost_plan::digest::canonical(&value))
+}

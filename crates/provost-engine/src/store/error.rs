@@ -1,0 +1,237 @@
+//! What can go wrong with the journal.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why the journal could not be opened, read or written.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum StoreError {
+    /// The directory or the file cannot be written.
+    #[error("the store {} cannot be written: {reason}", path.display())]
+    NotWritable {
+        /// What was tried.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// There is no journal.
+    #[error("there is no journal in {}", path.display())]
+    Missing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The file is no journal.
+    #[error("{} is not a provost journal: {reason}", path.display())]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// A newer version wrote it.
+    #[error("{} has format {found}, but this version reads up to {known}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format known.
+        known: i64,
+    },
+    /// The journal is open for reading only.
+    #[error("the journal is open for reading only")]
+    ReadOnly,
+    /// Another process is writing and does not end.
+    #[error("another process has been writing to the journal for too long")]
+    Busy,
+    /// More requests wait than the limit.
+    #[error("more requests wait for the journal than it takes")]
+    QueueFull,
+    /// The store was closed.
+    #[error("the journal was closed")]
+    Closed,
+    /// A commit failed; nothing is written any more.
+    #[error("the journal cannot be written any more: {reason}")]
+    Poisoned {
+        /// What the system said.
+        reason: String,
+    },
+    /// No such run.
+    #[error("there is no run {run}")]
+    UnknownRun {
+        /// The run.
+        run: String,
+    },
+    /// The run belongs to another process now.
+    #[error("run {run} is not owned by this process")]
+    Moved {
+        /// The run.
+        run: String,
+    },
+    /// The run has other events than its writer thought.
+    #[error("run {run} stands at event {found}, not at {expected}")]
+    SeqMismatch {
+        /// The run.
+        run: String,
+        /// What the writer thought.
+        expected: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// An event or evidence is too large, or holds a number that cannot be kept exactly.
+    #[error("what is to be stored for run {run} is refused: {reason}")]
+    Refused {
+        /// The run.
+        run: String,
+        /// Why.
+        reason: String,
+    },
+    /// An event's body was erased.
+    #[error("the body of event {seq} of run {run} was erased")]
+    Erased {
+        /// The run.
+        run: String,
+        /// The event.
+        seq: u64,
+    },
+    /// An event does not fit its chain.
+    #[error("the chain of run {run} is broken at event {seq}: {reason}")]
+    ChainBroken {
+        /// The run.
+        run: String,
+        /// The first event that does not fit.
+        seq: u64,
+        /// How.
+        reason: String,
+    },
+    /// A commit does not fit the chain of commits.
+    #[error("the chain of commits is broken at commit {commit}: {reason}")]
+    CommitBroken {
+        /// The first commit that does not fit.
+        commit: u64,
+        /// How.
+        reason: String,
+    },
+    /// Stored bytes are not those of their digest.
+    #[error("the evidence {digest} does not hold the bytes it was stored with")]
+    EvidenceBroken {
+        /// The digest, in words.
+        digest: String,
+    },
+    /// Anything else the database said.
+    #[error("the journal cannot be read: {reason}")]
+    Failed {
+        /// What it said.
+        reason: String,
+    },
+}
+
+impl StoreError {
+    /// What to do about it, where there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotWritable { .. } => {
+                "run as the user who owns the workspace, or give this user the right to write there"
+            }
+            Self::Missing { .. } => "nothing has run in this workspace yet",
+            Self::NotAJournal { .. } | Self::Failed { .. } => {
+                "put a backup in its place, or move the file away: a new journal is then begun, \
+                 without the runs of the old one"
+            }
+            Self::Newer { .. } => "use the version of provost that wrote it, or a later one",
+            Self::Poisoned { .. } => {
+                "end this process, look for space and health of the disk, then `provost resume`"
+            }
+            Self::Moved { .. } | Self::SeqMismatch { .. } => {
+                "another process took the run over: look at it with `provost trace`"
+            }
+            Self::ChainBroken { .. } | Self::CommitBroken { .. } | Self::EvidenceBroken { .. } => {
+                "the journal was changed from outside or the disk is damaged: keep this file as \
+                 it is and compare it with a backup"
+            }
+            Self::Busy | Self::QueueFull => "try again in a moment",
+            Self::ReadOnly
+            | Self::Closed
+            | Self::UnknownRun { .. }
+            | Self::Refused { .. }
+            | Self::Erased { .. } => return None,
+        })
+    }
+
+    /// The error of a read.
+    #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]
+    pub(super) fn read(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            _ => Self::Failed {
+                reason: plain(&error),
+            },
+        }
+    }
+
+    /// The error of opening `path`.
+    #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]
+    pub(super) fn opening(path: &Path, error: rusqlite::Error) -> Self {
+        let (path, reason) = (path.to_owned(), plain(&error));
+        match error.sqlite_error_code() {
+            Some(
+                ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::PermissionDenied
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure,
+            ) => Self::NotWritable { path, reason },
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                Self::NotAJournal { path, reason }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            _ => Self::Failed { reason },
+        }
+    }
+}
+
+/// The database's own words, without the names of types.
+pub(super) fn plain(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(code, message) => {
+            message.clone().unwrap_or_else(|| code.to_string())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Why no single run was found.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum FindError {
+    /// None begins so.
+    #[error("no run begins with `{prefix}`")]
+    Unknown {
+        /// What was asked for.
+        prefix: String,
+    },
+    /// Several do.
+    #[error("several runs begin with `{prefix}`: {}", runs.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        prefix: String,
+        /// The first few.
+        runs: Vec<String>,
+    },
+    /// The journal could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl FindError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Unknown { .. } => Some("`provost runs` lists them"),
+            Self::Ambiguous { .. } => Some("type more of the id"),
+            Self::Store(error) => error.hint(),
+        }
+    }
+}

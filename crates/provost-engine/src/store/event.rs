@@ -1,0 +1,184 @@
+//! What is appended and what is read back.
+
+use std::borrow::Cow;
+
+use provost_plan::digest::{Digest, Domain};
+use serde_json::Value;
+
+use super::{StoreError, canonical_text};
+use crate::limits::{EVENT_BYTES_MAX, EVIDENCE_BYTES_MAX};
+
+/// Events of one run that are stored together or not at all.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The run.
+    pub run: String,
+    /// The last event the writer knows of; 0 for a new run.
+    pub expect_seq: u64,
+    /// The events, at least one.
+    pub events: Vec<NewEvent>,
+    /// The bytes that the events name by digest.
+    pub evidence: Vec<Evidence>,
+    /// What the listing shows of the run after these events.
+    pub row: Projection,
+    /// Whether they, and every earlier event of the run, must survive a loss of power.
+    pub durable: bool,
+}
+
+/// An event to append.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEvent {
+    /// Its kind, such as `StepSettled`.
+    pub kind: Cow<'static, str>,
+    /// The version of its payload.
+    pub version: u32,
+    /// When it happened, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Its payload.
+    pub payload: Value,
+}
+
+/// What the listing shows of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Projection {
+    /// The status word.
+    pub status: String,
+    /// The goal in the user's words.
+    pub goal: String,
+    /// What else is shown.
+    pub summary: Value,
+}
+
+/// Bytes with their digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    digest: Digest,
+    media: String,
+    bytes: Vec<u8>,
+}
+
+impl Evidence {
+    /// Digests `bytes` of the media type `media`.
+    #[must_use]
+    pub fn new(media: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self {
+            digest: Digest::of_bytes(Domain::Evidence, &bytes),
+            media: media.into(),
+            bytes,
+        }
+    }
+
+    /// The digest by which events name it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    pub(super) fn media(&self) -> &str {
+        &self.media
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Evidence as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvidence {
+    /// The media type.
+    pub media: String,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// An event as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredEvent {
+    /// Its number within the run, from 1.
+    pub seq: u64,
+    /// When it happened, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Its kind.
+    pub kind: String,
+    /// The version of its payload.
+    pub version: u32,
+    /// Its payload.
+    pub payload: Value,
+    /// The digest of its payload.
+    pub digest: Digest,
+    /// Its link in the chain of the run.
+    pub link: Digest,
+}
+
+/// An append whose texts and digests are computed, on the caller's thread.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) run: String,
+    pub(super) expect_seq: u64,
+    pub(super) events: Vec<PreparedEvent>,
+    pub(super) evidence: Vec<Evidence>,
+    pub(super) status: String,
+    pub(super) goal: String,
+    pub(super) summary: String,
+    pub(super) durable: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct PreparedEvent {
+    pub(super) kind: Cow<'static, str>,
+    pub(super) version: u32,
+    pub(super) at_ms: i64,
+    pub(super) payload: String,
+    pub(super) digest: Digest,
+}
+
+impl Prepared {
+    pub(super) fn new(append: Append) -> Result<Self, StoreError> {
+        let refused = |reason: String| StoreError::Refused {
+            run: append.run.clone(),
+            reason,
+        };
+        if append.events.is_empty() {
+            return Err(refused("there is no event in it".to_owned()));
+        }
+        if let Some(large) = append
+            .evidence
+            .iter()
+            .find(|e| e.bytes.len() > EVIDENCE_BYTES_MAX)
+        {
+            let size = large.bytes.len();
+            return Err(refused(format!(
+                "evidence of {size} bytes, more than the {EVIDENCE_BYTES_MAX} allowed"
+            )));
+        }
+        let mut events = Vec::with_capacity(append.events.len());
+        for event in append.events {
+            let payload = canonical_text(event.payload).map_err(|e| refused(e.to_string()))?;
+            if payload.len() > EVENT_BYTES_MAX {
+                let size = payload.len();
+                return Err(refused(format!(
+                    "a `{}` event of {size} bytes, more than the {EVENT_BYTES_MAX} allowed",
+                    event.kind
+                )));
+            }
+            events.push(PreparedEvent {
+                digest: Digest::of_bytes(Domain::Event, payload.as_bytes()),
+                kind: event.kind,
+                version: event.version,
+                at_ms: event.at_ms,
+                payload,
+            });
+        }
+        Ok(Self {
+            summary: append.row.summary.to_string(),
+            run: append.run,
+            expect_seq: append.expect_seq,
+            events,
+            evidence: append.evidence,
+            status: append.row.status,
+            goal: append.row.goal,
+            durable: append.durable,
+        })
+    }
+}

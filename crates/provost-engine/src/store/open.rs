@@ -1,0 +1,208 @@
+//! Opening the journal: settings, format, and plain words for what is wrong with a file.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::error::plain;
+use super::{JOURNAL_FILE, StoreError};
+use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
+use crate::owner::random_name;
+
+/// The format that this version writes.
+const FORMAT: i64 = 1;
+/// `prov` in ASCII: tells a journal from any other SQLite file.
+const APPLICATION: i64 = 0x7072_6f76;
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// Makes the store directory, private to its user and out of version control.
+pub(super) fn create_dir(dir: &Path) -> Result<(), StoreError> {
+    let failed = |error: std::io::Error| StoreError::NotWritable {
+        path: dir.to_owned(),
+        reason: error.to_string(),
+    };
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir).map_err(failed)?;
+    fs::write(dir.join(".gitignore"), "*\n").map_err(failed)?;
+    // Why: without this the directory itself may be lost with the power, and the journal with it.
+    if let Some(parent) = dir.parent()
+        && let Ok(parent) = fs::File::open(parent)
+    {
+        parent.sync_all().map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The connection of the writer.
+pub(super) fn read_write(dir: &Path, pages_max: Option<u32>) -> Result<Connection, StoreError> {
+    let path = dir.join(JOURNAL_FILE);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opening = |error| StoreError::opening(&path, error);
+    let mut connection = Connection::open_with_flags(&path, flags).map_err(opening)?;
+    connection.busy_timeout(BUSY_WAIT).map_err(opening)?;
+    // Why first: a file of somebody else's must be found out before anything is changed in it.
+    if check_format(&connection, &path)? == Found::Empty {
+        create(&mut connection, &path)?;
+    }
+    let mode: String = connection
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .map_err(opening)?;
+    if mode != "wal" {
+        return Err(StoreError::NotWritable {
+            path,
+            reason: format!("the file system allows only the journal mode `{mode}`"),
+        });
+    }
+    let pages = pages_max.map_or_else(String::new, |n| format!("PRAGMA max_page_count = {n};"));
+    connection
+        .execute_batch(&format!(
+            "PRAGMA trusted_schema = OFF; PRAGMA synchronous = NORMAL; \
+             PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES_MAX}; {pages}"
+        ))
+        .map_err(opening)?;
+    // Why: only a write shows whether the directory of the log can be written.
+    let writable = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .and_then(|tx| {
+            tx.execute("UPDATE meta SET value = value WHERE key = 'store'", [])?;
+            tx.rollback()
+        });
+    writable.map_err(opening)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// The connection for reads of a process that also writes.
+pub(super) fn reader_beside_writer(dir: &Path) -> Result<Connection, StoreError> {
+    let path = dir.join(JOURNAL_FILE);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opening = |error| StoreError::opening(&path, error);
+    let connection = Connection::open_with_flags(&path, flags).map_err(opening)?;
+    connection.busy_timeout(BUSY_WAIT).map_err(opening)?;
+    connection
+        .execute_batch("PRAGMA trusted_schema = OFF")
+        .map_err(opening)?;
+    Ok(connection)
+}
+
+/// A connection for somebody who may only read.
+pub(super) fn read_only(dir: &Path) -> Result<Connection, StoreError> {
+    let path = dir.join(JOURNAL_FILE);
+    match fs::metadata(&path) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(StoreError::Missing {
+                path: dir.to_owned(),
+            });
+        }
+        Err(error) => {
+            return Err(StoreError::Failed {
+                reason: format!("{}: {error}", path.display()),
+            });
+        }
+    }
+    let connection = reader_beside_writer(dir)?;
+    match check_format(&connection, &path) {
+        Ok(Found::Current) => Ok(connection),
+        Ok(Found::Empty) => Err(StoreError::Missing {
+            path: dir.to_owned(),
+        }),
+        Err(StoreError::NotWritable { .. }) if !has_log(&path) => {
+            // Why: where the log's index cannot be created, a journal that nobody is writing to
+            // can still be read as a file that does not change.
+            let connection = immutable(&path)?;
+            check_format(&connection, &path)?;
+            Ok(connection)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(PathBuf::from(log)).is_ok_and(|meta| meta.len() > 0)
+}
+
+fn immutable(path: &Path) -> Result<Connection, StoreError> {
+    let mut uri = String::from("file:");
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'~' => uri.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(uri, flags).map_err(|error| StoreError::opening(path, error))
+}
+
+#[derive(PartialEq)]
+enum Found {
+    Empty,
+    Current,
+}
+
+fn check_format(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
+    let opening = |error| StoreError::opening(path, error);
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let format = number("user_version").map_err(opening)?;
+    let application = number("application_id").map_err(opening)?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(opening)?;
+    if (format, application, tables) == (0, 0, 0) {
+        return Ok(Found::Empty);
+    }
+    if application != APPLICATION {
+        return Err(StoreError::NotAJournal {
+            path: path.to_owned(),
+            reason: "it is a database of something else".to_owned(),
+        });
+    }
+    if format > FORMAT {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: format,
+            known: FORMAT,
+        });
+    }
+    Ok(Found::Current)
+}
+
+fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let opening = |error| StoreError::opening(path, error);
+    let name = random_name().map_err(|error| StoreError::Failed {
+        reason: format!("no random name for the store: {error}"),
+    })?;
+    let tx = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(opening)?;
+    // Why again: another process may have created it between the look and the lock.
+    if check_format(&tx, path)? == Found::Current {
+        return Ok(());
+    }
+    let created = tx
+        .execute_batch(SCHEMA)
+        .and_then(|()| tx.execute("INSERT INTO meta VALUES ('store', ?1)", [&name]))
+        .and_then(|_| tx.pragma_update(None, "application_id", APPLICATION))
+        .and_then(|()| tx.pragma_update(None, "user_version", FORMAT));
+    created.map_err(opening)?;
+    tx.commit().map_err(|error| StoreError::NotWritable {
+        path: path.to_owned(),
+        reason: plain(&error),
+    })
+}

@@ -1,0 +1,302 @@
+//! Reads: events with their chain checked on the way, listings, evidence.
+
+use provost_plan::digest::{Digest, Domain};
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde_json::Value;
+
+use super::chain::{self, GENESIS, Header};
+use super::{StoreError, StoredEvent, StoredEvidence};
+use crate::limits::AMBIGUOUS_NAMES_MAX;
+
+/// A run as the listing shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Its id.
+    pub id: String,
+    /// The instance that owns it, alive or dead.
+    pub owner: Option<String>,
+    /// When it was created, in milliseconds since 1970.
+    pub created_at_ms: i64,
+    /// When its last event happened.
+    pub updated_at_ms: i64,
+    /// Its status word.
+    pub status: String,
+    /// The goal in the user's words.
+    pub goal: String,
+    /// What else is shown.
+    pub summary: Value,
+    /// Its last event.
+    pub head_seq: u64,
+    /// The link of that event.
+    pub head: Digest,
+}
+
+/// Which runs are listed. The default lists all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Only these status words; all if empty.
+    pub statuses: Vec<String>,
+    /// Only this goal.
+    pub goal: Option<String>,
+    /// At most so many.
+    pub limit: Option<u32>,
+}
+
+impl RunFilter {
+    /// Runs that are not over: they can go on, or wait for somebody.
+    #[must_use]
+    pub fn unfinished() -> Self {
+        let words = [
+            "planning",
+            "waiting_approval",
+            "waiting_answer",
+            "running",
+            "paused",
+            "in_doubt",
+        ];
+        Self {
+            statuses: words.map(str::to_owned).to_vec(),
+            ..Self::default()
+        }
+    }
+}
+
+const COLUMNS: &str = "id, owner, created_at, updated_at, status, goal, summary, head_seq, head";
+
+fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    let summary: String = row.get(6)?;
+    Ok(RunRow {
+        id: row.get(0)?,
+        owner: row.get(1)?,
+        created_at_ms: row.get(2)?,
+        updated_at_ms: row.get(3)?,
+        status: row.get(4)?,
+        goal: row.get(5)?,
+        summary: serde_json::from_str(&summary).unwrap_or(Value::Null),
+        head_seq: row.get(7)?,
+        head: Digest::from_bytes(row.get(8)?),
+    })
+}
+
+pub(super) fn run(connection: &Connection, id: &str) -> Result<RunRow, StoreError> {
+    connection
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM runs WHERE id = ?1"))
+        .and_then(|mut query| query.query_row([id], row).optional())
+        .map_err(StoreError::read)?
+        .ok_or_else(|| StoreError::UnknownRun { run: id.to_owned() })
+}
+
+pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
+    let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE 1");
+    let mut values: Vec<Sql> = Vec::new();
+    if !filter.statuses.is_empty() {
+        let marks = vec!["?"; filter.statuses.len()].join(", ");
+        sql.push_str(&format!(" AND status IN ({marks})"));
+        values.extend(filter.statuses.iter().cloned().map(Sql::from));
+    }
+    if let Some(goal) = &filter.goal {
+        sql.push_str(" AND goal = ?");
+        values.push(Sql::from(goal.clone()));
+    }
+    sql.push_str(" ORDER BY updated_at DESC, n DESC LIMIT ?");
+    values.push(
+        filter
+            .limit
+            .map_or(Sql::Integer(-1), |n| Sql::Integer(n.into())),
+    );
+    connection
+        .prepare(&sql)
+        .and_then(|mut query| {
+            query
+                .query_map(rusqlite::params_from_iter(values), row)?
+                .collect()
+        })
+        .map_err(StoreError::read)
+}
+
+pub(super) fn names(connection: &Connection, prefix: &str) -> Result<Vec<String>, StoreError> {
+    // Why a range and no pattern: a prefix may hold `%`, and a range is served by the index.
+    let end = format!("{prefix}\u{10ffff}");
+    connection
+        .prepare("SELECT id FROM runs WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3")
+        .and_then(|mut query| {
+            query
+                .query_map(params![prefix, end, AMBIGUOUS_NAMES_MAX], |row| row.get(0))?
+                .collect()
+        })
+        .map_err(StoreError::read)
+}
+
+/// A row of the table of events.
+pub(super) struct EventRow {
+    pub(super) seq: u64,
+    pub(super) at_ms: i64,
+    pub(super) kind: String,
+    pub(super) version: u32,
+    pub(super) payload: Option<String>,
+    pub(super) digest: Digest,
+    pub(super) link: Digest,
+}
+
+pub(super) const EVENT_COLUMNS: &str = "seq, at_ms, kind, version, payload, digest, link";
+
+impl EventRow {
+    /// Reads the columns [`EVENT_COLUMNS`].
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            seq: row.get(0)?,
+            at_ms: row.get(1)?,
+            kind: row.get(2)?,
+            version: row.get(3)?,
+            payload: row.get(4)?,
+            digest: Digest::from_bytes(row.get(5)?),
+            link: Digest::from_bytes(row.get(6)?),
+        })
+    }
+
+    /// Checks that it follows `previous`, event `after`, in the chain of `run`.
+    pub(super) fn check(&self, run: &str, after: u64, previous: &Digest) -> Result<(), StoreError> {
+        let broken = |seq: u64, reason: &str| StoreError::ChainBroken {
+            run: run.to_owned(),
+            seq,
+            reason: reason.to_owned(),
+        };
+        if self.seq != after + 1 {
+            return Err(broken(after + 1, "it is not there"));
+        }
+        if let Some(payload) = &self.payload
+            && Digest::of_bytes(Domain::Event, payload.as_bytes()) != self.digest
+        {
+            return Err(broken(self.seq, "its payload is not what was stored"));
+        }
+        let header = Header {
+            run,
+            seq: self.seq,
+            at_ms: self.at_ms,
+            kind: &self.kind,
+            version: self.version,
+        };
+        if chain::event_link(previous, &header, &self.digest) != self.link {
+            return Err(broken(
+                self.seq,
+                "it does not follow from the event before it",
+            ));
+        }
+        Ok(())
+    }
+
+    fn into_event(self, run: &str) -> Result<StoredEvent, StoreError> {
+        let Some(payload) = &self.payload else {
+            return Err(StoreError::Erased {
+                run: run.to_owned(),
+                seq: self.seq,
+            });
+        };
+        let payload = serde_json::from_str(payload).map_err(|_| StoreError::ChainBroken {
+            run: run.to_owned(),
+            seq: self.seq,
+            reason: "its payload is not readable".to_owned(),
+        })?;
+        Ok(StoredEvent {
+            seq: self.seq,
+            at_ms: self.at_ms,
+            kind: self.kind,
+            version: self.version,
+            payload,
+            digest: self.digest,
+            link: self.link,
+        })
+    }
+}
+
+pub(super) fn load(
+    connection: &Connection,
+    id: &str,
+    after: u64,
+) -> Result<Vec<StoredEvent>, StoreError> {
+    // Why one transaction: the row and the events must be of one moment.
+    let tx = connection
+        .unchecked_transaction()
+        .map_err(StoreError::read)?;
+    let head = run(&tx, id)?;
+    let mut previous = link_at(&tx, id, after)?;
+    let mut query = tx
+        .prepare_cached(&format!(
+            "SELECT {EVENT_COLUMNS} FROM events \
+             WHERE run = (SELECT n FROM runs WHERE id = ?1) AND seq > ?2 ORDER BY seq"
+        ))
+        .map_err(StoreError::read)?;
+    let mut rows = query.query(params![id, after]).map_err(StoreError::read)?;
+    let mut events = Vec::new();
+    let mut seq = after;
+    while let Some(row) = rows.next().map_err(StoreError::read)? {
+        let event = EventRow::read(row).map_err(StoreError::read)?;
+        event.check(id, seq, &previous)?;
+        (seq, previous) = (event.seq, event.link);
+        events.push(event.into_event(id)?);
+    }
+    check_head(&head, seq, &previous)?;
+    Ok(events)
+}
+
+fn link_at(connection: &Connection, id: &str, seq: u64) -> Result<Digest, StoreError> {
+    if seq == 0 {
+        return Ok(GENESIS);
+    }
+    connection
+        .prepare_cached(
+            "SELECT link FROM events WHERE run = (SELECT n FROM runs WHERE id = ?1) AND seq = ?2",
+        )
+        .and_then(|mut query| {
+            query
+                .query_row(params![id, seq], |row| row.get(0))
+                .optional()
+        })
+        .map_err(StoreError::read)?
+        .map(Digest::from_bytes)
+        .ok_or_else(|| StoreError::ChainBroken {
+            run: id.to_owned(),
+            seq,
+            reason: "it is not there".to_owned(),
+        })
+}
+
+/// Checks that the events of a run end where its row says.
+pub(super) fn check_head(head: &RunRow, seq: u64, link: &Digest) -> Result<(), StoreError> {
+    if (head.head_seq, &head.head) == (seq, link) {
+        return Ok(());
+    }
+    Err(StoreError::ChainBroken {
+        run: head.id.clone(),
+        seq: seq.min(head.head_seq) + u64::from(seq != head.head_seq),
+        reason: format!("the run's row ends at event {}", head.head_seq),
+    })
+}
+
+pub(super) fn evidence(
+    connection: &Connection,
+    digest: &Digest,
+) -> Result<Option<StoredEvidence>, StoreError> {
+    let found = connection
+        .prepare_cached("SELECT media, bytes FROM evidence WHERE digest = ?1")
+        .and_then(|mut query| {
+            query
+                .query_row([digest.bytes()], |row| {
+                    Ok(StoredEvidence {
+                        media: row.get(0)?,
+                        bytes: row.get(1)?,
+                    })
+                })
+                .optional()
+        })
+        .map_err(StoreError::read)?;
+    if let Some(evidence) = &found
+        && Digest::of_bytes(Domain::Evidence, &evidence.bytes) != *digest
+    {
+        return Err(StoreError::EvidenceBroken {
+            digest: digest.to_string(),
+        });
+    }
+    Ok(found)
+}

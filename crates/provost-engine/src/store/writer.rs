@@ -1,0 +1,513 @@
+//! The one thread that writes: group commit by arrival.
+//!
+//! Owns the writing connection. A batch is whatever was queued while the last commit ran. Every
+//! request is answered after the commit that carries it, and never before. INVARIANT: an error
+//! of the database inside a batch, or at its commit, is answered to the whole batch, and ends
+//! all writing: what the disk holds is then no longer known.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+
+use provost_plan::digest::Digest;
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
+
+use super::chain::{self, CommitEntries, GENESIS, Header};
+use super::error::plain;
+use super::event::Prepared;
+use super::pending::Answer;
+use super::{Receipt, StoreError};
+use crate::limits::{BATCH_REQUESTS_MAX, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
+use crate::owner::{Claim, Owner, Standing};
+
+/// A request to the writer, with who waits for it.
+pub(super) enum Job {
+    Append(Box<Prepared>, Answer<Receipt>),
+    Claim { run: String, answer: Answer<Claim> },
+    Release { run: String, answer: Answer<()> },
+    Barrier { answer: Answer<()> },
+}
+
+impl Job {
+    /// Whether its commit must be synced.
+    fn is_durable(&self) -> bool {
+        match self {
+            Self::Append(append, _) => append.durable,
+            // Why: two processes must never both believe that they own a run.
+            Self::Claim { .. } | Self::Barrier { .. } => true,
+            Self::Release { .. } => false,
+        }
+    }
+}
+
+/// A request as it stands before the commit.
+enum Settled {
+    Append(Answer<Receipt>, Result<Receipt, StoreError>),
+    Claim(Answer<Claim>, Result<Claim, StoreError>),
+    Done(Answer<()>, Result<(), StoreError>),
+}
+
+impl Settled {
+    fn answer(self) {
+        // Why ignored: who asked may have gone; the commit stands all the same.
+        match self {
+            Self::Append(answer, result) => drop(answer.send(result)),
+            Self::Claim(answer, result) => drop(answer.send(result)),
+            Self::Done(answer, result) => drop(answer.send(result)),
+        }
+    }
+
+    fn fail(self, error: StoreError) {
+        match self {
+            Self::Append(answer, _) => drop(answer.send(Err(error))),
+            Self::Claim(answer, _) => drop(answer.send(Err(error))),
+            Self::Done(answer, _) => drop(answer.send(Err(error))),
+        }
+    }
+}
+
+fn fail(job: Job, error: StoreError) {
+    match job {
+        Job::Append(_, answer) => drop(answer.send(Err(error))),
+        Job::Claim { answer, .. } => drop(answer.send(Err(error))),
+        Job::Release { answer, .. } | Job::Barrier { answer } => drop(answer.send(Err(error))),
+    }
+}
+
+/// What the writer did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests committed.
+    pub requests: u64,
+    /// Commits that were not synced by themselves.
+    pub normal: u64,
+    /// Commits that were synced.
+    pub full: u64,
+    /// Times the sync mode was switched.
+    pub switches: u64,
+}
+
+/// What the writer shares with the handle.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    requests: AtomicU64,
+    normal: AtomicU64,
+    full: AtomicU64,
+    switches: AtomicU64,
+    failure: Mutex<Option<StoreError>>,
+}
+
+impl Shared {
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            requests: self.requests.load(Ordering::Relaxed),
+            normal: self.normal.load(Ordering::Relaxed),
+            full: self.full.load(Ordering::Relaxed),
+            switches: self.switches.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn failure(&self) -> Option<StoreError> {
+        let guard = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        guard.clone()
+    }
+
+    fn poison(&self, reason: String) -> StoreError {
+        let error = StoreError::Poisoned { reason };
+        let mut guard = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        guard.get_or_insert(error).clone()
+    }
+}
+
+/// Writes until the handle is dropped.
+pub(super) fn run(
+    mut connection: Connection,
+    jobs: &Receiver<Job>,
+    owner: &Owner,
+    shared: &Shared,
+) {
+    let mut writer = Writer {
+        connection: &mut connection,
+        owner,
+        shared,
+        full: false,
+        since_checkpoint: 0,
+    };
+    while let Some(first) = writer.next(jobs) {
+        let batch: Vec<Job> = std::iter::once(first)
+            .chain(jobs.try_iter().take(BATCH_REQUESTS_MAX - 1))
+            .collect();
+        match shared.failure() {
+            Some(failure) => batch.into_iter().for_each(|job| fail(job, failure.clone())),
+            None => writer.commit(batch),
+        }
+    }
+}
+
+struct Writer<'a> {
+    connection: &'a mut Connection,
+    owner: &'a Owner,
+    shared: &'a Shared,
+    /// Whether `synchronous` is FULL now.
+    full: bool,
+    since_checkpoint: u64,
+}
+
+/// A transaction that is open.
+struct Batch {
+    store: String,
+    commit: u64,
+    previous: Digest,
+    entries: CommitEntries,
+    barrier: bool,
+    durable: bool,
+    /// Lock files of dead owners, to be removed once the takeover is committed.
+    dead: Vec<PathBuf>,
+}
+
+impl Writer<'_> {
+    /// Waits for a request; checkpoints when none came for a while.
+    fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        if self.since_checkpoint < CHECKPOINT_COMMITS_MIN {
+            return jobs.recv().ok();
+        }
+        match jobs.recv_timeout(CHECKPOINT_IDLE) {
+            Ok(job) => Some(job),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                self.since_checkpoint = 0;
+                let moved = self
+                    .connection
+                    .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+                if let Err(error) = moved {
+                    self.shared.poison(plain(&error));
+                }
+                jobs.recv().ok()
+            }
+        }
+    }
+
+    fn commit(&mut self, jobs: Vec<Job>) {
+        let durable = jobs.iter().any(Job::is_durable);
+        let mut batch = match self.begin(durable) {
+            Ok(batch) => batch,
+            Err(error) => {
+                let error = match error.sqlite_error_code() {
+                    // Why no poison: nothing was written, another process holds the lock.
+                    Some(ErrorCode::DatabaseBusy) => StoreError::Busy,
+                    _ => self.shared.poison(plain(&error)),
+                };
+                return jobs.into_iter().for_each(|job| fail(job, error.clone()));
+            }
+        };
+        let mut settled = Vec::with_capacity(jobs.len());
+        let mut jobs = jobs.into_iter();
+        let mut failed = None;
+        while failed.is_none()
+            && let Some(job) = jobs.next()
+        {
+            failed = self.settle(&mut batch, job, &mut settled).err();
+        }
+        let dead = std::mem::take(&mut batch.dead);
+        let ended = match failed {
+            None => self.end(batch),
+            Some(error) => Err(error),
+        };
+        match ended {
+            Ok(()) => {
+                let count = if durable {
+                    &self.shared.full
+                } else {
+                    &self.shared.normal
+                };
+                count.fetch_add(1, Ordering::Relaxed);
+                let done = u64::try_from(settled.len()).unwrap_or(u64::MAX);
+                self.shared.requests.fetch_add(done, Ordering::Relaxed);
+                self.since_checkpoint += 1;
+                settled.into_iter().for_each(Settled::answer);
+                // Why ignored: a lock file that stays is only litter.
+                dead.iter()
+                    .for_each(|path| drop(std::fs::remove_file(path)));
+            }
+            Err(error) => {
+                let poison = self.shared.poison(plain(&error));
+                // Why ignored: nothing is written after this, whatever became of it.
+                let _ = self.connection.execute_batch("ROLLBACK");
+                settled.into_iter().for_each(|one| one.fail(poison.clone()));
+                jobs.for_each(|job| fail(job, poison.clone()));
+            }
+        }
+    }
+
+    fn begin(&mut self, durable: bool) -> rusqlite::Result<Batch> {
+        if durable != self.full {
+            let mode = if durable { "FULL" } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", mode)?;
+            self.full = durable;
+            self.shared.switches.fetch_add(1, Ordering::Relaxed);
+        }
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let last = self
+            .connection
+            .prepare_cached("SELECT n, link FROM commits ORDER BY n DESC LIMIT 1")?
+            .query_row([], |row| {
+                Ok((row.get::<_, u64>(0)?, row.get::<_, [u8; 32]>(1)?))
+            })
+            .optional()?;
+        let (commit, previous) =
+            last.map_or((0, GENESIS), |(n, link)| (n, Digest::from_bytes(link)));
+        let store = self
+            .connection
+            .prepare_cached("SELECT value FROM meta WHERE key = 'store'")?
+            .query_row([], |row| row.get(0))?;
+        Ok(Batch {
+            store,
+            commit: commit + 1,
+            previous,
+            entries: CommitEntries::new(),
+            barrier: false,
+            durable,
+            dead: Vec::new(),
+        })
+    }
+
+    fn end(&mut self, batch: Batch) -> rusqlite::Result<()> {
+        if batch.entries.len() > 0 || batch.barrier {
+            let (events, n) = (batch.entries.len(), batch.commit);
+            let link = batch.entries.link(&batch.store, &batch.previous, n);
+            self.connection
+                .prepare_cached("INSERT INTO commits (n, events, link) VALUES (?1, ?2, ?3)")?
+                .execute(params![n, events, link.bytes()])?;
+        }
+        self.connection.execute_batch("COMMIT")
+    }
+
+    /// Carries out one request inside the transaction. An `Err` is the database's and ends all
+    /// writing; what the request itself may not do is in its own result.
+    fn settle(
+        &mut self,
+        batch: &mut Batch,
+        job: Job,
+        settled: &mut Vec<Settled>,
+    ) -> rusqlite::Result<()> {
+        match job {
+            Job::Append(append, answer) => match self.append(batch, &append) {
+                Ok(result) => settled.push(Settled::Append(answer, result)),
+                Err(error) => {
+                    settled.push(Settled::Append(answer, Err(StoreError::Closed)));
+                    return Err(error);
+                }
+            },
+            Job::Claim { run, answer } => match self.claim(batch, &run) {
+                Ok(result) => settled.push(Settled::Claim(answer, result)),
+                Err(error) => {
+                    settled.push(Settled::Claim(answer, Err(StoreError::Closed)));
+                    return Err(error);
+                }
+            },
+            Job::Release { run, answer } => match self.release(&run) {
+                Ok(result) => settled.push(Settled::Done(answer, result)),
+                Err(error) => {
+                    settled.push(Settled::Done(answer, Err(StoreError::Closed)));
+                    return Err(error);
+                }
+            },
+            Job::Barrier { answer } => {
+                batch.barrier = true;
+                settled.push(Settled::Done(answer, Ok(())));
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&self, run: &str) -> rusqlite::Result<Option<Head>> {
+        self.connection
+            .prepare_cached("SELECT n, owner, head_seq, head FROM runs WHERE id = ?1")?
+            .query_row([run], |row| {
+                Ok(Head {
+                    n: row.get(0)?,
+                    owner: row.get(1)?,
+                    seq: row.get(2)?,
+                    link: Digest::from_bytes(row.get(3)?),
+                })
+            })
+            .optional()
+    }
+
+    fn append(
+        &mut self,
+        batch: &mut Batch,
+        append: &Prepared,
+    ) -> rusqlite::Result<Result<Receipt, StoreError>> {
+        let run = &append.run;
+        let head = match self.head(run)? {
+            Some(head) if head.seq != append.expect_seq => {
+                return Ok(Err(StoreError::SeqMismatch {
+                    run: run.clone(),
+                    expected: append.expect_seq,
+                    found: head.seq,
+                }));
+            }
+            Some(head) if head.owner.as_deref() != Some(self.owner.instance()) => {
+                return Ok(Err(StoreError::Moved { run: run.clone() }));
+            }
+            Some(head) => head,
+            None if append.expect_seq == 0 => self.create(append)?,
+            None => return Ok(Err(StoreError::UnknownRun { run: run.clone() })),
+        };
+        self.keep_evidence(append)?;
+        let (seq, link) = self.insert_events(batch, append, &head)?;
+        let updated_at = append.events.last().map_or(0, |event| event.at_ms);
+        let changed = self
+            .connection
+            .prepare_cached(
+                "UPDATE runs SET head_seq = ?3, head = ?4, updated_at = ?5, status = ?6, \
+                 goal = ?7, summary = ?8 WHERE n = ?1 AND owner = ?2",
+            )?
+            .execute(params![
+                head.n,
+                self.owner.instance(),
+                seq,
+                link.bytes(),
+                updated_at,
+                append.status,
+                append.goal,
+                append.summary,
+            ])?;
+        if changed != 1 {
+            // Why an error of the database: the row was ours a moment ago under this very lock.
+            return Err(rusqlite::Error::StatementChangedRows(changed));
+        }
+        Ok(Ok(Receipt {
+            run: run.clone(),
+            seq,
+            head: link,
+            durable: batch.durable,
+        }))
+    }
+
+    fn create(&mut self, append: &Prepared) -> rusqlite::Result<Head> {
+        let at_ms = append.events.first().map_or(0, |event| event.at_ms);
+        self.connection
+            .prepare_cached(
+                "INSERT INTO runs (id, owner, created_at, updated_at, status, goal, summary, \
+                 head_seq, head) VALUES (?1, ?2, ?3, ?3, '', '', '', 0, ?4)",
+            )?
+            .execute(params![
+                append.run,
+                self.owner.instance(),
+                at_ms,
+                GENESIS.bytes()
+            ])?;
+        Ok(Head {
+            n: self.connection.last_insert_rowid(),
+            owner: None,
+            seq: 0,
+            link: GENESIS,
+        })
+    }
+
+    fn keep_evidence(&self, append: &Prepared) -> rusqlite::Result<()> {
+        for evidence in &append.evidence {
+            self.connection
+                .prepare_cached("INSERT OR IGNORE INTO evidence VALUES (?1, ?2, ?3)")?
+                .execute(params![
+                    evidence.digest().bytes(),
+                    evidence.media(),
+                    evidence.bytes()
+                ])?;
+        }
+        Ok(())
+    }
+
+    fn insert_events(
+        &self,
+        batch: &mut Batch,
+        append: &Prepared,
+        head: &Head,
+    ) -> rusqlite::Result<(u64, Digest)> {
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO events (run, seq, commit_n, at_ms, kind, version, payload, digest, link) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?;
+        let (mut seq, mut link) = (head.seq, head.link);
+        for event in &append.events {
+            seq += 1;
+            let header = Header {
+                run: &append.run,
+                seq,
+                at_ms: event.at_ms,
+                kind: &event.kind,
+                version: event.version,
+            };
+            link = chain::event_link(&link, &header, &event.digest);
+            insert.execute(params![
+                head.n,
+                seq,
+                batch.commit,
+                event.at_ms,
+                event.kind,
+                event.version,
+                event.payload,
+                event.digest.bytes(),
+                link.bytes(),
+            ])?;
+            batch.entries.push(&append.run, seq, &link);
+        }
+        Ok((seq, link))
+    }
+
+    fn claim(
+        &mut self,
+        batch: &mut Batch,
+        run: &str,
+    ) -> rusqlite::Result<Result<Claim, StoreError>> {
+        let Some(head) = self.head(run)? else {
+            return Ok(Err(StoreError::UnknownRun {
+                run: run.to_owned(),
+            }));
+        };
+        let mine = self.owner.instance();
+        let before = match head.owner.as_deref() {
+            Some(owner) if owner == mine => return Ok(Ok(Claim::Taken)),
+            Some(owner) => match self.owner.standing_of(owner) {
+                Standing::Alive { pid } => return Ok(Ok(Claim::HeldBy { pid })),
+                Standing::Dead { file } => {
+                    batch.dead.extend(file);
+                    Some(owner)
+                }
+            },
+            None => None,
+        };
+        // Why: its lock file goes, so every other run that names it must be free as well.
+        self.connection
+            .prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?
+            .execute([before])?;
+        self.connection
+            .prepare_cached("UPDATE runs SET owner = ?2 WHERE n = ?1")?
+            .execute(params![head.n, mine])?;
+        Ok(Ok(Claim::Taken))
+    }
+
+    fn release(&mut self, run: &str) -> rusqlite::Result<Result<(), StoreError>> {
+        let changed = self
+            .connection
+            .prepare_cached("UPDATE runs SET owner = NULL WHERE id = ?1 AND owner = ?2")?
+            .execute(params![run, self.owner.instance()])?;
+        Ok(if changed == 1 {
+            Ok(())
+        } else {
+            Err(StoreError::Moved {
+                run: run.to_owned(),
+            })
+        })
+    }
+}
+
+struct Head {
+    n: i64,
+    owner: Option<String>,
+    seq: u64,
+    link: Digest,
+}

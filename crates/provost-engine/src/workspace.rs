@@ -1,0 +1,290 @@
+//! The workspace: everything a run is checked under, read once and passed on unchanged.
+//!
+//! Owns finding and reading `provost.toml`, `policies/`, `playbooks/` and `provost.lock`. Opens
+//! no tool and no journal. INVARIANT: a workspace that exists has no finding of severity error;
+//! opening one that has reports all of them at once.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use provost_plan::catalog::Catalog;
+use provost_plan::plan::Limits;
+use provost_plan::plan::read::read_plan;
+use provost_plan::policy::{Policy, Principal};
+use provost_plan::source::Source;
+use provost_planner::{FilePlanner, Planner, Playbook, Router};
+use provost_run::event::{AskMode, PlannerChoice};
+use provost_tools::ToolConfig;
+
+mod config;
+mod error;
+mod files;
+mod lock;
+mod rules;
+mod scaffold;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Findings, WorkspaceError};
+pub use lock::{Drift, LOCK_FILE, Lock};
+pub use provost_plan::policy::People;
+pub use scaffold::{ScaffoldError, scaffold};
+
+/// The file that makes a directory a workspace.
+pub const CONFIG_FILE: &str = "provost.toml";
+/// The directory of policies.
+pub const POLICIES_DIR: &str = "policies";
+/// The directory of the journal.
+pub const STORE_DIR: &str = ".provost";
+
+/// A workspace.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    description: Option<String>,
+    tools: Vec<ToolConfig>,
+    catalog: Arc<Catalog>,
+    policy: Arc<Policy>,
+    people: People,
+    solo: bool,
+    user: Principal,
+    limits: Limits,
+    ask: AskMode,
+    playbooks: Router,
+    sources: Vec<Source>,
+    not_checked: Vec<String>,
+}
+
+/// How a workspace is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    /// Who works in it, if `provost.toml` does not say.
+    pub user: &'a str,
+    /// Whether `provost.lock` is held to.
+    pub lock: LockUse,
+}
+
+/// What is made of `provost.lock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockUse {
+    /// A tool that differs is a finding: for everything that may call a tool.
+    Hold,
+    /// It is not read: for whoever shows the tools or writes the lock anew.
+    Ignore,
+}
+
+impl Workspace {
+    /// The nearest directory with a `provost.toml`, from `start` upwards.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NotFound`] if there is none.
+    pub fn find(start: &Path) -> Result<PathBuf, WorkspaceError> {
+        let absolute = std::path::absolute(start).unwrap_or_else(|_| start.to_owned());
+        absolute
+            .ancestors()
+            .find(|dir| dir.join(CONFIG_FILE).is_file())
+            .map(Path::to_owned)
+            .ok_or_else(|| WorkspaceError::NotFound {
+                start: start.to_owned(),
+            })
+    }
+
+    /// Opens the workspace whose directory is `root`.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Refused`] with every finding in every file.
+    pub fn open(root: &Path, opening: &Opening<'_>) -> Result<Self, WorkspaceError> {
+        let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+        if !root.join(CONFIG_FILE).is_file() {
+            return Err(WorkspaceError::NoConfig { root });
+        }
+        let mut found = error::Collector::new();
+        let text = files::required(&root, CONFIG_FILE, &mut found);
+        let config = text.and_then(|source| config::read(&root, &source, &mut found));
+        let playbooks_dir = config.as_ref().map(|config| config.playbooks_dir.clone());
+        let playbooks = files::playbooks(
+            &root,
+            playbooks_dir.as_deref().unwrap_or(config::PLAYBOOKS_DIR),
+            &mut found,
+        );
+        let policies = rules::Texts::read(&root, &mut found);
+        let Some(config) = config else {
+            return Err(found.refused());
+        };
+        let mut not_checked = Vec::new();
+        if opening.lock == LockUse::Hold {
+            lock::hold(&root, &config, &mut found, &mut not_checked);
+        }
+        let rules = rules::load(&config.catalog, &policies, &mut found, &mut not_checked);
+        let Some(rules) = rules.filter(|_| found.is_empty()) else {
+            return Err(found.refused());
+        };
+        let user = config.user.as_deref().unwrap_or(opening.user);
+        let mut sources = vec![config.source];
+        sources.extend(policies.sources().cloned());
+        sources.extend(playbooks.iter().map(|playbook| playbook.source().clone()));
+        Ok(Self {
+            user: rules.people.principal(user),
+            root,
+            description: config.description,
+            tools: config.tools,
+            catalog: Arc::new(config.catalog),
+            solo: rules.policy.is_solo(),
+            policy: Arc::new(rules.policy),
+            people: rules.people,
+            limits: config.limits,
+            ask: config.ask,
+            playbooks: Router::new(playbooks),
+            sources,
+            not_checked,
+        })
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The directory of its journal.
+    #[must_use]
+    pub fn store_dir(&self) -> PathBuf {
+        self.root.join(STORE_DIR)
+    }
+
+    /// What it is for, as its owner wrote it.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// The tools, as configured.
+    #[must_use]
+    pub fn tools(&self) -> &[ToolConfig] {
+        &self.tools
+    }
+
+    /// The operations.
+    #[must_use]
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// The people, their groups and roles.
+    #[must_use]
+    pub fn people(&self) -> &People {
+        &self.people
+    }
+
+    /// Whether who asks may also approve, because one person works here.
+    #[must_use]
+    pub fn is_solo(&self) -> bool {
+        self.solo
+    }
+
+    /// Who works in it.
+    #[must_use]
+    pub fn user(&self) -> &Principal {
+        &self.user
+    }
+
+    /// The limits of its runs.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// When a person is asked.
+    #[must_use]
+    pub fn ask(&self) -> AskMode {
+        self.ask
+    }
+
+    /// The playbooks.
+    #[must_use]
+    pub fn playbooks(&self) -> &Router {
+        &self.playbooks
+    }
+
+    /// The planner of a run; none if its playbook is not here.
+    #[must_use]
+    pub fn planner(&self, choice: &PlannerChoice) -> Option<Box<dyn Planner + Send + Sync>> {
+        let playbook = |name: &str| self.playbooks.get(name).map(Arc::<Playbook>::clone);
+        match choice {
+            PlannerChoice::Playbook { name } => Some(Box::new(playbook(name)?)),
+            PlannerChoice::File {
+                name,
+                text,
+                playbook: reviser,
+            } => {
+                let file = FilePlanner::new(Source::new(name.as_str(), text.as_str()));
+                Some(Box::new(match reviser {
+                    Some(reviser) => file.revised_by(playbook(reviser)?),
+                    None => file,
+                }))
+            }
+        }
+    }
+
+    /// The tools that a planner's plans may call, as far as they are written down.
+    #[must_use]
+    pub fn tools_named(&self, choice: &PlannerChoice) -> BTreeSet<String> {
+        let of_playbook = |name: &str| {
+            self.playbooks
+                .get(name)
+                .map_or_else(BTreeSet::new, |p| p.tools())
+        };
+        match choice {
+            PlannerChoice::Playbook { name } => of_playbook(name),
+            PlannerChoice::File {
+                name,
+                text,
+                playbook,
+            } => {
+                let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
+                let steps = plan.map(|plan| plan.steps).unwrap_or_default();
+                let first = steps
+                    .iter()
+                    .filter_map(|step| Some(step.tool()?.value.clone()));
+                first
+                    .chain(playbook.iter().flat_map(|name| of_playbook(name)))
+                    .collect()
+            }
+        }
+    }
+
+    /// The texts it was read from.
+    #[must_use]
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// What was not looked at when it was opened, in words.
+    #[must_use]
+    pub fn not_checked(&self) -> &[String] {
+        &self.not_checked
+    }
+
+    /// What `provost.lock` holds of the tools as they are now.
+    #[must_use]
+    pub fn lock(&self) -> Lock {
+        Lock::of(&self.catalog)
+    }
+
+    /// Writes `provost.lock` anew, whole or not at all.
+    ///
+    /// # Errors
+    /// The system's, if it cannot be written.
+    pub fn write_lock(&self) -> std::io::Result<PathBuf> {
+        let path = self.root.join(LOCK_FILE);
+        files::replace(&path, &self.lock().to_text())?;
+        Ok(path)
+    }
+}

@@ -1,0 +1,109 @@
+//! Why a workspace cannot be opened, with every finding at its place.
+
+use std::path::PathBuf;
+
+use provost_plan::diagnostic::{Diagnostic, has_errors};
+use provost_plan::source::Source;
+
+/// Why there is no workspace to work in.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// No directory on the way up has a `provost.toml`.
+    #[error("there is no workspace at or above {}", start.display())]
+    NotFound {
+        /// Where the search began.
+        start: PathBuf,
+    },
+    /// The directory named is none.
+    #[error("{} is no workspace: it has no provost.toml", root.display())]
+    NoConfig {
+        /// The directory.
+        root: PathBuf,
+    },
+    /// Something in it cannot be used.
+    #[error("the workspace cannot be used: {}", count(findings))]
+    Refused {
+        /// The findings, file by file.
+        findings: Vec<Findings>,
+    },
+}
+
+/// The findings in one file.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The file.
+    pub source: Source,
+    /// What was found, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+fn count(findings: &[Findings]) -> String {
+    let files: Vec<_> = findings
+        .iter()
+        .map(|one| one.source.name.to_string())
+        .collect();
+    match findings
+        .iter()
+        .map(|one| one.diagnostics.len())
+        .sum::<usize>()
+    {
+        1 => format!("one finding in {}", files.join(", ")),
+        n => format!("{n} findings in {}", files.join(", ")),
+    }
+}
+
+impl WorkspaceError {
+    /// What to do about it, where there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotFound { .. } | Self::NoConfig { .. } => {
+                Some("`provost init` makes a workspace here; `-C DIR` names one elsewhere")
+            }
+            Self::Refused { .. } => None,
+        }
+    }
+
+    /// The findings, file by file.
+    #[must_use]
+    pub fn findings(&self) -> &[Findings] {
+        match self {
+            Self::Refused { findings } => findings,
+            Self::NotFound { .. } | Self::NoConfig { .. } => &[],
+        }
+    }
+}
+
+/// Findings as they come in. INVARIANT: one entry a file.
+pub(super) struct Collector(Vec<Findings>);
+
+impl Collector {
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) fn add(&mut self, source: &Source, diagnostics: Vec<Diagnostic>) {
+        if diagnostics.is_empty() {
+            return;
+        }
+        match self.0.iter_mut().find(|one| one.source.name == source.name) {
+            Some(one) => one.diagnostics.extend(diagnostics),
+            None => self.0.push(Findings {
+                source: source.clone(),
+                diagnostics,
+            }),
+        }
+    }
+
+    /// Whether nothing stands in the way.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.0.iter().any(|one| has_errors(&one.diagnostics))
+    }
+
+    pub(super) fn refused(mut self) -> WorkspaceError {
+        for one in &mut self.0 {
+            one.diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+        }
+        WorkspaceError::Refused { findings: self.0 }
+    }
+}

@@ -1,0 +1,262 @@
+//! `provost.lock`: the tools as somebody reviewed them.
+//!
+//! Owns its text and the comparison. Never decides what is called: a difference is a finding.
+//! INVARIANT: two catalogs have one text only if every operation has an equal digest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use provost_plan::catalog::{Catalog, Operation};
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::digest::{Digest, Domain, canonical};
+use provost_plan::node::{Fields, Kind, Node, parse_toml};
+use provost_plan::source::{Source, Span};
+use serde_json::Value;
+
+use super::config::Config;
+use super::error::Collector;
+use super::files;
+
+/// The name of the file.
+pub const LOCK_FILE: &str = "provost.lock";
+const LOCK_SCHEMA: &str = "provost/lock/v1";
+const DIGEST_FIELD: &str = "digest";
+/// Longest field that is written out, in bytes; a longer one stands as its digest.
+const FIELD_BYTES_MAX: usize = 160;
+
+/// What is pinned: for each operation its digest and, for people, its fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    tools: BTreeMap<String, Pinned>,
+}
+
+/// What is pinned of one operation: field by field, the digest of all among them.
+type Pinned = BTreeMap<String, String>;
+
+/// How an operation differs from what is pinned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drift {
+    /// It is not pinned.
+    New {
+        /// The operation.
+        tool: String,
+    },
+    /// It is pinned otherwise.
+    Changed {
+        /// The operation.
+        tool: String,
+        /// The fields that differ.
+        fields: Vec<String>,
+    },
+    /// It is pinned, but not there any more.
+    Gone {
+        /// The operation.
+        tool: String,
+    },
+}
+
+impl Drift {
+    /// The operation.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        match self {
+            Self::New { tool } | Self::Changed { tool, .. } | Self::Gone { tool } => tool,
+        }
+    }
+}
+
+fn pinned(operation: &Operation) -> Pinned {
+    let mut fields = Pinned::new();
+    if let Value::Object(map) = operation.value() {
+        for (name, value) in map {
+            if name == "name" || value.is_null() {
+                continue;
+            }
+            let text = match &value {
+                Value::String(text) => text.clone(),
+                other => canonical(other),
+            };
+            let text = if text.len() > FIELD_BYTES_MAX {
+                Digest::of_value(Domain::Tool, &value).to_string()
+            } else {
+                text
+            };
+            fields.insert(name, text);
+        }
+    }
+    fields.insert(DIGEST_FIELD.to_owned(), operation.digest().to_string());
+    fields
+}
+
+/// A TOML basic string: JSON's escapes, and the one control character that JSON leaves.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+impl Lock {
+    /// The lock of these operations.
+    #[must_use]
+    pub fn of(catalog: &Catalog) -> Self {
+        Self {
+            tools: catalog
+                .iter()
+                .map(|operation| (operation.name.clone(), pinned(operation)))
+                .collect(),
+        }
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = format!(
+            "# The tools as they were reviewed: written by `provost tools lock`, read whenever \
+             the\n# workspace is opened. A tool that differs is not called.\nschema = {}\n",
+            quoted(LOCK_SCHEMA)
+        );
+        for (name, fields) in &self.tools {
+            text.push_str(&format!("\n[tools.{}]\n", quoted(name)));
+            let digest = fields.get_key_value(DIGEST_FIELD);
+            let others = fields.iter().filter(|(name, _)| *name != DIGEST_FIELD);
+            for (field, value) in digest.into_iter().chain(others) {
+                text.push_str(&format!("{field} = {}\n", quoted(value)));
+            }
+        }
+        text
+    }
+
+    /// Reads the text of the file.
+    ///
+    /// # Errors
+    /// Every finding in it.
+    pub fn read(source: &Source) -> Result<Self, Vec<Diagnostic>> {
+        let node = parse_toml(&source.text).map_err(|diagnostic| vec![*diagnostic])?;
+        let mut found = Vec::new();
+        let lock = read_fields(&node, &mut found);
+        match lock {
+            Some(lock) if found.is_empty() => Ok(lock),
+            _ => Err(found),
+        }
+    }
+
+    /// How the operations of `now` differ from what is pinned, by name.
+    #[must_use]
+    pub fn drift(&self, now: &Self) -> Vec<Drift> {
+        let names: BTreeSet<&String> = self.tools.keys().chain(now.tools.keys()).collect();
+        names
+            .into_iter()
+            .filter_map(|name| {
+                let tool = name.clone();
+                match (self.tools.get(name), now.tools.get(name)) {
+                    (None, _) => Some(Drift::New { tool }),
+                    (_, None) => Some(Drift::Gone { tool }),
+                    (Some(then), Some(now)) => {
+                        // Why the digest decides: what people read beside it may be edited.
+                        let differs = then.get(DIGEST_FIELD) != now.get(DIGEST_FIELD);
+                        differs.then(|| Drift::Changed {
+                            tool,
+                            fields: changed(then, now),
+                        })
+                    }
+                }
+            })
+            .collect()
+    }
+}
+
+fn changed(then: &Pinned, now: &Pinned) -> Vec<String> {
+    let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| *name != DIGEST_FIELD && then.get(*name) != now.get(*name))
+        .cloned()
+        .collect()
+}
+
+fn read_fields(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Lock> {
+    let mut fields = Fields::new(LOCK_FILE, node, found)?;
+    let schema = fields.required_text("schema");
+    let tools = fields.map("tools").unwrap_or_default();
+    fields.finish();
+    if let Some(schema) = schema.filter(|schema| schema.value != LOCK_SCHEMA) {
+        let message = format!("this version reads `{LOCK_SCHEMA}`, not `{}`", schema.value);
+        found.push(Diagnostic::new(Code::WrongSchema, schema.span, message));
+    }
+    let mut lock = Lock::default();
+    for (name, node) in tools {
+        let mut pinned = Pinned::new();
+        if let Kind::Map(entries) = &node.kind {
+            for (field, value) in entries {
+                if let Kind::Text(text) = &value.kind {
+                    pinned.insert(field.value.clone(), text.clone());
+                }
+            }
+        }
+        let digest = pinned.get(DIGEST_FIELD);
+        if digest.is_none_or(|digest| digest.parse::<Digest>().is_err()) {
+            let message = format!("the tool `{}` has no digest", name.value);
+            found.push(Diagnostic::new(Code::BadWorkspace, name.span, message));
+        }
+        lock.tools.insert(name.value.clone(), pinned);
+    }
+    Some(lock)
+}
+
+/// Reports the tools of `config` that differ from the lock of the workspace.
+pub(super) fn hold(
+    root: &Path,
+    config: &Config,
+    found: &mut Collector,
+    not_checked: &mut Vec<String>,
+) {
+    let before = found.is_empty();
+    let Some(source) = files::optional(root, LOCK_FILE, found) else {
+        if before == found.is_empty() {
+            not_checked.push(format!(
+                "whether the tools are those that were reviewed: there is no {LOCK_FILE} \
+                 (`provost tools lock` writes it)"
+            ));
+        }
+        return;
+    };
+    let lock = match Lock::read(&source) {
+        Ok(lock) => lock,
+        Err(diagnostics) => {
+            let hint = "`provost tools lock` writes the file anew";
+            let hinted = diagnostics.into_iter().map(|one| match one.hint {
+                Some(_) => one,
+                None => one.hint(hint),
+            });
+            return found.add(&source, hinted.collect());
+        }
+    };
+    let drift = lock.drift(&Lock::of(&config.catalog));
+    let findings = drift
+        .iter()
+        .filter_map(|drift| finding(drift, config))
+        .collect();
+    found.add(&config.source, findings);
+}
+
+fn finding(drift: &Drift, config: &Config) -> Option<Diagnostic> {
+    let tool = drift.tool();
+    let message = match drift {
+        // Why none: what is not there is not called.
+        Drift::Gone { .. } => return None,
+        Drift::New { .. } => format!("the tool `{tool}` is not in {LOCK_FILE}"),
+        Drift::Changed { fields, .. } if fields.is_empty() => {
+            format!("the tool `{tool}` is not what {LOCK_FILE} holds")
+        }
+        Drift::Changed { fields, .. } => format!(
+            "the tool `{tool}` is not what {LOCK_FILE} holds: changed in {}",
+            fields.join(", ")
+        ),
+    };
+    let server = tool.split('.').next().unwrap_or(tool);
+    let table = config.tools.iter().find(|config| config.name() == server);
+    let span = table.map_or_else(Span::default, provost_tools::ToolConfig::span);
+    Some(
+        Diagnostic::new(Code::Drift, span, message)
+            .hint("look at the change; `provost tools lock` accepts it"),
+    )
+}

@@ -1,0 +1,369 @@
+//! Opening a workspace: everything that is wrong is said at once, at its place.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use provost_engine::workspace::{LockUse, Opening, Workspace, WorkspaceError, scaffold};
+use provost_plan::check::{Base, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::plan::read::read_plan;
+use provost_plan::plan::request::{ObservationView, PlanReply, PlanRequest, RequestKind, Why};
+use provost_plan::source::Source;
+use provost_planner::{Planner as _, Route};
+use provost_run::event::PlannerChoice;
+use serde_json::json;
+
+mod running;
+
+const OPENING: Opening<'_> = Opening {
+    user: "ada",
+    lock: LockUse::Hold,
+};
+
+fn write(dir: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+/// What is found in a workspace of these files: `FILE LINE:COLUMN CODE MESSAGE (HINT)`.
+fn found(files: &[(&str, &str)]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), files);
+    findings(dir.path())
+}
+
+fn findings(dir: &Path) -> String {
+    let error = match Workspace::open(dir, &OPENING) {
+        Ok(_) => return "nothing\n".to_owned(),
+        Err(error) => error,
+    };
+    assert!(matches!(error, WorkspaceError::Refused { .. }), "{error}");
+    let mut text = format!("{error}\n");
+    for one in error.findings() {
+        for finding in &one.diagnostics {
+            let (line, column) = one.source.position(finding.span.start);
+            let name = &one.source.name;
+            text.push_str(&format!(
+                "{name} {line}:{column} {} {}",
+                finding.code, finding.message
+            ));
+            if let Some(hint) = &finding.hint {
+                text.push_str(&format!(" ({hint})"));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+const NOTES: &str = "[tools.notes]\nkind = \"files\"\nroot = \"notes\"\n";
+
+#[test]
+fn the_nearest_parent_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    write(
+        dir.path(),
+        &[("a/provost.toml", ""), ("a/b/c/x", ""), ("d/x", "")],
+    );
+    let find = |name: &str| Workspace::find(&dir.path().join(name));
+    assert_eq!(find("a/b/c").unwrap(), dir.path().join("a"));
+    assert_eq!(find("a").unwrap(), dir.path().join("a"));
+    let error = find("d").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("there is no workspace at or above "),
+        "{error}"
+    );
+    assert!(error.hint().unwrap().contains("provost init"));
+    let error = Workspace::open(&dir.path().join("d"), &OPENING).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("is no workspace: it has no provost.toml"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_empty_workspace_has_the_defaults() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), &[("provost.toml", "")]);
+    let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
+    assert_eq!(workspace.limits(), &provost_plan::plan::Limits::default());
+    assert_eq!(workspace.user().id, "ada");
+    assert_eq!(workspace.catalog().iter().count(), 0);
+    assert_eq!(workspace.store_dir(), dir.path().join(".provost"));
+    let not_checked = workspace.not_checked().join("\n");
+    assert!(
+        not_checked.contains("there is no provost.lock"),
+        "{not_checked}"
+    );
+    assert!(
+        not_checked.contains("the default policy decides"),
+        "{not_checked}"
+    );
+}
+
+#[test]
+fn every_setting_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = format!(
+        "[workspace]\nuser = \"bo\"\ndescription = \"d\"\n[limits]\nsteps = 7\nwall = \"5m\"\n\
+         [approvals]\nask = \"plan\"\n[planner]\nplaybooks = \"plans/of/ours\"\n{NOTES}"
+    );
+    let playbook = "schema: provost/playbook/v1\nmatch: Look\nplan: { steps: [] }\n";
+    write(
+        dir.path(),
+        &[
+            ("provost.toml", &config),
+            ("plans/of/ours/look.yaml", playbook),
+            ("plans/of/ours/.look.yaml.swp.yaml", "no"),
+            ("plans/of/ours/README.md", "no"),
+        ],
+    );
+    let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
+    assert_eq!(workspace.user().id, "bo");
+    assert_eq!(workspace.description(), Some("d"));
+    assert_eq!(
+        (workspace.limits().steps, workspace.limits().wall_ms),
+        (7, 300_000)
+    );
+    assert_eq!(workspace.ask(), provost_run::event::AskMode::Plan);
+    assert!(workspace.playbooks().get("look").is_some());
+    assert!(workspace.catalog().get("notes.read").is_some());
+    let choice = |name: &str| PlannerChoice::Playbook {
+        name: name.to_owned(),
+    };
+    assert!(workspace.planner(&choice("look")).is_some());
+    assert!(workspace.planner(&choice("other")).is_none());
+}
+
+#[test]
+fn all_findings_of_all_files_come_at_once() {
+    let config = "[workspace]\nusr = \"x\"\n[limits]\nsteps = 0\nconcurrency = 1000\nwall = \"1 hour\"\n\
+                  [approvals]\nask = \"stap\"\n[planner]\nplaybooks = \"../elsewhere\"\n\
+                  [models.large]\nkind = \"openai\"\n[tolls.a]\nkind = \"files\"\n";
+    insta::assert_snapshot!(found(&[
+        ("provost.toml", config),
+        ("playbooks/bad.yaml", "schema: provost/playbook/v1\nmatch: Look\n"),
+        ("playbooks/a.yaml", "schema: provost/playbook/v1\nmatch: Look\nplan: { steps: [] }"),
+        ("playbooks/a.json", "{\"schema\": \"provost/playbook/v1\", \"match\": \"See\", \"plan\": {\"steps\": []}}"),
+        ("playbooks/binary.yaml", "a\0b"),
+    ]), @r"
+    the workspace cannot be used: 11 findings in provost.toml, playbooks/a.yaml, playbooks/bad.yaml, playbooks/binary.yaml
+    provost.toml 2:1 P004 `[workspace]` has no field `usr` (did you mean `user`?)
+    provost.toml 4:9 W801 `steps` must be from 1 to 1000
+    provost.toml 5:15 W801 `concurrency` must be from 1 to 256
+    provost.toml 6:8 P006 `1 hour` is not a duration: write a whole number and a unit, such as `500ms`, `30s`, `5m`, `24h` or `7d`
+    provost.toml 8:7 P006 `ask` must be one of `step`, `plan` (did you mean `step`?)
+    provost.toml 10:13 W801 `playbooks` must name a directory inside the workspace
+    provost.toml 11:2 P008 `models` is not carried out by this version: no model is called (leave `models` out; nothing is run under a rule that is ignored)
+    provost.toml 13:2 P004 provost.toml has no field `tolls` (did you mean `tools`?)
+    playbooks/a.yaml 1:1 W805 a second playbook called `a`: the other is playbooks/a.json (give one of the files another name)
+    playbooks/bad.yaml 1:1 P005 a playbook needs the field `plan`
+    playbooks/binary.yaml 1:1 P001 the file is not text in UTF-8
+    ");
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_reported_beside_the_others() {
+    insta::assert_snapshot!(found(&[
+        ("provost.toml", "[limits\nsteps = 1"),
+        ("playbooks/bad.yaml", ""),
+    ]), @r"
+    the workspace cannot be used: 2 findings in provost.toml, playbooks/bad.yaml
+    provost.toml 1:8 P001 unclosed table, expected `]`
+    playbooks/bad.yaml 1:1 P001 the text is empty (a plan begins with `schema: provost/plan/v1`)
+    ");
+    let large = "# x\n".repeat(300_000);
+    insta::assert_snapshot!(found(&[("provost.toml", &large)]), @r"
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 1:1 P002 the file has more than the 1048576 bytes allowed
+    ");
+}
+
+#[test]
+fn a_tool_that_is_not_what_the_lock_holds_is_a_finding() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), &[("provost.toml", NOTES)]);
+    let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
+    workspace.write_lock().unwrap();
+    // The control: what was locked is not found to differ.
+    let locked = Workspace::open(dir.path(), &OPENING).unwrap();
+    assert!(!locked.not_checked().join("").contains("provost.lock"));
+
+    let changed = format!(
+        "{NOTES}timeout = \"1s\"\n[tools.more]\nkind = \"files\"\nroot = \"more\"\n[tools.more.ops.read]\n"
+    );
+    write(dir.path(), &[("provost.toml", &changed)]);
+    insta::assert_snapshot!(findings(dir.path()), @r"
+    the workspace cannot be used: 4 findings in provost.toml
+    provost.toml 1:1 W806 the tool `notes.list` is not what provost.lock holds: changed in timeout_ms (look at the change; `provost tools lock` accepts it)
+    provost.toml 1:1 W806 the tool `notes.read` is not what provost.lock holds: changed in timeout_ms (look at the change; `provost tools lock` accepts it)
+    provost.toml 1:1 W806 the tool `notes.search` is not what provost.lock holds: changed in timeout_ms (look at the change; `provost tools lock` accepts it)
+    provost.toml 5:1 W806 the tool `more.read` is not in provost.lock (look at the change; `provost tools lock` accepts it)
+    ");
+    let ignoring = Opening {
+        lock: LockUse::Ignore,
+        ..OPENING
+    };
+    Workspace::open(dir.path(), &ignoring)
+        .unwrap()
+        .write_lock()
+        .unwrap();
+    assert_eq!(findings(dir.path()), "nothing\n");
+
+    write(
+        dir.path(),
+        &[("provost.toml", NOTES), ("provost.lock", "digest = 1")],
+    );
+    insta::assert_snapshot!(findings(dir.path()), @r"
+    the workspace cannot be used: 2 findings in provost.lock
+    provost.lock 1:1 P005 provost.lock needs the field `schema` (`provost tools lock` writes the file anew)
+    provost.lock 1:1 P004 provost.lock has no field `digest` (the fields are `schema`, `tools`)
+    ");
+}
+
+#[test]
+fn what_init_writes_opens_and_matches_its_own_goal() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), &[("notes/welcome.md", "mine\n")]);
+    let written = scaffold(dir.path(), "ada").unwrap();
+    let names: Vec<_> = written
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ".gitignore",
+            "playbooks/find.yaml",
+            "policies/default.cedar",
+            "policies/solo.cedar",
+            "policies/entities.json",
+            "provost.toml",
+        ]
+    );
+    assert_eq!(
+        fs::read_to_string(dir.path().join("notes/welcome.md")).unwrap(),
+        "mine\n"
+    );
+    let workspace = match Workspace::open(dir.path(), &OPENING) {
+        Ok(workspace) => workspace,
+        Err(_) => panic!("{}", findings(dir.path())),
+    };
+    assert!(workspace.is_solo());
+    let Route::Playbook { playbook, goal } =
+        workspace.playbooks().route("find approval in my notes")
+    else {
+        panic!("no playbook");
+    };
+    assert_eq!(playbook.name(), "find");
+    assert_eq!(
+        goal.params.get("words"),
+        Some(&serde_json::json!("approval"))
+    );
+    let again = scaffold(dir.path(), "ada").unwrap_err();
+    assert!(
+        again.to_string().ends_with("is a workspace already"),
+        "{again}"
+    );
+}
+
+/// Whatever `init` writes is a model for others: its plans have no finding at all, as proposed and
+/// as revised.
+#[test]
+fn the_plans_of_what_init_writes_pass_the_check() {
+    let dir = tempfile::tempdir().unwrap();
+    scaffold(dir.path(), "ada").unwrap();
+    let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
+    let Route::Playbook { playbook, goal } =
+        workspace.playbooks().route("Find approval in my notes")
+    else {
+        panic!("no playbook");
+    };
+    let terms = Terms {
+        catalog: workspace.catalog().clone(),
+        policy: workspace.policy().clone(),
+        principal: workspace.user().clone(),
+        limits: workspace.limits().clone(),
+        goal: goal.clone(),
+    };
+    let mut request = PlanRequest {
+        id: 1,
+        kind: RequestKind::Propose,
+        goal,
+        tools: Vec::new(),
+        plan: None,
+        observations: BTreeMap::new(),
+        diagnostics: Vec::new(),
+        answers: Vec::new(),
+        why: None,
+        limits: workspace.limits().clone(),
+    };
+    let first = checked(playbook.reply(&request), &terms, &Base::default());
+    let view = ObservationView {
+        status: "succeeded".to_owned(),
+        output: Some(json!({ "total": 0 })),
+        error: None,
+    };
+    request.kind = RequestKind::Revise;
+    request.plan = Some(first.plan().value.clone());
+    request.observations.insert("search".to_owned(), view);
+    request.why = Some(Why::Observed {
+        step: "search".to_owned(),
+    });
+    let base = Base {
+        revision: 2,
+        previous: Some(&first),
+        settled: BTreeSet::from(["search".to_owned()]),
+    };
+    let second = checked(playbook.reply(&request), &terms, &base);
+    assert!(second.step("everywhere").is_some());
+}
+
+fn checked(reply: PlanReply, terms: &Terms, base: &Base<'_>) -> CheckedPlan {
+    let PlanReply::Plan {
+        text,
+        name,
+        author,
+        literals,
+        control,
+        ..
+    } = reply
+    else {
+        panic!("no plan: {reply:?}");
+    };
+    let plan = read_plan(&Source::new(name, text)).unwrap();
+    let origin = Origin {
+        author,
+        literals,
+        control,
+    };
+    let checked = check(Draft { plan, origin }, terms, base);
+    let notes = |one: &&provost_plan::diagnostic::Diagnostic| {
+        one.severity() != provost_plan::diagnostic::Severity::Note
+    };
+    let found: Vec<_> = checked.diagnostics.iter().filter(notes).collect();
+    assert!(found.is_empty(), "{found:#?}");
+    checked.plan.unwrap()
+}
+
+#[test]
+fn the_examples_open() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut count = 0;
+    for entry in fs::read_dir(root).unwrap() {
+        let dir = entry.unwrap().path();
+        if dir.join("provost.toml").is_file() {
+            assert_eq!(findings(&dir), "nothing\n", "{}", dir.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 2);
+}

@@ -1,0 +1,77 @@
+//! What `init` writes runs: from the goal to an answer, in the file that the journal keeps.
+
+use provost_engine::engine::{Engine, NewRun};
+use provost_engine::session::{Stop, Watcher};
+use provost_engine::workspace::{Workspace, scaffold};
+use provost_planner::Route;
+use provost_run::event::{Event, PlannerChoice, RunStatus};
+use provost_run::state::State;
+
+use super::OPENING;
+
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn kept(&mut self, _: u64, _: &[Event], _: &State) {}
+    fn tick(&mut self, _: &State) {}
+}
+
+/// Runs a goal in a new workspace; its status, its answer and the kinds of its events.
+fn run(goal: &str) -> (RunStatus, String, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    scaffold(dir.path(), "ada").unwrap();
+    let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
+    let Route::Playbook { playbook, goal } = workspace.playbooks().route(goal) else {
+        panic!("no playbook");
+    };
+    let new = NewRun {
+        goal,
+        interpreted_by: playbook.author(),
+        planner: PlannerChoice::Playbook {
+            name: playbook.name().to_owned(),
+        },
+        ask: workspace.ask(),
+        again: false,
+    };
+    let engine = Engine::open(workspace).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let stop = runtime.block_on(async {
+        let mut session = engine.begin(new, &mut Nobody).await.unwrap();
+        let (_keep, mut halt) = tokio::sync::watch::channel(false);
+        session.drive(&mut Nobody, &mut halt).await.unwrap()
+    });
+    let Stop::Ended(ended) = stop else {
+        panic!("it stopped with {stop:?}");
+    };
+    let answer: Vec<_> = ended.answer.iter().map(|part| part.text()).collect();
+    let run = engine.find("").unwrap();
+    let events = engine.store().load(&run).unwrap();
+    engine.store().verify().unwrap();
+    let kinds = events.into_iter().map(|event| event.kind).collect();
+    (ended.status, answer.join("\n"), kinds)
+}
+
+#[test]
+fn a_new_workspace_answers_its_own_goal() {
+    let (status, answer, kinds) = run("Find approval in my notes");
+    assert_eq!(status, RunStatus::Succeeded);
+    insta::assert_snapshot!(answer, @r#"
+    Lines with "approval": 1; notes searched: 1.
+    First in welcome.md, line 6: - A step that reads runs by itself. A step that reaches people waits for your approval.
+    "#);
+    assert!(!kinds.contains(&"PlanRevised".to_owned()), "{kinds:?}");
+}
+
+#[test]
+fn a_new_workspace_revises_its_plan_where_nothing_is_found() {
+    let (status, answer, kinds) = run("find Zebras in my notes");
+    assert_eq!(status, RunStatus::Succeeded);
+    insta::assert_snapshot!(answer, @r#"
+    Lines with "Zebras": 0; notes searched: 1.
+    Lines in files of any kind: 0.
+    "#);
+    assert!(kinds.contains(&"PlanRevised".to_owned()), "{kinds:?}");
+}
