@@ -1,0 +1,217 @@
+//! Tidy: the style of the whole tree, as a test.
+//!
+//! Owns the rules that no compiler and no lint holds: sizes, names, pages, words, paths. Every
+//! rule is a function from text to faults, and every rule has a control that plants a fault and
+//! wants to see it found.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "tests: the tree is this repository's"
+)]
+
+mod names;
+mod pages;
+mod size;
+mod tree;
+mod words;
+
+use tree::{Tree, file};
+
+/// Fails with every fault on a line of its own.
+#[track_caller]
+fn none(faults: impl IntoIterator<Item = String>) {
+    let faults: Vec<String> = faults.into_iter().collect();
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn files_are_at_most_600_lines() {
+    none(Tree::of_repository().sources().flat_map(size::file_lines));
+    let long = file("crates/a/src/b.rs", &"let a = 1;\n".repeat(601));
+    assert_eq!(size::file_lines(&long).len(), 1);
+    let tested = "let a = 1;\n".repeat(599) + "#[cfg(test)]\nmod tests {\n" + &"a\n".repeat(99);
+    assert_eq!(
+        size::file_lines(&file("crates/a/src/b.rs", &tested)),
+        [""; 0]
+    );
+}
+
+#[test]
+fn functions_are_at_most_70_lines() {
+    none(
+        Tree::of_repository()
+            .sources()
+            .flat_map(size::function_lines),
+    );
+    let of = |lines: usize| {
+        let body = "        a();\n".repeat(lines - 2);
+        let text = format!("impl A {{\n    pub(crate) async fn a(\n{body}    }}\n}}\n");
+        size::function_lines(&file("crates/a/src/b.rs", &text)).len()
+    };
+    assert_eq!((of(70), of(71)), (0, 1));
+    let declared = "    fn a();\n".to_owned() + &"    // b\n".repeat(90) + "    fn c() {\n    }\n";
+    assert_eq!(
+        size::function_lines(&file("crates/a/src/b.rs", &declared)).len(),
+        0
+    );
+}
+
+#[test]
+fn lines_are_at_most_100_wide() {
+    none(Tree::of_repository().sources().flat_map(size::line_width));
+    let of = |text: String| size::line_width(&file("crates/a/src/b.rs", &text)).len();
+    assert_eq!((of("é".repeat(100)), of("é".repeat(101))), (0, 1));
+    assert_eq!(of(format!("//! | {} |", "a table ".repeat(20))), 0);
+}
+
+#[test]
+fn every_source_file_says_what_it_owns() {
+    none(Tree::of_repository().sources().flat_map(names::module_docs));
+    let of = |text: &str| names::module_docs(&file("crates/a/src/b.rs", text)).len();
+    assert_eq!(
+        (of("//! A thing.\nuse a;\n"), of("use a;\n//! Late.\n")),
+        (0, 1)
+    );
+}
+
+#[test]
+fn every_source_file_is_a_module_of_another() {
+    let tree = Tree::of_repository();
+    none(names::dead_files(&tree));
+    let with = |root: &str| {
+        let files = [("crates/a/src/lib.rs", root), ("crates/a/src/b.rs", "")];
+        names::dead_files(&Tree::of(&files)).len()
+    };
+    assert_eq!((with("pub mod b;"), with("//! Nothing.")), (0, 1));
+}
+
+#[test]
+fn no_name_says_nothing() {
+    none(Tree::of_repository().rust().flat_map(names::banned));
+    let of = |path: &str, text: &str| names::banned(&file(path, text)).len();
+    assert_eq!(of("crates/a/src/run_util.rs", ""), 1);
+    assert_eq!(of("crates/a/src/common.rs", ""), 1);
+    for name in [
+        "RunManager",
+        "Context",
+        "PlanHelper",
+        "CommonThing",
+        "Utils",
+        "Workflow",
+    ] {
+        let text = format!("pub(crate) struct {name} {{}}");
+        assert_eq!(of("crates/a/src/b.rs", &text), 1, "{name}");
+    }
+    assert_eq!(
+        of(
+            "crates/a/src/b.rs",
+            "use cel::Context;\nstruct Commonality;"
+        ),
+        0
+    );
+}
+
+#[test]
+fn a_test_is_ignored_only_for_a_reason() {
+    none(Tree::of_repository().rust().flat_map(names::ignored));
+    let of = |text: &str| names::ignored(&file("crates/a/src/b.rs", text)).len();
+    let attribute = ["#[", "ignore]"].concat();
+    assert_eq!(
+        (of(&attribute), of("#[ignore = \"needs a server\"]")),
+        (1, 0)
+    );
+}
+
+#[test]
+fn every_code_has_its_page_and_every_page_its_code() {
+    none(pages::codes(&Tree::of_repository()));
+    let with = |page: &str| {
+        let table = "    Syntax = \"P001\", Error, \"unreadable\";\n";
+        let files = [
+            ("crates/provost-plan/src/codes.rs", table),
+            (page, "# P001\n\nText.\n"),
+        ];
+        pages::codes(&Tree::of(&files)).len()
+    };
+    assert_eq!(with("crates/provost-plan/explain/P001.md"), 0);
+    // Why two: the code has no page, and the page has no code.
+    assert_eq!(with("crates/provost-plan/explain/P002.md"), 2);
+}
+
+#[test]
+fn no_page_links_to_what_is_not_there() {
+    none(pages::links(&Tree::of_repository()));
+    let with = |link: &str| {
+        let text = format!("See [it]({link}).");
+        let files = [
+            ("docs/guides/a.md", text.as_str()),
+            ("docs/concepts/b.md", ""),
+        ];
+        pages::links(&Tree::of(&files)).len()
+    };
+    assert_eq!(
+        (with("../concepts/b.md#c"), with("https://example.org")),
+        (0, 0)
+    );
+    assert_eq!(with("../concepts/c.md"), 1);
+}
+
+#[test]
+fn no_path_of_a_machine_is_committed() {
+    none(Tree::of_repository().files().flat_map(words::machine_paths));
+    let of = |text: &str| words::machine_paths(&file("docs/a.md", text)).len();
+    for path in ["work", "root", "home/ada", "Users/ada"] {
+        assert_eq!(of(&format!("in `/{path}/src`")), 1, "{path}");
+    }
+    assert_eq!(
+        of("the workspaces/work directory, GET /workers, src/root"),
+        0
+    );
+}
+
+#[test]
+fn the_glossary_has_every_word_of_a_status_class_and_landing() {
+    none(words::glossary(&Tree::of_repository()));
+    let with = |glossary: &str| {
+        let words = "            Self::Timeout => \"timeout\",\n";
+        let files = [
+            ("crates/provost-run/src/outcome.rs", words),
+            ("GLOSSARY.md", glossary),
+        ];
+        words::glossary(&Tree::of(&files)).len()
+    };
+    assert_eq!(
+        (with("| `timeout` | late |"), with("| `late` | timeout |")),
+        (0, 1)
+    );
+}
+
+#[test]
+fn one_word_stands_for_one_concept() {
+    none(Tree::of_repository().pages().flat_map(words::synonyms));
+    let of = |text: &str| words::synonyms(&file("docs/a.md", text)).len();
+    assert_eq!(
+        (of("A workflow is"), of("A DAG is"), of("the plan is")),
+        (1, 1, 0)
+    );
+}
+
+/// The control of the walk itself: a tree that sees nothing would hold every rule.
+#[test]
+fn the_tree_is_really_walked() {
+    let tree = Tree::of_repository();
+    assert!(tree.sources().count() > 100, "{}", tree.sources().count());
+    for path in [
+        "crates/provost-run/src/machine.rs",
+        "README.md",
+        "scripts/test",
+    ] {
+        assert!(tree.files().any(|file| file.path == path), "{path}");
+    }
+}
