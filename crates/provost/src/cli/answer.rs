@@ -1,0 +1,64 @@
+//! `answer`: a person's answer to a question, and the run goes on.
+
+use clap::Args;
+use provost_engine::run::machine::Input;
+
+use super::Watching;
+use super::approve::approver;
+use super::target::{Target, Waiting};
+use crate::drive::{Start, drive};
+use crate::failure::{Exit, Failure};
+use crate::place::Place;
+use crate::screen::question;
+
+/// Arguments of `answer`.
+#[derive(Debug, Args)]
+pub struct Answer {
+    /// the run, and the digest of the question where several are open
+    #[arg(value_name = "RUN[@DIGEST]")]
+    target: Target,
+    /// the answer: JSON, or plain text where a text is asked for
+    #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+    value: String,
+    #[command(flatten)]
+    watching: Watching,
+}
+
+/// Does it.
+pub fn run(verb: &Answer, place: &Place) -> Result<Exit, Failure> {
+    let (run, asked, value) = {
+        let engine = place.to_read()?;
+        let record = verb.target.read(&engine)?;
+        let state = record.run.state();
+        let picked = verb.target.pick(state, Waiting::Questions, place)?;
+        let found = picked.and_then(|picked| {
+            state
+                .open_questions()
+                .find(|(digest, _)| **digest == picked)
+        });
+        let Some((digest, asked)) = found else {
+            return Err(
+                Failure::usage(format!("several questions of run `{}` wait", state.run))
+                    .hint("`provost inbox` lists them, with commands"),
+            );
+        };
+        let value = question::read(asked, &verb.value)
+            .map_err(|reason| Failure::usage(reason).hint(format!("asked is: {}", asked.text)))?;
+        (state.run.clone(), *digest, value)
+    };
+    let engine = place.to_drive()?;
+    let input = Input::Answer {
+        question: asked,
+        by: approver(&engine),
+        value,
+    };
+    drive(
+        place,
+        &engine,
+        Start::TakeUp {
+            run,
+            input: Some(Box::new(input)),
+        },
+        verb.watching,
+    )
+}

@@ -1,0 +1,163 @@
+//! `check`: the compiler's word on a plan, a saved plan or a playbook.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use provost_engine::planners::Playbook;
+use provost_engine::workspace::Workspace;
+use provost_plan::diagnostic::Severity;
+use provost_plan::render::{self, Style};
+use provost_plan::source::Source;
+use serde_json::{Value, json};
+
+use crate::document::Document;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::proposal::{self, Judged};
+use crate::screen::page::{Look, Page};
+use crate::screen::plan;
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// a plan, a saved plan or a playbook
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// how findings are given
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+    /// the same as `--format json`
+    #[arg(long)]
+    json: bool,
+    /// let warnings count as errors
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    // Drawn over the text.
+    Human,
+    // One JSON object.
+    Json,
+}
+
+/// Does it.
+pub fn run(verb: &Check, place: &Place) -> Result<Exit, Failure> {
+    let document = Document::read(&verb.file)?;
+    let workspace = place.workspace()?;
+    let judged = judge(&workspace, document);
+    let worst = judged.diagnostics.iter().map(|d| d.severity()).max();
+    let fails = match worst {
+        Some(Severity::Error) => true,
+        Some(Severity::Warning) => verb.deny_warnings,
+        Some(Severity::Note) | None => false,
+    };
+    if verb.json || verb.format == Format::Json {
+        output::json(&to_json(&judged, !fails));
+    } else {
+        output::data(&human(&judged, fails, &workspace).finish());
+    }
+    Ok(if fails { Exit::Failed } else { Exit::Done })
+}
+
+/// Reads and checks a document.
+pub fn judge(workspace: &Workspace, document: Document) -> Judged {
+    match document {
+        Document::Plan(source) => proposal::of_file(workspace, source),
+        Document::Bundle(bundle, source) => proposal::of_bundle(workspace, &bundle, &source),
+        Document::Playbook(source) => of_playbook(workspace, source),
+    }
+}
+
+fn of_playbook(workspace: &Workspace, source: Source) -> Judged {
+    let playbook = match Playbook::read(&source) {
+        Ok(playbook) => playbook,
+        Err(diagnostics) => return proposal::unread(source, diagnostics),
+    };
+    let goal = playbook.goal("", &playbook.samples());
+    let mut judged = match proposal::ask(workspace, &goal, &playbook) {
+        Ok(judged) => judged,
+        Err(_) => return proposal::unread(source, Vec::new()),
+    };
+    judged
+        .not_checked
+        .insert(0, "parameters other than samples of their types".to_owned());
+    judged
+        .not_checked
+        .insert(1, "the plans of its revise rules".to_owned());
+    judged
+}
+
+/// The failure of a plan that is not admissible.
+pub fn refused(judged: &Judged) -> Failure {
+    let code = judged
+        .diagnostics
+        .iter()
+        .find(|d| d.severity() == Severity::Error);
+    let failure = Failure::failed(format!(
+        "the plan `{}` is not admissible: {}",
+        judged.source.name,
+        render::tally(&judged.diagnostics)
+    ))
+    .findings(&judged.source, &judged.diagnostics);
+    match code {
+        Some(finding) => failure.hint(format!("`provost explain {}` tells more", finding.code)),
+        None => failure,
+    }
+}
+
+/// The findings as data.
+pub fn findings_json(judged: &Judged) -> Value {
+    render::to_json(&judged.source, &judged.diagnostics)
+}
+
+fn to_json(judged: &Judged, ok: bool) -> Value {
+    json!({
+        "schema": "provost/check/v1",
+        "file": &*judged.source.name,
+        "ok": ok,
+        "digest": judged.plan.as_ref().map(|plan| plan.record().digest),
+        "findings": findings_json(judged),
+        "verdicts": judged.plan.as_ref().map(|plan| {
+            plan.record().steps.iter().map(|(id, step)| (id.clone(), json!(step.verdict)))
+                .collect::<serde_json::Map<_, _>>()
+        }),
+        "not_checked": judged.not_checked,
+    })
+}
+
+fn human(judged: &Judged, fails: bool, workspace: &Workspace) -> Page {
+    let mut page = Page::new();
+    let drawn = render::render(&judged.source, &judged.diagnostics, Style { color: true });
+    page.drawn(&drawn);
+    let tally = render::tally(&judged.diagnostics);
+    let name = &judged.source.name;
+    match &judged.plan {
+        Some(checked) if !fails => {
+            page.put(Look::Good, "ok").text(&format!(": `{name}`, "));
+            page.text(&plan::summary(checked, workspace.catalog()));
+            if !tally.is_empty() {
+                page.text(&format!("; {tally}"));
+            }
+            page.end();
+        }
+        _ => {
+            page.bad("not ok").line(&format!(": `{name}`, {tally}"));
+        }
+    }
+    not_checked(&mut page, &judged.not_checked);
+    page
+}
+
+/// What was not looked at.
+pub fn not_checked(page: &mut Page, list: &[String]) {
+    if list.is_empty() {
+        return;
+    }
+    page.faint("not checked:").end();
+    for line in list {
+        page.faint(&format!("  {line}")).end();
+    }
+}

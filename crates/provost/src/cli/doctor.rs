@@ -1,0 +1,195 @@
+//! `doctor`: whether the workspace is fit to work in, and what nobody looked at.
+
+use clap::Args;
+use provost_engine::store::{Store, StoreError};
+use provost_engine::workspace::{Drift, LOCK_FILE, Lock, Workspace};
+use provost_plan::source::Source;
+use serde_json::json;
+
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::screen::page::{Cell, Look, Page};
+use crate::screen::words::count;
+
+/// Arguments of `doctor`.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Doctor {
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    what: &'static str,
+    fit: bool,
+    said: String,
+    hint: Option<String>,
+}
+
+impl Finding {
+    fn fit(what: &'static str, said: impl Into<String>) -> Self {
+        Self {
+            what,
+            fit: true,
+            said: said.into(),
+            hint: None,
+        }
+    }
+
+    fn unfit(what: &'static str, said: impl Into<String>, hint: Option<&str>) -> Self {
+        Self {
+            what,
+            fit: false,
+            said: said.into(),
+            hint: hint.map(str::to_owned),
+        }
+    }
+}
+
+/// Does it.
+pub fn run(verb: Doctor, place: &Place) -> Result<Exit, Failure> {
+    let workspace = place.unlocked()?;
+    let mut not_checked = workspace.not_checked().to_vec();
+    let found = [
+        of_workspace(&workspace),
+        of_policy(&workspace),
+        of_lock(&workspace, &mut not_checked),
+        of_tools(&workspace),
+        of_store(&workspace, &mut not_checked),
+    ];
+    not_checked.push("whether the tools do what they declare".to_owned());
+    not_checked.push("whether servers of `http` tools answer: nothing is called".to_owned());
+    let fit = found.iter().all(|finding| finding.fit);
+    if verb.json {
+        let checks: Vec<_> = found
+            .iter()
+            .map(|f| json!({ "what": f.what, "fit": f.fit, "said": f.said, "hint": f.hint }))
+            .collect();
+        output::json(&json!({
+            "schema": "provost/doctor/v1",
+            "fit": fit,
+            "solo": workspace.is_solo(),
+            "checks": checks,
+            "not_checked": not_checked,
+        }));
+    } else {
+        output::data(&page(&found, &not_checked).finish());
+    }
+    Ok(if fit { Exit::Done } else { Exit::Usage })
+}
+
+fn page(found: &[Finding], not_checked: &[String]) -> Page {
+    let mut page = Page::new();
+    let rows: Vec<Vec<Cell>> = found
+        .iter()
+        .map(|finding| {
+            let (look, word) = if finding.fit {
+                (Look::Good, "ok")
+            } else {
+                (Look::Bad, "not ok")
+            };
+            let said = Cell::plain(finding.said.clone());
+            vec![
+                Cell::new(look, word),
+                Cell::new(Look::Strong, finding.what),
+                said,
+            ]
+        })
+        .collect();
+    page.table(0, &rows);
+    for finding in found {
+        if let Some(hint) = &finding.hint {
+            page.end().strong("hint: ").line(hint);
+        }
+    }
+    page.end();
+    super::check::not_checked(&mut page, not_checked);
+    page
+}
+
+fn of_workspace(workspace: &Workspace) -> Finding {
+    let tools = count(workspace.catalog().names().count(), "tool");
+    let playbooks = count(workspace.playbooks().playbooks().count(), "playbook");
+    let root = workspace.root().display();
+    Finding::fit("workspace", format!("{root}: {tools}, {playbooks}"))
+}
+
+fn of_policy(workspace: &Workspace) -> Finding {
+    let user = &workspace.user().id;
+    let said = if workspace.is_solo() {
+        format!("loads; solo: `{user}` may ask and approve")
+    } else {
+        format!("loads; who asks may not approve; you are `{user}`")
+    };
+    Finding::fit("policy", said)
+}
+
+fn of_lock(workspace: &Workspace, not_checked: &mut Vec<String>) -> Finding {
+    let path = workspace.root().join(LOCK_FILE);
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        not_checked.push(format!("whether tools moved: there is no {LOCK_FILE}"));
+        return Finding::fit(
+            "lock",
+            format!("there is no {LOCK_FILE}: tools are not pinned"),
+        );
+    };
+    let hint = Some("look at the change; `provost tools lock` accepts it");
+    let Ok(pinned) = Lock::read(&Source::new(LOCK_FILE, text)) else {
+        return Finding::unfit("lock", format!("{LOCK_FILE} cannot be read"), hint);
+    };
+    let mut moved: Vec<String> = pinned
+        .drift(&workspace.lock())
+        .iter()
+        .map(|drift| match drift {
+            Drift::New { tool } => format!("`{tool}` is not pinned"),
+            Drift::Changed { tool, .. } => format!("`{tool}` moved"),
+            Drift::Gone { tool } => format!("`{tool}` is gone"),
+        })
+        .collect();
+    if moved.is_empty() {
+        return Finding::fit("lock", "the tools are those that were pinned");
+    }
+    moved.truncate(5);
+    Finding::unfit("lock", moved.join(", "), hint)
+}
+
+fn of_tools(workspace: &Workspace) -> Finding {
+    let hint = Some("a plan that needs it is not run until then");
+    match provost_engine::engine::open_tools(workspace) {
+        Ok(toolbox) => {
+            let troubles: Vec<String> = toolbox
+                .troubles()
+                .into_iter()
+                .map(|trouble| format!("`{}`: {}", trouble.tool, trouble.message))
+                .collect();
+            if troubles.is_empty() {
+                return Finding::fit("tools", "all of them can work");
+            }
+            Finding::unfit("tools", troubles.join("; "), hint)
+        }
+        Err(error) => Finding::unfit("tools", error.to_string(), hint),
+    }
+}
+
+fn of_store(workspace: &Workspace, not_checked: &mut Vec<String>) -> Finding {
+    let dir = workspace.store_dir();
+    match Store::open_read_only(&dir) {
+        Err(StoreError::Missing { .. }) => {
+            not_checked.push("whether a journal can be written: there is none yet".to_owned());
+            return Finding::fit("journal", "nothing has run here yet");
+        }
+        Err(error) => return Finding::unfit("journal", error.to_string(), error.hint()),
+        Ok(store) => {
+            if let Err(error) = store.verify() {
+                return Finding::unfit("journal", error.to_string(), error.hint());
+            }
+        }
+    }
+    // Why only now: opening it to write would make one where there is none.
+    match Store::open(&dir) {
+        Ok(_) => Finding::fit("journal", "can be written, and its chains hold"),
+        Err(error) => Finding::unfit("journal", error.to_string(), error.hint()),
+    }
+}

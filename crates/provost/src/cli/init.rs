@@ -1,0 +1,55 @@
+//! `init`: a workspace that works as it is.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use provost_engine::workspace::scaffold;
+use serde_json::json;
+
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::{Place, quoted, user};
+use crate::screen::page::Page;
+
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// where; the current directory unless given
+    #[arg(value_name = "DIR")]
+    at: Option<PathBuf>,
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn run(verb: Init, place: &Place) -> Result<Exit, Failure> {
+    let dir = verb.at.or_else(|| place.dir().map(PathBuf::from));
+    let dir = dir.unwrap_or_else(|| PathBuf::from("."));
+    let written = scaffold(&dir, &user())
+        .map_err(|error| Failure::usage(error.to_string()).hint(error.hint()))?;
+    if verb.json {
+        let files: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();
+        output::json(&json!({ "schema": "provost/init/v1", "dir": dir, "files": files }));
+        return Ok(Exit::Done);
+    }
+    let mut page = Page::new();
+    for path in &written {
+        page.line(&dir.join(path).to_string_lossy());
+    }
+    output::data(&page.finish());
+    let mut next = Page::new();
+    let here = dir.as_os_str() == ".";
+    let at = if here {
+        String::new()
+    } else {
+        format!(" -C {}", quoted(&dir.to_string_lossy()))
+    };
+    next.line("the workspace is solo: who asks may also approve (policies/solo.cedar)");
+    next.line(&format!("try it: provost{at} run \"{}\"", TRY));
+    output::note(&next.finish());
+    Ok(Exit::Done)
+}
+
+/// A goal that the playbook of a new workspace matches.
+const TRY: &str = "Find welcome in my notes";

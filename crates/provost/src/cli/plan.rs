@@ -1,0 +1,82 @@
+//! `plan`: a proposal and its check; nothing is begun and nothing is called.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use provost_engine::bundle::Bundle;
+use provost_engine::run::event::PlannerChoice;
+use serde_json::json;
+
+use super::check::{findings_json, refused};
+use crate::document;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::proposal;
+use crate::screen::page::Page;
+use crate::screen::review;
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// what you want, in quotes
+    #[arg(value_name = "GOAL")]
+    goal: String,
+    /// save the plan with everything it was checked under, for `provost apply FILE`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
+    let workspace = place.workspace()?;
+    let (goal, choice) = proposal::route(&workspace, &verb.goal)?;
+    let judged = proposal::propose(&workspace, &goal, &choice)?;
+    if verb.json {
+        output::json(&json!({
+            "schema": "provost/planned/v1",
+            "goal": goal,
+            "plan": judged.plan.as_ref().map(|plan| &plan.plan().value),
+            "record": judged.plan.as_ref().map(provost_plan::check::CheckedPlan::record),
+            "findings": findings_json(&judged),
+            "not_checked": judged.not_checked,
+        }));
+    }
+    let Some(plan) = &judged.plan else {
+        return Err(refused(&judged));
+    };
+    let playbook = match choice {
+        PlannerChoice::Playbook { name } => Some(name),
+        PlannerChoice::File { playbook, .. } => playbook,
+    };
+    if !verb.json {
+        let mut page = Page::new();
+        review::plan(&mut page, &judged, plan, &workspace, playbook.as_deref());
+        output::data(&page.finish());
+    }
+    if let Some(path) = &verb.output {
+        let bundle = Bundle::new(goal, playbook, plan.plan().value.clone(), plan.record());
+        save(path, &bundle)?;
+        let command = place.command(&format!(
+            "provost apply {}",
+            crate::place::quoted(&path.to_string_lossy())
+        ));
+        let mut page = Page::new();
+        page.line(&format!("saved; run it with: {command}"));
+        output::note(&page.finish());
+    }
+    Ok(Exit::Done)
+}
+
+fn save(path: &std::path::Path, bundle: &Bundle) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(bundle).unwrap_or_default();
+    text.push('\n');
+    std::fs::write(path, text).map_err(|error| {
+        let reason = document::reason(&error);
+        Failure::usage(format!("`{}` cannot be written: {reason}", path.display()))
+            .hint("name a file in a directory that you may write to")
+    })
+}

@@ -1,0 +1,88 @@
+//! `run`: a goal, from plan to answer.
+
+use clap::{Args, ValueEnum};
+use provost_engine::engine::NewRun;
+use provost_engine::run::event::{AskMode, PlannerChoice};
+
+use super::Watching;
+use crate::drive::{Start, drive};
+use crate::failure::{Exit, Failure};
+use crate::place::Place;
+use crate::proposal;
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// what you want, in quotes
+    #[arg(value_name = "GOAL")]
+    goal: String,
+    /// how planning proceeds; `auto` takes the playbook that matches
+    #[arg(long, value_enum, default_value = "auto")]
+    mode: Mode,
+    #[command(flatten)]
+    begin: Beginning,
+    #[command(flatten)]
+    watching: Watching,
+}
+
+/// How a run begins.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Beginning {
+    /// begin even while an unfinished run has the same goal
+    #[arg(long)]
+    pub again: bool,
+    /// when a person is asked: about each step with its values, or about the plan first
+    #[arg(long, value_enum)]
+    pub ask: Option<Ask>,
+}
+
+/// How planning proceeds.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Mode {
+    // The whole plan first.
+    Single,
+    // Whatever fits the goal.
+    Auto,
+}
+
+/// When a person is asked.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Ask {
+    // When the step is ready, with its values.
+    Step,
+    // Before anything runs.
+    Plan,
+}
+
+impl Beginning {
+    /// When a person is asked, `otherwise` unless it was typed.
+    pub fn ask_mode(self, otherwise: AskMode) -> AskMode {
+        match self.ask {
+            Some(Ask::Step) => AskMode::Step,
+            Some(Ask::Plan) => AskMode::Plan,
+            None => otherwise,
+        }
+    }
+}
+
+/// Does it.
+pub fn run(verb: &Run, place: &Place) -> Result<Exit, Failure> {
+    // Why nothing more: in this version a playbook's plan is whole from the start in both modes.
+    let (Mode::Single | Mode::Auto) = verb.mode;
+    let workspace = place.workspace()?;
+    let (goal, planner) = proposal::route(&workspace, &verb.goal)?;
+    let interpreted_by = match &planner {
+        PlannerChoice::Playbook { name } => format!("playbook {name}"),
+        PlannerChoice::File { name, .. } => format!("file {name}"),
+    };
+    let ask = verb.begin.ask_mode(workspace.ask());
+    let new = NewRun {
+        goal,
+        interpreted_by,
+        planner,
+        ask,
+        again: verb.begin.again,
+    };
+    let engine = provost_engine::engine::Engine::open(workspace)?;
+    drive(place, &engine, Start::New(Box::new(new)), verb.watching)
+}

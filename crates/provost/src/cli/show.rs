@@ -1,0 +1,126 @@
+//! `show`: a plan for a reviewer, or a run and what it came to.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use provost_engine::run::state::State;
+use serde_json::json;
+
+use super::check::{findings_json, judge, refused};
+use super::target::Target;
+use crate::document::Document;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::screen::page::Page;
+use crate::screen::words::{moment, run_look, run_status};
+use crate::screen::{review, run};
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// a plan file, a saved plan or a playbook; or a run
+    #[arg(value_name = "FILE|RUN")]
+    what: String,
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn run(verb: &Show, place: &Place) -> Result<Exit, Failure> {
+    let path = PathBuf::from(&verb.what);
+    if path.exists() || !looks_like_run(&verb.what) {
+        return file(verb, &path, place);
+    }
+    let engine = place.to_read()?;
+    let target: Target = verb.what.parse().unwrap_or_else(|never| match never {});
+    let record = target.read(&engine)?;
+    let state = record.run.state();
+    if verb.json {
+        output::json(&run::to_json(state, place));
+        return Ok(Exit::Done);
+    }
+    let catalog = engine.workspace().catalog();
+    output::data(&of_run(state, catalog, place).finish());
+    Ok(Exit::Done)
+}
+
+/// Whether a word may be the beginning of a run's id: lower-case base32.
+fn looks_like_run(word: &str) -> bool {
+    let id = word.split('@').next().unwrap_or_default();
+    let base32 = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    !id.is_empty() && id.len() <= 12 && id.chars().all(base32)
+}
+
+fn file(verb: &Show, path: &Path, place: &Place) -> Result<Exit, Failure> {
+    let document = Document::read(path)?;
+    let workspace = place.workspace()?;
+    let (playbook, saved) = match &document {
+        Document::Bundle(bundle, _) => (bundle.playbook.clone(), Some(bundle.clone())),
+        Document::Plan(_) | Document::Playbook(_) => (None, None),
+    };
+    let judged = judge(&workspace, document);
+    let Some(checked) = &judged.plan else {
+        return Err(refused(&judged));
+    };
+    let moved = saved
+        .map(|bundle| bundle.moved(checked.record()))
+        .unwrap_or_default();
+    if verb.json {
+        output::json(&json!({
+            "schema": "provost/shown/v1",
+            "goal": judged.goal,
+            "plan": checked.plan().value,
+            "record": checked.record(),
+            "moved": moved,
+            "findings": findings_json(&judged),
+            "not_checked": judged.not_checked,
+        }));
+        return Ok(Exit::Done);
+    }
+    let mut page = Page::new();
+    if !moved.is_empty() {
+        page.bad("this saved plan is stale: ")
+            .line(&format!("moved: {}", moved.join(", ")));
+    }
+    review::plan(&mut page, &judged, checked, &workspace, playbook.as_deref());
+    output::data(&page.finish());
+    Ok(Exit::Done)
+}
+
+fn of_run(state: &State, catalog: &provost_plan::catalog::Catalog, place: &Place) -> Page {
+    let mut page = Page::new();
+    let status = state.status();
+    page.strong(&format!("run {}", state.run)).text(": ");
+    page.put(run_look(status), run_status(status)).end();
+    page.field("goal", &state.goal.text);
+    page.field(
+        "asked",
+        &format!("by {} at {}", state.principal.id, moment(state.created_at)),
+    );
+    if state.ended.is_some() {
+        page.field("ended", &format!("at {}", moment(state.last_at)));
+    }
+    page.field("plan", &format!("revision {}", state.revision));
+    if state.solo {
+        page.field("solo", "who asks may also approve");
+    }
+    if state.plan.is_some() {
+        page.end();
+        run::steps(&mut page, state, catalog);
+    }
+    page.end().page(run::end(state, place));
+    let goes_on = state.ended.is_none() && !status_waits(state);
+    if goes_on {
+        let command = place.command(&format!("provost resume {}", state.run));
+        page.faint("go on with: ").line(&command);
+    }
+    page
+}
+
+fn status_waits(state: &State) -> bool {
+    state.open_cards().next().is_some()
+        || state.open_questions().next().is_some()
+        || state.doubts().next().is_some()
+}

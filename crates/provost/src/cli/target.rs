@@ -1,0 +1,145 @@
+//! `RUN[@DIGEST]`: a run, and the card or question that is meant.
+
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use provost_engine::engine::{Engine, Record};
+use provost_engine::run::state::State;
+use provost_plan::digest::Digest;
+
+use crate::failure::Failure;
+use crate::place::Place;
+use crate::screen::words::run_is;
+
+/// What was typed.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The run, or how it begins.
+    pub run: String,
+    /// The digest, or how it begins.
+    pub digest: Option<String>,
+}
+
+impl FromStr for Target {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.split_once('@') {
+            Some((run, digest)) => Self {
+                run: run.to_owned(),
+                digest: Some(digest.to_owned()),
+            },
+            None => Self {
+                run: text.to_owned(),
+                digest: None,
+            },
+        })
+    }
+}
+
+/// What waits in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Cards.
+    Cards,
+    /// Questions.
+    Questions,
+}
+
+impl Waiting {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Cards => "card",
+            Self::Questions => "question",
+        }
+    }
+
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Cards => "approve",
+            Self::Questions => "answer",
+        }
+    }
+
+    /// What waits, by digest.
+    pub fn open(self, state: &State) -> Vec<Digest> {
+        match self {
+            Self::Cards => state.open_cards().map(|(digest, _)| *digest).collect(),
+            Self::Questions => state.open_questions().map(|(digest, _)| *digest).collect(),
+        }
+    }
+}
+
+impl Target {
+    /// The run, read from its journal.
+    pub fn read(&self, engine: &Engine) -> Result<Record, Failure> {
+        Ok(engine.read(&self.find(engine)?)?)
+    }
+
+    /// The run's whole id.
+    pub fn find(&self, engine: &Engine) -> Result<String, Failure> {
+        if self.run.is_empty() {
+            return Err(Failure::usage("no run is named").hint("`provost runs` lists them"));
+        }
+        Ok(engine.find(&self.run)?)
+    }
+
+    /// The open card or question that is meant; with no digest, the only one there is.
+    pub fn pick(
+        &self,
+        state: &State,
+        waiting: Waiting,
+        place: &Place,
+    ) -> Result<Option<Digest>, Failure> {
+        let open = waiting.open(state);
+        let Some(first) = open.first() else {
+            return Err(nothing(state, waiting));
+        };
+        let run = &state.run;
+        match &self.digest {
+            Some(text) => {
+                let meant: Vec<_> = open.iter().filter(|digest| digest.matches(text)).collect();
+                if let [only] = meant.as_slice() {
+                    return Ok(Some(**only));
+                }
+                let too_short = text.trim_start_matches("sha256:").len() < 8;
+                let message = if too_short {
+                    format!("`{text}` is too short for a digest: type at least 8 digits")
+                } else {
+                    format!(
+                        "no open {} of run `{run}` has the digest `{text}`",
+                        waiting.word()
+                    )
+                };
+                let (verb, id) = (waiting.verb(), short(first));
+                let value = if waiting == Waiting::Questions {
+                    " VALUE"
+                } else {
+                    ""
+                };
+                let command = place.command(&format!("provost {verb} {run}@{id}{value}"));
+                Err(Failure::usage(message).hint(format!(
+                    "the open {} is {first}:\n  {command}",
+                    waiting.word()
+                )))
+            }
+            None if open.len() == 1 => Ok(Some(*first)),
+            None => Ok(None),
+        }
+    }
+}
+
+fn nothing(state: &State, waiting: Waiting) -> Failure {
+    let status = run_is(state.status().word());
+    Failure::usage(format!(
+        "run `{}` has no open {}: it {status}",
+        state.run,
+        waiting.word()
+    ))
+    .hint("`provost inbox` lists what waits, with commands")
+}
+
+/// Digits of a digest in a command.
+pub fn short(digest: &Digest) -> String {
+    digest.hex().chars().take(16).collect()
+}

@@ -1,0 +1,203 @@
+//! `tools`: what a plan may call, and the lock that pins it.
+
+use clap::{Args, Subcommand};
+use provost_engine::workspace::{LOCK_FILE, Workspace};
+use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
+use provost_plan::diagnostic::nearest;
+use provost_plan::duration;
+use provost_plan::schema::Schema;
+use serde_json::{Value, json};
+
+use crate::document::reason;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::screen::page::{Cell, Look, Page};
+
+/// Arguments of `tools`.
+#[derive(Debug, Args)]
+pub struct Tools {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// list every tool with its effect
+    List {
+        /// print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// show all that is declared of a tool
+    Show {
+        /// the tool, such as `pager.notify`
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// write provost.lock: from then on a tool that differs is not called
+    Lock,
+}
+
+/// Does it.
+pub fn run(verb: Tools, place: &Place) -> Result<Exit, Failure> {
+    let workspace = place.unlocked()?;
+    match verb.verb {
+        Verb::List { json } => list(&workspace, json),
+        Verb::Show { name, json } => return show(&workspace, &name, json),
+        Verb::Lock => return lock(&workspace),
+    }
+    Ok(Exit::Done)
+}
+
+fn list(workspace: &Workspace, json: bool) {
+    if json {
+        let tools: Vec<Value> = workspace
+            .catalog()
+            .iter()
+            .map(|tool| to_json(tool))
+            .collect();
+        output::json(&json!({ "schema": "provost/tools/v1", "tools": tools }));
+        return;
+    }
+    let rows: Vec<Vec<Cell>> = workspace
+        .catalog()
+        .iter()
+        .map(|tool| {
+            vec![
+                Cell::new(Look::Strong, tool.name.clone()),
+                Cell::plain(tool.effect.word()),
+                Cell::new(Look::Faint, tool.description.clone()),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        output::note("this workspace has no tools: provost.toml declares none\n");
+    }
+    let mut page = Page::new();
+    page.table(0, &rows);
+    output::data(&page.finish());
+}
+
+fn to_json(tool: &Operation) -> Value {
+    json!({
+        "name": tool.name,
+        "description": tool.description,
+        "effect": tool.effect,
+        "tags": tool.tags,
+        "trusted": tool.trusted,
+        "secret": tool.secret,
+        "content": tool.content,
+        "idempotency": tool.idempotency,
+        "input": tool.input.value(),
+        "output": tool.output.as_ref().map(Schema::value),
+        "timeout_ms": u64::try_from(tool.timeout.as_millis()).unwrap_or(u64::MAX),
+        "max_bytes": tool.max_bytes,
+        "digest": tool.digest(),
+    })
+}
+
+fn show(workspace: &Workspace, name: &str, json: bool) -> Result<Exit, Failure> {
+    let Some(tool) = workspace.catalog().get(name) else {
+        let hint = match nearest(name, workspace.catalog().names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`provost tools list` lists them".to_owned(),
+        };
+        return Err(Failure::usage(format!("there is no tool `{name}`")).hint(hint));
+    };
+    if json {
+        let mut value = to_json(tool);
+        if let Value::Object(map) = &mut value {
+            map.insert("schema".to_owned(), json!("provost/tool/v1"));
+        }
+        output::json(&value);
+        return Ok(Exit::Done);
+    }
+    let mut page = Page::new();
+    page.strong(&tool.name).text(": ").line(&tool.description);
+    page.field(
+        "effect",
+        &format!("{}, {} risk", tool.effect.word(), tool.risk().word()),
+    );
+    let tags: Vec<&str> = tool.tags.iter().map(String::as_str).collect();
+    if !tags.is_empty() {
+        page.field("tags", &tags.join(", "));
+    }
+    page.field("repeated", &repeated(tool));
+    page.field(
+        "output",
+        match (tool.trusted, tool.secret) {
+            (true, false) => "may be believed",
+            (true, true) => "may be believed, and is secret",
+            (false, false) => "is untrusted",
+            (false, true) => "is untrusted, and secret",
+        },
+    );
+    let content: Vec<&str> = tool.content.iter().map(String::as_str).collect();
+    if !content.is_empty() {
+        page.field(
+            "content",
+            &format!("{} (reaches nobody)", content.join(", ")),
+        );
+    }
+    page.field(
+        "one call",
+        &format!(
+            "up to {} and {} bytes",
+            duration::print(tool.timeout),
+            tool.max_bytes
+        ),
+    );
+    page.field("digest", &tool.digest().to_string());
+    schema(&mut page, "takes", tool.input.value());
+    match &tool.output {
+        Some(output) => schema(&mut page, "gives", output.value()),
+        None => {
+            page.field("gives", "what no schema says");
+        }
+    }
+    output::data(&page.finish());
+    Ok(Exit::Done)
+}
+
+fn repeated(tool: &Operation) -> String {
+    match &tool.idempotency {
+        _ if tool.effect.is_read() => "harmless".to_owned(),
+        Idempotency::Natural => "changes nothing more".to_owned(),
+        Idempotency::None => "not recognised: an unknown outcome is a doubt".to_owned(),
+        Idempotency::Key { carrier, ttl_ms } => {
+            let lasts = duration::print(std::time::Duration::from_millis(*ttl_ms));
+            let carrier = match carrier {
+                KeyCarrier::Header(name) => format!("the header {name}"),
+                KeyCarrier::Arg(name) => format!("the argument {name}"),
+            };
+            format!("recognised by a key in {carrier}, for {lasts}")
+        }
+    }
+}
+
+fn schema(page: &mut Page, word: &str, schema: &Value) {
+    page.faint(&format!("  {word}")).end();
+    let text = serde_json::to_string_pretty(schema).unwrap_or_default();
+    for line in text.lines() {
+        page.line(&format!("    {line}"));
+    }
+}
+
+fn lock(workspace: &Workspace) -> Result<Exit, Failure> {
+    let path = workspace.write_lock().map_err(|error| {
+        Failure::usage(format!(
+            "`{LOCK_FILE}` cannot be written: {}",
+            reason(&error)
+        ))
+        .hint("run as the user who owns the workspace")
+    })?;
+    let tools = crate::screen::words::count(workspace.catalog().names().count(), "tool");
+    let mut page = Page::new();
+    page.line(&format!("pinned {tools} in {}", path.display()));
+    output::note(&page.finish());
+    Ok(Exit::Done)
+}

@@ -1,0 +1,193 @@
+//! `trace`: a run's journal in two views, planning and execution, with counts.
+
+use clap::Args;
+use provost_engine::run::trace::{Line, Metrics, trace};
+use serde_json::{Value, json};
+
+use super::target::Target;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::screen::page::{Cell, Look, Page};
+use crate::screen::words::{count, lasted, moment, run_look, run_status};
+
+/// Arguments of `trace`.
+#[derive(Debug, Args)]
+pub struct Trace {
+    /// the run, or how its id begins
+    #[arg(value_name = "RUN")]
+    run: Target,
+    /// only how the plan came about
+    #[arg(long, conflicts_with = "execution")]
+    planning: bool,
+    /// only what was done
+    #[arg(long)]
+    execution: bool,
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn run(verb: &Trace, place: &Place) -> Result<Exit, Failure> {
+    let engine = place.to_read()?;
+    let record = verb.run.read(&engine)?;
+    let traced = trace(&record.events);
+    let state = record.run.state();
+    if verb.json {
+        let mut shown = json!({
+            "schema": "provost/trace/v1",
+            "run": state.run,
+            "status": state.status().word(),
+            "metrics": traced.metrics,
+        });
+        if !verb.execution {
+            insert(&mut shown, "planning", json!(traced.planning));
+        }
+        if !verb.planning {
+            insert(&mut shown, "execution", json!(traced.execution));
+        }
+        output::json(&shown);
+        return Ok(Exit::Done);
+    }
+    let mut page = Page::new();
+    let status = state.status();
+    page.strong(&format!("run {}", state.run)).text(": ");
+    page.put(run_look(status), run_status(status)).end();
+    page.faint("times since ").line(&moment(state.created_at));
+    if !verb.execution {
+        view(&mut page, "planning", &traced.planning, state.created_at);
+    }
+    if !verb.planning {
+        view(&mut page, "execution", &traced.execution, state.created_at);
+    }
+    if !verb.planning && !verb.execution {
+        counts(&mut page, &traced.metrics);
+    }
+    output::data(&page.finish());
+    Ok(Exit::Done)
+}
+
+fn insert(object: &mut Value, name: &str, value: Value) {
+    if let Value::Object(map) = object {
+        map.insert(name.to_owned(), value);
+    }
+}
+
+fn view(page: &mut Page, name: &str, lines: &[Line], began: i64) {
+    page.end().strong(name).end();
+    let rows: Vec<Vec<Cell>> = lines
+        .iter()
+        .map(|line| {
+            vec![
+                Cell::new(Look::Faint, format!("{:>4}", line.seq)),
+                Cell::new(Look::Faint, clock(line.at_ms - began)),
+                Cell::new(Look::Strong, line.kind),
+                Cell::plain(line.text.clone()),
+            ]
+        })
+        .collect();
+    page.table(0, &rows);
+}
+
+/// A moment of a run, to the millisecond, of equal width for the first hundred minutes.
+fn clock(ms: i64) -> String {
+    let ms = ms.max(0);
+    format!(
+        "{:02}:{:02}.{:03}",
+        ms / 60_000,
+        ms / 1_000 % 60,
+        ms % 1_000
+    )
+}
+
+fn counts(page: &mut Page, metrics: &Metrics) {
+    let number = |n: u64, one: &str| count(usize::try_from(n).unwrap_or(usize::MAX), one);
+    page.end().strong("counts").end();
+    page.field(
+        "planning",
+        &format!(
+            "{}, {} refused, {}, {}, {}",
+            number(metrics.proposals, "proposal"),
+            metrics.proposals_refused,
+            number(metrics.diagnostics, "finding"),
+            number(metrics.revisions, "revision"),
+            number(metrics.clarifications, "clarification"),
+        ),
+    );
+    page.field(
+        "plan",
+        &format!(
+            "{} of {} held, {} unneeded, {}",
+            metrics.criteria_held,
+            number(metrics.criteria, "criterion").replace("criterions", "criteria"),
+            number(metrics.steps_unneeded, "step"),
+            number(metrics.dependency_faults, "dependency fault"),
+        ),
+    );
+    let by_status = metrics.steps_by_status.iter();
+    let by_status: Vec<String> = by_status.map(|(word, n)| format!("{n} {word}")).collect();
+    page.field(
+        "steps",
+        &format!("{}: {}", metrics.steps, by_status.join(", ")),
+    );
+    let failures = metrics.failures.iter();
+    let failures: Vec<String> = failures.map(|(word, n)| format!("{n} {word}")).collect();
+    let failures = if failures.is_empty() {
+        "none failed".to_owned()
+    } else {
+        failures.join(", ")
+    };
+    let retries = match metrics.retries {
+        1 => "1 retry".to_owned(),
+        many => format!("{many} retries"),
+    };
+    page.field(
+        "execution",
+        &format!(
+            "{}, {retries}, {failures}, {}, {} held back",
+            number(metrics.attempts, "attempt"),
+            number(metrics.validation_failures, "validation failure"),
+            number(metrics.duplicates_held, "duplicate"),
+        ),
+    );
+    page.field(
+        "time",
+        &format!(
+            "{}, of which {} waiting for people",
+            lasted(metrics.elapsed_ms),
+            lasted(metrics.waiting_for_people_ms)
+        ),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_keeps_its_width() {
+        assert_eq!(
+            [0, 61_007, -3].map(clock),
+            ["00:00.000", "01:01.007", "00:00.000"]
+        );
+    }
+
+    #[test]
+    fn counts_read_as_sentences() {
+        let metrics = Metrics {
+            criteria: 1,
+            criteria_held: 1,
+            retries: 1,
+            ..Metrics::default()
+        };
+        let mut page = Page::new();
+        counts(&mut page, &metrics);
+        let shown = anstream::adapter::strip_str(&page.finish()).to_string();
+        assert!(shown.contains("1 of 1 criterion held"), "{shown}");
+        assert!(
+            shown.contains("0 attempts, 1 retry, none failed"),
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! `why`: who is guilty of how a run ended, and which events prove it.
+
+use clap::Args;
+use provost_engine::run::why::{Guilty, why};
+use serde_json::json;
+
+use super::target::Target;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::screen::page::{Cell, Look, Page};
+
+/// Arguments of `why`.
+#[derive(Debug, Args)]
+pub struct Why {
+    /// the run, or how its id begins
+    #[arg(value_name = "RUN")]
+    run: Target,
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn run(verb: &Why, place: &Place) -> Result<Exit, Failure> {
+    let engine = place.to_read()?;
+    let record = verb.run.read(&engine)?;
+    let state = record.run.state();
+    let blame = why(&record.events);
+    if verb.json {
+        output::json(&json!({
+            "schema": "provost/why/v1",
+            "run": state.run,
+            "status": state.status().word(),
+            "guilty": blame.guilty,
+            "sentence": blame.sentence,
+            "proof": blame.proof,
+            "would_decide": blame.would_decide,
+        }));
+        return Ok(Exit::Done);
+    }
+    let mut page = Page::new();
+    page.put(look(blame.guilty), blame.guilty.word()).text(": ");
+    page.line(&blame.sentence);
+    if !blame.proof.is_empty() {
+        page.end().faint("the events that prove it").end();
+    }
+    let rows: Vec<Vec<Cell>> = blame
+        .proof
+        .iter()
+        .map(|line| {
+            vec![
+                Cell::new(Look::Faint, format!("{:>4}", line.seq)),
+                Cell::new(Look::Strong, line.kind),
+                Cell::plain(line.text.clone()),
+            ]
+        })
+        .collect();
+    page.table(0, &rows);
+    if let Some(what) = &blame.would_decide {
+        page.end().strong("what would decide it: ").line(what);
+    }
+    output::data(&page.finish());
+    Ok(Exit::Done)
+}
+
+fn look(guilty: Guilty) -> Look {
+    match guilty {
+        Guilty::Nobody => Look::Good,
+        Guilty::Plan | Guilty::Execution => Look::Bad,
+        Guilty::Neither | Guilty::Undecided => Look::Warn,
+    }
+}

@@ -1,0 +1,240 @@
+//! How a verb ends: the exit codes, and what is said when it does not do what was asked.
+//!
+//! Owns the shape `error: …`, an empty line, `hint: …`. INVARIANT: a message is escaped where it
+//! is shown, so a failure may quote whatever it likes.
+
+use provost_engine::engine::EngineError;
+use provost_engine::run::event::RunStatus;
+use provost_engine::run::machine::StepError;
+use provost_engine::session::DriveError;
+use provost_engine::store::{FindError, StoreError};
+use provost_engine::workspace::WorkspaceError;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::render::{self, Style};
+use provost_plan::source::Source;
+
+use crate::output;
+use crate::screen::page::Page;
+use crate::screen::words::run_is;
+
+/// The exit code of a verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The run succeeded, or the verb did what was asked.
+    Done,
+    /// The run did not succeed, or a checked file has errors.
+    Failed,
+    /// The command or the workspace is wrong.
+    Usage,
+    /// The run waits for a person or was halted.
+    Waiting,
+    /// The run is in doubt.
+    InDoubt,
+}
+
+impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Waiting => 3,
+            Self::InDoubt => 4,
+        }
+    }
+
+    /// The exit of a verb that drove a run to this status.
+    pub fn of(status: RunStatus) -> Self {
+        match status {
+            RunStatus::Succeeded => Self::Done,
+            RunStatus::Failed
+            | RunStatus::Rejected
+            | RunStatus::Expired
+            | RunStatus::Refused
+            | RunStatus::Cancelled => Self::Failed,
+            RunStatus::Planning
+            | RunStatus::Running
+            | RunStatus::Paused
+            | RunStatus::WaitingApproval
+            | RunStatus::WaitingAnswer => Self::Waiting,
+            RunStatus::InDoubt => Self::InDoubt,
+        }
+    }
+}
+
+/// Why a verb did not do what was asked.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    findings: String,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// The command or the workspace is wrong: exit 2.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Usage,
+            findings: String::new(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// What was asked for failed: exit 1.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Failed,
+            ..Self::usage(message)
+        }
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says what to do, if there is something.
+    #[must_use]
+    pub fn maybe_hint(mut self, hint: Option<&str>) -> Self {
+        self.hint = hint.map(str::to_owned);
+        self
+    }
+
+    /// Shows findings in a text before the message.
+    #[must_use]
+    pub fn findings(mut self, source: &Source, diagnostics: &[Diagnostic]) -> Self {
+        self.findings
+            .push_str(&render::render(source, diagnostics, Style { color: true }));
+        self
+    }
+
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Writes it to stderr.
+    pub fn show(&self) {
+        let mut page = Page::new();
+        page.drawn(&self.findings);
+        page.bad("error: ");
+        page.lines(&self.message, 0);
+        if let Some(hint) = &self.hint {
+            page.end();
+            page.strong("hint: ");
+            page.lines(hint, 0);
+        }
+        output::note(&page.finish());
+    }
+}
+
+impl From<WorkspaceError> for Failure {
+    fn from(error: WorkspaceError) -> Self {
+        let mut failure = Self::usage(error.to_string()).maybe_hint(error.hint());
+        let mut codes: Vec<&str> = Vec::new();
+        for one in error.findings() {
+            failure = failure.findings(&one.source, &one.diagnostics);
+            codes.extend(one.diagnostics.iter().map(|finding| finding.code.as_str()));
+        }
+        match codes.first() {
+            Some(code) => failure.hint(format!("`provost explain {code}` tells more")),
+            None => failure,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::usage(error.to_string()).maybe_hint(error.hint())
+    }
+}
+
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        Self::usage(error.to_string()).maybe_hint(error.hint())
+    }
+}
+
+impl From<StepError> for Failure {
+    fn from(error: StepError) -> Self {
+        let hint = match &error {
+            StepError::Over { .. } => Some("`provost show RUN` tells how it ended"),
+            StepError::NotOpen { .. } => Some("`provost inbox` lists what waits, with commands"),
+            StepError::NotAllowed { .. } => {
+                Some("somebody else must answer: `policies/` says who may")
+            }
+            StepError::NotOnCard { .. } => Some("`provost inbox` shows the steps on the card"),
+            StepError::BadAnswer { .. } => Some("`provost inbox` shows what is asked for"),
+            StepError::NoRequest { .. } | StepError::NoAttempt { .. } | StepError::Fold(_) => None,
+        };
+        let message = match &error {
+            StepError::Over { status } => format!("the run is over: it {}", run_is(status)),
+            other => other.to_string(),
+        };
+        Self::usage(message).maybe_hint(hint)
+    }
+}
+
+impl From<DriveError> for Failure {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Store(error) => Self {
+                exit: Exit::Failed,
+                ..Self::from(error)
+            },
+            DriveError::Step(error) => Self::from(error),
+            DriveError::Seal(error) => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let message = error.to_string();
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Find(error) => error.into(),
+            EngineError::Drive(error) => error.into(),
+            EngineError::Tools(_) | EngineError::Trouble { .. } => {
+                Self::usage(message).hint("`provost doctor` looks at every tool")
+            }
+            EngineError::Journal { .. } => Self::usage(message)
+                .hint("the journal was written by another version, or was changed from outside"),
+            EngineError::Held { .. } => {
+                Self::usage(message).hint("wait until it ends, or end that process")
+            }
+            EngineError::SameGoal { run, status } => Self::usage(format!(
+                "run `{run}` has the same goal and is not finished: it {}",
+                run_is(&status)
+            ))
+            .hint(format!(
+                "`provost show {run}` tells what it waits for, `provost resume {run}` goes on \
+                 with it; `--again` begins another"
+            )),
+            EngineError::NoPlaybook { .. } => {
+                Self::usage(message).hint("put the playbook back into `playbooks/`")
+            }
+            EngineError::Random(_) => Self::usage(message),
+        }
+    }
+}
+
+impl Failure {
+    /// Spells the commands in the hint for the workspace as it was typed.
+    #[must_use]
+    pub fn at(mut self, place: &crate::place::Place) -> Self {
+        self.hint = self.hint.map(|hint| {
+            let parts: Vec<&str> = hint.split("`provost ").collect();
+            match place.command("provost ") {
+                command if parts.len() > 1 => parts.join(&format!("`{command}")),
+                _ => hint,
+            }
+        });
+        self
+    }
+}

@@ -1,0 +1,39 @@
+//! The command line: what is typed, what is shown, how it ends.
+//!
+//! Owns words and exit codes, and no rule: every judgment is the engine's. INVARIANT: data goes
+//! to stdout, everything else to stderr, and nothing from outside reaches either one raw.
+//!
+//! | code | verbs that drive a run (`run apply resume approve answer`) | other verbs |
+//! |---|---|---|
+//! | 0 | it succeeded | done, recorded or shown |
+//! | 1 | it failed or was rejected, expired, refused or cancelled | `check` found errors |
+//! | 2 | usage or configuration: nothing began | usage or configuration |
+//! | 3 | it waits for a person, or was halted | |
+//! | 4 | it is in doubt whether a write took place | |
+//! | 130 | the second Ctrl-C | |
+
+mod bug;
+mod cli;
+mod document;
+mod drive;
+mod failure;
+mod output;
+mod place;
+mod proposal;
+mod screen;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bug::report_panics();
+    let code = match std::panic::catch_unwind(cli::main) {
+        Ok(Ok(exit)) => exit.code(),
+        Ok(Err(failure)) => {
+            failure.show();
+            failure.exit().code()
+        }
+        // Why: the hook has said what there is to say.
+        Err(_) => failure::Exit::Failed.code(),
+    };
+    ExitCode::from(code)
+}

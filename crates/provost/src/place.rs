@@ -1,0 +1,154 @@
+//! Where a command works: the workspace named with `-C`, or the nearest one above.
+//!
+//! Owns the ways to open it, each as little as its verb needs, and the spelling of commands to
+//! type. INVARIANT: a verb that only looks creates nothing.
+
+use std::path::{Path, PathBuf};
+
+use provost_engine::engine::{Engine, EngineError};
+use provost_engine::store::{Store, StoreError};
+use provost_engine::workspace::{LockUse, Opening, Workspace};
+
+use crate::failure::Failure;
+
+/// The workspace of a command, as typed.
+#[derive(Clone, Debug)]
+pub struct Place {
+    dir: Option<PathBuf>,
+}
+
+impl Place {
+    /// The place that `-C` names, or the nearest workspace.
+    pub fn new(dir: Option<PathBuf>) -> Self {
+        Self { dir }
+    }
+
+    /// The directory as typed.
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    /// Reads the workspace; opens neither its journal nor its tools.
+    pub fn workspace(&self) -> Result<Workspace, Failure> {
+        self.open(LockUse::Hold)
+    }
+
+    /// Reads the workspace whatever `provost.lock` says, to look at tools and runs.
+    pub fn unlocked(&self) -> Result<Workspace, Failure> {
+        self.open(LockUse::Ignore)
+    }
+
+    fn open(&self, lock: LockUse) -> Result<Workspace, Failure> {
+        let user = user();
+        Ok(Workspace::open(
+            &self.root()?,
+            &Opening { user: &user, lock },
+        )?)
+    }
+
+    /// The directory of the workspace.
+    pub fn root(&self) -> Result<PathBuf, Failure> {
+        if let Some(dir) = &self.dir {
+            return Ok(dir.clone());
+        }
+        let here = std::env::current_dir().map_err(|error| {
+            let reason = crate::document::reason(&error);
+            Failure::usage(format!("the current directory cannot be read: {reason}"))
+        })?;
+        Ok(Workspace::find(&here)?)
+    }
+
+    /// Opens everything, to begin or take up a run.
+    pub fn to_drive(&self) -> Result<Engine, Failure> {
+        Ok(Engine::open(self.workspace()?)?)
+    }
+
+    /// Opens the journal to look at runs.
+    pub fn to_read(&self) -> Result<Engine, Failure> {
+        Ok(Engine::open_to_read(self.unlocked()?)?)
+    }
+
+    /// Opens the journal to look at runs, if there is one.
+    pub fn to_read_if_any(&self) -> Result<Option<Engine>, Failure> {
+        match Engine::open_to_read(self.unlocked()?) {
+            Ok(engine) => Ok(Some(engine)),
+            Err(EngineError::Store(StoreError::Missing { .. })) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens the journal alone, if there is one.
+    pub fn journal(&self) -> Result<Option<Store>, Failure> {
+        match Store::open_read_only(&self.unlocked()?.store_dir()) {
+            Ok(store) => Ok(Some(store)),
+            Err(StoreError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A command to type, for this workspace.
+    pub fn command(&self, command: &str) -> String {
+        match (&self.dir, command.strip_prefix("provost ")) {
+            (Some(dir), Some(rest)) => {
+                format!("provost -C {} {rest}", quoted(&dir.to_string_lossy()))
+            }
+            _ => command.to_owned(),
+        }
+    }
+}
+
+/// Who is at work, as the system knows them.
+///
+/// Why not `$USER` first: whoever calls the command may set it to any name.
+pub fn user() -> String {
+    let named = || {
+        std::env::var("USER")
+            .or_else(|_| std::env::var("LOGNAME"))
+            .ok()
+    };
+    system_user()
+        .or_else(named)
+        .unwrap_or_else(|| "somebody".to_owned())
+}
+
+#[cfg(unix)]
+fn system_user() -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let uid = std::fs::metadata("/proc/self").ok()?.uid().to_string();
+    let people = std::fs::read_to_string("/etc/passwd").ok()?;
+    people.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid).then(|| name.to_owned())
+    })
+}
+
+#[cfg(not(unix))]
+fn system_user() -> Option<String> {
+    None
+}
+
+/// A word as a shell reads it back.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./@:=+,%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_name_the_workspace_as_it_was_typed() {
+        let here = Place::new(None);
+        assert_eq!(here.command("provost approve x@1"), "provost approve x@1");
+        let there = Place::new(Some("my work/it's".into()));
+        assert_eq!(
+            there.command("provost approve x@1"),
+            r"provost -C 'my work/it'\''s' approve x@1"
+        );
+    }
+}

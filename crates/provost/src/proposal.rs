@@ -1,0 +1,264 @@
+//! A plan before there is a run: the goal's planner, its first proposal, the check of it.
+//!
+//! Owns the way from a goal or a file to a checked plan. Begins nothing and calls nothing.
+
+use provost_engine::bundle::Bundle;
+use provost_engine::planners::{Planner, Playbook, Route};
+use provost_engine::run::event::PlannerChoice;
+use provost_engine::workspace::Workspace;
+use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::digest::canonical;
+use provost_plan::label::Label;
+use provost_plan::plan::read::read_plan;
+use provost_plan::plan::request::{PlanReply, PlanRequest, RequestKind, ToolSignature};
+use provost_plan::plan::{Goal, Plan};
+use provost_plan::schema::Schema;
+use provost_plan::source::Source;
+
+use crate::failure::Failure;
+
+/// A plan that was checked, with its text.
+#[derive(Debug)]
+pub struct Judged {
+    /// The text.
+    pub source: Source,
+    /// The goal it was checked for.
+    pub goal: Goal,
+    /// The checked plan, if there is no error.
+    pub plan: Option<CheckedPlan>,
+    /// The findings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What was not looked at.
+    pub not_checked: Vec<String>,
+}
+
+/// The goal of this text, and the planner it is for.
+pub fn route(workspace: &Workspace, text: &str) -> Result<(Goal, PlannerChoice), Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the goal is empty").hint("say what you want, in quotes"));
+    }
+    match workspace.playbooks().route(text) {
+        Route::Playbook { playbook, goal } => Ok((
+            goal,
+            PlannerChoice::Playbook {
+                name: playbook.name().to_owned(),
+            },
+        )),
+        Route::NoMatch(none) => Err(Failure::usage(none.to_string()).hint(none.hint())),
+        Route::Ambiguous(question) => {
+            let names = question
+                .answer
+                .get("enum")
+                .and_then(|names| names.as_array());
+            let sentences = names
+                .into_iter()
+                .flatten()
+                .filter_map(|name| workspace.playbooks().get(name.as_str()?))
+                .map(|playbook| sentences(playbook))
+                .collect::<String>();
+            Err(
+                Failure::usage(format!("several playbooks match the goal:{sentences}"))
+                    .hint("word the goal so that only one matches"),
+            )
+        }
+    }
+}
+
+fn sentences(playbook: &Playbook) -> String {
+    let line = |sentence: &str| format!("\n  {}: {sentence}", playbook.name());
+    playbook.sentences().map(line).collect()
+}
+
+/// Asks the planner for its first plan, and checks it.
+pub fn propose(
+    workspace: &Workspace,
+    goal: &Goal,
+    choice: &PlannerChoice,
+) -> Result<Judged, Failure> {
+    let planner = workspace.planner(choice).ok_or_else(|| {
+        Failure::usage("the playbook of the plan is not in this workspace")
+            .hint("put the playbook back into `playbooks/`")
+    })?;
+    ask(workspace, goal, &*planner)
+}
+
+/// Asks a planner for its first plan, and checks it.
+pub fn ask(workspace: &Workspace, goal: &Goal, planner: &dyn Planner) -> Result<Judged, Failure> {
+    match planner.reply(&request(workspace, goal)) {
+        PlanReply::Plan {
+            text,
+            name,
+            author,
+            literals,
+            control,
+            ..
+        } => {
+            let origin = Origin {
+                author,
+                literals,
+                control,
+            };
+            Ok(judge(workspace, Source::new(name, text), goal, origin))
+        }
+        PlanReply::Decline(reason) => Err(Failure::failed(reason)),
+        PlanReply::Questions(questions) => {
+            let first = questions
+                .first()
+                .map(|q| q.text.clone())
+                .unwrap_or_default();
+            Err(Failure::failed(format!("the planner asks first: {first}"))
+                .hint("`provost run` asks its questions"))
+        }
+    }
+}
+
+fn request(workspace: &Workspace, goal: &Goal) -> PlanRequest {
+    let tools = workspace.catalog().iter().map(|operation| ToolSignature {
+        name: operation.name.clone(),
+        description: operation.description.clone(),
+        effect: operation.effect.word().to_owned(),
+        input: operation.input.value().clone(),
+        output: operation.output.as_ref().map(Schema::value).cloned(),
+    });
+    PlanRequest {
+        id: 1,
+        kind: RequestKind::Propose,
+        goal: goal.clone(),
+        tools: tools.collect(),
+        plan: None,
+        observations: std::collections::BTreeMap::new(),
+        diagnostics: Vec::new(),
+        answers: Vec::new(),
+        why: None,
+        limits: workspace.limits().clone(),
+    }
+}
+
+/// Reads and checks a plan that a person wrote, for its own goal.
+pub fn of_file(workspace: &Workspace, source: Source) -> Judged {
+    let author = format!("file {}", source.name);
+    let origin = Origin {
+        author,
+        literals: Label::trusted(),
+        control: Label::trusted(),
+    };
+    match read_plan(&source) {
+        Ok(plan) => {
+            let (goal, named) = match &plan.goal {
+                Some(goal) => (goal.value.clone(), true),
+                None => (
+                    Goal {
+                        success: Vec::new(),
+                        ..Goal::of_text("")
+                    },
+                    false,
+                ),
+            };
+            let mut judged = compile(workspace, source, plan, &goal, origin);
+            if !named {
+                judged
+                    .not_checked
+                    .insert(0, "the goal: the plan names none".to_owned());
+            }
+            judged
+        }
+        Err(diagnostics) => unreadable(source, &Goal::of_text(""), diagnostics),
+    }
+}
+
+/// Reads and checks a plan for a goal.
+pub fn judge(workspace: &Workspace, source: Source, goal: &Goal, origin: Origin) -> Judged {
+    match read_plan(&source) {
+        Ok(plan) => compile(workspace, source, plan, goal, origin),
+        Err(diagnostics) => unreadable(source, goal, diagnostics),
+    }
+}
+
+fn unreadable(source: Source, goal: &Goal, diagnostics: Vec<Diagnostic>) -> Judged {
+    let not_checked = vec!["everything behind the text itself".to_owned()];
+    Judged {
+        source,
+        goal: goal.clone(),
+        plan: None,
+        diagnostics,
+        not_checked,
+    }
+}
+
+fn compile(
+    workspace: &Workspace,
+    source: Source,
+    plan: Plan,
+    goal: &Goal,
+    origin: Origin,
+) -> Judged {
+    let terms = Terms {
+        catalog: workspace.catalog().clone(),
+        policy: workspace.policy().clone(),
+        principal: workspace.user().clone(),
+        limits: workspace.limits().clone(),
+        goal: goal.clone(),
+    };
+    let base = Base {
+        revision: 1,
+        ..Base::default()
+    };
+    let Checked {
+        plan,
+        diagnostics,
+        not_checked,
+    } = check(Draft { plan, origin }, &terms, &base);
+    Judged {
+        source,
+        goal: goal.clone(),
+        plan,
+        diagnostics,
+        not_checked,
+    }
+}
+
+/// Checks the plan of a saved plan again, for its own goal.
+pub fn of_bundle(workspace: &Workspace, bundle: &Bundle, source: &Source) -> Judged {
+    let text = canonical(&bundle.plan);
+    let origin = Origin {
+        author: format!("file {}", source.name),
+        literals: Label::trusted(),
+        control: Label::trusted(),
+    };
+    judge(
+        workspace,
+        Source::new(source.name.clone(), text),
+        &bundle.goal,
+        origin,
+    )
+}
+
+/// A text that could not be read as what it claims to be.
+pub fn unread(source: Source, diagnostics: Vec<Diagnostic>) -> Judged {
+    unreadable(source, &Goal::of_text(""), diagnostics)
+}
+
+/// What moved since a plan was saved, as far as it can be told without a check of it.
+pub fn moved_terms(workspace: &Workspace, bundle: &Bundle) -> Vec<String> {
+    let mut moved = Vec::new();
+    if bundle.terms.policy != workspace.policy().digest() {
+        moved.push("the policy or the people in it".to_owned());
+    }
+    if bundle.terms.principal != workspace.user().digest() {
+        moved.push("who it is for".to_owned());
+    }
+    if bundle.terms.limits != workspace.limits().digest() {
+        moved.push("the limits".to_owned());
+    }
+    for (name, digest) in &bundle.terms.tools {
+        let now = workspace
+            .catalog()
+            .get(name)
+            .map(|operation| operation.digest());
+        if now != Some(*digest) {
+            moved.push(format!("the tool `{name}`"));
+        }
+    }
+    moved
+}

@@ -1,0 +1,18 @@
+//! What is shown: plans, cards, answers and progress.
+//!
+//! Owns the look of things. INVARIANT: text gets onto a page only through [`page::Page`], which
+//! escapes it.
+
+pub mod answer;
+pub mod card;
+pub mod live;
+pub mod narrate;
+pub mod page;
+pub mod plain;
+pub mod plan;
+pub mod question;
+pub mod review;
+pub mod run;
+pub mod scripts;
+pub mod view;
+pub mod words;

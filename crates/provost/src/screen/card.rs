@@ -1,0 +1,157 @@
+//! An approval card: what a person says yes or no to.
+//!
+//! Owns its look. Shows everything that is under the digest and nothing else. INVARIANT: a card
+//! whose digest does not fit its content is withheld.
+
+use std::collections::BTreeMap;
+
+use provost_engine::run::card::{Card, ConcreteCall, StepAsk, Subject};
+use provost_plan::digest::Digest;
+use provost_plan::label::Label;
+use provost_plan::policy::OnExpiry;
+use serde_json::Value;
+
+use super::page::{Look, Page};
+use super::plan;
+use super::scripts;
+use super::words::{count, moment};
+
+/// The card, or a word on why it is withheld.
+pub fn page(digest: &Digest, card: &Card) -> Page {
+    let mut page = Page::new();
+    if card.digest() != *digest {
+        page.bad("a card is withheld: its content is not what its digest says")
+            .end();
+        return page;
+    }
+    let title = match &card.subject {
+        Subject::Plan { steps } => format!("approve {} of the plan?", count(steps.len(), "step")),
+        Subject::Step { step, calls, .. } if calls.len() > 1 => {
+            format!("approve step `{step}`, {}?", count(calls.len(), "call"))
+        }
+        Subject::Step { step, .. } => format!("approve step `{step}`?"),
+    };
+    page.put(Look::Warn, &title).end();
+    page.field("goal", &card.goal);
+    page.field(
+        "run",
+        &format!("{}, revision {} of the plan", card.run, card.revision),
+    );
+    match &card.subject {
+        Subject::Plan { steps } => {
+            for (id, ask) in steps {
+                page.field("step", id);
+                step(&mut page, ask);
+            }
+        }
+        Subject::Step { ask, calls, .. } => {
+            step(&mut page, ask);
+            for concrete in calls {
+                call(&mut page, concrete, &ask.labels);
+            }
+        }
+    }
+    terms(&mut page, card);
+    for (word, scripts) in mixed_words(card) {
+        page.bad("  look twice ")
+            .line(&format!("`{word}` mixes {scripts} letters"));
+    }
+    page.field("digest", &digest.to_string());
+    page
+}
+
+fn step(page: &mut Page, ask: &StepAsk) {
+    if let Some(description) = &ask.description {
+        page.field("purpose", description);
+    }
+    page.field("tool", &ask.operation);
+    let effect = format!("{}, {} risk", ask.effect.word(), ask.risk.word());
+    page.field("effect", &effect);
+    page.field("asked", &plan::policies(&ask.verdict));
+    let control = plan::label(&ask.control);
+    if !control.is_empty() {
+        page.field("decided by", &control);
+    }
+    for error in &ask.verdict.errors {
+        page.field("policy", error);
+    }
+}
+
+fn call(page: &mut Page, call: &ConcreteCall, labels: &BTreeMap<String, Label>) {
+    if let Some(item) = call.item {
+        page.field("item", &item.to_string());
+    }
+    match &call.args {
+        Value::Object(args) if !args.is_empty() => {
+            for (name, value) in args {
+                let from = labels.get(name).map(plan::label).unwrap_or_default();
+                page.faint("  argument   ")
+                    .strong(name)
+                    .text(&format!(": {value}"));
+                if !from.is_empty() {
+                    page.put(Look::Warn, &format!("  ({from})"));
+                }
+                page.end();
+            }
+        }
+        Value::Object(_) => {
+            page.field("arguments", "none");
+        }
+        other => {
+            page.field("arguments", &other.to_string());
+        }
+    }
+    if let Some(repeats) = &call.repeats {
+        page.bad("  look twice ")
+            .line(&format!("it repeats the call that step `{repeats}` made"));
+    }
+}
+
+fn terms(page: &mut Page, card: &Card) {
+    let mut needs = match card.terms.quorum {
+        0 | 1 => "the yes of one person".to_owned(),
+        n => format!("the yes of {n} people"),
+    };
+    if !card.terms.approvers.is_empty() {
+        let roles: Vec<&str> = card.terms.approvers.iter().map(String::as_str).collect();
+        needs.push_str(&format!(" who are {}", roles.join(" and ")));
+    }
+    page.field("needs", &needs);
+    page.field(
+        "asked for",
+        &format!("by {} at {}", card.requester, moment(card.asked_at)),
+    );
+    if let Some(at) = card.expires_at {
+        let then = match card.terms.on_expiry {
+            OnExpiry::Fail => "then the step fails",
+            OnExpiry::Replan => "then another plan is made",
+        };
+        page.field("lapses", &format!("at {}, {then}", moment(at)));
+    }
+    if card.solo {
+        page.put(Look::Warn, "  solo       ")
+            .line("this workspace is solo: who asks may also approve");
+    }
+}
+
+/// Words on the card that mix scripts, wherever they stand.
+fn mixed_words(card: &Card) -> Vec<(String, String)> {
+    fn texts(value: &Value, out: &mut String) {
+        match value {
+            Value::String(text) => {
+                out.push_str(text);
+                out.push('\n');
+            }
+            Value::Array(items) => items.iter().for_each(|item| texts(item, out)),
+            Value::Object(map) => map.iter().for_each(|(key, item)| {
+                out.push_str(key);
+                out.push('\n');
+                texts(item, out);
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut all = String::new();
+    texts(&serde_json::to_value(card).unwrap_or_default(), &mut all);
+    scripts::mixed(&all)
+}

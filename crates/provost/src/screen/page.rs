@@ -1,0 +1,264 @@
+//! A page: text with styles, ready to be written.
+//!
+//! Owns escaping and layout. INVARIANT: every text put on a page is escaped here; the only
+//! exception is what `provost-plan` has drawn and escaped itself.
+
+use anstyle::{AnsiColor, Style};
+use provost_plan::render::escape;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Text with styles.
+#[derive(Debug, Default)]
+pub struct Page {
+    out: String,
+}
+
+/// How a piece of text looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Look {
+    /// As it is.
+    #[default]
+    Plain,
+    /// Stands out.
+    Strong,
+    /// Stands back.
+    Faint,
+    /// Went well.
+    Good,
+    /// Went wrong.
+    Bad,
+    /// Wants attention.
+    Warn,
+}
+
+impl Look {
+    fn style(self) -> Style {
+        match self {
+            Self::Plain => Style::new(),
+            Self::Strong => Style::new().bold(),
+            Self::Faint => Style::new().dimmed(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Warn => AnsiColor::Yellow.on_default(),
+        }
+    }
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts text with a look.
+    pub fn put(&mut self, look: Look, text: &str) -> &mut Self {
+        let style = look.style();
+        self.out
+            .push_str(&format!("{style}{}{style:#}", escape(text)));
+        self
+    }
+
+    /// Puts plain text.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        self.put(Look::Plain, text)
+    }
+
+    /// Puts text that stands out.
+    pub fn strong(&mut self, text: &str) -> &mut Self {
+        self.put(Look::Strong, text)
+    }
+
+    /// Puts text that stands back.
+    pub fn faint(&mut self, text: &str) -> &mut Self {
+        self.put(Look::Faint, text)
+    }
+
+    /// Puts text about something wrong.
+    pub fn bad(&mut self, text: &str) -> &mut Self {
+        self.put(Look::Bad, text)
+    }
+
+    /// Ends the line.
+    pub fn end(&mut self) -> &mut Self {
+        self.out.push('\n');
+        self
+    }
+
+    /// Puts a plain line.
+    pub fn line(&mut self, text: &str) -> &mut Self {
+        self.text(text).end()
+    }
+
+    /// Puts text that may have several lines; all but the first are indented.
+    pub fn lines(&mut self, text: &str, indent: usize) -> &mut Self {
+        for (number, line) in text.trim_end().lines().enumerate() {
+            if number > 0 {
+                self.out.push_str(&" ".repeat(indent));
+            }
+            self.line(line);
+        }
+        self
+    }
+
+    /// Puts a name and what it is, in two columns.
+    pub fn field(&mut self, name: &str, text: &str) -> &mut Self {
+        self.faint(&format!("  {name:<10} ")).line(text)
+    }
+
+    /// Puts the rows of a table, its columns aligned.
+    pub fn table(&mut self, indent: usize, rows: &[Vec<Cell>]) -> &mut Self {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width_of = |column: usize| {
+            // Why not the last one: nothing stands after it.
+            let cells = rows.iter().filter(|row| row.len() > column + 1);
+            cells
+                .filter_map(|row| row.get(column))
+                .map(Cell::width)
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width_of).collect();
+        for row in rows {
+            self.out.push_str(&" ".repeat(indent));
+            for (column, cell) in row.iter().enumerate() {
+                self.put(cell.look, &cell.text);
+                let last = row.iter().skip(column + 1).all(|cell| cell.text.is_empty());
+                if last {
+                    break;
+                }
+                let pad = widths
+                    .get(column)
+                    .copied()
+                    .unwrap_or(0)
+                    .saturating_sub(cell.width());
+                self.out.push_str(&" ".repeat(pad + 2));
+            }
+            self.end();
+        }
+        self
+    }
+
+    /// Puts findings drawn by `provost-plan`, which escapes what it draws.
+    pub fn drawn(&mut self, findings: &str) -> &mut Self {
+        self.out.push_str(findings);
+        self
+    }
+
+    /// Puts another page.
+    pub fn page(&mut self, other: Self) -> &mut Self {
+        let Self { out } = other;
+        self.out.push_str(&out);
+        self
+    }
+
+    /// Whether nothing was put.
+    pub fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    /// The text, with styles.
+    pub fn finish(self) -> String {
+        self.out
+    }
+}
+
+/// A field of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    look: Look,
+    text: String,
+}
+
+impl Cell {
+    /// A field.
+    pub fn new(look: Look, text: impl Into<String>) -> Self {
+        Self {
+            look,
+            text: text.into(),
+        }
+    }
+
+    /// A plain field.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self::new(Look::Plain, text)
+    }
+
+    fn width(&self) -> usize {
+        escape(&self.text).width()
+    }
+}
+
+/// Cuts escaped text to a width on the screen.
+pub fn cut(text: &str, columns: usize) -> String {
+    let text = escape(text);
+    if text.width() <= columns {
+        return text.into_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if kept.width() + 2 > columns {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(page: Page) -> String {
+        anstream::adapter::strip_str(&page.finish()).to_string()
+    }
+
+    #[test]
+    fn nothing_raw_gets_onto_a_page() {
+        let nasty = "a\u{1b}[31mred\u{202e}\r\nb\u{7}";
+        let mut page = Page::new();
+        page.line(nasty)
+            .bad(nasty)
+            .end()
+            .lines(nasty, 2)
+            .field(nasty, nasty);
+        page.table(1, &[vec![Cell::plain(nasty), Cell::new(Look::Bad, nasty)]]);
+        let text = page.finish();
+        for (raw, why) in [
+            ("\u{1b}[31mred", "an escape sequence"),
+            ("\u{202e}", "a mark of direction"),
+            ("\r", "a carriage return"),
+            ("\u{7}", "a bell"),
+        ] {
+            assert!(!text.contains(raw), "{why}");
+        }
+        // The control: the page's own styles do reach the terminal.
+        assert!(text.contains("\u{1b}[1m"), "{text:?}");
+    }
+
+    #[test]
+    fn tables_are_aligned_by_what_is_seen() {
+        let mut page = Page::new();
+        let row = |a: &str, b: &str, c: &str| vec![Cell::plain(a), Cell::plain(b), Cell::plain(c)];
+        page.table(
+            2,
+            &[
+                row("a", "日本", "x"),
+                row("long", "b", "y"),
+                row("c", "", ""),
+            ],
+        );
+        insta::assert_snapshot!(shown(page), @r"
+          a     日本  x
+          long  b     y
+          c
+        ");
+    }
+
+    #[test]
+    fn text_is_cut_to_what_fits() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "ab…");
+        assert_eq!(cut("a\u{1b}b", 20), "a\\u{1b}b");
+    }
+}

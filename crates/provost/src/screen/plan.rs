@@ -1,0 +1,216 @@
+//! A plan as people read it: order, tool, effect, verdict; and what changed in a revision.
+
+use std::collections::BTreeMap;
+
+use provost_plan::catalog::{Catalog, Effect};
+use provost_plan::check::{CheckedPlan, StepRecord};
+use provost_plan::label::{Integrity, Label};
+use provost_plan::plan::{Step, StepKind};
+use provost_plan::policy::{Decision, Verdict};
+
+use super::page::{Cell, Look, Page};
+use super::words::count;
+
+/// The steps in the order in which they may run, each with the number of its wave: steps of one
+/// number do not wait for one another.
+pub fn waves(plan: &CheckedPlan) -> Vec<(usize, &Step, &StepRecord)> {
+    let mut wave: BTreeMap<&str, usize> = BTreeMap::new();
+    let ids = || plan.plan().steps.iter().map(|step| step.id.value.as_str());
+    // Why so many rounds: each settles at least one wave, and a checked plan has no cycle.
+    for _ in ids() {
+        for id in ids() {
+            let Some((_, record)) = plan.step(id) else {
+                continue;
+            };
+            let before = record
+                .after
+                .iter()
+                .filter_map(|dep| wave.get(dep.as_str()))
+                .max();
+            let ready = record
+                .after
+                .iter()
+                .all(|dep| wave.contains_key(dep.as_str()));
+            if ready {
+                let number = before.map_or(1, |n| n + 1);
+                wave.insert(id, number);
+            }
+        }
+        if wave.len() == plan.plan().steps.len() {
+            break;
+        }
+    }
+    let number = |id: &str| wave.get(id).copied().unwrap_or(0);
+    let mut steps: Vec<_> = ids()
+        .filter_map(|id| {
+            plan.step(id)
+                .map(|(step, record)| (number(id), step, record))
+        })
+        .collect();
+    steps.sort_by_key(|(number, ..)| *number);
+    steps
+}
+
+/// The table of steps with their verdicts; `only` keeps some of them.
+pub fn table(page: &mut Page, plan: &CheckedPlan, catalog: &Catalog, only: impl Fn(&str) -> bool) {
+    let rows: Vec<Vec<Cell>> = waves(plan)
+        .into_iter()
+        .filter(|(_, step, _)| only(&step.id.value))
+        .map(|(number, step, record)| row(number, step, record, catalog))
+        .collect();
+    page.table(2, &rows);
+}
+
+fn row(number: usize, step: &Step, record: &StepRecord, catalog: &Catalog) -> Vec<Cell> {
+    let mut row = vec![
+        Cell::new(Look::Faint, number.to_string()),
+        Cell::new(Look::Strong, step.id.value.clone()),
+        Cell::plain(step.tool().map_or("(question)", |tool| tool.value.as_str())),
+        effect_cell(effect(step, catalog)),
+    ];
+    row.extend(verdict_cells(step, record.verdict.as_ref()));
+    row.push(Cell::new(Look::Faint, conditions(step)));
+    row
+}
+
+/// What a step does to the world; none for a question.
+pub fn effect(step: &Step, catalog: &Catalog) -> Option<Effect> {
+    catalog
+        .get(&step.tool()?.value)
+        .map(|operation| operation.effect)
+}
+
+fn effect_cell(effect: Option<Effect>) -> Cell {
+    let look = match effect {
+        None | Some(Effect::Read) => Look::Plain,
+        Some(Effect::Egress | Effect::Write) => Look::Warn,
+        Some(Effect::External | Effect::Destructive) => Look::Bad,
+    };
+    Cell::new(look, effect.map_or("-", Effect::word))
+}
+
+fn verdict_cells(step: &Step, verdict: Option<&Verdict>) -> [Cell; 2] {
+    let Some(verdict) = verdict else {
+        return [Cell::new(Look::Warn, "answer"), Cell::plain(of_whom(step))];
+    };
+    let asks = step.approval_required && verdict.decision == Decision::Permit;
+    let (look, word) = match verdict.decision {
+        Decision::Permit if asks => (Look::Warn, Decision::Ask.word()),
+        Decision::Permit => (Look::Good, verdict.decision.word()),
+        Decision::Ask => (Look::Warn, verdict.decision.word()),
+        Decision::Forbid => (Look::Bad, verdict.decision.word()),
+    };
+    let by = if asks {
+        "by the plan".to_owned()
+    } else {
+        policies(verdict)
+    };
+    [Cell::new(look, word), Cell::new(Look::Faint, by)]
+}
+
+fn of_whom(step: &Step) -> String {
+    match &step.kind {
+        StepKind::Question { of: Some(of), .. } => format!("of {}", of.value),
+        _ => "of anybody who may approve".to_owned(),
+    }
+}
+
+/// The policies that decided, in short form, with what is left open.
+pub fn policies(verdict: &Verdict) -> String {
+    let short = |id: &String| {
+        let name = id.rsplit(['/', '#']).next().unwrap_or(id);
+        name.to_owned()
+    };
+    let names: Vec<String> = verdict.policies.iter().map(short).collect();
+    let by = if names.is_empty() {
+        String::new()
+    } else {
+        format!("by {}", names.join(", "))
+    };
+    match &verdict.condition {
+        Some(condition) if by.is_empty() => condition.clone(),
+        Some(condition) => format!("{by}; {condition}"),
+        None => by,
+    }
+}
+
+fn conditions(step: &Step) -> String {
+    let mut parts = Vec::new();
+    if let Some(each) = &step.for_each {
+        parts.push(format!(
+            "for each of up to {}",
+            count_of(each.max_items.value)
+        ));
+    }
+    if let Some(when) = &step.when {
+        parts.push(format!("when {}", bare(when.text())));
+    }
+    parts.join(", ")
+}
+
+fn count_of(n: u64) -> String {
+    count(usize::try_from(n).unwrap_or(usize::MAX), "item")
+}
+
+/// An expression without the marks around it.
+pub fn bare(template: &str) -> String {
+    let inner = template
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    let inner = inner
+        .filter(|inner| !inner.contains("${"))
+        .unwrap_or(template);
+    inner.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// One line that sums a plan up: steps, effects, what is asked.
+pub fn summary(plan: &CheckedPlan, catalog: &Catalog) -> String {
+    let steps = &plan.plan().steps;
+    let mut parts = vec![count(steps.len(), "step")];
+    for (word, effect_of) in Effect::WORDS {
+        let n = steps
+            .iter()
+            .filter(|step| effect(step, catalog) == Some(effect_of))
+            .count();
+        if n > 0 {
+            parts.push(format!("{n} {word}"));
+        }
+    }
+    let asks = steps.iter().filter(|step| asks(plan, step)).count();
+    let asked = match asks {
+        0 => "nothing is asked".to_owned(),
+        n => format!("a person is asked about {}", count(n, "step")),
+    };
+    format!("{}; {asked}", parts.join(", "))
+}
+
+/// Whether a person is asked about a step.
+pub fn asks(plan: &CheckedPlan, step: &Step) -> bool {
+    let verdict = plan
+        .step(&step.id.value)
+        .and_then(|(_, record)| record.verdict.as_ref());
+    step.approval_required || verdict.is_none_or(|verdict| verdict.decision == Decision::Ask)
+}
+
+/// Where a value came from, in words; empty if it is trusted.
+pub fn label(label: &Label) -> String {
+    let mut words = Vec::new();
+    match label.integrity {
+        Integrity::Trusted => {}
+        Integrity::Data => words.push("untrusted data".to_owned()),
+        Integrity::Text => words.push("untrusted text".to_owned()),
+    }
+    if label.secret {
+        words.push("secret".to_owned());
+    }
+    if words.is_empty() {
+        return String::new();
+    }
+    let sources: Vec<&str> = label.sources.iter().map(String::as_str).collect();
+    let from = if sources.is_empty() {
+        String::new()
+    } else {
+        format!(" from {}", sources.join(", "))
+    };
+    format!("{}{from}", words.join(", "))
+}

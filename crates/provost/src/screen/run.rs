@@ -1,0 +1,165 @@
+//! A run as people read it: how far it is, what it waits for, how it ended.
+
+use provost_engine::run::event::RunStatus;
+use provost_engine::run::state::State;
+use provost_engine::summary::Summary;
+use provost_plan::catalog::Catalog;
+use serde_json::{Value, json};
+
+use super::page::{Cell, Look, Page};
+use super::plan::waves;
+use super::words::{run_look, run_status, skipped, step_look, step_status};
+use super::{answer, card, question};
+use crate::place::Place;
+
+/// How a drive left a run: the answer, or what it waits for and the commands to type.
+pub fn end(state: &State, place: &Place) -> Page {
+    let mut page = Page::new();
+    match &state.ended {
+        Some(ended) => {
+            page.put(run_look(ended.status), run_status(ended.status));
+            page.text(": ").line(&state.goal.text);
+            if let Some(message) = &ended.message {
+                page.line(message);
+            }
+            if !ended.answer.is_empty() {
+                page.end().page(answer::page(ended));
+            }
+            let criteria = answer::criteria(&state.goal, ended);
+            if !criteria.is_empty() && !ended.criteria.is_empty() {
+                page.end().page(criteria);
+            }
+            if ended.status != RunStatus::Succeeded {
+                let command = place.command(&format!("provost why {}", state.run));
+                page.end().faint("why: ").line(&command);
+            }
+        }
+        None => {
+            page.page(waiting(state, place));
+        }
+    }
+    page
+}
+
+/// What a run waits for, and the commands that give it.
+pub fn waiting(state: &State, place: &Place) -> Page {
+    let mut page = Page::new();
+    let run = &state.run;
+    for (digest, asked) in state.open_questions() {
+        let id = short(&digest.hex());
+        page.page(question::page(digest, asked)).end();
+        command(
+            &mut page,
+            "answer",
+            &place.command(&format!("provost answer {run}@{id} VALUE")),
+        );
+    }
+    for (digest, asked) in state.open_cards() {
+        let id = short(&digest.hex());
+        page.page(card::page(digest, asked)).end();
+        command(
+            &mut page,
+            "approve",
+            &place.command(&format!("provost approve {run}@{id}")),
+        );
+        let reject = format!("provost reject {run}@{id} --reason WHY");
+        command(&mut page, "reject", &place.command(&reject));
+    }
+    for (step, known) in state.doubts() {
+        page.bad("in doubt: ")
+            .text(&format!("nobody knows whether step `{step}` took place"));
+        if let Some(message) = &known.message {
+            page.text(": ").text(message);
+        }
+        page.end();
+        page.line("look at the system it writes to, then end the run:");
+        command(
+            &mut page,
+            "cancel",
+            &place.command(&format!("provost cancel {run}")),
+        );
+    }
+    page
+}
+
+fn command(page: &mut Page, word: &str, command: &str) {
+    page.faint(&format!("{word}: ")).strong(command).end();
+}
+
+/// Digits of a digest in a command.
+fn short(hex: &str) -> String {
+    hex.chars().take(16).collect()
+}
+
+/// The steps of a run with what they came to.
+pub fn steps(page: &mut Page, state: &State, catalog: &Catalog) {
+    let Some(approved) = &state.plan else { return };
+    let rows: Vec<Vec<Cell>> = waves(approved.checked())
+        .into_iter()
+        .filter_map(|(_, step, _)| {
+            let known = state.steps.get(&step.id.value)?;
+            let effect = super::plan::effect(step, catalog).map_or("-", |effect| effect.word());
+            let mut note = Vec::new();
+            if known.is_list {
+                note.push(format!("{} items", known.items.len()));
+            }
+            if let Some(class) = known.class {
+                note.push(class.word().to_owned());
+            }
+            if let Some(message) = known.message.clone().filter(|message| !message.is_empty()) {
+                note.push(message);
+            }
+            if known.skipped.is_some() {
+                note.push(skipped(known.skipped).to_owned());
+            }
+            Some(vec![
+                Cell::new(Look::Strong, step.id.value.clone()),
+                Cell::plain(step.tool().map_or("(question)", |tool| tool.value.as_str())),
+                Cell::plain(effect),
+                Cell::new(step_look(known.status), step_status(known.status)),
+                Cell::new(Look::Faint, note.join(": ")),
+            ])
+        })
+        .collect();
+    page.table(2, &rows);
+}
+
+/// The run as data.
+pub fn to_json(state: &State, place: &Place) -> Value {
+    let mut value = json!({
+        "schema": "provost/run/v1",
+        "id": state.run,
+        "goal": state.goal.text,
+        "status": state.status().word(),
+        "revision": state.revision,
+        "solo": state.solo,
+        "waiting_for": waiting_for(&Summary::of(state), place),
+        "steps": state.steps.iter().map(|(id, step)| {
+            (id.clone(), json!({
+                "status": step.status.word(),
+                "class": step.class.map(provost_engine::run::outcome::Class::word),
+                "message": step.message,
+            }))
+        }).collect::<serde_json::Map<_, _>>(),
+    });
+    if let (Value::Object(map), Some(ended)) = (&mut value, &state.ended) {
+        map.insert("message".to_owned(), json!(ended.message));
+        map.insert("class".to_owned(), json!(ended.class));
+        map.insert("step".to_owned(), json!(ended.step));
+        map.insert("criteria".to_owned(), json!(ended.criteria));
+        map.insert("answer".to_owned(), json!(ended.answer));
+    }
+    value
+}
+
+/// What a run waits for, as data, its command spelled for the workspace as typed.
+pub fn waiting_for(summary: &Summary, place: &Place) -> Value {
+    summary.waiting_for.as_ref().map_or(Value::Null, |waiting| {
+        json!({
+            "kind": waiting.kind,
+            "step": waiting.step,
+            "digest": waiting.digest,
+            "command": waiting.command.as_ref().map(|command| place.command(command)),
+        })
+    })
+}

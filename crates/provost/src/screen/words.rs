@@ -1,0 +1,136 @@
+//! Small words that several views share: moments, lengths of time, statuses.
+
+use provost_engine::run::event::{RunStatus, SkipReason, StepStatus};
+
+use super::page::Look;
+
+/// A moment, to the second, in UTC.
+pub fn moment(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+        .unwrap_or_else(|_| "an unknown moment".to_owned())
+}
+
+/// Now, in milliseconds since 1970.
+pub fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// A length of time as people say it.
+pub fn lasted(ms: i64) -> String {
+    match ms.max(0) {
+        ms @ 0..1_000 => format!("{ms} ms"),
+        ms @ 1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        ms @ 60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        ms => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+/// The word of a step's status, as read.
+pub fn step_status(status: StepStatus) -> &'static str {
+    match status {
+        StepStatus::WaitingApproval => "waits for approval",
+        StepStatus::WaitingAnswer => "waits for an answer",
+        StepStatus::InDoubt => "in doubt",
+        other => other.word(),
+    }
+}
+
+/// The look of a step's status.
+pub fn step_look(status: StepStatus) -> Look {
+    match status {
+        StepStatus::Succeeded => Look::Good,
+        StepStatus::Failed | StepStatus::InDoubt => Look::Bad,
+        StepStatus::WaitingApproval | StepStatus::WaitingAnswer => Look::Warn,
+        StepStatus::Running => Look::Strong,
+        StepStatus::Pending
+        | StepStatus::Ready
+        | StepStatus::Skipped
+        | StepStatus::Blocked
+        | StepStatus::Cancelled => Look::Faint,
+    }
+}
+
+/// The words of a run's status, as read.
+pub fn run_status(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::WaitingApproval => "waits for approval",
+        RunStatus::WaitingAnswer => "waits for an answer",
+        RunStatus::InDoubt => "in doubt",
+        other => other.word(),
+    }
+}
+
+/// What became of a run of this status word, as the end of a sentence: `it succeeded`.
+pub fn run_is(status: &str) -> String {
+    match status {
+        "waiting_approval" => "waits for approval".to_owned(),
+        "waiting_answer" => "waits for an answer".to_owned(),
+        "in_doubt" => "is in doubt".to_owned(),
+        "planning" | "running" | "paused" => format!("is {status}"),
+        "rejected" | "refused" | "cancelled" => format!("was {status}"),
+        // `succeeded`, `failed` and `expired` are sentences already.
+        other => other.to_owned(),
+    }
+}
+
+/// The look of a run's status.
+pub fn run_look(status: RunStatus) -> Look {
+    match status {
+        RunStatus::Succeeded => Look::Good,
+        RunStatus::Failed
+        | RunStatus::Rejected
+        | RunStatus::Expired
+        | RunStatus::Refused
+        | RunStatus::Cancelled
+        | RunStatus::InDoubt => Look::Bad,
+        RunStatus::WaitingApproval | RunStatus::WaitingAnswer | RunStatus::Paused => Look::Warn,
+        RunStatus::Planning | RunStatus::Running => Look::Strong,
+    }
+}
+
+/// Why a step did not run.
+pub fn skipped(reason: Option<SkipReason>) -> &'static str {
+    match reason {
+        Some(SkipReason::When) => "its condition is false",
+        Some(SkipReason::NotApproved) => "it is not among the steps approved",
+        None => "it did not have to run",
+    }
+}
+
+/// `1 step`, `2 steps`.
+pub fn count(n: usize, one: &str) -> String {
+    if n == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{n} {one}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_read_well() {
+        let all = [-5, 0, 999, 1_050, 59_999, 61_000, 3_600_000, 90_061_000].map(lasted);
+        assert_eq!(
+            all,
+            [
+                "0 ms",
+                "0 ms",
+                "999 ms",
+                "1.0 s",
+                "59.9 s",
+                "1 min 1 s",
+                "1 h 0 min",
+                "25 h 1 min",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_moment_is_in_utc() {
+        assert_eq!(moment(1_767_225_600_000), "2026-01-01T00:00:00Z");
+    }
+}

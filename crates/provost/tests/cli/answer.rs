@@ -1,0 +1,61 @@
+use insta::assert_snapshot;
+
+use super::workplace::Workplace;
+
+#[test]
+fn a_question_waits_with_its_command_and_an_answer_goes_on() {
+    let place = Workplace::new();
+    assert_snapshot!(place.run(&["run", "Ask whose orders count"]), @r#"
+    exit 3
+    --- stdout
+    question: Whose orders?
+      asked by   step `whose`
+      answer     a text that fits {"minLength":2,"type":"string"}
+      run        RUN
+      digest     sha256:DIGEST
+
+    answer: provost answer RUN@CARD VALUE
+    --- stderr
+    run RUN: Ask whose orders count
+    solo workspace: who asks may also approve
+
+    plan, revision 1: 2 steps, 1 read; a person is asked about 1 step
+      1  whose  (question)   -     answer  of anybody who may approve
+      2  count  shop.orders  read  permit  by plain-reads
+
+    question: Whose orders?
+    "#);
+    let (run, card) = place.card();
+    assert_snapshot!(place.run(&["answer", &format!("{run}@{card}"), "grace"]), @r#"
+    exit 0
+    --- stdout
+    succeeded: Ask whose orders count
+
+    1 orders. [1]
+
+    [1] step `count`, evidence sha256:DIGEST
+
+    holds: the orders were counted
+    --- stderr
+    run RUN is taken up again
+    answered by ada: "grace"
+    whose: succeeded
+    count: shop.orders
+    count: succeeded after TIME
+    "#);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_refused() {
+    let place = Workplace::new();
+    place.run(&["run", "Ask whose orders count"]).exits(3);
+    let (run, _) = place.card();
+    assert_snapshot!(place.run(&["answer", &run, "x"]), @r#"
+    exit 2
+    --- stderr
+    error: `x` is not a text that fits {"minLength":2,"type":"string"}: value is shorter than 2 characters
+
+    hint: asked is: Whose orders?
+    "#);
+    assert_eq!(place.status(), "waiting_answer");
+}

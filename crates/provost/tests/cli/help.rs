@@ -1,0 +1,85 @@
+use insta::assert_snapshot;
+
+use super::workplace::Workplace;
+
+#[test]
+fn help_lists_what_works() {
+    assert_snapshot!(Workplace::empty().run(&["--help"]), @r"
+    exit 0
+    --- stdout
+    planner decides intent, executor enforces reality: plans are proposed, checked, approved and
+    executed, with evidence
+
+    Usage: provost [OPTIONS] <COMMAND>
+
+    Commands:
+      init     make a workspace
+      run      plan, check, ask, execute and answer
+      plan     propose and check only: nothing is called
+      check    check a plan, a saved plan or a playbook
+      show     show a plan, or a run and what it came to
+      diff     show what changed between two revisions of a run's plan
+      apply    run a plan file or a saved plan, exactly
+      approve  say yes to what waits, and go on
+      reject   say no to what waits
+      answer   answer a question, and go on
+      runs     list the runs
+      inbox    list what waits for a person, with the commands to type
+      cancel   end a run
+      resume   go on with a run that was halted or whose process ended
+      trace    show how a run was planned and what was done, apart
+      why      say who is guilty of how a run ended, with the events that prove it
+      tools    list, show or pin the tools
+      explain  explain the code of a finding
+      doctor   look whether the workspace is fit to work in
+
+    Options:
+      -C <DIR>       the workspace; otherwise the nearest parent with a provost.toml
+      -h, --help     print this help
+      -V, --version  print the version
+
+    exit codes: 0 succeeded or done · 1 failed, rejected, expired, refused or cancelled · 2 usage or
+    configuration · 3 waits for a person · 4 in doubt
+    ");
+    assert_snapshot!(Workplace::empty().run(&["run", "--help"]), @r"
+    exit 0
+    --- stdout
+    plan, check, ask, execute and answer
+
+    Usage: provost run [OPTIONS] <GOAL>
+
+    Arguments:
+      <GOAL>  what you want, in quotes
+
+    Options:
+      -C <DIR>           the workspace; otherwise the nearest parent with a provost.toml
+          --mode <MODE>  how planning proceeds; `auto` takes the playbook that matches [default: auto]
+                         [possible values: single, auto]
+          --again        begin even while an unfinished run has the same goal
+      -h, --help         print this help
+          --ask <ASK>    when a person is asked: about each step with its values, or about the plan
+                         first [possible values: step, plan]
+          --json         print the result as one JSON object
+          --events       print the events of the journal as JSON, one a line, as they are kept
+    ");
+}
+
+#[test]
+fn a_verb_that_is_none_is_refused() {
+    let ran = Workplace::empty().run(&["aprove"]).exits(2);
+    assert!(ran.stderr.starts_with("error: "), "{ran}");
+}
+
+#[test]
+fn colours_are_only_for_terminals() {
+    let place = Workplace::new();
+    let ran = place.run(&["run", "Count the orders of ada"]);
+    assert!(!ran.raw_stdout.contains('\u{1b}') && !ran.raw_stderr.contains('\u{1b}'));
+    // The control: asked for, they are there; and `NO_COLOR` takes them away again.
+    let mut command = place.command(&["runs"]);
+    let forced = command.env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(forced.stdout.contains(&0x1b));
+    let mut command = place.command(&["runs"]);
+    let plain = command.env("NO_COLOR", "1").output().unwrap();
+    assert!(!plain.stdout.contains(&0x1b));
+}

@@ -1,0 +1,103 @@
+use insta::assert_snapshot;
+
+use super::workplace::Workplace;
+
+#[test]
+fn tools_are_listed_and_shown() {
+    let place = Workplace::new();
+    let list = place.run(&["tools", "list"]).exits(0);
+    let names: Vec<&str> = list
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(names, ["notes.read", "notes.write", "shop.orders"]);
+    assert_snapshot!(place.run(&["tools", "show", "shop.orders"]), @r#"
+    exit 0
+    --- stdout
+    shop.orders: runs the operator's query `shop.orders`
+      effect     read, low risk
+      repeated   harmless
+      output     is untrusted
+      one call   up to 30s and 1048576 bytes
+      digest     sha256:DIGEST
+      takes
+        {
+          "type": "object",
+          "required": [
+            "customer"
+          ],
+          "additionalProperties": false,
+          "properties": {
+            "customer": {
+              "type": "string"
+            }
+          }
+        }
+      gives
+        {
+          "type": "object",
+          "required": [
+            "row"
+          ],
+          "properties": {
+            "row": {
+              "type": "object",
+              "required": [
+                "total",
+                "latest"
+              ],
+              "properties": {
+                "total": {
+                  "type": "integer"
+                },
+                "latest": {
+                  "type": "string"
+                }
+              }
+            }
+          }
+        }
+    "#);
+    assert_snapshot!(place.run(&["tools", "show", "shop.order"]), @r"
+    exit 2
+    --- stderr
+    error: there is no tool `shop.order`
+
+    hint: did you mean `shop.orders`?
+    ");
+    assert!(!place.path(".provost").exists());
+}
+
+#[test]
+fn a_tool_that_differs_from_the_lock_is_not_called() {
+    let place = Workplace::new();
+    assert_snapshot!(place.run(&["tools", "lock"]), @r"
+    exit 0
+    --- stderr
+    pinned 3 tools in DIR/provost.lock
+    ");
+    place.run(&["run", "Count the orders of ada"]).exits(0);
+    place.edit(
+        "provost.toml",
+        "op = \"read\"",
+        "op = \"read\"\ntimeout = \"9s\"",
+    );
+    assert_snapshot!(place.run(&["run", "Count the orders of ada"]), @r"
+    exit 2
+    --- stderr
+    error[W806]: the tool `notes.read` is not what provost.lock holds: changed in timeout_ms
+      --> provost.toml:18:1
+       |
+    18 | [tools.notes]
+       | ^^^^^^^^^^^^^
+       |
+       = hint: look at the change; `provost tools lock` accepts it
+
+    error: the workspace cannot be used: one finding in provost.toml
+
+    hint: `provost explain W806` tells more
+    ");
+    place.run(&["tools", "lock"]).exits(0);
+    place.run(&["run", "Count the orders of ada"]).exits(0);
+}
