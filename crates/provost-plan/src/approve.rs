@@ -70,15 +70,16 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// What a revision does to approvals of `steps`, each with the closure digest approved.
+    /// What a revision does to approvals of `steps`, each with the closure digest approved; with
+    /// none, whatever was approved is asked about again.
     pub fn of<'a>(
-        steps: impl IntoIterator<Item = (&'a str, Digest)>,
+        steps: impl IntoIterator<Item = (&'a str, Option<Digest>)>,
         revised: &PlanRecord,
     ) -> Self {
         let mut delta = Self::default();
         for (id, closure) in steps {
             let list = match revised.steps.get(id) {
-                Some(step) if step.closure == closure => &mut delta.retain,
+                Some(step) if Some(step.closure) == closure => &mut delta.retain,
                 Some(_) => &mut delta.replace,
                 None => &mut delta.clear,
             };
@@ -167,7 +168,7 @@ impl ApprovedPlan {
         let grants = self
             .grants
             .iter()
-            .map(|(id, grant)| (id.as_str(), grant.closure));
+            .map(|(id, grant)| (id.as_str(), Some(grant.closure)));
         Delta::of(grants, revised.record())
     }
 }

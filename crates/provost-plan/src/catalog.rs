@@ -5,7 +5,7 @@
 //! operation's digest covers everything that a call of it depends on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,15 @@ use serde_json::{Value, json};
 
 use crate::digest::{Digest, Domain};
 use crate::schema::Schema;
+
+mod cost;
+mod reconcile;
+
+#[cfg(test)]
+mod tests;
+
+pub use cost::{Cost, Spend, Tokens};
+pub use reconcile::{Reconcile, ReconcileError};
 
 /// What a call does to the world. Ordered by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -150,6 +159,10 @@ pub struct Operation {
     pub timeout: Duration,
     /// Most bytes of one result.
     pub max_bytes: u64,
+    /// The read that settles a doubt about it.
+    pub reconcile: Option<Reconcile>,
+    /// What one attempt costs, if the operator says so.
+    pub cost: Option<Cost>,
     /// What else a call depends on: connection, request template, query text.
     pub endpoint: Value,
 }
@@ -158,7 +171,7 @@ impl Operation {
     /// Everything a call of this operation depends on, field by field.
     #[must_use]
     pub fn value(&self) -> Value {
-        json!({
+        let mut value = json!({
             "name": self.name,
             "description": self.description,
             "effect": self.effect,
@@ -173,7 +186,15 @@ impl Operation {
             "timeout_ms": u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
             "max_bytes": self.max_bytes,
             "endpoint": self.endpoint,
-        })
+        });
+        // Why: an operation with neither keeps the digest that locks and journals hold.
+        if let Some(reconcile) = &self.reconcile {
+            insert(&mut value, "reconcile", json!(reconcile));
+        }
+        if let Some(cost) = &self.cost {
+            insert(&mut value, "cost", json!(cost));
+        }
+        value
     }
 
     /// The identity of everything a call of this operation depends on.
@@ -193,6 +214,20 @@ impl Operation {
     #[must_use]
     pub fn is_plain_write(&self) -> bool {
         !self.effect.is_read() && self.idempotency == Idempotency::None
+    }
+
+    /// The most one attempt uses up whose arguments have `bytes` in canonical form, if that has a
+    /// bound. What the tool sends around them stands in its endpoint and counts too.
+    #[must_use]
+    pub fn spend(&self, bytes: Option<u64>) -> Spend {
+        let Some(cost) = &self.cost else {
+            return Spend::unknown();
+        };
+        let around = match &self.endpoint {
+            Value::Null => 0,
+            endpoint => crate::schema::bytes::of_value(endpoint),
+        };
+        cost.of_attempt(bytes.map(|bytes| bytes.saturating_add(around)))
     }
 
     /// Whether the argument `name` decides who or what is reached.
@@ -221,12 +256,19 @@ impl Operation {
     }
 }
 
+fn insert(value: &mut Value, key: &str, part: Value) {
+    if let Value::Object(map) = value {
+        map.insert(key.to_owned(), part);
+    }
+}
+
 /// The pinned set of operations.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     operations: BTreeMap<String, Arc<Operation>>,
-    // Why: each call compares a digest, and an operation does not change once it is in here.
-    digests: BTreeMap<String, Digest>,
+    // Why: each call compares a digest, and an operation does not change once it is in here. Most
+    // are never asked for.
+    digests: BTreeMap<String, OnceLock<Digest>>,
 }
 
 impl Catalog {
@@ -237,8 +279,8 @@ impl Catalog {
             .map(|op| (op.name.clone(), Arc::new(op)))
             .collect();
         let digests = operations
-            .iter()
-            .map(|(name, op)| (name.clone(), op.digest()))
+            .keys()
+            .map(|name| (name.clone(), OnceLock::new()))
             .collect();
         Self {
             operations,
@@ -249,7 +291,8 @@ impl Catalog {
     /// The digest of the operation called `name`.
     #[must_use]
     pub fn digest(&self, name: &str) -> Option<Digest> {
-        self.digests.get(name).copied()
+        let (operation, digest) = (self.operations.get(name)?, self.digests.get(name)?);
+        Some(*digest.get_or_init(|| operation.digest()))
     }
 
     /// The operation called `name`.

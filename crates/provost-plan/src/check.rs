@@ -3,6 +3,7 @@
 //! Owns [`CheckedPlan`] and its one constructor. Never makes a call or asks a person. INVARIANT:
 //! check and run share one predicate for every rule; only errors withhold the checked plan.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::catalog::{Catalog, Operation, Risk};
-use crate::diagnostic::{Diagnostic, has_errors};
+use crate::diagnostic::{Diagnostic, has_errors, limited};
 use crate::digest::Digest;
 use crate::expr::{ArgTree, Root, Scope, Template};
 use crate::label::Label;
+use crate::limits::{SUGGESTIONS_MAX, TYPE_WORK_MAX};
 use crate::plan::{Goal, Limits, Plan, Step};
 use crate::policy::{Principal, Verdict};
 
@@ -87,6 +89,8 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
     /// What was not looked at, in words.
     pub not_checked: Vec<String>,
+    /// The most the plan can take, for each step and in all.
+    pub worst: budget::WorstCase,
 }
 
 /// A plan without errors, with what the check computed.
@@ -217,10 +221,11 @@ pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
     types::run(&mut pass);
     effects::run(&mut pass);
     flow::run(&mut pass);
-    budget::run(&mut pass);
-    shape::run(&mut pass);
+    let worst = budget::run(&mut pass);
     policy::run(&mut pass);
-    let not_checked = record::not_checked(&pass);
+    shape::run(&mut pass);
+    budget::types(&mut pass);
+    let not_checked = record::not_checked(&pass, &worst);
     let mut diagnostics = std::mem::take(&mut pass.diagnostics);
     diagnostics.sort_by(|a, b| {
         let key = |d: &Diagnostic| (d.span, d.code);
@@ -228,10 +233,12 @@ pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
     });
     diagnostics.dedup();
     let record = (!has_errors(&diagnostics)).then(|| record::of(&pass, &not_checked));
+    let diagnostics = limited(diagnostics, pass.uncounted);
     Checked {
         plan: record.map(|record| CheckedPlan { plan, record }),
         diagnostics,
         not_checked,
+        worst,
     }
 }
 
@@ -247,6 +254,12 @@ pub(crate) struct Pass<'a> {
     run_checks: BTreeMap<String, Vec<RunCheck>>,
     verdicts: BTreeMap<String, Verdict>,
     diagnostics: Vec<Diagnostic>,
+    /// Findings of a kind of which there are so many that the rest is only counted.
+    uncounted: usize,
+    /// How often the name that was meant may still be looked for.
+    suggestions: Cell<usize>,
+    /// How many values of schemas were looked through.
+    type_work: Cell<usize>,
 }
 
 impl<'a> Pass<'a> {
@@ -262,10 +275,29 @@ impl<'a> Pass<'a> {
             run_checks: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             diagnostics: Vec::new(),
+            uncounted: 0,
+            suggestions: Cell::new(SUGGESTIONS_MAX),
+            type_work: Cell::default(),
         };
         pass.outputs = scope::Outputs::of(&pass);
-        pass.labels = flow::assign(&pass);
+        let (labels, beyond) = flow::assign(&pass);
+        pass.labels = labels;
+        pass.diagnostics.extend(beyond);
         pass
+    }
+
+    /// Whether to look for the name that was meant: not for the thousandth wrong one.
+    fn suggests(&self) -> bool {
+        let left = self.suggestions.get();
+        self.suggestions.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    /// Whether there is work left to look through so many values of a schema.
+    fn spends(&self, values: usize) -> bool {
+        let spent = self.type_work.get().saturating_add(values);
+        self.type_work.set(spent);
+        spent <= TYPE_WORK_MAX
     }
 
     /// The value of a template that reads only parameters of the goal: known before the run.
@@ -286,7 +318,7 @@ impl<'a> Pass<'a> {
             ArgTree::List(items, _) => items.iter().map(|item| self.fixed_tree(item)).collect(),
             ArgTree::Map(entries, _) => entries
                 .iter()
-                .map(|(name, value)| Some((name.clone(), self.fixed_tree(value)?)))
+                .map(|(name, value)| Some((name.to_string(), self.fixed_tree(value)?)))
                 .collect::<Option<Map<_, _>>>()
                 .map(Value::Object),
         }

@@ -22,6 +22,12 @@ macro_rules! codes {
                 match self { $(Self::$name => $code,)+ }
             }
 
+            /// The code's name, such as `UnknownTool`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)+ }
+            }
+
             /// The severity of every finding with this code.
             #[must_use]
             pub fn severity(self) -> Severity {
@@ -85,6 +91,7 @@ codes! {
     NoIdempotency = "E303", Note, "a write that cannot be repeated safely";
     ConcurrentWrites = "E304", Error, "two writes to one target that may run at once";
     RepeatedCall = "E305", Error, "the same write twice in one plan";
+    StaleReading = "E306", Warning, "a step acts on a reading that another step may change";
     UntrustedSink = "F401", Note, "untrusted data decides who or what is reached";
     UntrustedControl = "F402", Note, "untrusted text decides whether something runs";
     SecretLeaves = "F403", Error, "a secret leaves for the outside";
@@ -93,6 +100,9 @@ codes! {
     TooManyAttempts = "B503", Error, "more attempts than the limit in the worst case";
     NotBounded = "B504", Note, "something that no limit bounds";
     TimePassed = "B505", Error, "the longest path takes longer than the limit";
+    MoneyPassed = "B506", Error, "more money than the limit in the worst case";
+    TokensPassed = "B507", Error, "more tokens than the limit in the worst case";
+    NotPriced = "B508", Note, "a step whose cost has no bound";
     Forbidden = "V601", Error, "policy forbids a step";
     Asks = "V602", Note, "policy asks a person about a step";
     ConstantCheck = "S701", Error, "a proof that does not look at any step";
@@ -100,15 +110,56 @@ codes! {
     NoSteps = "S703", Error, "a plan without steps";
     UnsupportedClaim = "S704", Warning, "a claim in the answer that cites nothing";
     NoAnswer = "S705", Warning, "a plan without an answer";
+    VagueStep = "S706", Warning, "a description that says nothing";
+    VagueCriterion = "S707", Warning, "a criterion that does not say what has to hold";
+    ImpossibleProof = "S708", Error, "a proof or an acceptance that can never be true";
+    NeedlessOrder = "S709", Warning, "an entry of `needs` that something else implies";
+    RepeatedRead = "S710", Warning, "a read that an earlier step made already";
+    EarlyEffect = "S711", Warning, "an effect beside a call that can still fail";
+    ConstantGuard = "S712", Warning, "a guard that is always the same";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";
     BadSchema = "W804", Error, "a JSON Schema that does not load";
     BadPlaybook = "W805", Error, "a playbook that cannot be used";
+    PolicyNeverApplies = "W807", Warning, "a policy that can never apply";
+    Uncovered = "W808", Warning, "a tool that no policy permits";
+    NamesNobody = "W809", Warning, "a policy that names a tag or a group that nothing has";
     Drift = "W806", Error, "a tool that is not what `provost.lock` holds";
 }
 
+/// The families of codes: the letter, and what the pass looks at.
+pub const FAMILIES: &[(char, &str)] = &[
+    ('P', "text and structure"),
+    ('R', "references"),
+    ('T', "types"),
+    ('E', "effects"),
+    ('F', "flow of untrusted and secret values"),
+    ('B', "budget"),
+    ('V', "policy"),
+    ('S', "shape"),
+    ('W', "workspace"),
+];
+
 impl Code {
+    /// What the family of this code looks at.
+    #[must_use]
+    pub fn family(self) -> &'static str {
+        let known = FAMILIES
+            .iter()
+            .find(|(letter, _)| self.as_str().starts_with(*letter));
+        known.map_or("", |(_, family)| *family)
+    }
+
+    /// The page's paragraph on what it finds.
+    #[must_use]
+    pub fn finds(self) -> &'static str {
+        let section = self.page().split("\n## ").nth(1).unwrap_or_default();
+        section
+            .split_once('\n')
+            .map_or("", |(_heading, text)| text.trim())
+    }
+
     /// The code written as `text`, in either case.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {

@@ -3,6 +3,7 @@
 //! Owns the canonical form (RFC 8785 over numbers in ±2^53) and the domain tags. INVARIANT: two
 //! documents have one digest only if their canonical forms are byte-equal under the same domain.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -47,6 +48,8 @@ pub enum Domain {
     Evidence,
     /// An idempotency key.
     Key,
+    /// A finding, wherever it stands.
+    Finding,
 }
 
 impl Domain {
@@ -70,6 +73,7 @@ impl Domain {
             Self::Link => "provost/link/v1",
             Self::Evidence => "provost/evidence/v1",
             Self::Key => "provost/key/v1",
+            Self::Finding => "provost/finding/v1",
         }
     }
 }
@@ -202,7 +206,94 @@ impl<'de> Deserialize<'de> for Digest {
 /// did, so that no two different integers print alike.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
-    serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string())
+    let mut text = String::new();
+    write(&mut text, value);
+    text
+}
+
+/// The canonical text of a map, from the canonical texts of its values; names are plain words.
+pub(crate) fn canonical_map<'a>(entries: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let entries: BTreeMap<&str, String> = entries.into_iter().collect();
+    let mut text = String::from("{");
+    for (at, (name, value)) in entries.iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        quoted(&mut text, name);
+        text.push(':');
+        text.push_str(value);
+    }
+    text.push('}');
+    text
+}
+
+fn write(text: &mut String, value: &Value) {
+    match value {
+        Value::Array(items) => {
+            text.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                write(text, item);
+            }
+            text.push(']');
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            // Why: the form sorts by UTF-16, which for ASCII is the order of the bytes; and a map
+            // may be in the order it was written.
+            if map.keys().all(|key| key.is_ascii()) {
+                entries.sort_unstable_by_key(|(name, _)| *name);
+            } else {
+                entries.sort_by(|(one, _), (two, _)| one.encode_utf16().cmp(two.encode_utf16()));
+            }
+            text.push('{');
+            for (at, (name, value)) in entries.into_iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                quoted(text, name);
+                text.push(':');
+                write(text, value);
+            }
+            text.push('}');
+        }
+        other => scalar(text, other),
+    }
+}
+
+fn scalar(text: &mut String, value: &Value) {
+    match value {
+        Value::String(inner) => quoted(text, inner),
+        Value::Null => text.push_str("null"),
+        Value::Bool(true) => text.push_str("true"),
+        Value::Bool(false) => text.push_str("false"),
+        Value::Number(number) if number.as_i64().is_some_and(is_exact) => {
+            text.push_str(&number.to_string());
+        }
+        other => {
+            let written = serde_json_canonicalizer::to_string(other);
+            text.push_str(&written.unwrap_or_else(|_| other.to_string()));
+        }
+    }
+}
+
+fn is_exact(integer: i64) -> bool {
+    integer.unsigned_abs() <= INTEGER_MAX.unsigned_abs()
+}
+
+/// A text in quotes; what needs no escape, which is nearly all, is copied.
+fn quoted(text: &mut String, inner: &str) {
+    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if inner.bytes().all(plain) {
+        text.push('"');
+        text.push_str(inner);
+        text.push('"');
+    } else {
+        let written = serde_json_canonicalizer::to_string(&inner);
+        text.push_str(&written.unwrap_or_default());
+    }
 }
 
 /// A number outside the range in which every reader agrees.
@@ -262,4 +353,58 @@ pub fn normalize_number(number: &serde_json::Number) -> Result<serde_json::Numbe
         return Ok(serde_json::Number::from(float as i64));
     }
     serde_json::Number::from_f64(float).ok_or_else(error)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::expect_used, reason = "tests")]
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let text = || proptest::string::string_regex(".{0,6}").expect("a pattern");
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            text().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                proptest::collection::btree_map(text(), inner, 0..6)
+                    .prop_map(|map| Value::Object(map.into_iter().rev().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn as_the_reference_writes_it(value in any_value()) {
+            let reference = serde_json_canonicalizer::to_string(&value).expect("a text");
+            prop_assert_eq!(canonical(&value), reference);
+        }
+    }
+
+    #[test]
+    fn keys_sort_by_utf_16_and_texts_are_escaped() {
+        let value =
+            json!({ "\u{e000}": 1, "\u{1f600}": 2, "a": "\u{7}\n\"\\é\u{2028}", "b": 1e21 });
+        let reference = serde_json_canonicalizer::to_string(&value).expect("a text");
+        assert_eq!(canonical(&value), reference);
+        assert!(
+            reference.starts_with("{\"a\":\"\\u0007\\n\\\""),
+            "{reference}"
+        );
+        assert!(reference.find('\u{1f600}') < reference.find('\u{e000}'));
+        let turned = json!({ "b": [], "a": { "z": 1, "y": 2 } });
+        assert_eq!(canonical(&turned), "{\"a\":{\"y\":2,\"z\":1},\"b\":[]}");
+        let parts = [("b", canonical(&json!([1]))), ("a", canonical(&json!("x")))];
+        assert_eq!(
+            canonical_map(parts),
+            canonical(&json!({ "a": "x", "b": [1] }))
+        );
+    }
 }

@@ -55,3 +55,46 @@ pub fn print(duration: Duration) -> String {
         .unwrap_or(("ms", 1));
     format!("{}{unit}", ms / scale)
 }
+
+/// Says a duration in its two largest units, rounded up: `4m 35s`.
+#[must_use]
+pub fn words(duration: Duration) -> String {
+    let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let largest = UNITS.iter().rposition(|(_, scale)| ms >= *scale);
+    let Some((at, (unit, scale))) = largest.and_then(|at| Some((at, UNITS.get(at)?))) else {
+        return print(duration);
+    };
+    let smaller = at.checked_sub(1).and_then(|at| UNITS.get(at));
+    // Why: nobody waits for parts of a second.
+    let Some((small_unit, small)) = smaller.filter(|(unit, _)| *unit != "ms" || ms < 10_000) else {
+        return format!("{}{unit}", ms.div_ceil(*scale));
+    };
+    let in_small = ms.div_ceil(*small);
+    let per_large = scale / small;
+    match (in_small / per_large, in_small % per_large) {
+        (large, 0) => format!("{large}{unit}"),
+        (large, rest) => format!("{large}{unit} {rest}{small_unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_the_two_largest_units_rounded_up() {
+        for (ms, expected) in [
+            (0, "0ms"),
+            (250, "250ms"),
+            (1_500, "1s 500ms"),
+            (12_300, "13s"),
+            (90_000, "1m 30s"),
+            (274_500, "4m 35s"),
+            (3_600_000, "1h"),
+            (5_400_001, "1h 31m"),
+            (93_600_000, "1d 2h"),
+        ] {
+            assert_eq!(words(Duration::from_millis(ms)), expected, "{ms}");
+        }
+    }
+}

@@ -14,6 +14,7 @@ use crate::label::Label;
 use crate::source::Span;
 
 mod args;
+pub mod cases;
 mod eval;
 mod facts;
 mod functions;
@@ -383,7 +384,36 @@ pub enum ArgTree {
     /// A list.
     List(Vec<ArgTree>, Span),
     /// A map.
-    Map(Vec<(String, ArgTree)>, Span),
+    Map(Vec<(Key, ArgTree)>, Span),
+}
+
+/// The key of a map of arguments, with the place where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    name: String,
+    span: Span,
+}
+
+impl Key {
+    /// The key as written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.span
+    }
+}
+
+impl std::ops::Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.name
+    }
 }
 
 impl ArgTree {

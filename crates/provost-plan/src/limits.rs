@@ -26,8 +26,30 @@ pub const FOR_EACH_ITEMS_MAX: usize = 1_000;
 pub const INTEGER_MAX: i64 = 1 << 53;
 /// Largest value of the arguments of one call, in bytes of canonical JSON.
 pub const ARGS_BYTES_MAX: usize = 256 * 1024;
-/// Most diagnostics reported for one text; the rest are counted.
+/// Most diagnostics reported for one text, the gravest first; the rest are counted.
 pub const DIAGNOSTICS_MAX: usize = 100;
+/// Most cycles that are shown of one plan; a plan with one cannot run.
+pub const CYCLES_MAX: usize = 20;
+/// Most times that one check looks for the name that was meant.
+pub const SUGGESTIONS_MAX: usize = 300;
+/// Most names among which the one that was meant is looked for.
+pub const SUGGESTION_NAMES_MAX: usize = 1_000;
+/// Longest name for which a near one is looked for, in bytes.
+pub const SUGGESTION_BYTES_MAX: usize = 100;
+/// Most sources that the labels of one plan name, each counted as often as it is joined.
+pub const LABEL_SOURCES_MAX: usize = 500_000;
+/// Most values in the schemas that one plan brings itself, all together.
+pub const PLAN_SCHEMA_VALUES_MAX: usize = 10_000;
+/// Most ranges of characters in the patterns of those schemas, repetitions written out.
+pub const PLAN_PATTERNS_MAX: usize = 200_000;
+/// Most work of one check on types, in values of the schemas it looks through.
+pub const TYPE_WORK_MAX: usize = 500_000;
+/// Most work of one check on comparing types; beyond it they are compared at run time.
+pub const FIT_WORK_MAX: usize = 1_000_000;
+/// Most guards of earlier steps that are taken to hold behind one guard.
+pub const GUARDS_FOLLOWED_MAX: usize = 32;
+/// Most facts after which no further guard is followed.
+pub const GUARD_FACTS_MAX: usize = 200;
 /// Most work of one evaluation, in units: a node, an item walked, or 16 bytes touched.
 pub const EXPRESSION_WORK_MAX: u64 = 5_000_000;
 /// Items of a `for_each` that does not say how many it may have.

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::catalog::Risk;
-use crate::digest::{Digest, Domain};
+use crate::digest::{Digest, Domain, canonical, canonical_map};
 use crate::expr::{ArgTree, Template};
+use crate::money::Money;
 use crate::schema::Schema;
 use crate::source::{Source, Span, Spanned};
 
@@ -42,25 +43,38 @@ pub struct Plan {
     pub value: Value,
     /// The text it was read from.
     pub source: Source,
+    /// Where the first step of each id stands among the steps.
+    pub(crate) places: BTreeMap<String, usize>,
 }
 
 impl Plan {
     /// The plan's identity: of the canonical document, without the goal (which has its own).
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let mut value = self.value.clone();
-        if let Value::Object(map) = &mut value {
-            map.remove("goal");
-            map.remove("schema");
-        }
-        Digest::of_value(Domain::Plan, &value)
+        let Value::Object(map) = &self.value else {
+            return Digest::of_value(Domain::Plan, &self.value);
+        };
+        let counts = map
+            .iter()
+            .filter(|(name, _)| !["goal", "schema"].contains(&name.as_str()));
+        let text = canonical_map(counts.map(|(name, value)| (name.as_str(), canonical(value))));
+        Digest::of_bytes(Domain::Plan, text.as_bytes())
     }
 
-    /// The step called `id`.
+    /// The step called `id`; the first, if two are.
     #[must_use]
     pub fn step(&self, id: &str) -> Option<&Step> {
-        self.steps.iter().find(|step| step.id.value == id)
+        self.steps.get(*self.places.get(id)?)
     }
+}
+
+/// Where the first step of each id stands among `steps`.
+pub(crate) fn places(steps: &[Step]) -> BTreeMap<String, usize> {
+    let mut places = BTreeMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        places.entry(step.id.value.clone()).or_insert(at);
+    }
+    places
 }
 
 /// A node of a plan.
@@ -69,7 +83,7 @@ pub struct Step {
     /// The id, unique in the plan and in all its revisions.
     pub id: Spanned<String>,
     /// What it is for.
-    pub description: Option<String>,
+    pub description: Option<Spanned<String>>,
     /// What it does.
     pub kind: StepKind,
     /// Steps that must have ended before (order only).
@@ -178,6 +192,23 @@ pub struct Retry {
     pub backoff: Duration,
 }
 
+impl Retry {
+    /// The attempts of a step that says nothing about them.
+    pub const DEFAULT: Self = Self {
+        attempts: 3,
+        backoff: Duration::from_millis(500),
+    };
+    /// The longest wait between two attempts that a plan can ask for.
+    pub const WAIT_MAX: Duration = Duration::from_secs(60);
+
+    /// The wait after the attempt numbered `tries`, from 1.
+    #[must_use]
+    pub fn wait_after(self, tries: u32) -> Duration {
+        let doubled = 1u32 << tries.saturating_sub(1).min(16);
+        self.backoff.saturating_mul(doubled).min(Self::WAIT_MAX)
+    }
+}
+
 /// What a failure of a step leads to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -232,6 +263,12 @@ pub struct Limits {
     pub concurrency: u64,
     /// Wall time of the run, in milliseconds, waits for people not counted.
     pub wall_ms: u64,
+    /// Money in all; no limit if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<Money>,
+    /// Tokens in all, sent and received; no limit if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
 }
 
 impl Default for Limits {
@@ -244,6 +281,8 @@ impl Default for Limits {
             proposals: 3,
             concurrency: 8,
             wall_ms: 3_600_000,
+            money: None,
+            tokens: None,
         }
     }
 }
@@ -266,7 +305,17 @@ impl Limits {
             proposals: self.proposals.min(other.proposals),
             concurrency: self.concurrency.min(other.concurrency),
             wall_ms: self.wall_ms.min(other.wall_ms),
+            money: narrower(self.money, other.money),
+            tokens: narrower(self.tokens, other.tokens),
         }
+    }
+}
+
+/// The narrower of two limits that need not be there.
+fn narrower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -1,16 +1,21 @@
 //! JSON Schemas: the types of arguments and outputs.
 //!
-//! Owns compiling and validating; in [`kinds`], [`path`] and [`fit`] what a schema says about the
-//! values it admits. Never fetches a remote `$ref`. INVARIANT: check and run use the same draft
-//! and format flags.
+//! Owns compiling and validating; in [`kinds`], [`path`], [`fit`] and [`bytes`] what a schema says
+//! about the values it admits. Never fetches a remote `$ref`. INVARIANT: check and run use the same
+//! draft and format flags.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
+use crate::expr::Segment;
+
+pub mod bytes;
 pub mod fit;
 pub mod kinds;
+mod named;
 pub mod path;
 mod sample;
 
@@ -22,8 +27,48 @@ pub use path::PathType;
 #[derive(Clone)]
 pub struct Schema {
     value: Arc<Value>,
+    weight: usize,
     validator: Arc<jsonschema::Validator>,
-    canonical: Arc<OnceLock<Type>>,
+    shape: Arc<OnceLock<Shape>>,
+    listed: Arc<OnceLock<Shape>>,
+}
+
+/// Most paths of one schema whose types are kept.
+const PLACES_MAX: usize = 256;
+
+/// A type with the places in it that were looked at: a plan reads the same few again and again.
+struct Shape {
+    ty: Type,
+    places: Mutex<BTreeMap<Vec<Segment>, PathType>>,
+}
+
+impl Shape {
+    fn new(ty: Type) -> Self {
+        Self {
+            ty,
+            places: Mutex::default(),
+        }
+    }
+
+    fn keeps(&self, path: &[Segment]) -> bool {
+        let kept = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.contains_key(path)
+    }
+
+    fn at(&self, path: &[Segment]) -> PathType {
+        // Why: nothing panics while the lock is held, and what is kept is whole in any case.
+        let kept = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = kept.get(path) {
+            return place.clone();
+        }
+        drop(kept);
+        let place = self.ty.at(path);
+        let mut kept = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < PLACES_MAX {
+            kept.insert(path.to_vec(), place.clone());
+        }
+        place
+    }
 }
 
 /// A schema that cannot be used.
@@ -59,9 +104,11 @@ impl Schema {
                 reason: error.to_string(),
             })?;
         Ok(Self {
+            weight: weight(&value),
             value: Arc::new(value),
             validator: Arc::new(validator),
-            canonical: Arc::default(),
+            shape: Arc::default(),
+            listed: Arc::default(),
         })
     }
 
@@ -71,16 +118,51 @@ impl Schema {
         &self.value
     }
 
+    /// How many values it is made of: what looking through it costs.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Whether what is at `path`, of a list of values if `listed`, was looked at before.
+    #[must_use]
+    pub(crate) fn keeps(&self, path: &[Segment], listed: bool) -> bool {
+        let shape = if listed { &self.listed } else { &self.shape };
+        shape.get().is_some_and(|shape| shape.keeps(path))
+    }
+
     /// What the schema says about the values it admits; computed once.
     #[must_use]
     pub fn ty(&self) -> &Type {
-        self.canonical.get_or_init(|| Type::of_json(&self.value))
+        &self.shape().ty
+    }
+
+    /// The type of a list of values that fit; computed once.
+    #[must_use]
+    pub fn listed(&self) -> &Type {
+        &self.list_shape().ty
     }
 
     /// What is at `path` in a value that fits.
     #[must_use]
-    pub fn at(&self, path: &[crate::expr::Segment]) -> PathType {
-        self.ty().at(path)
+    pub fn at(&self, path: &[Segment]) -> PathType {
+        self.shape().at(path)
+    }
+
+    /// What is at `path` in a list of values that fit.
+    #[must_use]
+    pub fn listed_at(&self, path: &[Segment]) -> PathType {
+        self.list_shape().at(path)
+    }
+
+    fn shape(&self) -> &Shape {
+        self.shape
+            .get_or_init(|| Shape::new(Type::declared(&self.value)))
+    }
+
+    fn list_shape(&self) -> &Shape {
+        self.listed
+            .get_or_init(|| Shape::new(Type::list_of(self.ty())))
     }
 
     /// Whether `instance` fits.
@@ -109,6 +191,14 @@ impl Schema {
                     .to_owned(),
             })
             .collect()
+    }
+}
+
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(weight).sum::<usize>() + 1,
+        Value::Object(map) => map.values().map(weight).sum::<usize>() + 1,
+        _ => 1,
     }
 }
 

@@ -90,6 +90,8 @@ fn operation() -> Operation {
         errors_no_effect: false,
         timeout: Duration::from_secs(1),
         max_bytes: 1,
+        reconcile: None,
+        cost: None,
         endpoint: json!(null),
     }
 }

@@ -1,32 +1,27 @@
 //! The pass `budget`: the worst case of a plan against its limits.
 //!
-//! Owns counting steps, calls, attempts and time. Never counts waits for people. INVARIANT: the
-//! numbers are upper bounds; what has none is named.
+//! Owns the findings about steps, calls, attempts, money, tokens and time; the numbers are
+//! [`worst`]'s. Never counts waits for people. INVARIANT: a plan that could pass a limit is
+//! refused, and what has no bound is named.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Pass;
-use super::graph::Graph;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::duration;
-use crate::limits::PLAN_STEPS_MAX;
+use crate::limits::{PLAN_STEPS_MAX, TYPE_WORK_MAX};
 use crate::plan::{Limits, Step, StepKind};
 use crate::source::Span;
 
-/// The most a plan can take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WorstCase {
-    /// Steps.
-    pub steps: u64,
-    /// Calls, each item of a list counted.
-    pub calls: u64,
-    /// Attempts, each repetition counted.
-    pub attempts: u64,
-    /// Time along the longest path, without waits for people.
-    pub wall: Duration,
-}
+mod time;
+mod worst;
+
+pub use worst::{StepWorst, WorstCase};
+
+pub(crate) use worst::worst_case;
+use worst::{attempts_of, items};
 
 /// The limits that hold for a plan: the operator's, narrowed by its own.
 pub(crate) fn limits(pass: &Pass<'_>) -> Limits {
@@ -36,67 +31,27 @@ pub(crate) fn limits(pass: &Pass<'_>) -> Limits {
     }
 }
 
-/// Counts the worst case.
-pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
-    let mut worst = WorstCase {
-        steps: u64::try_from(pass.plan.steps.len()).unwrap_or(u64::MAX),
-        ..WorstCase::default()
-    };
-    let calls = pass.plan.steps.iter().filter(|s| s.tool().is_some());
-    for step in calls {
-        let items = items(step);
-        worst.calls = worst.calls.saturating_add(items);
-        let attempts = items.saturating_mul(u64::from(attempts(step)));
-        worst.attempts = worst.attempts.saturating_add(attempts);
-    }
-    worst.wall = longest_path(pass, &pass.graph, limits)
-        .last()
-        .map_or(Duration::ZERO, |(_, wall)| *wall);
-    worst
-}
-
-pub(crate) fn run(pass: &mut Pass<'_>) {
+pub(crate) fn run(pass: &mut Pass<'_>) -> WorstCase {
     let limits = limits(pass);
     let worst = worst_case(pass, &limits);
-    let plan_limit = u64::try_from(PLAN_STEPS_MAX).unwrap_or(u64::MAX);
-    let steps_max = limits.steps.min(plan_limit);
-    // The first step beyond the limit is the place; a count belongs to no single step.
-    let beyond = usize::try_from(steps_max).unwrap_or(usize::MAX);
-    let span_of = |at: usize| {
-        let step = pass.plan.steps.get(at).or(pass.plan.steps.last());
-        step.map_or(Span::default(), |s| s.id.span)
-    };
     let mut found = Vec::new();
-    if worst.steps > steps_max {
-        let message = format!("{} steps, more than the limit of {steps_max}", worst.steps);
-        found.push(
-            Diagnostic::new(Code::TooManySteps, span_of(beyond), message)
-                .label("the first step beyond the limit")
-                .hint("the limit is `steps` in `[limits]` of provost.toml, or in the plan"),
-        );
-    }
+    found.extend(steps_finding(pass, &limits, &worst));
     if worst.calls > limits.calls {
-        found.push(count_finding(
-            pass,
-            Code::TooManyCalls,
-            "calls",
-            worst.calls,
-            limits.calls,
-        ));
+        let (count, limit) = (worst.calls, limits.calls);
+        let code = Code::TooManyCalls;
+        found.push(count_finding(pass, code, "calls", count, limit));
     }
     if worst.attempts > limits.attempts {
         let (count, limit) = (worst.attempts, limits.attempts);
-        found.push(count_finding(
-            pass,
-            Code::TooManyAttempts,
-            "attempts",
-            count,
-            limit,
-        ));
+        let code = Code::TooManyAttempts;
+        found.push(count_finding(pass, code, "attempts", count, limit));
     }
+    found.extend(money_finding(pass, &limits, &worst));
+    found.extend(tokens_finding(pass, &limits, &worst));
+    found.extend(unpriced(pass, &limits, &worst));
     let wall_max = Duration::from_millis(limits.wall_ms);
-    if worst.wall > wall_max {
-        found.push(time_finding(pass, &limits, worst.wall, wall_max));
+    if worst.wall_ms > limits.wall_ms {
+        found.push(time_finding(pass, &limits, &worst, wall_max));
     }
     for step in &pass.plan.steps {
         if matches!(step.kind, StepKind::Question { .. }) {
@@ -110,17 +65,43 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         }
     }
     pass.diagnostics.extend(found);
+    worst
+}
+
+fn steps_finding(pass: &Pass<'_>, limits: &Limits, worst: &WorstCase) -> Option<Diagnostic> {
+    let plan_limit = u64::try_from(PLAN_STEPS_MAX).unwrap_or(u64::MAX);
+    let steps_max = limits.steps.min(plan_limit);
+    // The first step beyond the limit is the place; a count belongs to no single step.
+    let beyond = usize::try_from(steps_max).unwrap_or(usize::MAX);
+    let step = pass.plan.steps.get(beyond).or(pass.plan.steps.last());
+    let span = step.map_or(Span::default(), |s| s.id.span);
+    (worst.steps > steps_max).then(|| {
+        let message = format!("{} steps, more than the limit of {steps_max}", worst.steps);
+        Diagnostic::new(Code::TooManySteps, span, message)
+            .label("the first step beyond the limit")
+            .hint("the limit is `steps` in `[limits]` of provost.toml, or in the plan")
+    })
+}
+
+/// Whether the check itself took more than it may: then it has not looked at everything.
+pub(crate) fn types(pass: &mut Pass<'_>) {
+    if pass.type_work.get() <= TYPE_WORK_MAX {
+        return;
+    }
+    let first = pass.plan.steps.first();
+    let span = first.map_or(Span::default(), |step| step.id.span);
+    let message = "the plan reads more places of large outputs than can be looked through";
+    pass.diagnostics.push(
+        Diagnostic::new(Code::TooLarge, span, message)
+            .hint("declare the outputs of its tools with smaller schemas, or read fewer places"),
+    );
 }
 
 /// A finding about a count, at the step that adds the most to it.
 fn count_finding(pass: &Pass<'_>, code: Code, what: &str, count: u64, limit: u64) -> Diagnostic {
-    let share = |step: &Step| {
-        let tries = if code == Code::TooManyAttempts {
-            u64::from(attempts(step))
-        } else {
-            1
-        };
-        items(step).saturating_mul(tries)
+    let share = |step: &Step| match code {
+        Code::TooManyAttempts => attempts_of(step),
+        _ => items(step),
     };
     // Why: the first of the largest, so that the place does not hang on the order of comparison.
     let largest = pass.plan.steps.iter().filter(|s| s.tool().is_some()).rev();
@@ -135,81 +116,134 @@ fn count_finding(pass: &Pass<'_>, code: Code, what: &str, count: u64, limit: u64
     }
 }
 
-fn time_finding(pass: &Pass<'_>, limits: &Limits, wall: Duration, limit: Duration) -> Diagnostic {
-    let path = longest_path(pass, &pass.graph, limits);
-    let names: Vec<&str> = path.iter().map(|(id, _)| id.as_str()).collect();
-    let last = names.last().and_then(|id| pass.plan.step(id));
+fn money_finding(pass: &Pass<'_>, limits: &Limits, worst: &WorstCase) -> Option<Diagnostic> {
+    let limit = limits.money.filter(|limit| worst.money > *limit)?;
+    let over = worst.money.saturating_sub(limit);
+    let message = format!(
+        "up to {} in money, {over} more than the limit of {limit}",
+        worst.money
+    );
+    let row = worst.rows.iter().rev().max_by_key(|row| row.money)?;
+    let share = format!("up to {} here, in {} attempts", row.money, row.attempts);
+    Some(spent(pass, Code::MoneyPassed, message, row, share, "money"))
+}
+
+fn tokens_finding(pass: &Pass<'_>, limits: &Limits, worst: &WorstCase) -> Option<Diagnostic> {
+    let limit = limits.tokens.filter(|limit| worst.tokens > *limit)?;
+    let over = worst.tokens.saturating_sub(limit);
+    let message = format!(
+        "up to {} tokens, {over} more than the limit of {limit}",
+        worst.tokens
+    );
+    let row = worst.rows.iter().rev().max_by_key(|row| row.tokens)?;
+    let share = format!("up to {} here, in {} attempts", row.tokens, row.attempts);
+    Some(spent(
+        pass,
+        Code::TokensPassed,
+        message,
+        row,
+        share,
+        "tokens",
+    ))
+}
+
+/// A finding about what is used up, at the step that uses the most.
+fn spent(
+    pass: &Pass<'_>,
+    code: Code,
+    message: String,
+    row: &StepWorst,
+    share: String,
+    field: &str,
+) -> Diagnostic {
+    let span = pass
+        .plan
+        .step(&row.step)
+        .map_or(Span::default(), |s| s.id.span);
+    Diagnostic::new(code, span, message)
+        .label(share)
+        .hint(format!(
+            "fewer items or attempts cost less; the limit is `{field}` in `[limits]` of \
+             provost.toml, or in the plan"
+        ))
+        .step(&row.step)
+}
+
+/// The steps whose cost has no bound, where there is a limit that it would count against.
+fn unpriced(pass: &Pass<'_>, limits: &Limits, worst: &WorstCase) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    if limits.money.is_none() && limits.tokens.is_none() {
+        return found;
+    }
+    let steps = pass.plan.steps.iter();
+    let spans: BTreeMap<&str, Span> = steps.map(|s| (s.id.value.as_str(), s.id.span)).collect();
+    for row in &worst.rows {
+        let money = limits.money.is_some() && !row.unpriced.is_empty();
+        let tokens = limits.tokens.is_some() && !row.uncounted.is_empty();
+        let (what, settings) = match (money, tokens) {
+            (true, true) if row.unpriced == row.uncounted => {
+                ("money and tokens", row.unpriced.clone())
+            }
+            (true, true) => {
+                let mut all = row.unpriced.clone();
+                all.extend(&row.uncounted);
+                all.sort_unstable();
+                all.dedup();
+                ("money and tokens", all)
+            }
+            (true, false) => ("money", row.unpriced.clone()),
+            (false, true) => ("tokens", row.uncounted.clone()),
+            (false, false) => continue,
+        };
+        let names: Vec<String> = settings.iter().map(|s| format!("`{s}`")).collect();
+        let are = if names.len() == 1 { "is" } else { "are" };
+        let message = format!(
+            "worst case, {what}: no total: {} of `{}` {are} not set",
+            names.join(" and "),
+            row.tool
+        );
+        let span = spans.get(row.step.as_str()).copied().unwrap_or_default();
+        let hint = if settings == ["cost"] {
+            "say what a call costs in provost.toml, such as `cost = { money = \"0\" }`"
+        } else {
+            "set it in provost.toml, or bound the arguments by their schema"
+        };
+        found.push(
+            Diagnostic::new(Code::NotPriced, span, message)
+                .note("the limit is held against the rest only")
+                .hint(hint)
+                .step(&row.step),
+        );
+    }
+    found
+}
+
+fn time_finding(
+    pass: &Pass<'_>,
+    limits: &Limits,
+    worst: &WorstCase,
+    limit: Duration,
+) -> Diagnostic {
+    let last = worst.path.last().and_then(|id| pass.plan.step(id));
     let message = format!(
         "up to {} along the longest path, more than the limit of {}",
-        duration::print(wall),
-        duration::print(limit)
+        duration::words(Duration::from_millis(worst.wall_ms)),
+        duration::words(limit)
     );
-    Diagnostic::new(
-        Code::TimePassed,
-        last.map_or(Span::default(), |s| s.id.span),
-        message,
-    )
-    .label("the end of the path")
-    .note(format!("the path is {}", names.join(" → ")))
-    .hint("set `timeout` on its steps, or raise `wall` in `[limits]` of provost.toml")
-}
-
-fn items(step: &Step) -> u64 {
-    step.for_each
-        .as_ref()
-        .map_or(1, |each| each.max_items.value)
-}
-
-fn attempts(step: &Step) -> u32 {
-    step.retry.map_or(1, |retry| retry.attempts.max(1))
-}
-
-/// How long one step can take: its attempts with their waits, its items in flights.
-fn longest(pass: &Pass<'_>, step: &Step, limits: &Limits) -> Duration {
-    let Some(operation) = pass.operation(step) else {
-        return Duration::ZERO;
+    let span = last.map_or(Span::default(), |s| s.id.span);
+    let finding = Diagnostic::new(Code::TimePassed, span, message)
+        .label("the end of the path")
+        .note(format!("the path is {}", worst.path.join(" → ")));
+    let finding = if worst.crowded {
+        finding.note(format!(
+            "calls beside the path take its places: at most {} are in flight at once",
+            limits.concurrency
+        ))
+    } else {
+        finding
     };
-    let one = step
-        .timeout
-        .map_or(operation.timeout, |own| own.min(operation.timeout));
-    let tries = attempts(step);
-    let mut total = one.saturating_mul(tries);
-    if let Some(retry) = step.retry {
-        let mut wait = retry.backoff;
-        for _ in 1..tries.min(64) {
-            total = total.saturating_add(wait);
-            wait = wait.saturating_mul(2);
-        }
-    }
-    let flights = items(step).div_ceil(limits.concurrency.max(1));
-    total.saturating_mul(u32::try_from(flights).unwrap_or(u32::MAX))
-}
-
-/// The longest path through the plan, with the time at the end of each of its steps.
-fn longest_path(pass: &Pass<'_>, graph: &Graph, limits: &Limits) -> Vec<(String, Duration)> {
-    let mut ends: BTreeMap<&str, (Duration, Option<&str>)> = BTreeMap::new();
-    for id in &graph.order {
-        let Some(step) = pass.plan.step(id) else {
-            continue;
-        };
-        let after = graph.after.get(id).into_iter().flatten();
-        let slowest = after
-            .filter_map(|dep| Some((ends.get(dep.as_str())?.0, dep.as_str())))
-            .max();
-        let start = slowest.map_or(Duration::ZERO, |(end, _)| end);
-        let end = start.saturating_add(longest(pass, step, limits));
-        ends.insert(id, (end, slowest.map(|(_, dep)| dep)));
-    }
-    let mut here = ends
-        .iter()
-        .max_by_key(|(_, (end, _))| *end)
-        .map(|(id, _)| *id);
-    let mut path = Vec::new();
-    while let Some(id) = here {
-        let (end, before) = ends.get(id).copied().unwrap_or_default();
-        path.push((id.to_owned(), end));
-        here = before;
-    }
-    path.reverse();
-    path
+    finding.hint(
+        "a step without `retry` is tried three times; set `timeout` or `retry` on the steps, or \
+         raise `wall` in `[limits]` of provost.toml",
+    )
 }

@@ -4,7 +4,9 @@
 //! it finds feeds the policy, except that a secret never leaves. INVARIANT: a label is never more
 //! trusted than anything the value was computed from or chosen by.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -16,8 +18,13 @@ use crate::diagnostic::Diagnostic;
 use crate::expr::tree::ExprKind;
 use crate::expr::{ArgTree, Expression, Reference, Root, Segment, Template};
 use crate::label::{Integrity, Label};
+use crate::limits::{LABEL_SOURCES_MAX, TYPE_WORK_MAX};
 use crate::plan::{Plan, Step, StepKind};
-use crate::schema::PathType;
+use crate::schema::{PathType, Schema};
+
+mod path;
+
+use path::{Want, Ways};
 
 /// How far a part of a step's output may be believed, by the operator's schema alone. `path` is
 /// what follows `output` in one call's output: of a step with `for_each`, without the position.
@@ -37,17 +44,49 @@ pub fn output_integrity(operation: Option<&Operation>, step: &Step, path: &[Segm
     };
     match schema.at(path) {
         PathType::Known { ty, .. } if is_closed(&ty) => Integrity::Data,
-        PathType::Known { .. } | PathType::Unknown { .. } | PathType::Absent { .. } => {
-            Integrity::Text
-        }
+        PathType::Known { .. }
+        | PathType::Unknown { .. }
+        | PathType::Undeclared { .. }
+        | PathType::Absent { .. } => Integrity::Text,
     }
 }
 
-/// Labels of what a plan reads, given the control label of each step.
+/// Labels of what a plan reads, given the labels of each step.
 pub struct Labels<'a> {
     plan: &'a Plan,
     catalog: &'a Catalog,
-    control: BTreeMap<&'a str, &'a Label>,
+    /// What is known of each step so far.
+    steps: BTreeMap<&'a str, Known<'a>>,
+    /// How many sources have been joined.
+    joined: Cell<usize>,
+    /// Of what the author of the step that is labelled wrote.
+    literals: Label,
+    /// How many values of schemas were looked through.
+    looked: Cell<usize>,
+    /// How far the parts of an operation's output may be believed, as far as it was asked.
+    believed: RefCell<BTreeMap<String, BTreeMap<Vec<Segment>, Integrity>>>,
+}
+
+/// What the labels of a step do to what is read of it.
+struct Known<'a> {
+    control: Cow<'a, Label>,
+    /// Where the secrets came from that it was given, if it was given any.
+    secrets: Option<BTreeSet<String>>,
+}
+
+impl<'a> Known<'a> {
+    fn of(control: Cow<'a, Label>, args: &BTreeMap<String, Label>) -> Self {
+        let secret = args.values().filter(|label| label.secret);
+        let sources = secret.map(|label| &label.sources);
+        Self {
+            control,
+            secrets: sources.fold(None, |all: Option<BTreeSet<String>>, more| {
+                let mut all = all.unwrap_or_default();
+                all.extend(more.iter().cloned());
+                Some(all)
+            }),
+        }
+    }
 }
 
 impl<'a> Labels<'a> {
@@ -58,14 +97,18 @@ impl<'a> Labels<'a> {
         catalog: &'a Catalog,
         records: &'a BTreeMap<String, StepRecord>,
     ) -> Self {
-        let control = records
-            .iter()
-            .map(|(id, record)| (id.as_str(), &record.control))
-            .collect();
+        let of = |(id, record): (&'a String, &'a StepRecord)| {
+            let control = Cow::Borrowed(&record.control);
+            (id.as_str(), Known::of(control, &record.labels))
+        };
         Self {
             plan,
             catalog,
-            control,
+            steps: records.iter().map(of).collect(),
+            joined: Cell::default(),
+            literals: Label::trusted(),
+            looked: Cell::default(),
+            believed: RefCell::default(),
         }
     }
 
@@ -75,7 +118,7 @@ impl<'a> Labels<'a> {
         match &reference.root {
             Root::Step(id) => self.of_step(id, &reference.path),
             Root::Item => self.of_item(step, &reference.path),
-            Root::Index => self.of_item(step, &[]).lowered(),
+            Root::Index => self.of_index(step),
             Root::Output => {
                 step.map_or_else(untrusted, |step| self.of_output(step, &reference.path))
             }
@@ -100,14 +143,26 @@ impl<'a> Labels<'a> {
             },
             "output" => self.of_output(step, rest),
             // Messages of errors are the tool's own words.
-            _ => self
-                .of_status(step)
-                .join(&Label::from_step(id, Integrity::Text)),
+            _ => self.with_secrets(
+                step,
+                self.of_status(step)
+                    .join(&Label::from_step(id, Integrity::Text)),
+            ),
         }
     }
 
     /// A status is one of a few words, chosen by what decided about the step and by its tool.
     fn of_status(&self, step: &Step) -> Label {
+        self.decided(step, self.status_alone(step))
+    }
+
+    fn of_output(&self, step: &Step, path: &[Segment]) -> Label {
+        let label = self.with_secrets(step, self.output_alone(step, path));
+        self.decided(step, label)
+    }
+
+    /// The label of a status, but for what decided about the step.
+    fn status_alone(&self, step: &Step) -> Label {
         let trusted = self
             .operation(step)
             .is_none_or(|operation| operation.trusted);
@@ -116,20 +171,50 @@ impl<'a> Labels<'a> {
         } else {
             Integrity::Data
         };
-        let control = self.control.get(step.id.value.as_str());
-        let label = Label::from_step(step.id.value.as_str(), integrity);
-        control.map_or(label.clone(), |control| label.join(control))
+        Label::from_step(step.id.value.as_str(), integrity)
     }
 
-    fn of_output(&self, step: &Step, path: &[Segment]) -> Label {
+    /// Whether the sources were few enough to be named.
+    fn is_bounded(&self) -> bool {
+        self.joined.get() <= LABEL_SOURCES_MAX
+    }
+
+    /// The label of an output, but for what decided about the step and what it was given.
+    fn output_alone(&self, step: &Step, path: &[Segment]) -> Label {
         let operation = self.operation(step);
-        let id = step.id.value.as_str();
-        let mut label = Label::from_step(id, output_integrity(operation, step, path));
+        let integrity = self.integrity(operation, step, path);
+        let mut label = Label::from_step(step.id.value.as_str(), integrity);
         label.secret = operation.is_some_and(|operation| operation.secret);
-        match self.control.get(id) {
-            Some(control) => label.join(control),
-            None => label,
+        label
+    }
+
+    /// A label, joined with what decided whether the step runs.
+    fn decided(&self, step: &Step, label: Label) -> Label {
+        let Some(known) = self.steps.get(step.id.value.as_str()) else {
+            return label;
+        };
+        let control = &known.control;
+        self.joined
+            .set(self.joined.get().saturating_add(control.sources.len()));
+        if !self.is_bounded() {
+            // Why: such a plan is refused; until then only how far it may be believed counts.
+            return Label {
+                integrity: label.integrity.max(control.integrity),
+                secret: label.secret || control.secret,
+                ..label
+            };
         }
+        label.join(control)
+    }
+
+    /// Why: a tool that is given a secret may give it back, and no operator says that it does not.
+    fn with_secrets(&self, step: &Step, mut label: Label) -> Label {
+        let known = self.steps.get(step.id.value.as_str());
+        if let Some(secrets) = known.and_then(|known| known.secrets.as_ref()) {
+            label.secret = true;
+            label.sources.extend(secrets.iter().cloned());
+        }
+        label
     }
 
     fn of_item(&self, step: Option<&Step>, path: &[Segment]) -> Label {
@@ -148,7 +233,21 @@ impl<'a> Labels<'a> {
             item.path.extend(path.iter().cloned());
             return self.of(None, &item);
         }
-        self.template(None, &each.list, &Label::trusted())
+        self.template(None, &each.list, &self.literals)
+    }
+
+    /// A position is a number, but how many there are hangs on what decided about the steps that
+    /// the list comes from.
+    fn of_index(&self, step: Option<&Step>) -> Label {
+        let lists = step.and_then(|step| step.for_each.as_ref());
+        let references = lists.into_iter().flat_map(|each| each.list.references());
+        let deciding = references.filter_map(|read| match &read.root {
+            Root::Step(id) => self.plan.step(id),
+            _ => None,
+        });
+        deciding.fold(self.of_item(step, &[]).lowered(), |label, source| {
+            label.join(&self.of_status(source))
+        })
     }
 
     /// The label of a template's value.
@@ -157,7 +256,33 @@ impl<'a> Labels<'a> {
         template.label(literals, &|reference| self.of(step, reference))
     }
 
-    fn operation(&self, step: &Step) -> Option<&Operation> {
+    fn integrity(
+        &self,
+        operation: Option<&'a Operation>,
+        step: &Step,
+        path: &[Segment],
+    ) -> Integrity {
+        let Some(operation) = operation else {
+            return output_integrity(None, step, path);
+        };
+        let mut believed = self.believed.borrow_mut();
+        let known = believed.get(&operation.name);
+        if let Some(integrity) = known.and_then(|known| known.get(path)) {
+            return *integrity;
+        }
+        let weight = operation.output.as_ref().map_or(0, Schema::weight);
+        self.looked.set(self.looked.get().saturating_add(weight));
+        if self.looked.get() > TYPE_WORK_MAX {
+            // Why: what is not looked through may hold anything.
+            return Integrity::Text;
+        }
+        let integrity = output_integrity(Some(operation), step, path);
+        let known = believed.entry(operation.name.clone()).or_default();
+        known.insert(path.to_vec(), integrity);
+        integrity
+    }
+
+    fn operation(&self, step: &Step) -> Option<&'a Operation> {
         let tool = step.tool()?;
         self.catalog.get(&tool.value).map(std::sync::Arc::as_ref)
     }
@@ -186,36 +311,57 @@ pub(crate) struct StepLabels {
     pub(crate) control: Label,
 }
 
-/// Assigns labels, step after step in the order of the plan.
-pub(crate) fn assign(pass: &Pass<'_>) -> BTreeMap<String, StepLabels> {
+/// Assigns labels, step after step in the order of the plan; and says where their sources became
+/// too many to be named.
+pub(crate) fn assign(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<Diagnostic>) {
     let mut done: BTreeMap<String, StepLabels> = BTreeMap::new();
+    let mut labels = Labels {
+        plan: pass.plan,
+        catalog: &pass.terms.catalog,
+        steps: BTreeMap::new(),
+        joined: Cell::default(),
+        literals: Label::trusted(),
+        looked: Cell::default(),
+        believed: RefCell::default(),
+    };
+    let mut beyond = None;
     for id in &pass.graph.order {
         let Some(step) = pass.plan.step(id) else {
             continue;
         };
-        let labels = Labels {
-            plan: pass.plan,
-            catalog: &pass.terms.catalog,
-            control: done
-                .iter()
-                .map(|(id, l)| (id.as_str(), &l.control))
-                .collect(),
+        labels.literals = match before(pass, step) {
+            Some(_) => Label::trusted(),
+            None => pass.origin.literals.clone(),
         };
         let of = of_step(pass, &labels, step);
+        if beyond.is_none() && !labels.is_bounded() {
+            beyond = Some(too_many_sources(step));
+        }
+        let known = Known::of(Cow::Owned(of.control.clone()), &of.args);
+        labels.steps.insert(&step.id.value, known);
         done.insert(id.clone(), of);
     }
-    done
+    (done, beyond)
+}
+
+fn too_many_sources(step: &Step) -> Diagnostic {
+    let message = format!("the values of this plan come from more than {LABEL_SOURCES_MAX} places");
+    Diagnostic::new(Code::TooLarge, step.id.span, message)
+        .label("the first step beyond the limit")
+        .hint("let fewer steps decide, through their guards, about fewer others")
+        .step(&step.id.value)
+}
+
+/// The record of a step that stands unchanged in the plan before: it has the literals and the
+/// choice of that plan; what is new is its present author's.
+fn before<'a>(pass: &Pass<'a>, step: &Step) -> Option<&'a StepRecord> {
+    let (was, record) = pass.base.previous?.step(&step.id.value)?;
+    (was.value == step.value).then_some(record)
 }
 
 fn of_step(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step) -> StepLabels {
-    // A step that stands unchanged in the plan before has the literals and the choice of that
-    // plan; what is new is its present author's.
-    let before = pass.base.previous.and_then(|previous| {
-        let (was, record) = previous.step(&step.id.value)?;
-        (was.value == step.value).then_some(record)
-    });
-    let trusted = Label::trusted();
-    let literals = before.map_or(&pass.origin.literals, |_| &trusted);
+    let before = before(pass, step);
+    let literals = &labels.literals;
     let mut control = before
         .map_or(&pass.origin.control, |record| &record.control)
         .clone();
@@ -232,17 +378,17 @@ fn of_step(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step) -> StepLabels {
             .operation(step)
             .map(|operation| operation.input.value());
         for (name, value) in tree.entries() {
-            let known = schema.and_then(|schema| schema.get("properties")?.get(name));
+            let known = schema.and_then(|schema| schema.get("properties")?.get(&**name));
             let author = Author {
                 pass,
                 literals,
                 known,
             };
             let mut label = author.label(labels, step, value);
-            if let Some(was) = before.and_then(|record| record.labels.get(name)) {
+            if let Some(was) = before.and_then(|record| record.labels.get(&**name)) {
                 label = label.join(was);
             }
-            args.insert(name.clone(), label);
+            args.insert(name.to_string(), label);
         }
     }
     StepLabels { args, control }
@@ -305,54 +451,69 @@ fn stands_in(text: &str, part: &str) -> bool {
 }
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
+    let known = pass.labels.iter().map(|(id, labels)| {
+        let control = Cow::Borrowed(&labels.control);
+        (id.as_str(), Known::of(control, &labels.args))
+    });
+    let labels = Labels {
+        plan: pass.plan,
+        catalog: &pass.terms.catalog,
+        steps: known.collect(),
+        joined: Cell::default(),
+        literals: Label::trusted(),
+        looked: Cell::default(),
+        believed: RefCell::default(),
+    };
     let mut found = Vec::new();
     for step in &pass.plan.steps {
-        let (Some(operation), Some(labels)) = (
-            pass.operation(step),
-            pass.labels.get(step.id.value.as_str()),
-        ) else {
+        let Some(own) = pass.labels.get(step.id.value.as_str()) else {
             continue;
         };
-        let StepKind::Tool { args, .. } = &step.kind else {
-            continue;
-        };
-        for (name, tree) in args.entries() {
-            if let Some(label) = labels.args.get(name) {
-                found.extend(argument(step, operation, name, tree, label));
+        // Why a question has none: it reaches nobody but those who may approve.
+        if let StepKind::Tool { args, .. } = &step.kind {
+            let Some(operation) = pass.operation(step) else {
+                continue;
+            };
+            for (name, tree) in args.entries() {
+                if let Some(label) = own.args.get(&**name) {
+                    found.extend(argument(&labels, step, operation, (name, tree), label));
+                }
             }
         }
-        if labels.control.integrity == Integrity::Text {
-            let place = step
-                .when
-                .as_ref()
-                .or(step.for_each.as_ref().map(|each| &each.list));
-            let message = format!("untrusted text decides whether `{}` runs", step.id.value);
-            let span = place.map_or(step.id.span, Template::span);
-            found.push(
-                Diagnostic::new(Code::UntrustedControl, span, message)
-                    .note(from(&labels.control))
-                    .step(&step.id.value),
-            );
+        if own.control.integrity == Integrity::Text {
+            found.push(control(&labels, step, &own.control));
         }
     }
     pass.diagnostics.extend(found);
 }
 
+fn control(labels: &Labels<'_>, step: &Step, label: &Label) -> Diagnostic {
+    let ways = Ways::new(labels, Want::AtLeast(Integrity::Text));
+    let message = format!("untrusted text decides whether `{}` runs", step.id.value);
+    // Why: a step without a guard of its own was chosen by a revision, as a whole.
+    let place = step.when.as_ref();
+    let place = place.or(step.for_each.as_ref().map(|each| &each.list));
+    let span = place.map_or(step.id.span, Template::span);
+    let finding = Diagnostic::new(Code::UntrustedControl, span, message)
+        .note(from(label))
+        .step(&step.id.value);
+    ways.into_control(finding, step)
+}
+
 fn argument(
+    labels: &Labels<'_>,
     step: &Step,
     operation: &Operation,
-    name: &str,
-    tree: &ArgTree,
+    (name, tree): (&str, &ArgTree),
     label: &Label,
 ) -> Option<Diagnostic> {
     if label.secret && operation.effect != Effect::Read {
         let message = format!("a secret would leave in `{name}` of `{}`", operation.name);
-        return Some(
-            Diagnostic::new(Code::SecretLeaves, tree.span(), message)
-                .note(from(label))
-                .hint("bind secrets to the tool's connection; a plan cannot pass them on")
-                .step(&step.id.value),
-        );
+        let finding = Diagnostic::new(Code::SecretLeaves, tree.span(), message)
+            .note(from(label))
+            .hint("bind secrets to the tool's connection; a plan cannot pass them on")
+            .step(&step.id.value);
+        return Some(Ways::new(labels, Want::Secret).into_argument(finding, step, tree));
     }
     if label.integrity == Integrity::Trusted || !operation.is_sink(name) {
         return None;
@@ -362,20 +523,19 @@ fn argument(
         label.integrity.word(),
         operation.name
     );
-    Some(
-        Diagnostic::new(Code::UntrustedSink, tree.span(), message)
-            .note(from(label))
-            .note("policy is told; by default a person is asked about the value")
-            .step(&step.id.value),
-    )
+    let finding = Diagnostic::new(Code::UntrustedSink, tree.span(), message)
+        .note(from(label))
+        .note("policy is told; by default a person is asked about the value")
+        .step(&step.id.value);
+    let ways = Ways::new(labels, Want::AtLeast(label.integrity));
+    Some(ways.into_argument(finding, step, tree))
 }
 
 fn from(label: &Label) -> String {
     if label.sources.is_empty() {
         return "it was written by an author who had seen untrusted text".to_owned();
     }
-    let names: Vec<String> = label.sources.iter().map(|id| format!("`{id}`")).collect();
-    format!("it comes from {}", names.join(", "))
+    format!("it comes from {}", path::names(label))
 }
 
 #[cfg(test)]

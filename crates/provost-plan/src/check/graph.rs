@@ -3,9 +3,11 @@
 //! Owns the edges (what a step reads and needs), a topological order and the cycles. Reports
 //! nothing itself. INVARIANT: an edge leads only to a step that the plan has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use crate::expr::{Reference, Root};
+use crate::limits::CYCLES_MAX;
 use crate::plan::{Plan, Step};
 use crate::source::Span;
 
@@ -18,10 +20,13 @@ pub(crate) struct Graph {
     pub(crate) reads: BTreeMap<String, BTreeSet<String>>,
     /// The steps that can run, each after all that it waits for, otherwise as written.
     pub(crate) order: Vec<String>,
-    /// Cycles, each as the way round, with the place that makes each edge.
+    /// Cycles, each as the way round, with the place that makes each edge; no more than
+    /// [`CYCLES_MAX`].
     pub(crate) cycles: Vec<Vec<Edge>>,
+    /// Where each step stands in the rows of `before`.
+    places: BTreeMap<String, usize>,
     /// Everything that runs before each step, directly or not.
-    before: BTreeMap<String, BTreeSet<String>>,
+    before: Vec<Places>,
 }
 
 /// One step waits for another, and where that is written.
@@ -32,115 +37,181 @@ pub(crate) struct Edge {
     pub(crate) span: Span,
 }
 
+/// An edge as places: what is waited for, and where that is written.
+type Wait = (usize, Span);
+
+/// A set of places, a bit each: a thousand steps that all wait for all before are 128 KiB.
+#[derive(Clone, Debug, Default)]
+struct Places(Vec<u64>);
+
+impl Places {
+    fn put(&mut self, place: usize) {
+        let word = place / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        if let Some(bits) = self.0.get_mut(word) {
+            *bits |= 1 << (place % 64);
+        }
+    }
+
+    fn put_all(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (bits, more) in self.0.iter_mut().zip(&other.0) {
+            *bits |= more;
+        }
+    }
+
+    fn has(&self, place: usize) -> bool {
+        let bits = self.0.get(place / 64).copied().unwrap_or_default();
+        bits >> (place % 64) & 1 == 1
+    }
+}
+
 impl Graph {
     pub(crate) fn of(plan: &Plan) -> Self {
-        let ids: BTreeSet<&str> = plan.steps.iter().map(|s| s.id.value.as_str()).collect();
         let mut graph = Self::default();
-        let mut edges: BTreeMap<&str, Vec<Edge>> = BTreeMap::new();
+        // A second step of the same name is reported, and is not part of the order.
+        let mut steps: Vec<&Step> = Vec::new();
         for step in &plan.steps {
-            let id = step.id.value.as_str();
-            if edges.contains_key(id) {
-                // A second step of the same name is reported, and is not part of the order.
-                continue;
+            if !graph.places.contains_key(&step.id.value) {
+                graph.places.insert(step.id.value.clone(), steps.len());
+                steps.push(step);
             }
-            let edge = |to: &str, span| Edge {
-                from: id.to_owned(),
-                to: to.to_owned(),
-                span,
-            };
-            let read: Vec<Edge> = references(step)
-                .filter_map(|r| Some(edge(step_of(r)?, r.span)))
-                .filter(|e| ids.contains(e.to.as_str()))
-                .collect();
-            let needed = step.needs.iter().map(|n| edge(&n.value, n.span));
-            let reads = read.iter().map(|e| e.to.clone()).collect();
-            let all: Vec<Edge> = read
-                .into_iter()
-                .chain(needed.filter(|e| ids.contains(e.to.as_str())))
-                .collect();
-            let after = all.iter().map(|e| e.to.clone()).collect();
-            graph.reads.insert(id.to_owned(), reads);
-            graph.after.insert(id.to_owned(), after);
-            edges.insert(id, all);
         }
-        graph.sort(plan);
-        graph.find_cycles(&edges);
+        let place = |id: &str| graph.places.get(id).copied();
+        let reads: Vec<Vec<Wait>> = steps
+            .iter()
+            .map(|step| {
+                references(step)
+                    .filter_map(|r| Some((place(step_of(r)?)?, r.span)))
+                    .collect()
+            })
+            .collect();
+        let mut waits = reads.clone();
+        for (waits, step) in waits.iter_mut().zip(&steps) {
+            let needed = step.needs.iter();
+            waits.extend(needed.filter_map(|n| Some((place(&n.value)?, n.span))));
+        }
+        let ids: Vec<&str> = steps.iter().map(|step| step.id.value.as_str()).collect();
+        graph.reads = named(&ids, &reads);
+        graph.after = named(&ids, &waits);
+        graph.sort(&ids, &waits);
+        graph.find_cycles(&ids, &waits);
         graph
     }
 
-    fn sort(&mut self, plan: &Plan) {
-        let mut left: Vec<&str> = self.after.keys().map(String::as_str).collect();
-        let written = |id: &&str| plan.steps.iter().position(|s| s.id.value == **id);
-        left.sort_by_key(written);
-        let mut done: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let mut order = Vec::new();
-        loop {
-            let ready = left.iter().position(|id| {
-                self.after
-                    .get(*id)
-                    .is_some_and(|after| after.iter().all(|dep| done.contains_key(dep)))
-            });
-            let Some(at) = ready else { break };
-            let id = left.remove(at).to_owned();
-            let direct = self.after.get(&id).cloned().unwrap_or_default();
-            let mut before: BTreeSet<String> = direct
-                .iter()
-                .filter_map(|dep| done.get(dep))
-                .flatten()
-                .cloned()
-                .collect();
-            before.extend(direct);
-            done.insert(id.clone(), before);
-            order.push(id);
-        }
-        self.before = done;
-        self.order = order;
-    }
-
-    /// Finds one cycle through each step that is in one, each cycle once.
-    fn find_cycles(&mut self, edges: &BTreeMap<&str, Vec<Edge>>) {
-        let mut seen: BTreeSet<&str> = self.order.iter().map(String::as_str).collect();
-        for start in edges.keys() {
-            if seen.contains(start) {
-                continue;
+    /// Puts the steps in order: of those that wait for nothing more, always the first written.
+    fn sort(&mut self, ids: &[&str], waits: &[Vec<Wait>]) {
+        let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
+        let mut left: Vec<usize> = waits.iter().map(Vec::len).collect();
+        for (place, waits) in waits.iter().enumerate() {
+            for (to, _) in waits {
+                if let Some(dependents) = dependents.get_mut(*to) {
+                    dependents.push(place);
+                }
             }
-            // Breadth first from `start` back to `start`: the shortest way round.
-            let mut came: BTreeMap<&str, &Edge> = BTreeMap::new();
-            let mut queue = std::collections::VecDeque::from([*start]);
-            while let Some(here) = queue.pop_front() {
-                for edge in edges.get(here).into_iter().flatten() {
-                    if !came.contains_key(edge.to.as_str()) {
-                        came.insert(&edge.to, edge);
-                        queue.push_back(&edge.to);
+        }
+        self.before = vec![Places::default(); ids.len()];
+        let waits_for_nothing = left.iter().enumerate().filter(|(_, left)| **left == 0);
+        let mut ready: BinaryHeap<Reverse<usize>> =
+            waits_for_nothing.map(|(place, _)| Reverse(place)).collect();
+        while let Some(Reverse(place)) = ready.pop() {
+            let mut before = Places::default();
+            for (to, _) in waits.get(place).into_iter().flatten() {
+                before.put(*to);
+                before.put_all(self.before.get(*to).unwrap_or(&Places::default()));
+            }
+            if let Some(row) = self.before.get_mut(place) {
+                *row = before;
+            }
+            self.order.extend(ids.get(place).map(|id| (*id).to_owned()));
+            for dependent in dependents.get(place).into_iter().flatten() {
+                if let Some(left) = left.get_mut(*dependent) {
+                    *left -= 1;
+                    if *left == 0 {
+                        ready.push(Reverse(*dependent));
                     }
                 }
             }
-            let mut way = Vec::new();
-            let mut here = *start;
-            while let Some(edge) = came.get(here) {
-                way.push((*edge).clone());
-                here = edge.from.as_str();
-                if here == *start {
-                    break;
-                }
-            }
-            if here == *start && !way.is_empty() {
-                way.reverse();
-                seen.extend(
-                    way.iter()
-                        .filter_map(|e| edges.get_key_value(e.from.as_str()))
-                        .map(|(id, _)| *id),
-                );
-                self.cycles.push(way);
-            }
         }
+    }
+
+    /// Finds one cycle through each step that is in one, each cycle once, in the order of ids.
+    fn find_cycles(&mut self, ids: &[&str], waits: &[Vec<Wait>]) {
+        let mut seen: BTreeSet<&str> = self.order.iter().map(String::as_str).collect();
+        let mut cycles = Vec::new();
+        for (id, start) in &self.places {
+            if cycles.len() == CYCLES_MAX {
+                break;
+            }
+            if seen.contains(id.as_str()) {
+                continue;
+            }
+            let Some(way) = way_round(*start, waits) else {
+                continue;
+            };
+            let name = |place: usize| ids.get(place).copied().unwrap_or_default();
+            seen.extend(way.iter().map(|(from, _)| name(*from)));
+            let edge = |(from, (to, span)): &(usize, Wait)| Edge {
+                from: name(*from).to_owned(),
+                to: name(*to).to_owned(),
+                span: *span,
+            };
+            cycles.push(way.iter().map(edge).collect());
+        }
+        self.cycles = cycles;
     }
 
     /// Whether `first` always ends before `second` starts.
     pub(crate) fn is_before(&self, first: &str, second: &str) -> bool {
-        self.before
-            .get(second)
-            .is_some_and(|before| before.contains(first))
+        match (self.places.get(first), self.places.get(second)) {
+            (Some(first), Some(second)) => {
+                let before = self.before.get(*second);
+                before.is_some_and(|before| before.has(*first))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The ids that each step waits for.
+fn named(ids: &[&str], waits: &[Vec<Wait>]) -> BTreeMap<String, BTreeSet<String>> {
+    let name = |(to, _): &Wait| ids.get(*to).map(|id| (*id).to_owned());
+    ids.iter()
+        .zip(waits)
+        .map(|(id, waits)| ((*id).to_owned(), waits.iter().filter_map(name).collect()))
+        .collect()
+}
+
+/// The shortest way from a step back to itself, edge by edge, if there is one.
+fn way_round(start: usize, waits: &[Vec<Wait>]) -> Option<Vec<(usize, Wait)>> {
+    let mut came: Vec<Option<(usize, Wait)>> = vec![None; waits.len()];
+    let mut queue = VecDeque::from([start]);
+    while let Some(here) = queue.pop_front() {
+        for wait in waits.get(here)? {
+            let by = came.get_mut(wait.0)?;
+            if by.is_none() {
+                *by = Some((here, *wait));
+                queue.push_back(wait.0);
+            }
+        }
+        if came.get(start)?.is_some() {
+            break;
+        }
+    }
+    let mut way = Vec::new();
+    let mut here = start;
+    loop {
+        let edge = (*came.get(here)?)?;
+        here = edge.0;
+        way.push(edge);
+        if here == start {
+            way.reverse();
+            return Some(way);
+        }
     }
 }
 

@@ -3,23 +3,31 @@
 //! Owns which reads need a guard; what a condition proves is [`crate::expr`]'s. INVARIANT: a read
 //! without a finding never fails for want of its path, unless no schema says what is there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::Pass;
 use super::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Fact, Read, Root, Segment, Template};
+use crate::limits::{GUARD_FACTS_MAX, GUARDS_FOLLOWED_MAX};
 use crate::plan::{OnFailure, Step};
-use crate::schema::Type;
+use crate::schema::path::Why;
+use crate::schema::{Kinds, PathType, Type};
 
 type Facts = BTreeSet<Fact>;
 
+/// What the guard of each step says if it is true; read once, however many rest on it.
+type Guards<'a> = BTreeMap<&'a str, Facts>;
+
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
+    let guards: Guards<'_> = (pass.plan.steps.iter())
+        .filter_map(|step| Some((step.id.value.as_str(), step.when.as_ref()?.facts_if_true())))
+        .collect();
     for step in &pass.plan.steps {
         let from = found.len();
-        of_step(pass, step, &mut found);
+        of_step(pass, &guards, step, &mut found);
         for finding in found.iter_mut().skip(from) {
             let finding: &mut Diagnostic = finding;
             finding.step = Some(step.id.value.clone());
@@ -33,22 +41,22 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         let mut given = Facts::new();
         if let Some(when) = &claim.when {
             template(pass, &Site::end(), when, &nothing, &mut found);
-            given = implied(pass, when.facts_if_true());
+            given = implied(&guards, when.facts_if_true());
         }
         template(pass, &Site::end(), &claim.text, &given, &mut found);
     }
     pass.diagnostics.extend(found);
 }
 
-fn of_step(pass: &Pass<'_>, step: &Step, found: &mut Vec<Diagnostic>) {
+fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Diagnostic>) {
     let before = Site::before(step);
     let mut given = Facts::new();
     if let Some(when) = &step.when {
         template(pass, &before, when, &given, found);
-        given = implied(pass, when.facts_if_true());
+        given = implied(guards, when.facts_if_true());
     }
     if let Some(each) = &step.for_each {
-        template(pass, &before, &each.list, &given, found);
+        report(pass, &before, &each.list.list_reads(&given), found);
     }
     let call = Site::call(pass, step);
     for inner in step.templates() {
@@ -65,25 +73,35 @@ fn of_step(pass: &Pass<'_>, step: &Step, found: &mut Vec<Diagnostic>) {
 }
 
 /// The facts with all that follows from them: a step that succeeded was not skipped by its `when`.
-fn implied(pass: &Pass<'_>, mut facts: Facts) -> Facts {
-    // Each round can only add the guards of further steps, so there are no more rounds than steps.
-    for _ in &pass.plan.steps {
-        let more: Facts = facts
-            .iter()
-            .filter_map(|fact| match fact {
-                Fact::Status { step, words } if words.iter().all(|word| word == "succeeded") => {
-                    pass.plan.step(step)?.when.as_ref()
-                }
-                _ => None,
-            })
-            .flat_map(Template::facts_if_true)
-            .collect();
-        if more.is_subset(&facts) {
+fn implied(guards: &Guards<'_>, mut facts: Facts) -> Facts {
+    // Each step's guard is added once, the nearest first; what is not followed only counts as not
+    // guarded.
+    let mut added: BTreeSet<String> = BTreeSet::new();
+    let mut new: VecDeque<String> = succeeded(&facts).into();
+    while let Some(id) = new.pop_front() {
+        if added.len() >= GUARDS_FOLLOWED_MAX || facts.len() >= GUARD_FACTS_MAX {
             break;
         }
-        facts.extend(more);
+        let more = guards.get(id.as_str());
+        if added.insert(id)
+            && let Some(more) = more
+        {
+            new.extend(succeeded(more));
+            facts.extend(more.iter().cloned());
+        }
     }
     facts
+}
+
+/// The steps that have succeeded if these facts hold.
+fn succeeded(facts: &Facts) -> Vec<String> {
+    let of = |fact: &Fact| match fact {
+        Fact::Status { step, words } if words.iter().all(|word| word == "succeeded") => {
+            Some(step.clone())
+        }
+        _ => None,
+    };
+    facts.iter().filter_map(of).collect()
 }
 
 fn template(
@@ -93,8 +111,11 @@ fn template(
     given: &Facts,
     found: &mut Vec<Diagnostic>,
 ) {
-    let own: Vec<Diagnostic> = template
-        .reads(given)
+    report(pass, site, &template.reads(given), found);
+}
+
+fn report(pass: &Pass<'_>, site: &Site<'_>, reads: &[Read], found: &mut Vec<Diagnostic>) {
+    let own: Vec<Diagnostic> = reads
         .iter()
         .filter_map(|read| unguarded(pass, site, read))
         .collect();
@@ -129,9 +150,9 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read) -> Option<Diagnostic
         }
         Root::Item => {
             let ty = site.item_type()?;
-            may_be_absent(&ty, read, path, 0)
+            may_be_missing(&ty, read, path, 0)
         }
-        Root::Output => may_be_absent(site.output_type(pass)?, read, path, 0),
+        Root::Output => may_be_missing(site.output_type(pass)?, read, path, 0),
         _ => None,
     }
 }
@@ -159,14 +180,41 @@ fn of_output(pass: &Pass<'_>, step: &Step, read: &Read, rest: &[Segment]) -> Opt
             );
         }
     }
-    may_be_absent(pass.outputs.of_step(step)?, read, rest, 1)
+    let ty = pass.outputs.of_step(step)?;
+    if !pass.spends(pass.outputs.weight(step)) {
+        return None;
+    }
+    may_be_missing(ty, read, rest, 1)
+}
+
+/// A finding for a read that may have no value, or null where null is not taken.
+fn may_be_missing(ty: &Type, read: &Read, path: &[Segment], before: usize) -> Option<Diagnostic> {
+    may_be_absent(ty, read, path, before).or_else(|| may_be_null(ty, read, path))
+}
+
+fn may_be_null(ty: &Type, read: &Read, path: &[Segment]) -> Option<Diagnostic> {
+    let taker = read.taken_by().filter(|_| !read.is_never_null())?;
+    let PathType::Known { ty, nullable, .. } = ty.at(path) else {
+        return None;
+    };
+    // What is always null is an operand of a wrong kind.
+    if !nullable || ty.kinds().within(Kinds::NULL) {
+        return None;
+    }
+    let shown = read.reference.to_string();
+    let message = format!("`{shown}` may be null, which {taker} does not take");
+    Some(
+        Diagnostic::new(Code::UnguardedRead, read.reference.span, message)
+            .hint(format!("guard it: `{shown} != null`")),
+    )
 }
 
 /// A finding for the first part of a path that may be absent and is not proven to be there.
 fn may_be_absent(ty: &Type, read: &Read, path: &[Segment], before: usize) -> Option<Diagnostic> {
     let absence = ty.absences(path).into_iter().find(|absence| {
         let depth = before + absence.depth;
-        let proven = read.is_present(depth) || (absence.if_null && read.is_not_null(depth - 1));
+        let if_null = absence.why == Why::HolderNull;
+        let proven = read.is_present(depth) || (if_null && read.is_not_null(depth - 1));
         depth <= read.needs() && !proven
     })?;
     let shown = |depth: usize| {
@@ -177,16 +225,20 @@ fn may_be_absent(ty: &Type, read: &Read, path: &[Segment], before: usize) -> Opt
     let here = shown(before + absence.depth);
     let holder = shown(before + absence.depth - 1);
     let last = path.get(absence.depth - 1);
-    let (why, guard) = match last {
-        _ if absence.if_null => (
+    let (why, guard) = match (absence.why, last) {
+        (Why::HolderNull, _) => (
             format!("`{holder}` may be null"),
             format!("`{holder} != null`"),
         ),
-        Some(Segment::Index(at)) => (
+        (Why::Undeclared, _) => (
+            "the schema does not name it".to_owned(),
+            format!("`has({here})`"),
+        ),
+        (Why::Optional, Some(Segment::Index(at))) => (
             format!("the list may have only {at} items"),
             format!("`size({holder}) > {at}`"),
         ),
-        _ => (
+        (Why::Optional, _) => (
             "the schema does not require it".to_owned(),
             format!("`has({here})`"),
         ),

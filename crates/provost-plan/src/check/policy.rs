@@ -46,10 +46,10 @@ fn known(pass: &Pass<'_>, args: &ArgTree) -> (Map<String, Value>, BTreeSet<Strin
     for (name, value) in args.entries() {
         match pass.fixed_tree(value) {
             Some(value) => {
-                known.insert(name.clone(), value);
+                known.insert(name.to_string(), value);
             }
             None => {
-                unknown.insert(name.clone());
+                unknown.insert(name.to_string());
             }
         }
     }

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
+use super::effects::is_reconciled;
 use super::{Pass, PlanRecord, StepRecord, TermsRecord, budget, scope};
-use crate::catalog::{Operation, Risk};
-use crate::digest::{Digest, Domain};
+use crate::catalog::Risk;
+use crate::digest::{Digest, Domain, canonical, canonical_map};
 use crate::plan::{Step, StepKind};
 use crate::policy::Decision;
 
@@ -71,15 +72,15 @@ fn of_step(
         .iter()
         .filter_map(|dep| Some((dep.as_str(), done.get(dep)?.closure)))
         .collect();
-    let closure = json!({
-        "step": step.value,
-        "after": rests_on,
-        "tool": tool,
-        "principal": principal,
-        "control": labels.control,
-    });
+    let closure = canonical_map([
+        ("step", canonical(&step.value)),
+        ("after", canonical(&json!(rests_on))),
+        ("tool", canonical(&json!(tool))),
+        ("principal", canonical(&json!(principal))),
+        ("control", canonical(&json!(labels.control))),
+    ]);
     StepRecord {
-        closure: Digest::of_value(Domain::Closure, &closure),
+        closure: Digest::of_bytes(Domain::Closure, closure.as_bytes()),
         after,
         reads: set(&pass.graph.reads),
         tool,
@@ -94,7 +95,7 @@ fn of_step(
 }
 
 /// What a green check does not mean, by name.
-pub(crate) fn not_checked(pass: &Pass<'_>) -> Vec<String> {
+pub(crate) fn not_checked(pass: &Pass<'_>, worst: &budget::WorstCase) -> Vec<String> {
     let mut list = Vec::new();
     let named = |keep: &dyn Fn(&Step) -> bool| {
         let steps = pass.plan.steps.iter().filter(|step| keep(step));
@@ -119,7 +120,7 @@ pub(crate) fn not_checked(pass: &Pass<'_>) -> Vec<String> {
     }
     let plain = |step: &Step| {
         pass.operation(step)
-            .is_some_and(|op| Operation::is_plain_write(op))
+            .is_some_and(|op| op.is_plain_write() && !is_reconciled(pass, op))
     };
     if let Some(names) = named(&plain) {
         list.push(format!(
@@ -130,7 +131,7 @@ pub(crate) fn not_checked(pass: &Pass<'_>) -> Vec<String> {
     if revisions > 0 {
         list.push(format!("the plans of up to {revisions} revisions"));
     }
-    list.push("money and tokens: nothing is priced".to_owned());
+    list.extend(worst.gaps());
     list.push("what tools do beyond their declared effect".to_owned());
     list
 }

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Pass;
 use super::graph::{Edge, step_of};
 use super::scope::Site;
+use crate::catalog::Effect;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Reference, Root, Segment, Template};
-use crate::plan::{Field, Step};
+use crate::plan::{Field, Goal, Step};
 use crate::source::{Span, Spanned};
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
@@ -63,9 +64,11 @@ impl Refs<'_, '_> {
     fn goal(&mut self) {
         let plan = self.pass.plan;
         let goal = &self.pass.terms.goal;
+        // Why: a goal that names no criteria has the one its text says, and means the user's.
+        let names_none = |own: &Goal| own.success == Goal::of_text(&own.text).success;
         if let Some(own) = &plan.goal
             && (own.value.text != goal.text
-                || (!own.value.success.is_empty() && own.value.success != goal.success))
+                || (own.value.success != goal.success && !names_none(&own.value)))
         {
             let what = if own.value.text == goal.text {
                 "the plan changes the criteria of its goal"
@@ -193,8 +196,18 @@ impl Refs<'_, '_> {
             return;
         }
         let message = format!("no tool is called `{}`", tool.value);
-        let finding = Diagnostic::new(Code::UnknownTool, tool.span, message)
-            .did_you_mean(&tool.value, catalog.names());
+        let finding = Diagnostic::new(Code::UnknownTool, tool.span, message);
+        if !self.pass.suggests() {
+            self.found.push(finding);
+            return;
+        }
+        let finding = finding
+            .did_you_mean(&tool.value, catalog.names())
+            // Why: a plan reaches further than its author wrote only by its author's hand.
+            .fix_only_if(|fix| {
+                let meant = fix.renamed_to().and_then(|name| catalog.get(name));
+                meant.is_some_and(|operation| operation.effect == Effect::Read)
+            });
         let server = tool.value.split('.').next().unwrap_or_default();
         let siblings: Vec<&str> = catalog
             .names()
@@ -213,9 +226,13 @@ impl Refs<'_, '_> {
     fn step_name(&mut self, id: &str, span: Span) {
         if self.pass.plan.step(id).is_none() {
             let message = format!("no step is called `{id}`");
-            let finding =
-                Diagnostic::new(Code::UnknownStep, span, message).did_you_mean(id, self.ids());
-            let finding = with_list(finding, "the steps are", self.ids());
+            let finding = Diagnostic::new(Code::UnknownStep, span, message);
+            let finding = if self.pass.suggests() {
+                let near = finding.did_you_mean(id, self.ids());
+                with_list(near, "the steps are", self.ids())
+            } else {
+                finding
+            };
             self.found.push(finding);
         }
     }
@@ -239,8 +256,12 @@ impl Refs<'_, '_> {
             Some(Segment::Field(name)) if params.contains_key(name) => {}
             Some(Segment::Field(name)) => {
                 let message = format!("the goal has no parameter `{name}`");
-                let finding = Diagnostic::new(Code::UnknownParam, reference.span, message)
-                    .did_you_mean(name, known());
+                let finding = Diagnostic::new(Code::UnknownParam, reference.span, message);
+                let finding = if self.pass.suggests() {
+                    finding.did_you_mean(name, known())
+                } else {
+                    finding
+                };
                 self.found.push(if params.is_empty() {
                     finding.hint("only a playbook's goal has parameters")
                 } else {

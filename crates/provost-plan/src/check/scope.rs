@@ -4,6 +4,7 @@
 //! that the run puts into the scope of the same field.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use super::Pass;
 use super::typing::{Place, Typed, type_of};
 use crate::expr::{Root, STATUS_WORDS, Segment};
 use crate::plan::{Step, StepKind};
-use crate::schema::{Kinds, Schema, Type};
+use crate::schema::{Kinds, PathType, Schema, Type};
 
 /// Where an expression stands.
 pub(crate) struct Site<'a> {
@@ -21,6 +22,16 @@ pub(crate) struct Site<'a> {
     /// Whether `output` is in scope.
     output: bool,
 }
+
+static STATUS: LazyLock<Type> = LazyLock::new(|| Type::of_json(&json!({ "enum": STATUS_WORDS })));
+static RUN: LazyLock<Type> = LazyLock::new(|| {
+    Type::of_json(&json!({
+        "type": "object",
+        "required": ["id", "started_at"],
+        "properties": { "id": {"type": "string"}, "started_at": {"type": "string"} },
+        "additionalProperties": false,
+    }))
+});
 
 /// The fields of `steps.ID`.
 pub(crate) const STEP_FIELDS: [&str; 3] = ["status", "output", "error"];
@@ -89,7 +100,7 @@ impl<'a> Site<'a> {
     /// The type of `output`, where it is in scope and known.
     pub(crate) fn output_type<'p>(&self, pass: &'p Pass<'_>) -> Option<&'p Type> {
         let step = self.step.filter(|_| self.output)?;
-        pass.outputs.one.get(&step.id.value)
+        pass.outputs.one.get(&step.id.value).map(Schema::ty)
     }
 
     /// The names in scope, as a person writes them.
@@ -108,8 +119,7 @@ impl<'a> Site<'a> {
 /// The types of what every step yields: of one call, and of the step.
 #[derive(Default)]
 pub(crate) struct Outputs {
-    one: BTreeMap<String, Type>,
-    all: BTreeMap<String, Type>,
+    one: BTreeMap<String, Schema>,
 }
 
 impl Outputs {
@@ -124,10 +134,7 @@ impl Outputs {
             if outputs.one.contains_key(&id) {
                 continue;
             }
-            if step.for_each.is_some() {
-                outputs.all.insert(id.clone(), Type::list_of(schema.ty()));
-            }
-            outputs.one.insert(id, schema.ty().clone());
+            outputs.one.insert(id, schema.clone());
         }
         outputs
     }
@@ -136,12 +143,30 @@ impl Outputs {
 impl Outputs {
     /// The type of `steps.ID.output`, if it is known.
     pub(crate) fn of_step(&self, step: &Step) -> Option<&Type> {
-        let types = if step.for_each.is_some() {
-            &self.all
+        let schema = self.one.get(&step.id.value)?;
+        Some(if step.for_each.is_some() {
+            schema.listed()
         } else {
-            &self.one
-        };
-        types.get(&step.id.value)
+            schema.ty()
+        })
+    }
+
+    /// What looking through the output of a step costs.
+    pub(crate) fn weight(&self, step: &Step) -> usize {
+        self.one.get(&step.id.value).map_or(0, Schema::weight)
+    }
+
+    /// What is at a path of `steps.ID.output`, if its type is known.
+    fn of_step_at(&self, pass: &Pass<'_>, step: &Step, path: &[Segment]) -> Option<PathType> {
+        let schema = self.one.get(&step.id.value)?;
+        if !schema.keeps(path, step.for_each.is_some()) && !pass.spends(schema.weight()) {
+            return None;
+        }
+        Some(if step.for_each.is_some() {
+            schema.listed_at(path)
+        } else {
+            schema.at(path)
+        })
     }
 }
 
@@ -160,6 +185,17 @@ impl Pass<'_> {
     /// What a name holds at a path. Names that are not there at all are reported by `refs`, and
     /// hold anything here.
     pub(crate) fn place(&self, site: &Site<'_>, root: &Root, path: &[Segment]) -> Place {
+        match self.any_place(site, root, path) {
+            Place::Absent { reason, depth, .. } if !self.suggests() => Place::Absent {
+                reason,
+                depth,
+                known: Vec::new(),
+            },
+            place => place,
+        }
+    }
+
+    fn any_place(&self, site: &Site<'_>, root: &Root, path: &[Segment]) -> Place {
         let anything = || Place::Typed(Typed::reported());
         match root {
             Root::Step(id) => self.step_place(id, path),
@@ -182,18 +218,12 @@ impl Pass<'_> {
             },
             Root::Index if path.is_empty() => Place::Typed(Typed::of(Kinds::INTEGER)),
             Root::Output => match site.step.and_then(|s| self.outputs.one.get(&s.id.value)) {
-                Some(ty) => Place::within(ty, path),
-                None => Place::Typed(Typed::of(Kinds::JSON)),
+                Some(schema) if schema.keeps(path, false) || self.spends(schema.weight()) => {
+                    Place::of(schema.at(path))
+                }
+                Some(_) | None => Place::Typed(Typed::of(Kinds::JSON)),
             },
-            Root::Run => {
-                let fields = json!({
-                    "type": "object",
-                    "required": ["id", "started_at"],
-                    "properties": { "id": {"type": "string"}, "started_at": {"type": "string"} },
-                    "additionalProperties": false,
-                });
-                Place::within(&Type::of_json(&fields), path)
-            }
+            Root::Run => Place::within(&RUN, path),
             Root::Index | Root::Args | Root::Key | Root::Unknown(_) => anything(),
         }
     }
@@ -215,12 +245,9 @@ impl Pass<'_> {
             return absent("a step has fields, no items", &STEP_FIELDS);
         };
         match first.as_str() {
-            "status" => {
-                let words = Type::of_json(&json!({ "enum": STATUS_WORDS }));
-                deeper(Place::within(&words, rest), 1)
-            }
-            "output" => match self.outputs.of_step(step) {
-                Some(ty) => deeper(Place::within(ty, rest), 1),
+            "status" => deeper(Place::within(&STATUS, rest), 1),
+            "output" => match self.outputs.of_step_at(self, step, rest) {
+                Some(place) => deeper(Place::of(place), 1),
                 None => Place::Typed(Typed::of(Kinds::JSON)),
             },
             "error" => Place::Typed(Typed::of(Kinds::JSON)),

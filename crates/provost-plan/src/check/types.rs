@@ -3,6 +3,8 @@
 //! Owns the three answers: proven, an error because nothing can pass, or a check placed at run
 //! time. INVARIANT: an argument without a finding and without a run-time check is proven to fit.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::scope::Site;
@@ -11,7 +13,8 @@ use super::{Pass, RunCheck};
 use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::expr::{ArgTree, Part, Segment, Template};
+use crate::expr::{ArgTree, Key, Part, Segment, Template};
+use crate::limits::FIT_WORK_MAX;
 use crate::plan::{Step, StepKind};
 use crate::schema::{Fit, Kinds, PathType, Schema, Type};
 use crate::source::Span;
@@ -49,7 +52,16 @@ struct Types {
     run_checks: Vec<RunCheck>,
     /// Whether a part of these arguments has no type, because of an error that is reported.
     blind: bool,
+    /// What looking through the arguments' schema costs.
+    weight: usize,
+    /// What comparing has cost so far.
+    work: usize,
+    /// What was compared before: steps that call one tool mostly pass it the same types.
+    fits: BTreeMap<(Type, Type), Fit>,
 }
+
+/// Most comparisons of types that are kept.
+const FITS_MAX: usize = 1_000;
 
 impl Types {
     fn report(&mut self, finding: Diagnostic) {
@@ -147,9 +159,12 @@ impl Types {
 
     fn args(&mut self, pass: &Pass<'_>, site: &Site<'_>, operation: &Operation, args: &ArgTree) {
         let before = self.found.len();
-        self.names(operation, args);
+        self.weight = operation.input.weight();
+        self.names(pass, operation, args);
         if let Some(value) = pass.fixed_tree(args) {
-            self.constants(operation, args, &value);
+            let named = self.found.len() > before;
+            self.constants(operation, args, &value, named);
+            self.undeclared(args, operation.input.ty(), "");
             return;
         }
         self.blind = false;
@@ -173,12 +188,14 @@ impl Types {
         };
         if !self.run_checks.is_empty() {
             // The arguments are checked at run time anyway, all together.
-            if let Some(reason) = given.never_fits(wanted) {
+            if self.compares()
+                && let Some(reason) = given.never_fits(wanted)
+            {
                 self.report(never(&reason));
             }
             return;
         }
-        match given.fit(wanted) {
+        match self.fit(&given, wanted) {
             Fit::Proven => {}
             Fit::Never { reason } => self.report(never(&reason)),
             Fit::RunTime { counterexample } => {
@@ -188,13 +205,40 @@ impl Types {
         }
     }
 
+    /// Whether values of one type fit another, from memory where it was asked before.
+    fn fit(&mut self, given: &Type, wanted: &Type) -> Fit {
+        let pair = (given.clone(), wanted.clone());
+        if let Some(fit) = self.fits.get(&pair) {
+            return fit.clone();
+        }
+        if !self.compares() {
+            return Fit::RunTime {
+                counterexample: None,
+            };
+        }
+        let fit = given.fit(wanted);
+        if self.fits.len() < FITS_MAX {
+            self.fits.insert(pair, fit.clone());
+        }
+        fit
+    }
+
+    /// Whether there is work left to compare types of these arguments' size.
+    fn compares(&mut self) -> bool {
+        if self.work > FIT_WORK_MAX {
+            return false;
+        }
+        // Why: of two wide maps each field of one is tried with those of the other.
+        let cost = self
+            .weight
+            .saturating_add(self.weight.saturating_mul(self.weight) / 16);
+        self.work = self.work.saturating_add(cost);
+        true
+    }
+
     /// Arguments that are missing or that the tool does not have.
-    fn names(&mut self, operation: &Operation, args: &ArgTree) {
-        let given: Vec<&str> = args
-            .entries()
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
+    fn names(&mut self, pass: &Pass<'_>, operation: &Operation, args: &ArgTree) {
+        let given: Vec<&str> = args.entries().iter().map(|(name, _)| &**name).collect();
         let declared = Declared::of(&operation.input);
         for name in &declared.required {
             if !given.contains(&name.as_str()) {
@@ -205,33 +249,81 @@ impl Types {
                 );
             }
         }
-        if declared.open {
-            return;
+        for (name, _) in args.entries() {
+            let unknown = if declared.open {
+                unnamed(operation.input.ty(), name)
+            } else {
+                let is_known = declared.known.iter().any(|known| *known == **name);
+                (!is_known).then(|| declared.known.clone())
+            };
+            let Some(known) = unknown else { continue };
+            let message = format!("`{}` takes no argument `{}`", operation.name, &**name);
+            let finding = Diagnostic::new(Code::UnknownArgument, name.span(), message);
+            if !pass.suggests() {
+                self.report(finding);
+                continue;
+            }
+            let named = finding.did_you_mean(name, known.iter().map(String::as_str));
+            self.report(if named.hint.is_some() || known.is_empty() {
+                named
+            } else {
+                named.hint(format!("it takes {}", known.join(", ")))
+            });
         }
-        for (name, value) in args.entries() {
-            if !declared.known.iter().any(|known| known == name) {
-                let message = format!("`{}` takes no argument `{name}`", operation.name);
-                let finding = Diagnostic::new(Code::UnknownArgument, value.span(), message);
-                let known = || declared.known.iter().map(String::as_str);
-                let named = finding.did_you_mean(name, known());
-                self.report(if named.hint.is_some() || declared.known.is_empty() {
-                    named
-                } else {
-                    let list: Vec<&str> = known().collect();
-                    named.hint(format!("it takes {}", list.join(", ")))
-                });
+    }
+
+    /// Fields inside the arguments that the schema does not name.
+    fn undeclared(&mut self, tree: &ArgTree, ty: &Type, pointer: &str) {
+        match tree {
+            ArgTree::Value(..) | ArgTree::Template(_) => {}
+            ArgTree::List(items, _) => {
+                for (at, item) in items.iter().enumerate() {
+                    if let PathType::Known { ty, .. } = ty.at(&[Segment::Index(at)]) {
+                        self.undeclared(item, &ty, &format!("{pointer}/{at}"));
+                    }
+                }
+            }
+            ArgTree::Map(entries, _) => {
+                for (name, value) in entries {
+                    let inner = format!("{pointer}/{}", &**name);
+                    match ty.at(&[Segment::Field(name.to_string())]) {
+                        PathType::Known { ty, .. } => self.undeclared(value, &ty, &inner),
+                        PathType::Undeclared { known, .. } if !pointer.is_empty() => {
+                            self.report(cannot_stand(name, NOT_NAMED, &known));
+                        }
+                        PathType::Absent { known, reason, .. }
+                            if !pointer.is_empty() && !known.is_empty() =>
+                        {
+                            self.report(cannot_stand(name, &reason, &known));
+                        }
+                        _ => {}
+                    }
+                }
             }
         }
     }
 
-    fn constants(&mut self, operation: &Operation, args: &ArgTree, value: &Value) {
+    /// Constant arguments, of which `names` may have reported some.
+    fn constants(
+        &mut self,
+        operation: &Operation,
+        args: &ArgTree,
+        value: &Value,
+        named_before: bool,
+    ) {
         for violation in operation.input.violations(value) {
-            let named = matches!(
+            let is_extra = matches!(
                 violation.keyword.as_str(),
-                "required" | "additionalProperties" | "unevaluatedProperties"
+                "additionalProperties" | "unevaluatedProperties"
             );
-            if named && violation.pointer.is_empty() {
-                // `names` has reported it already.
+            let is_missing = violation.keyword == "required" && violation.pointer.is_empty();
+            if is_extra || (is_missing && named_before) {
+                // `names` or `undeclared` says it.
+                continue;
+            }
+            if is_missing {
+                let message = format!("`{}`: {}", operation.name, violation.message);
+                self.report(Diagnostic::new(Code::MissingArgument, args.span(), message));
                 continue;
             }
             let at = violation.pointer.trim_start_matches('/').replace('/', ".");
@@ -266,7 +358,7 @@ impl Types {
                     .iter()
                     .enumerate()
                     .map(|(at, item)| {
-                        let wanted = self.inner(item, wanted, &Segment::Index(at), pointer);
+                        let wanted = self.inner(item.span(), wanted, &Segment::Index(at), pointer);
                         self.tree(pass, site, item, &wanted, &format!("{pointer}/{at}"))
                     })
                     .collect();
@@ -277,10 +369,10 @@ impl Types {
                 let mut schemas = Map::new();
                 for (name, value) in entries {
                     let inner = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-                    let segment = Segment::Field(name.clone());
-                    let wanted = self.inner(value, wanted, &segment, pointer);
+                    let segment = Segment::Field(name.to_string());
+                    let wanted = self.inner(name.span(), wanted, &segment, pointer);
                     let schema = self.tree(pass, site, value, &wanted, &inner);
-                    schemas.insert(name.clone(), schema);
+                    schemas.insert(name.to_string(), schema);
                 }
                 let required: Vec<&String> = schemas.keys().collect();
                 json!({ "type": "object", "required": required, "properties": schemas,
@@ -290,24 +382,24 @@ impl Types {
     }
 
     /// What an inner place must hold; reports a place that can never be there.
-    fn inner(&mut self, tree: &ArgTree, ty: &Type, segment: &Segment, pointer: &str) -> Type {
-        match ty.at(std::slice::from_ref(segment)) {
-            PathType::Known { ty, .. } => ty,
-            PathType::Unknown { .. } => Type::any(),
-            PathType::Absent { reason, known, .. } => {
-                // The arguments themselves are `names`' business.
-                if let (Segment::Field(name), false) = (segment, pointer.is_empty()) {
-                    let message = format!("`{name}` cannot stand here: {reason}");
-                    let finding = Diagnostic::new(Code::UnknownArgument, tree.span(), message);
-                    let known = known.iter().map(String::as_str);
-                    self.report(finding.did_you_mean(name, known));
-                } else if !pointer.is_empty() {
+    fn inner(&mut self, span: Span, ty: &Type, segment: &Segment, pointer: &str) -> Type {
+        let (reason, known) = match ty.at(std::slice::from_ref(segment)) {
+            PathType::Known { ty, .. } => return ty,
+            PathType::Unknown { .. } => return Type::any(),
+            PathType::Undeclared { known, .. } => (NOT_NAMED.to_owned(), known),
+            PathType::Absent { reason, known, .. } => (reason, known),
+        };
+        // The arguments themselves are `names`' business.
+        if !pointer.is_empty() {
+            self.report(match segment {
+                Segment::Field(name) => cannot_stand_at(span, name, &reason, &known),
+                Segment::Index(_) | Segment::Any => {
                     let message = format!("nothing can stand here: {reason}");
-                    self.report(Diagnostic::new(Code::ArgumentType, tree.span(), message));
+                    Diagnostic::new(Code::ArgumentType, span, message)
                 }
-                Type::any()
-            }
+            });
         }
+        Type::any()
     }
 
     fn constant(&mut self, value: &Value, span: Span, wanted: &Type, pointer: &str) {
@@ -338,7 +430,7 @@ impl Types {
         }
         let given = typed.to_type();
         let at = pointer.trim_start_matches('/').replace('/', ".");
-        match given.fit(wanted) {
+        match self.fit(&given, wanted) {
             Fit::Proven => {}
             Fit::Never { reason } => {
                 let message = format!("this never fits `{at}`: {reason}");
@@ -415,6 +507,28 @@ impl Declared {
     }
 }
 
+/// Why a field that a schema does not name is refused: a tool drops it, or refuses it itself.
+const NOT_NAMED: &str = "the schema does not name it";
+
+fn cannot_stand(name: &Key, reason: &str, known: &[String]) -> Diagnostic {
+    cannot_stand_at(name.span(), name, reason, known)
+}
+
+fn cannot_stand_at(span: Span, name: &str, reason: &str, known: &[String]) -> Diagnostic {
+    let message = format!("`{name}` cannot stand here: {reason}");
+    let finding = Diagnostic::new(Code::UnknownArgument, span, message);
+    finding.did_you_mean(name, known.iter().map(String::as_str))
+}
+
+/// The names that a schema has instead of `name`, if it is certain that it has no such field.
+fn unnamed(ty: &Type, name: &str) -> Option<Vec<String>> {
+    match ty.at(&[Segment::Field(name.to_owned())]) {
+        PathType::Undeclared { known, .. } => Some(known),
+        PathType::Absent { known, .. } if !known.is_empty() => Some(known),
+        PathType::Absent { .. } | PathType::Known { .. } | PathType::Unknown { .. } => None,
+    }
+}
+
 /// Whether a schema has no rule between fields: what every field fits, the whole fits.
 fn has_only_fields(schema: &Schema) -> bool {
     let plain = [
@@ -456,7 +570,7 @@ fn span_at(tree: &ArgTree, pointer: &str) -> Span {
         let next = match here {
             ArgTree::Map(entries, _) => entries
                 .iter()
-                .find(|(name, _)| *name == part)
+                .find(|(name, _)| **name == *part)
                 .map(|(_, value)| value),
             ArgTree::List(items, _) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
             ArgTree::Value(..) | ArgTree::Template(_) => None,

@@ -4,6 +4,7 @@
 //! if no value it can have is one the operator takes.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
@@ -13,6 +14,12 @@ use crate::expr::tree::{Access, Arith, Compare, Expr, ExprKind, Function, Walk, 
 use crate::expr::{Root, Segment};
 use crate::schema::{Kinds, PathType, Type};
 use crate::source::Span;
+
+static SIZE: LazyLock<Type> =
+    LazyLock::new(|| Type::of_json(&json!({"type": "integer", "minimum": 0})));
+
+/// Most words of an enumeration that a hint lists.
+const NAMES_SHOWN_MAX: usize = 12;
 
 /// What an expression, or a part of one, can be.
 #[derive(Clone, Debug)]
@@ -115,9 +122,17 @@ pub(crate) enum Place {
 impl Place {
     /// What a type holds at `path`.
     pub(crate) fn within(ty: &Type, path: &[Segment]) -> Self {
-        match ty.at(path) {
+        Self::of(ty.at(path))
+    }
+
+    /// What was found at a path.
+    pub(crate) fn of(found: PathType) -> Self {
+        match found {
             PathType::Known { ty, .. } => Self::Typed(Typed::ty(ty)),
-            PathType::Unknown { .. } => Self::Typed(Typed::of(Kinds::JSON)),
+            // What is not declared is reported where it is not guarded.
+            PathType::Unknown { .. } | PathType::Undeclared { .. } => {
+                Self::Typed(Typed::of(Kinds::JSON))
+            }
             PathType::Absent {
                 reason,
                 depth,
@@ -377,12 +392,17 @@ impl Typing<'_, '_> {
                     let names: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
                     let given = given.trim_matches('"');
                     let finding = Diagnostic::new(Code::OperandType, span, message);
-                    self.found
-                        .push(match nearest(given, names.iter().copied()) {
-                            Some(name) => finding.hint(format!("did you mean `{name}`?")),
-                            None if names.is_empty() => finding,
-                            None => finding.hint(format!("it is one of {}", names.join(", "))),
-                        });
+                    let finding = finding.did_you_mean(given, names.iter().copied());
+                    self.found.push(
+                        if finding.hint.is_some()
+                            || names.is_empty()
+                            || names.len() > NAMES_SHOWN_MAX
+                        {
+                            finding
+                        } else {
+                            finding.hint(format!("it is one of {}", names.join(", ")))
+                        },
+                    );
                 }
             }
             Compare::Less | Compare::LessEqual | Compare::Greater | Compare::GreaterEqual => {
@@ -405,7 +425,29 @@ impl Typing<'_, '_> {
                     let item = item.kinds().words();
                     let message = format!("{} is never in a list of {item}", ka.words());
                     self.report(span, message);
+                } else {
+                    self.slips(&a, &b, right.span);
                 }
+            }
+        }
+    }
+
+    /// Words of a literal list that `item` never is, each the slip of one that it can be.
+    fn slips(&mut self, item: &Typed, list: &Typed, span: Span) {
+        let (Exact::Type(item), Exact::Value(Value::Array(words))) = (&item.exact, &list.exact)
+        else {
+            return;
+        };
+        let known = item.values();
+        let names: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
+        for word in words.iter().filter_map(Value::as_str) {
+            if !names.contains(&word)
+                && let Some(meant) = nearest(word, names.iter().copied())
+            {
+                let message = format!("`in` never finds \"{word}\" here");
+                let finding = Diagnostic::new(Code::OperandType, span, message);
+                self.found
+                    .push(finding.hint(format!("did you mean `{meant}`?")));
             }
         }
     }
@@ -437,7 +479,7 @@ impl Typing<'_, '_> {
                 _ => Typed::of(Kinds::NUMBER),
             },
             F::Round if arguments.len() == 1 => Typed::of(Kinds::INTEGER),
-            F::Size => Typed::ty(Type::of_json(&json!({"type": "integer", "minimum": 0}))),
+            F::Size => Typed::ty(SIZE.clone()),
             _ => Typed::of(result),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ArgTree, EvalError, LabelOf, Scope, Template};
+use super::{ArgTree, EvalError, Key, LabelOf, Scope, Template};
 use crate::diagnostic::Diagnostic;
 use crate::label::Label;
 use crate::node::{Kind, Node};
@@ -41,7 +41,9 @@ impl ArgTree {
                     .iter()
                     .map(|(key, value)| {
                         let value = Self::read(value, source_text, diagnostics);
-                        (key.value.clone(), value)
+                        let name = key.value.clone();
+                        let span = key.span;
+                        (Key { name, span }, value)
                     })
                     .collect(),
                 node.span,
@@ -61,7 +63,7 @@ impl ArgTree {
             Self::List(items, _) => items.iter().map(|item| item.eval(scope)).collect(),
             Self::Map(entries, _) => entries
                 .iter()
-                .map(|(key, value)| Ok((key.clone(), value.eval(scope)?)))
+                .map(|(key, value)| Ok((key.to_string(), value.eval(scope)?)))
                 .collect::<Result<Map<_, _>, _>>()
                 .map(Value::Object),
         }
@@ -76,7 +78,7 @@ impl ArgTree {
             Self::List(items, _) => items.iter().map(Self::constant).collect(),
             Self::Map(entries, _) => entries
                 .iter()
-                .map(|(key, value)| Some((key.clone(), value.constant()?)))
+                .map(|(key, value)| Some((key.to_string(), value.constant()?)))
                 .collect::<Option<Map<_, _>>>()
                 .map(Value::Object),
         }
@@ -84,7 +86,7 @@ impl ArgTree {
 
     /// The entries of a map, in the order written; none for any other tree.
     #[must_use]
-    pub fn entries(&self) -> &[(String, Self)] {
+    pub fn entries(&self) -> &[(Key, Self)] {
         match self {
             Self::Map(entries, _) => entries,
             _ => &[],
@@ -96,7 +98,7 @@ impl ArgTree {
     pub fn get(&self, key: &str) -> Option<&Self> {
         let mut entries = self.entries().iter();
         entries
-            .find(|(name, _)| name == key)
+            .find(|(name, _)| **name == *key)
             .map(|(_, value)| value)
     }
 

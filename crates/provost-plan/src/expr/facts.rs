@@ -25,7 +25,7 @@ pub(super) fn variable_root(id: u32) -> Root {
     Root::Unknown(format!("#{id}"))
 }
 
-fn is_variable(root: &Root) -> bool {
+pub(super) fn is_variable(root: &Root) -> bool {
     matches!(root, Root::Unknown(name) if name.starts_with('#'))
 }
 
@@ -135,6 +135,18 @@ impl Facts {
             not_null = not_null.max(common.min((known.len() + sure).saturating_sub(1)));
         }
         (present, not_null)
+    }
+
+    /// Whether what a path leads to is proven not to be null: it is said, or something was found
+    /// in it.
+    pub(super) fn excludes_null(&self, root: &Root, path: &[Segment]) -> bool {
+        self.0.iter().any(|fact| match fact {
+            Fact::Status { .. } => false,
+            Fact::NotNull { root: of, path: at } => of == root && at.starts_with(path),
+            Fact::Present { root: of, path: at } => {
+                of == root && at.len() > path.len() && at.starts_with(path)
+            }
+        })
     }
 
     /// The facts that have a meaning outside the expression.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::facts::{Facts, facts_of, filtered, rename, variable_root};
 use super::refs::{self, Bound, Place};
-use super::tree::{Access, Expr, ExprKind, Walk, WalkKind};
+use super::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
 use super::{Expression, Reference, Root, Segment, Template};
 
 /// The statuses of a step.
@@ -60,9 +60,25 @@ pub struct Read {
     pub reference: Reference,
     present: usize,
     not_null: usize,
+    /// Whether the value itself is proven not to be null.
+    never_null: bool,
+    /// What takes the value and does not take null, in words.
+    taker: Option<&'static str>,
 }
 
 impl Read {
+    /// What takes the value and does not take null, in words.
+    #[must_use]
+    pub fn taken_by(&self) -> Option<&'static str> {
+        self.taker
+    }
+
+    /// Whether the value is proven not to be null.
+    #[must_use]
+    pub fn is_never_null(&self) -> bool {
+        self.never_null
+    }
+
     /// Whether the first `depth` segments of the path are proven to be there.
     #[must_use]
     pub fn is_present(&self, depth: usize) -> bool {
@@ -98,12 +114,16 @@ impl Expression {
     /// Every read, with what is proven of it by `given` and by the expression's own guards.
     #[must_use]
     pub fn reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {
+        self.reads_for(None, given)
+    }
+
+    fn reads_for(&self, taker: Option<&'static str>, given: &BTreeSet<Fact>) -> Vec<Read> {
         let mut reader = Reader {
             bound: Bound::new(),
             variables: Vec::new(),
             reads: Vec::new(),
         };
-        reader.walk(&self.tree, &Facts::from(given));
+        reader.taken(&self.tree, taker, &Facts::from(given));
         reader.reads
     }
 
@@ -128,6 +148,14 @@ impl Template {
             .unwrap_or_default()
     }
 
+    /// Every read of a list that is run over, see [`Expression::reads`].
+    #[must_use]
+    pub fn list_reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {
+        self.expressions()
+            .flat_map(|expression| expression.reads_for(Some("`for_each`"), given))
+            .collect()
+    }
+
     /// Every read of its expressions, see [`Expression::reads`].
     #[must_use]
     pub fn reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {
@@ -147,12 +175,30 @@ struct Reader {
 
 impl Reader {
     fn walk(&mut self, expr: &Expr, given: &Facts) {
+        self.taken(expr, None, given);
+    }
+
+    /// Walks an expression whose value goes to what does not take null, if to anything.
+    fn taken(&mut self, expr: &Expr, taker: Option<&'static str>, given: &Facts) {
         if let Some(reference) = refs::reference(expr, &self.bound) {
-            self.read(expr, reference, given);
+            self.read(expr, reference, taker, given);
             self.inside(expr, given);
             return;
         }
         match &expr.kind {
+            ExprKind::Compare(operator, left, right) => {
+                let taker = of_compare(*operator);
+                self.taken(left, taker, given);
+                self.taken(right, taker, given);
+            }
+            ExprKind::Chain(first, rest) => {
+                let taker = |at: usize| rest.get(at).map(|(operator, _)| of_arith(*operator));
+                self.taken(first, taker(0), given);
+                for (at, (_, operand)) in rest.iter().enumerate() {
+                    self.taken(operand, taker(at), given);
+                }
+            }
+            ExprKind::Negate(operand) => self.taken(operand, Some("`-`"), given),
             ExprKind::And(terms) => self.terms(terms, true, given),
             ExprKind::Or(terms) => self.terms(terms, false, given),
             ExprKind::Choice(test, yes, no) => {
@@ -160,7 +206,7 @@ impl Reader {
                 for (branch, truth) in [(yes, true), (no, false)] {
                     // Why: a branch that is never taken reads nothing.
                     if let Some(facts) = facts_of(test, truth) {
-                        self.walk(branch, &given.and(&facts));
+                        self.taken(branch, taker, &given.and(&facts));
                     }
                 }
             }
@@ -233,12 +279,20 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, expr: &Expr, reference: Reference, given: &Facts) {
+    fn read(
+        &mut self,
+        expr: &Expr,
+        reference: Reference,
+        taker: Option<&'static str>,
+        given: &Facts,
+    ) {
         let (mut present, mut not_null) = given.proven(&reference.root, &reference.path);
+        let mut never_null = given.excludes_null(&reference.root, &reference.path);
         // Why: what is proven of the variable is proven of the item it stands for.
         if let Some((id, path)) = local(expr)
             && let Some((_, depth)) = self.variables.iter().find(|(known, _)| *known == id)
         {
+            never_null |= given.excludes_null(&variable_root(id), &path);
             let (here, here_not_null) = given.proven(&variable_root(id), &path);
             present = present.max(depth + here);
             if here_not_null > 0 {
@@ -250,7 +304,30 @@ impl Reader {
             reference,
             present: present.min(length),
             not_null: not_null.min(length),
+            never_null,
+            taker,
         });
+    }
+}
+
+/// A comparison that does not take null; `==`, `!=` and `in` do.
+fn of_compare(operator: Compare) -> Option<&'static str> {
+    match operator {
+        Compare::Less => Some("`<`"),
+        Compare::LessEqual => Some("`<=`"),
+        Compare::Greater => Some("`>`"),
+        Compare::GreaterEqual => Some("`>=`"),
+        Compare::Equal | Compare::NotEqual | Compare::In => None,
+    }
+}
+
+fn of_arith(operator: Arith) -> &'static str {
+    match operator {
+        Arith::Add => "`+`",
+        Arith::Subtract => "`-`",
+        Arith::Multiply => "`*`",
+        Arith::Divide => "`/`",
+        Arith::Remainder => "`%`",
     }
 }
 

@@ -4,9 +4,9 @@
 //! only `==`, `!=` and `in` against literals, selection from a literal map and the length of a
 //! walked list lower text to data; everything else joins what it reads.
 
-use super::LabelOf;
 use super::refs::{self, Bound};
 use super::tree::{Access, Compare, Expr, ExprKind, Walk};
+use super::{LabelOf, Reference, Root, Segment};
 use crate::label::Label;
 
 /// One labelling of one expression.
@@ -132,9 +132,23 @@ impl<'a> Labelling<'a> {
             }
             _ => {
                 let read = refs::reference(list, &self.bound);
-                let read = read.map_or_else(Label::trusted, |reference| (self.of)(&reference));
-                read.lowered().join(&self.inside(list))
+                let read = read.map_or_else(Label::trusted, |read| self.count(&read));
+                read.join(&self.inside(list))
             }
         }
+    }
+
+    /// How many items a path holds: a number, but whether there are any hangs on what decided that
+    /// the step runs, as its status does.
+    fn count(&self, read: &Reference) -> Label {
+        let count = (self.of)(read).lowered();
+        if !matches!(read.root, Root::Step(_)) {
+            return count;
+        }
+        let status = Reference {
+            path: vec![Segment::Field("status".to_owned())],
+            ..read.clone()
+        };
+        count.join(&(self.of)(&status))
     }
 }

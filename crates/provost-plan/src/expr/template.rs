@@ -86,6 +86,11 @@ fn tokens(
     let mut lexer = Lexer::new(rest);
     let mut tokens = Vec::new();
     let mut braces = 0usize;
+    // The width of the character there: a place never ends inside one.
+    let first_char = |at: usize| {
+        let next = rest.get(at..).and_then(|rest| rest.chars().next());
+        next.map_or(0, char::len_utf8)
+    };
     let error = |from: usize, to: usize, message: String| {
         let diagnostic = Diagnostic::new(
             Code::BadExpression,
@@ -118,8 +123,7 @@ fn tokens(
                     },
                 );
                 // Why: an unterminated string would mark the rest of the text.
-                let to = token.end.min(token.start + 1);
-                return error(token.start, to, message);
+                return error(token.start, token.start + first_char(token.start), message);
             }
             TokenKind::TokLeftBrace => braces += 1,
             TokenKind::TokRightBrace if braces == 0 => return Ok((tokens, start + token.start)),
@@ -131,7 +135,7 @@ fn tokens(
             .map_or(token.start, |first: &Token| first.start - start);
         if token.end - first > EXPRESSION_BYTES_MAX {
             let message = format!("the expression is longer than {EXPRESSION_BYTES_MAX} bytes");
-            return error(first, first + 1, message);
+            return error(first, first + first_char(first), message);
         }
         tokens.push(Token {
             kind: token.kind,

@@ -7,6 +7,7 @@ use super::{Kind, Node};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::duration;
+use crate::money::Money;
 use crate::source::{Span, Spanned};
 
 /// Reads the fields of one map. Every wrong field becomes a diagnostic, and [`Fields::finish`]
@@ -134,6 +135,31 @@ impl<'n, 'd> Fields<'n, 'd> {
                 let message = error.to_string();
                 self.diagnostics
                     .push(Diagnostic::new(Code::WrongShape, text.span, message));
+                None
+            }
+        }
+    }
+
+    /// Takes an amount of money, a text such as `"5.00"`.
+    pub fn money(&mut self, name: &'static str) -> Option<Spanned<Money>> {
+        let node = self.node(name)?;
+        let wrong = |message: String| {
+            Diagnostic::new(Code::WrongShape, node.span, message)
+                .hint("a number would be rounded: write a text such as \"5.00\"")
+        };
+        let Kind::Text(text) = &node.kind else {
+            let message = format!(
+                "`{name}` must be an amount of money in quotes, not {}",
+                node.kind_word()
+            );
+            self.diagnostics.push(wrong(message));
+            return None;
+        };
+        match Money::parse(text) {
+            Ok(value) => Some(Spanned::new(value, node.span)),
+            Err(error) => {
+                let finding = Diagnostic::new(Code::WrongShape, node.span, error.to_string());
+                self.diagnostics.push(finding);
                 None
             }
         }

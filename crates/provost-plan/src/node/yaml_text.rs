@@ -2,6 +2,8 @@
 //!
 //! INVARIANT: depth, count of values and anchors are bounded before anything is built from them.
 
+use std::collections::BTreeMap;
+
 use granit_parser::{Event, Parser, ScalarStyle};
 use serde_json::Number;
 
@@ -23,6 +25,8 @@ enum OpenKind {
     Map {
         entries: Vec<(Spanned<String>, Node)>,
         key: Option<Spanned<String>>,
+        /// Where each key stands first; a map may hold as many as the text has values.
+        names: BTreeMap<String, Span>,
     },
 }
 
@@ -86,6 +90,7 @@ impl Builder<'_> {
                     OpenKind::Map {
                         entries: Vec::new(),
                         key: None,
+                        names: BTreeMap::new(),
                     },
                     span,
                 )
@@ -159,9 +164,13 @@ impl Builder<'_> {
         match self.open.last_mut().map(|open| &mut open.kind) {
             None => self.root = Some(node),
             Some(OpenKind::List(items)) => items.push(node),
-            Some(OpenKind::Map { entries, key }) => match key.take() {
+            Some(OpenKind::Map {
+                entries,
+                key,
+                names,
+            }) => match key.take() {
                 Some(key) => entries.push((key, node)),
-                None => *key = Some(new_key(entries, node, self.text)?),
+                None => *key = Some(new_key(names, node, self.text)?),
             },
         }
         Ok(())
@@ -217,7 +226,7 @@ fn number(text: &str) -> Option<Option<Number>> {
 }
 
 fn new_key(
-    entries: &[(Spanned<String>, Node)],
+    names: &mut BTreeMap<String, Span>,
     node: Node,
     text: &str,
 ) -> Result<Spanned<String>, Diagnostic> {
@@ -236,13 +245,13 @@ fn new_key(
             ));
         }
     };
-    if let Some((first, _)) = entries.iter().find(|(key, _)| key.value == name) {
+    if let Some(first) = names.insert(name.clone(), span) {
         return Err(Diagnostic::new(
             Code::DuplicateKey,
             span,
             format!("the key `{name}` stands twice"),
         )
-        .related(first.span, "first here"));
+        .related(first, "first here"));
     }
     Ok(Spanned::new(name, span))
 }

@@ -7,15 +7,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Claim, Criterion, Goal, Limits, PLAN_SCHEMA, Plan, Proof};
+use super::{Claim, Criterion, Goal, Limits, PLAN_SCHEMA, Plan, Proof, Step, places};
 use crate::codes::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, limited};
 use crate::digest::canonical;
 use crate::expr::Template;
-use crate::limits::{DIAGNOSTICS_MAX, PLAN_STEPS_MAX};
+use crate::limits::PLAN_STEPS_MAX;
 use crate::node::{Fields, Kind, Node, parse_yaml};
 use crate::source::{Source, Span, Spanned};
 
+mod schemas;
 mod step;
 
 /// The JSON Schema of the format, for editors and models. It says what [`read_plan`] takes, but
@@ -40,7 +41,10 @@ pub fn read_plan_node(node: &Node, source: &Source) -> Result<Plan, Vec<Diagnost
     let plan = plan(node, source, &mut diagnostics);
     match plan {
         Some(plan) if diagnostics.is_empty() => Ok(plan),
-        _ => Err(limited(diagnostics)),
+        _ => {
+            diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+            Err(limited(diagnostics, 0))
+        }
     }
 }
 
@@ -60,18 +64,6 @@ pub fn is_step_id(text: &str) -> bool {
         && text
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-}
-
-fn limited(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let rest = diagnostics.len().saturating_sub(DIAGNOSTICS_MAX);
-    diagnostics.sort_by_key(|diagnostic| diagnostic.span);
-    diagnostics.truncate(DIAGNOSTICS_MAX);
-    if rest > 0
-        && let Some(last) = diagnostics.pop()
-    {
-        diagnostics.push(last.note(format!("{rest} more findings are not shown")));
-    }
-    diagnostics
 }
 
 fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Plan> {
@@ -104,7 +96,10 @@ fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Opti
         let diagnostic = Diagnostic::new(Code::TooLarge, node.span, message);
         fields.diagnostics().push(diagnostic);
     }
-    let steps = nodes
+    let too_large = schemas::too_large(nodes);
+    let readable = if too_large.is_some() { &[] } else { nodes };
+    fields.diagnostics().extend(too_large);
+    let steps: Vec<Step> = readable
         .iter()
         .take(PLAN_STEPS_MAX)
         .filter_map(|node| step::step(node, source, fields.diagnostics()))
@@ -113,6 +108,7 @@ fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Opti
     Some(Plan {
         goal,
         success,
+        places: places(&steps),
         steps,
         limits,
         answer,
@@ -156,9 +152,15 @@ fn goal(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Spanned<Goal>>
     fields.later("budget", "money and tokens are not counted");
     fields.later("constraints", "constraints are not checked");
     fields.finish();
+    let text = text?.value;
     let goal = Goal {
-        text: text?.value,
-        success,
+        // Why: whoever names no criteria wants what the text says.
+        success: if success.is_empty() {
+            Goal::of_text(&text).success
+        } else {
+            success
+        },
+        text,
         params,
     };
     Some(Spanned::new(goal, node.span))
@@ -299,6 +301,8 @@ fn limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Limits> {
         proposals: count("proposals"),
         concurrency: count("concurrency"),
         wall_ms: u64::MAX,
+        money: None,
+        tokens: None,
     };
     if let Some(wall) = fields.duration("wall") {
         limits.wall_ms = u64::try_from(wall.value.as_millis()).unwrap_or(u64::MAX);
@@ -309,8 +313,8 @@ fn limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Limits> {
         let diagnostic = Diagnostic::new(Code::WrongShape, span, message);
         fields.diagnostics().push(diagnostic);
     }
-    fields.later("money", "money is not counted");
-    fields.later("tokens", "tokens are not counted");
+    limits.money = fields.money("money").map(|money| money.value);
+    limits.tokens = fields.count("tokens").map(|tokens| tokens.value);
     fields.finish();
     Some(limits)
 }

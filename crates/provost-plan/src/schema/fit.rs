@@ -4,8 +4,9 @@
 //! and `Never` are proofs; whatever cannot be decided is `RunTime`.
 
 use jsonschema::canonical::{CanonicalSchema, CanonicalView, Containment, Satisfiability};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::Schema;
 use super::kinds::{Kinds, Type};
 use super::sample::sample;
 
@@ -26,6 +27,10 @@ pub enum Fit {
     },
 }
 
+/// Most references that are followed one after another.
+const REFERENCES_MAX: usize = 16;
+/// Most samples that are tried as a counterexample.
+const CANDIDATES_MAX: usize = 8;
 /// Longest counterexample that is shown, in bytes.
 const SHOWN_BYTES_MAX: usize = 120;
 
@@ -33,6 +38,25 @@ impl Type {
     /// Whether values of this type fit `consumer`.
     #[must_use]
     pub fn fit(&self, consumer: &Self) -> Fit {
+        self.followed().fit_to(&consumer.followed())
+    }
+
+    /// What a reference leads to; a schema that holds itself is one in its canonical form.
+    fn followed(&self) -> Self {
+        let mut schema = self.schema.clone();
+        for _ in 0..REFERENCES_MAX {
+            let CanonicalView::Reference(uri) = schema.view() else {
+                break;
+            };
+            match schema.definition(&uri) {
+                Some(target) => schema = target,
+                None => break,
+            }
+        }
+        Self::plain(schema)
+    }
+
+    fn fit_to(&self, consumer: &Self) -> Fit {
         if consumer.is_unconstrained() {
             return Fit::Proven;
         }
@@ -69,19 +93,30 @@ impl Type {
         format!("no value is {} that fits both schemas", both.words())
     }
 
+    /// Whether a value is of this type; where that is not decided, as the validator says.
+    fn surely_admits(&self, value: &Value) -> bool {
+        let both = self.schema.intersect(&Self::of_value(value).schema);
+        match both.map(|both| both.satisfiability()) {
+            Ok(Satisfiability::Yes) => true,
+            Ok(Satisfiability::No) => false,
+            _ => Schema::compile(self.to_json()).is_ok_and(|schema| schema.admits(value)),
+        }
+    }
+
     /// A value of this type that does not fit `consumer`, as JSON.
     fn counterexample(&self, consumer: &Self) -> Option<String> {
         // Why: what is left after the subtraction is exactly the set of values that do not fit,
         // but a sample of it is only believed after both schemas confirm it.
         let rest = self.schema.subtract(&consumer.schema).ok();
-        let rest = rest.map(|schema| Self { schema });
+        let rest = rest.map(Self::plain);
         let candidates = rest
             .iter()
             .flat_map(|ty| sample(&ty.schema))
             .chain(sample(&self.schema));
         let value = candidates
             .into_iter()
-            .find(|value| consumer.excludes(value) && !self.excludes(value))?;
+            .take(CANDIDATES_MAX)
+            .find(|value| consumer.excludes(value) && self.surely_admits(value))?;
         let text = crate::digest::canonical(&value);
         (text.len() <= SHOWN_BYTES_MAX).then_some(text)
     }
@@ -97,7 +132,7 @@ fn never_meets(producer: &Type, consumer: &Type) -> bool {
     if empty(&both) {
         return true;
     }
-    let both = Type { schema: both };
+    let both = Type::plain(both);
     if both.kinds() != Kinds::LIST {
         return false;
     }
@@ -115,7 +150,6 @@ fn never_meets(producer: &Type, consumer: &Type) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
 
     fn fit(producer: &Value, consumer: &Value) -> String {
         match Type::of_json(producer).fit(&Type::of_json(consumer)) {
@@ -124,6 +158,54 @@ mod tests {
             Fit::RunTime { counterexample } => {
                 format!("run time: {}", counterexample.unwrap_or_default())
             }
+        }
+    }
+
+    /// Schemas in the forms in which tool servers and OpenAPI documents write them: what some
+    /// value fits is never refused, and what is the same in other words is proven. `USER` is a
+    /// map that holds itself.
+    const FOUND: &str = r#"
+proven   {"allOf":[{"type":"integer"},{"minimum":1}]} → {"type":"number"}
+proven   {"allOf":[{"type":"string"},{"minLength":1}]} → {"type":"string","minLength":1}
+proven   {"oneOf":[{"const":"a"},{"const":"b"}]} → {"enum":["a","b","c"]}
+proven   {"anyOf":[{"const":"a","title":"A"},{"const":"b"}]} → {"type":"string"}
+run time {"enum":["a","b"]} → {"enum":["b","c"]}
+proven   {"type":"string","enum":["a","b"]} → {"type":"string","maxLength":4}
+run time {"anyOf":[{"type":"string"},{"type":"null"}],"default":null} → {"type":"string"}
+proven   {"type":"string","format":"date-time"} → {"type":"string"}
+run time {"type":"string"} → {"type":"string","format":"email"}
+proven   {"type":"string","format":"uri"} → {"type":"string","format":"uri"}
+proven   {"type":"string","format":"int64"} → {"type":"string"}
+run time {"type":"string","pattern":"^[A-Z]+$"} → {"type":"string","pattern":"^PAY"}
+run time {"type":"number","minimum":0} → {"type":"integer","maximum":100}
+proven   {"type":"integer","format":"int32"} → {"type":["integer","string"]}
+proven   USER → {"type":"object"}
+proven   USER → USER
+run time USER → {"type":"object","required":["id","name"]}
+never    USER → {"type":"array"}
+proven   {"type":"array","items":{"enum":["x","y"]}} → {"type":"array","items":{"type":"string"}}
+run time {"type":"array","items":{"type":"string"}} → {"type":"array","items":{"enum":["x"]}}
+run time {"type":"array","items":{}} → {"type":"array","items":{"type":"string"},"maxItems":5}
+proven   {"const":3} → {"type":"integer","multipleOf":3}
+proven   {"type":"boolean"} → {"anyOf":[{"type":"boolean"},{"enum":["auto"]}]}
+run time {"type":"string"} → {"not":{"enum":["root"]},"type":"string"}
+run time {"if":{"type":"string"},"then":{"minLength":2}} → {"type":"string"}
+"#;
+
+    const USER: &str = r##"{"$ref":"#/$defs/User","$defs":{"User":{
+        "type":"object","required":["id"],"properties":{"id":{"type":"integer"},"name":{"type":["string","null"]},
+                      "boss":{"$ref":"#/$defs/User"}}}}}"##;
+
+    #[test]
+    fn pairs_as_they_are_found() {
+        for line in FOUND.lines().filter(|line| !line.is_empty()) {
+            let (expected, pair) = line.split_at(9);
+            let schema = |text: &str| -> Value {
+                serde_json::from_str(if text == "USER" { USER } else { text }).unwrap_or_default()
+            };
+            let (producer, consumer) = pair.split_once(" → ").unwrap_or_default();
+            let given = fit(&schema(producer), &schema(consumer));
+            assert!(given.starts_with(expected.trim_end()), "{line}: {given}");
         }
     }
 

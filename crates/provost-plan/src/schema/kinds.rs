@@ -3,9 +3,10 @@
 //! Owns [`Type`] and [`Kinds`]. Knows nothing of plans. INVARIANT: every type is canonicalised
 //! with the draft and format flags of [`super::Schema::compile`], so any two can be compared.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::BitOr;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use jsonschema::canonical::{self, CanonicalSchema, CanonicalView, Satisfiability};
 use jsonschema::{JsonType, JsonTypeSet};
@@ -13,6 +14,10 @@ use serde_json::{Value, json};
 
 /// How deep references are followed.
 const DEPTH_MAX: usize = 16;
+/// Most types that are kept once they are made: making one compiles its patterns.
+const MADE_MAX: usize = 1_024;
+/// Longest schema whose type is kept, in bytes.
+const MADE_BYTES_MAX: usize = 4_096;
 
 /// A set of kinds of value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,9 +134,11 @@ impl BitOr for Kinds {
 }
 
 /// The values that a place may hold.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Type {
     pub(super) schema: CanonicalSchema,
+    /// The same with every map closed that names its fields, where that is another schema.
+    pub(super) named: Option<CanonicalSchema>,
 }
 
 impl fmt::Debug for Type {
@@ -159,11 +166,52 @@ impl Type {
     /// Never: `true` has a canonical form.
     #[must_use]
     pub fn of_json(schema: &Value) -> Self {
+        static MADE: Mutex<BTreeMap<String, Type>> = Mutex::new(BTreeMap::new());
+        let key = crate::digest::canonical(schema);
+        if key.len() > MADE_BYTES_MAX {
+            return Self::made_of_json(schema);
+        }
+        // Why: nothing panics while the lock is held, and what is kept is whole in any case.
+        let kept = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = kept.get(&key) {
+            return made.clone();
+        }
+        drop(kept);
+        let made = Self::made_of_json(schema);
+        let mut kept = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MADE_MAX {
+            kept.clear();
+        }
+        kept.insert(key, made.clone());
+        made
+    }
+
+    fn made_of_json(schema: &Value) -> Self {
         match canonicalize(schema).or_else(|| ANY.clone()) {
-            Some(schema) => Self { schema },
+            Some(schema) => Self::plain(schema),
             // Why: the form of `true` always exists; recursion would end here only if it did not.
             None => Self::of_json(&Value::Bool(true)),
         }
+    }
+
+    /// The type of a schema that somebody wrote: what it names and does not say to be open is read
+    /// as all there is.
+    pub(super) fn declared(schema: &Value) -> Self {
+        let named = super::named::closed(schema);
+        Self {
+            named: named.and_then(|named| canonicalize(&named)),
+            ..Self::of_json(schema)
+        }
+    }
+
+    pub(super) fn plain(schema: CanonicalSchema) -> Self {
+        let named = None;
+        Self { schema, named }
+    }
+
+    /// What it names, as far as it is known.
+    pub(super) fn named(&self) -> &CanonicalSchema {
+        self.named.as_ref().unwrap_or(&self.schema)
     }
 
     /// The canonical form, for rules that look into it.
@@ -186,6 +234,14 @@ impl Type {
     /// Every value of some kinds; points in time and lengths of time leave an expression as text.
     #[must_use]
     pub fn of_kinds(kinds: Kinds) -> Self {
+        static MADE: [OnceLock<Type>; 1 << 9] = [const { OnceLock::new() }; 1 << 9];
+        match MADE.get(usize::from(kinds.0)) {
+            Some(made) => made.get_or_init(|| Self::made_of_kinds(kinds)).clone(),
+            None => Self::made_of_kinds(kinds),
+        }
+    }
+
+    fn made_of_kinds(kinds: Kinds) -> Self {
         if Kinds::JSON.within(kinds) {
             return Self::of_json(&Value::Bool(true));
         }
@@ -208,14 +264,26 @@ impl Type {
     /// A list of items of a type.
     #[must_use]
     pub fn list_of(item: &Self) -> Self {
-        Self::of_json(&json!({ "type": "array", "items": item.to_json() }))
+        let list = |item: &CanonicalSchema| json!({ "type": "array", "items": bare(item) });
+        Self {
+            named: item
+                .named
+                .as_ref()
+                .and_then(|item| canonicalize(&list(item))),
+            ..Self::of_json(&list(&item.schema))
+        }
     }
 
     /// The values of either.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
+        let named = (self.named.is_some() || other.named.is_some())
+            .then(|| self.named().union(other.named()).ok());
         match self.schema.union(&other.schema) {
-            Ok(schema) => Self { schema },
+            Ok(schema) => Self {
+                schema,
+                named: named.flatten(),
+            },
             Err(_) => Self::of_kinds(self.kinds() | other.kinds()),
         }
     }
@@ -223,6 +291,13 @@ impl Type {
     /// Whether a value is certainly not of this type.
     #[must_use]
     pub fn excludes(&self, value: &Value) -> bool {
+        if !self.kinds().as_numbers().meets(of_value(value)) {
+            return true;
+        }
+        // Why: texts are equal only as they are written, so a list of them needs no algebra.
+        if let (Value::String(_), CanonicalView::Enum(values)) = (value, self.schema.view()) {
+            return !values.contains(value);
+        }
         self.schema
             .intersect(&Self::of_value(value).schema)
             .is_ok_and(|both| both.satisfiability() == Satisfiability::No)
@@ -262,12 +337,17 @@ impl Type {
     /// As a JSON Schema without the mark of its draft.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let mut value = self.schema.to_json_schema();
-        if let Value::Object(map) = &mut value {
-            map.remove("$schema");
-        }
-        value
+        bare(&self.schema)
     }
+}
+
+/// A schema as JSON without the mark of its draft.
+fn bare(schema: &CanonicalSchema) -> Value {
+    let mut value = schema.to_json_schema();
+    if let Value::Object(map) = &mut value {
+        map.remove("$schema");
+    }
+    value
 }
 
 fn kinds(schema: &CanonicalSchema, depth: usize) -> Kinds {

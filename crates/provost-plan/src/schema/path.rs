@@ -8,6 +8,7 @@ use jsonschema::{JsonType, JsonTypeSet};
 use serde_json::Value;
 
 use super::kinds::{Kinds, Type};
+use crate::diagnostic::nearest;
 use crate::expr::Segment;
 
 /// How deep references are followed in one step of a path.
@@ -34,6 +35,13 @@ pub enum PathType {
         /// Whether it may be null.
         nullable: bool,
     },
+    /// The schema names other fields, and does not say that there may be more.
+    Undeclared {
+        /// How many segments of the path can be read before it.
+        depth: usize,
+        /// The fields that it names.
+        known: Vec<String>,
+    },
     /// The schema does not say.
     Unknown {
         /// How many segments lead to the place from which on it does not.
@@ -45,36 +53,36 @@ impl Type {
     /// What is at `path`.
     #[must_use]
     pub fn at(&self, path: &[Segment]) -> PathType {
-        let mut here = self.schema.clone();
+        let mut here = self.clone();
         let mut optional = None;
         for (depth, segment) in path.iter().enumerate() {
-            match step(&here, segment, 0) {
-                Found::Absent { reason, known } => {
+            match here.step(segment) {
+                Led::Absent { reason, known } => {
                     return PathType::Absent {
                         reason,
                         depth,
                         known,
                     };
                 }
-                Found::Unknown => return PathType::Unknown { depth },
-                Found::There {
-                    schema,
+                Led::Undeclared { known } => return PathType::Undeclared { depth, known },
+                Led::Unknown => return PathType::Unknown { depth },
+                Led::There {
+                    ty,
                     optional: may_be_absent,
                 } => {
                     if may_be_absent && optional.is_none() {
                         optional = Some(depth + 1);
                     }
-                    here = schema;
+                    here = ty;
                 }
             }
         }
-        let ty = Self { schema: here };
-        if ty.is_any() {
+        if here.is_any() {
             return PathType::Unknown { depth: path.len() };
         }
-        let nullable = ty.kinds().meets(Kinds::NULL);
+        let nullable = here.kinds().meets(Kinds::NULL);
         PathType::Known {
-            ty,
+            ty: here,
             optional,
             nullable,
         }
@@ -84,25 +92,37 @@ impl Type {
     #[must_use]
     pub fn absences(&self, path: &[Segment]) -> Vec<Absence> {
         let mut absences = Vec::new();
-        let mut here = self.schema.clone();
+        let mut here = self.clone();
         for (depth, segment) in path.iter().enumerate() {
-            let Found::There { schema, optional } = step(&here, segment, 0) else {
-                break;
+            let absence = |why| Absence {
+                depth: depth + 1,
+                why,
             };
-            if optional {
-                let if_null = without_null(&here).is_some_and(|here| {
-                    matches!(
-                        step(&here, segment, 0),
-                        Found::There {
-                            optional: false,
-                            ..
-                        }
-                    )
-                });
-                let depth = depth + 1;
-                absences.push(Absence { depth, if_null });
+            match here.step(segment) {
+                Led::Absent { .. } | Led::Unknown => break,
+                Led::Undeclared { .. } => {
+                    absences.push(absence(Why::Undeclared));
+                    break;
+                }
+                Led::There { ty, optional } => {
+                    if optional {
+                        let rest = here.without_null().map(|here| here.step(segment));
+                        let only_null = matches!(
+                            rest,
+                            Some(Led::There {
+                                optional: false,
+                                ..
+                            })
+                        );
+                        absences.push(absence(if only_null {
+                            Why::HolderNull
+                        } else {
+                            Why::Optional
+                        }));
+                    }
+                    here = ty;
+                }
             }
-            here = schema;
         }
         absences
     }
@@ -110,11 +130,78 @@ impl Type {
     /// The type of an item of a list, or of the key of a map that is walked.
     #[must_use]
     pub fn item(&self) -> Option<Self> {
-        match step(&self.schema, &Segment::Any, 0) {
-            Found::There { schema, .. } => Some(Self { schema }),
-            Found::Absent { .. } | Found::Unknown => None,
+        match self.step(&Segment::Any) {
+            Led::There { ty, .. } => Some(ty),
+            Led::Absent { .. } | Led::Undeclared { .. } | Led::Unknown => None,
         }
     }
+
+    /// What one segment leads to, by what the schema admits and by what it names.
+    fn step(&self, segment: &Segment) -> Led {
+        let admitted = step(&self.schema, segment, 0);
+        let Some(named) = &self.named else {
+            return match admitted {
+                Found::Absent { reason, known } => Led::Absent { reason, known },
+                Found::Unknown => Led::Unknown,
+                Found::There { schema, optional } => Led::There {
+                    ty: Self::plain(schema),
+                    optional,
+                },
+            };
+        };
+        match (admitted, step(named, segment, 0)) {
+            (Found::Absent { reason, known }, _) => Led::Absent { reason, known },
+            (_, Found::Absent { known, .. }) if !known.is_empty() => undeclared(segment, known),
+            (Found::There { schema, optional }, found) => Led::There {
+                ty: Self {
+                    schema,
+                    named: found.schema(),
+                },
+                optional,
+            },
+            // Why: one branch names the field and another does not say; it is there in some.
+            (Found::Unknown, Found::There { schema, optional }) => Led::There {
+                ty: Self {
+                    named: Some(schema),
+                    ..Self::any()
+                },
+                optional,
+            },
+            (Found::Unknown, _) => Led::Unknown,
+        }
+    }
+
+    /// The type without its null, if it has one.
+    fn without_null(&self) -> Option<Self> {
+        if !self.kinds().meets(Kinds::NULL) {
+            return None;
+        }
+        let rest = Self::of_kinds(Kinds::JSON.without(Kinds::NULL));
+        Some(Self {
+            schema: self.schema.intersect(&rest.schema).ok()?,
+            named: match &self.named {
+                Some(named) => named.intersect(&rest.schema).ok(),
+                None => None,
+            },
+        })
+    }
+}
+
+/// A field that a schema neither names nor says to be possible: the slip of a named one, or one
+/// that nothing is known of.
+fn undeclared(segment: &Segment, known: Vec<String>) -> Led {
+    let given = match segment {
+        Segment::Field(name) => name.as_str(),
+        Segment::Index(_) | Segment::Any => return Led::Unknown,
+    };
+    if nearest(given, known.iter().map(String::as_str)).is_none() {
+        return Led::Undeclared { known };
+    }
+    let reason = match known.len() {
+        1..=8 => format!("the schema names only {}", quoted(&known)),
+        count => format!("the schema names {count} other fields"),
+    };
+    Led::Absent { reason, known }
 }
 
 /// A place of a path that may be absent.
@@ -122,20 +209,27 @@ impl Type {
 pub struct Absence {
     /// How many segments lead to it.
     pub depth: usize,
-    /// Whether it is absent only if what holds it is null.
-    pub if_null: bool,
+    /// Why it may be absent.
+    pub why: Why,
 }
 
-/// A schema without its null, if it has one.
-fn without_null(schema: &CanonicalSchema) -> Option<CanonicalSchema> {
-    let ty = Type {
-        schema: schema.clone(),
-    };
-    if !ty.kinds().meets(Kinds::NULL) {
-        return None;
-    }
-    let rest = Type::of_kinds(Kinds::JSON.without(Kinds::NULL));
-    schema.intersect(&rest.schema).ok()
+/// Why a place may be absent although what leads to it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The schema does not require it.
+    Optional,
+    /// What holds it may be null; otherwise it is there.
+    HolderNull,
+    /// The schema names other fields and not this one.
+    Undeclared,
+}
+
+/// What one segment of a path leads to.
+enum Led {
+    Absent { reason: String, known: Vec<String> },
+    Undeclared { known: Vec<String> },
+    There { ty: Type, optional: bool },
+    Unknown,
 }
 
 /// What one segment leads to.
@@ -152,6 +246,13 @@ enum Found {
 }
 
 impl Found {
+    fn schema(self) -> Option<CanonicalSchema> {
+        match self {
+            Self::There { schema, .. } => Some(schema),
+            Self::Absent { .. } | Self::Unknown => None,
+        }
+    }
+
     fn absent(reason: impl Into<String>) -> Self {
         Self::Absent {
             reason: reason.into(),
@@ -263,6 +364,15 @@ fn in_object(object: &ObjectView, segment: &Segment) -> Found {
             },
             found => found,
         },
+        // Why: canonical forms leave a listed key out of `properties` if it may hold anything.
+        None if object
+            .property_names
+            .as_ref()
+            .and_then(known_names)
+            .is_some() =>
+        {
+            Found::there(Type::any().schema, optional)
+        }
         None => Found::Unknown,
     }
 }
@@ -316,7 +426,7 @@ fn admits(schema: &CanonicalSchema, value: &Value) -> bool {
             let value = Type::of_value(value).schema;
             schema
                 .intersect(&value)
-                .map_or(true, |both| !Type { schema: both }.is_empty())
+                .map_or(true, |both| !Type::plain(both).is_empty())
         }
     }
 }
@@ -387,7 +497,7 @@ fn any(found: impl Iterator<Item = Found>) -> Found {
             }
             Found::There { schema, optional } => {
                 may_be_absent |= optional;
-                let ty = Type { schema };
+                let ty = Type::plain(schema);
                 result = Some(match result {
                     Some(so_far) => so_far.union(&ty),
                     None => ty,
@@ -395,6 +505,8 @@ fn any(found: impl Iterator<Item = Found>) -> Found {
             }
         }
     }
+    names.sort();
+    names.dedup();
     match (result, missing) {
         (Some(ty), missing) => Found::There {
             schema: ty.schema,
@@ -433,115 +545,4 @@ fn all(found: impl Iterator<Item = Found>) -> Found {
 }
 
 #[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-    use super::*;
-    use serde_json::json;
-
-    fn read(schema: &Value, path: &str) -> String {
-        let path: Vec<Segment> = path
-            .split('.')
-            .filter(|part| !part.is_empty())
-            .map(|part| match part {
-                "*" => Segment::Any,
-                part => part
-                    .parse()
-                    .map_or_else(|_| Segment::Field(part.to_owned()), Segment::Index),
-            })
-            .collect();
-        match Type::of_json(schema).at(&path) {
-            PathType::Absent { reason, depth, .. } => format!("absent at {depth}: {reason}"),
-            PathType::Unknown { depth } => format!("unknown from {depth}"),
-            PathType::Known {
-                ty,
-                optional,
-                nullable,
-            } => {
-                let optional = optional.map_or_else(String::new, |at| format!(" optional@{at}"));
-                let nullable = if nullable { " nullable" } else { "" };
-                format!("{}{optional}{nullable}", ty.kinds().words())
-            }
-        }
-    }
-
-    #[test]
-    fn paths_of_a_realistic_schema() {
-        let schema = json!({
-            "type": "object",
-            "required": ["total", "rows", "pair", "owner"],
-            "additionalProperties": false,
-            "properties": {
-                "total": {"type": "integer"},
-                "rows": {"type": "array", "items": {"$ref": "#/$defs/row"}},
-                "first": {"$ref": "#/$defs/row"},
-                "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}],
-                         "items": false, "minItems": 1},
-                "owner": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/row"}]},
-                "tags": {"type": "object", "additionalProperties": {"type": "boolean"}},
-                "open": {"type": "object"},
-                "anything": true,
-            },
-            "$defs": {"row": {"type": "object", "required": ["id"],
-                              "properties": {"id": {"type": "string"},
-                                             "note": {"type": ["string", "null"]}}}},
-        });
-        for (path, expected) in [
-            ("", "a map"),
-            ("total", "a whole number"),
-            (
-                "total.x",
-                "absent at 1: it is a number, which has no fields",
-            ),
-            (
-                "totl",
-                "absent at 0: the schema allows only `anything`, `first`, `open`, `owner`, \
-                      `pair`, `rows`, `tags`, `total`",
-            ),
-            ("rows", "a list"),
-            ("rows.0.id", "a text optional@2"),
-            ("rows.*.id", "a text"),
-            ("rows.*.note", "a text or null optional@3 nullable"),
-            ("rows.*.other", "unknown from 2"),
-            ("rows.id", "absent at 1: it is a list, which has no fields"),
-            ("first.id", "a text optional@1"),
-            ("pair.0", "a text"),
-            ("pair.1", "a number optional@2"),
-            (
-                "pair.2",
-                "absent at 1: the list never has more than 2 items",
-            ),
-            ("owner", "a map or null nullable"),
-            ("owner.id", "a text optional@2"),
-            ("tags.x", "a boolean optional@1"),
-            ("tags.*", "a boolean optional@1"),
-            ("open.x", "unknown from 1"),
-            ("anything", "unknown from 0"),
-        ] {
-            assert_eq!(read(&schema, path), expected, "{path}");
-        }
-    }
-
-    #[test]
-    fn paths_of_unions_and_values() {
-        let union = json!({"oneOf": [
-            {"type": "object", "required": ["kind", "a"], "additionalProperties": false,
-             "properties": {"kind": {"const": "x"}, "a": {"type": "string"}}},
-            {"type": "object", "required": ["kind", "b"], "additionalProperties": false,
-             "properties": {"kind": {"const": "y"}, "b": {"type": "number"}}}]});
-        assert_eq!(read(&union, "kind"), "a text");
-        assert_eq!(read(&union, "a"), "a text optional@1");
-        assert!(read(&union, "c").starts_with("absent at 0"));
-        let constant = json!({"const": {"a": [1, "x"]}});
-        assert_eq!(read(&constant, "a.1"), "a text");
-        assert_eq!(read(&constant, "a.*"), "a whole number or a text");
-        assert!(read(&constant, "b").starts_with("absent"));
-        assert_eq!(read(&json!(true), "a"), "unknown from 0");
-        assert!(read(&json!(false), "a").starts_with("absent"));
-        let tree = json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "object",
-            "properties": {"next": {"$ref": "#/$defs/n"}}}}});
-        assert_eq!(read(&tree, "next.next.next"), "a map optional@1");
-        assert!(Type::of_json(&json!({"type": "string"})).item().is_none());
-        let item = Type::of_json(&json!({"type": "array", "items": {"type": "null"}})).item();
-        assert_eq!(item.unwrap().kinds(), Kinds::NULL);
-    }
-}
+mod tests;

@@ -6,6 +6,8 @@ use jsonschema::JsonType;
 use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, ObjectView, StringView};
 use serde_json::{Map, Number, Value, json};
 
+/// Most fields that need not be there and are tried one by one.
+const FIELDS_MAX: usize = 4;
 /// How deep a sample nests.
 const DEPTH_MAX: usize = 6;
 /// Longest text that is made up.
@@ -131,7 +133,7 @@ fn objects(object: &ObjectView, depth: usize) -> Vec<Value> {
         return Vec::new();
     };
     let mut values = vec![Value::Object(required.clone())];
-    for name in object.properties.keys() {
+    for name in object.properties.keys().take(FIELDS_MAX) {
         if let Some(value) = value(name)
             && !required.contains_key(name)
         {

@@ -61,7 +61,7 @@ pub(super) fn step(
 fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Step> {
     let mut fields = Fields::new("a step", node, diagnostics)?;
     let id = name(&mut fields, "id");
-    let description = fields.text("description").map(|text| text.value);
+    let description = fields.text("description");
     let kind = kind(&mut fields, node, source);
     let needs = fields.texts("needs");
     let when = optional(&mut fields, "when", source);

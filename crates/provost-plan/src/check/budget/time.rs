@@ -1,0 +1,136 @@
+//! How long a plan can take: the longest path under the limit of concurrency.
+//!
+//! Owns the bound on time. Never counts waits for people, nor waits that a tool asks for.
+//! INVARIANT: the bound holds for every order in which the run may start what is ready.
+//!
+//! If no more calls can be ready at once than may be in flight, none waits for a place, and the
+//! bound is the longest path. Otherwise it is Graham's: look back from the end along a chain of
+//! calls, each begun when the one before had ended or a place became free. While a call of the
+//! chain waits for a place, all `c` places work on other calls; so the run takes at most the chain
+//! and a `c`-th of all other work, for the chain for which that is the most. Both cost no more than
+//! a walk over the edges.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::Pass;
+use super::worst::{items, tries};
+use crate::catalog::Operation;
+use crate::plan::{Limits, Retry, Step};
+
+/// A bound on the time of a plan.
+pub(super) struct Bound {
+    pub(super) wall: Duration,
+    /// The chain it is along, from its first step.
+    pub(super) path: Vec<String>,
+    /// Whether calls may have to wait for a place.
+    pub(super) crowded: bool,
+}
+
+/// How long one call can take: its attempts with the waits between them.
+pub(super) fn of_call(operation: &Operation, step: &Step) -> Duration {
+    let retry = step.retry.unwrap_or(Retry::DEFAULT);
+    let waits = (1..tries(step)).fold(Duration::ZERO, |all, tries| {
+        all.saturating_add(retry.wait_after(tries))
+    });
+    busy(operation, step).saturating_add(waits)
+}
+
+/// How long one call can hold a place.
+fn busy(operation: &Operation, step: &Step) -> Duration {
+    let one = step
+        .timeout
+        .map_or(operation.timeout, |own| own.min(operation.timeout));
+    one.saturating_mul(tries(step))
+}
+
+pub(super) fn bound(pass: &Pass<'_>, limits: &Limits) -> Bound {
+    let places = u128::from(limits.concurrency.max(1));
+    let crowded = width(pass) > places;
+    let mut work = 0u128;
+    // A step adds to a chain what it takes, less its part of the work that others wait for.
+    let mut weights: BTreeMap<&str, u128> = BTreeMap::new();
+    for step in &pass.plan.steps {
+        let Some(operation) = pass.operation(step) else {
+            continue;
+        };
+        let (call, busy) = (of_call(operation, step), busy(operation, step));
+        let weight = if crowded {
+            (call.as_millis().saturating_mul(places)).saturating_sub(busy.as_millis())
+        } else {
+            call.as_millis()
+        };
+        let all = busy.as_millis().saturating_mul(u128::from(items(step)));
+        work = work.saturating_add(all);
+        weights.entry(&step.id.value).or_insert(weight);
+    }
+    let (longest, path) = longest_path(pass, &weights);
+    let total = if crowded {
+        longest.saturating_add(work).div_ceil(places)
+    } else {
+        longest
+    };
+    Bound {
+        wall: Duration::from_millis(u64::try_from(total).unwrap_or(u64::MAX)),
+        path,
+        crowded,
+    }
+}
+
+/// No fewer than the calls that can be ready at once: the steps fall into chains, each with one
+/// step at a time under way.
+fn width(pass: &Pass<'_>) -> u128 {
+    let mut chains: Vec<u64> = Vec::new();
+    let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
+    let widths: BTreeMap<&str, u64> = pass
+        .plan
+        .steps
+        .iter()
+        .map(|step| {
+            let calls = if step.tool().is_some() {
+                items(step)
+            } else {
+                0
+            };
+            (step.id.value.as_str(), calls)
+        })
+        .collect();
+    for id in &pass.graph.order {
+        let after = pass.graph.after.get(id).into_iter().flatten();
+        let chain = after.into_iter().find_map(|dep| ends.remove(dep.as_str()));
+        let chain = chain.unwrap_or_else(|| {
+            chains.push(0);
+            chains.len() - 1
+        });
+        let wide = widths.get(id.as_str()).copied().unwrap_or(0);
+        if let Some(most) = chains.get_mut(chain) {
+            *most = wide.max(*most);
+        }
+        ends.insert(id, chain);
+    }
+    chains.into_iter().map(u128::from).sum()
+}
+
+/// The heaviest chain, with its weight.
+fn longest_path(pass: &Pass<'_>, weights: &BTreeMap<&str, u128>) -> (u128, Vec<String>) {
+    let mut ends: BTreeMap<&str, (u128, Option<&str>)> = BTreeMap::new();
+    for id in &pass.graph.order {
+        let after = pass.graph.after.get(id).into_iter().flatten();
+        let slowest = after
+            .filter_map(|dep| Some((ends.get(dep.as_str())?.0, dep.as_str())))
+            .max();
+        let start = slowest.map_or(0, |(end, _)| end);
+        let own = weights.get(id.as_str()).copied().unwrap_or(0);
+        ends.insert(id, (start.saturating_add(own), slowest.map(|(_, dep)| dep)));
+    }
+    let last = ends.iter().max_by_key(|(_, (end, _))| *end);
+    let longest = last.map_or(0, |(_, (end, _))| *end);
+    let mut here = last.map(|(id, _)| *id);
+    let mut path = Vec::new();
+    while let Some(id) = here {
+        here = ends.get(id).and_then(|(_, before)| *before);
+        path.push(id.to_owned());
+    }
+    path.reverse();
+    (longest, path)
+}

@@ -1,0 +1,265 @@
+//! The worst case of a plan: calls, attempts, money, tokens and time, for each step and in all.
+//!
+//! Owns the numbers, and the names of the settings without which there are none. Judges nothing.
+//! INVARIANT: a number is an upper bound of what the run can use up while no process is lost; what
+//! has no bound is named and is left out of the sum.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::super::Pass;
+use super::super::scope::Site;
+use super::super::typing::type_of;
+use super::time;
+use crate::catalog::{Operation, Risk, Spend};
+use crate::expr::{ArgTree, Part, Segment, Template};
+use crate::limits::ARGS_BYTES_MAX;
+use crate::money::Money;
+use crate::plan::{Limits, Retry, Step, StepKind};
+use crate::schema::{Type, bytes};
+
+/// The most a plan can take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorstCase {
+    /// Steps.
+    pub steps: u64,
+    /// Calls, each item of a list counted.
+    pub calls: u64,
+    /// Attempts, each repetition counted.
+    pub attempts: u64,
+    /// Money, as far as it has a bound: see [`WorstCase::money_bound`].
+    pub money: Money,
+    /// Whether that is all of it.
+    pub money_is_total: bool,
+    /// Tokens, as far as they have a bound: see [`WorstCase::tokens_bound`].
+    pub tokens: u64,
+    /// Whether those are all of them.
+    pub tokens_is_total: bool,
+    /// Time under the limit of concurrency, without waits for people, in milliseconds.
+    pub wall_ms: u64,
+    /// The steps that the time is along.
+    pub path: Vec<String>,
+    /// Whether more calls than the limit of concurrency may be ready at once.
+    pub crowded: bool,
+    /// The highest risk of a step.
+    pub risk: Risk,
+    /// Each step that makes calls, as written.
+    pub rows: Vec<StepWorst>,
+}
+
+/// The most one step can take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepWorst {
+    /// Its id.
+    pub step: String,
+    /// The operation it calls.
+    pub tool: String,
+    /// Calls: items of its list, or one.
+    pub calls: u64,
+    /// Attempts of all of them.
+    pub attempts: u64,
+    /// Money, as far as it has a bound.
+    pub money: Money,
+    /// Tokens, as far as they have a bound.
+    pub tokens: u64,
+    /// Time of one call with its repetitions and the waits between them, in milliseconds.
+    pub call_ms: u64,
+    /// Its risk.
+    pub risk: Risk,
+    /// Settings of its operation without which its money has no bound.
+    pub unpriced: Vec<&'static str>,
+    /// Settings of its operation without which its tokens have no bound.
+    pub uncounted: Vec<&'static str>,
+}
+
+impl WorstCase {
+    /// The money, if all of it has a bound.
+    #[must_use]
+    pub fn money_bound(&self) -> Option<Money> {
+        self.money_is_total.then_some(self.money)
+    }
+
+    /// The tokens, if all of them have a bound.
+    #[must_use]
+    pub fn tokens_bound(&self) -> Option<u64> {
+        self.tokens_is_total.then_some(self.tokens)
+    }
+
+    /// What the sums leave out, in words, by the setting that is missing.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<String> {
+        let mut gaps: BTreeMap<&str, [BTreeSet<&str>; 2]> = BTreeMap::new();
+        for row in &self.rows {
+            for (at, settings) in [&row.unpriced, &row.uncounted].into_iter().enumerate() {
+                for setting in settings {
+                    let tools = gaps.entry(setting).or_default();
+                    if let Some(tools) = tools.get_mut(at) {
+                        tools.insert(&row.tool);
+                    }
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        for (setting, [unpriced, uncounted]) in gaps {
+            let both = unpriced == uncounted;
+            let kinds = [
+                (if both { "money and tokens" } else { "money" }, &unpriced),
+                ("tokens", &uncounted),
+            ];
+            for (what, tools) in kinds.into_iter().take(if both { 1 } else { 2 }) {
+                if tools.is_empty() {
+                    continue;
+                }
+                let names: Vec<String> = tools.iter().map(|tool| format!("`{tool}`")).collect();
+                let of = names.join(", ");
+                lines.push(format!(
+                    "worst case, {what}: no total: `{setting}` of {of} is not set"
+                ));
+            }
+        }
+        lines
+    }
+}
+
+/// Counts the worst case under these limits.
+pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
+    let rows: Vec<StepWorst> = pass
+        .plan
+        .steps
+        .iter()
+        .filter_map(|step| row(pass, step))
+        .collect();
+    let calls = pass.plan.steps.iter().filter(|s| s.tool().is_some());
+    // Why: a call of an unknown tool, which is an error of its own, is a call all the same.
+    let (mut all_calls, mut all_attempts) = (0u64, 0u64);
+    for step in calls {
+        all_calls = all_calls.saturating_add(items(step));
+        all_attempts = all_attempts.saturating_add(attempts_of(step));
+    }
+    let time = time::bound(pass, limits);
+    WorstCase {
+        steps: u64::try_from(pass.plan.steps.len()).unwrap_or(u64::MAX),
+        calls: all_calls,
+        attempts: all_attempts,
+        money: rows.iter().map(|row| row.money).sum(),
+        money_is_total: rows.iter().all(|row| row.unpriced.is_empty()),
+        tokens: rows
+            .iter()
+            .fold(0, |all, row| all.saturating_add(row.tokens)),
+        tokens_is_total: rows.iter().all(|row| row.uncounted.is_empty()),
+        wall_ms: millis(time.wall),
+        path: time.path,
+        crowded: time.crowded,
+        risk: rows.iter().map(|row| row.risk).max().unwrap_or(Risk::Low),
+        rows,
+    }
+}
+
+fn row(pass: &Pass<'_>, step: &Step) -> Option<StepWorst> {
+    let operation = pass.operation(step)?;
+    let attempts = attempts_of(step);
+    let spend = spend(pass, step, operation).times(attempts);
+    Some(StepWorst {
+        step: step.id.value.clone(),
+        tool: operation.name.clone(),
+        calls: items(step),
+        attempts,
+        money: spend.money,
+        tokens: spend.tokens,
+        call_ms: millis(time::of_call(operation, step)),
+        risk: operation.risk(),
+        unpriced: spend.unpriced,
+        uncounted: spend.uncounted,
+    })
+}
+
+/// The most one attempt of a step costs.
+fn spend(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Spend {
+    let sent = operation.cost.as_ref().and_then(|c| c.tokens_in.as_ref());
+    let bytes = match (&step.kind, sent) {
+        (StepKind::Tool { args, .. }, Some(tokens)) if tokens.max.is_none() => {
+            args_bytes(pass, step, operation, args)
+        }
+        _ => None,
+    };
+    operation.spend(bytes)
+}
+
+pub(crate) fn items(step: &Step) -> u64 {
+    step.for_each
+        .as_ref()
+        .map_or(1, |each| each.max_items.value)
+}
+
+/// The attempts of one call, by the rule that the run goes by.
+pub(crate) fn tries(step: &Step) -> u32 {
+    step.retry.unwrap_or(Retry::DEFAULT).attempts.max(1)
+}
+
+pub(crate) fn attempts_of(step: &Step) -> u64 {
+    items(step).saturating_mul(u64::from(tries(step)))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The most bytes that the arguments of a step have.
+fn args_bytes(pass: &Pass<'_>, step: &Step, operation: &Operation, args: &ArgTree) -> Option<u64> {
+    let site = Site::call(pass, step);
+    let bound = tree_bytes(pass, &site, args, operation.input.ty())?;
+    // Why: larger arguments are refused before the call.
+    let most = u64::try_from(ARGS_BYTES_MAX).unwrap_or(u64::MAX);
+    Some(bound.min(most))
+}
+
+/// The bytes of a tree: of each part as it is written, or as its place admits at most.
+fn tree_bytes(pass: &Pass<'_>, site: &Site<'_>, tree: &ArgTree, wanted: &Type) -> Option<u64> {
+    use crate::schema::PathType;
+    let inner = |segment: Segment| match wanted.at(&[segment]) {
+        PathType::Known { ty, .. } => ty,
+        PathType::Unknown { .. } | PathType::Undeclared { .. } | PathType::Absent { .. } => {
+            Type::any()
+        }
+    };
+    let written = match tree {
+        ArgTree::Value(value, _) => return Some(bytes::of_value(value)),
+        ArgTree::Template(template) => template_bytes(pass, site, template),
+        ArgTree::List(items, _) => items
+            .iter()
+            .enumerate()
+            .try_fold(2u64, |total, (at, item)| {
+                let item = tree_bytes(pass, site, item, &inner(Segment::Index(at)))?;
+                Some(total.saturating_add(item).saturating_add(1))
+            }),
+        ArgTree::Map(entries, _) => entries.iter().try_fold(2u64, |total, (name, value)| {
+            let value = tree_bytes(pass, site, value, &inner(Segment::Field(name.to_string())))?;
+            let name = bytes::of_value(&serde_json::Value::String(name.to_string()));
+            let entry = name.saturating_add(value).saturating_add(2);
+            Some(total.saturating_add(entry))
+        }),
+    };
+    match (written, wanted.bytes_max()) {
+        (Some(written), Some(admitted)) => Some(written.min(admitted)),
+        (written, admitted) => written.or(admitted),
+    }
+}
+
+fn template_bytes(pass: &Pass<'_>, site: &Site<'_>, template: &Template) -> Option<u64> {
+    if let Some(value) = pass.fixed(template) {
+        return Some(bytes::of_value(&value));
+    }
+    let names = |root: &_, path: &[Segment]| pass.place(site, root, path);
+    let parts = template.parts().iter().map(|part| match part {
+        Part::Text(text) => Some(bytes::of_value(&serde_json::Value::String(text.clone()))),
+        Part::Expr(expression) => {
+            let typed = type_of(expression.ast(), &names, &mut Vec::new());
+            typed.to_type().bytes_max()
+        }
+    });
+    parts
+        .collect::<Option<Vec<u64>>>()
+        .map(|parts| parts.into_iter().fold(2, u64::saturating_add))
+}

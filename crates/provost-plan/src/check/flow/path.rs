@@ -1,0 +1,217 @@
+//! The way of a value: from the step whose output it came from to where it is used.
+//!
+//! Owns how a finding of `flow` shows it, one place for each hop. Assigns no label: it asks which
+//! reference gave the label that was found. INVARIANT: a way is followed over no more than
+//! [`HOPS_MAX`] steps, whatever the plan.
+
+use super::Labels;
+use crate::diagnostic::Diagnostic;
+use crate::expr::{ArgTree, Reference, Root, Segment, Template};
+use crate::label::{Integrity, Label};
+use crate::plan::{Step, StepKind};
+use crate::source::Span;
+
+/// The most steps that a way is followed over.
+const HOPS_MAX: usize = 8;
+
+/// What is looked for in a label.
+#[derive(Clone, Copy)]
+pub(super) enum Want {
+    Secret,
+    AtLeast(Integrity),
+}
+
+impl Want {
+    fn is_in(self, label: &Label) -> bool {
+        match self {
+            Self::Secret => label.secret,
+            Self::AtLeast(integrity) => label.integrity >= integrity,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Secret => "a secret",
+            Self::AtLeast(Integrity::Text) => "text that nobody vouches for",
+            Self::AtLeast(_) => "data that nobody vouches for",
+        }
+    }
+}
+
+/// One place on the way.
+struct Hop {
+    span: Span,
+    label: String,
+}
+
+/// Follows values back to their sources.
+pub(super) struct Ways<'a> {
+    labels: &'a Labels<'a>,
+    want: Want,
+    /// Found from the end of the way to its source.
+    hops: Vec<Hop>,
+    steps: usize,
+}
+
+impl<'a> Ways<'a> {
+    pub(super) fn new(labels: &'a Labels<'a>, want: Want) -> Self {
+        Self {
+            labels,
+            want,
+            hops: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    /// Adds the way into the argument `tree` of `step` to a finding.
+    pub(super) fn into_argument(
+        mut self,
+        finding: Diagnostic,
+        step: &Step,
+        tree: &ArgTree,
+    ) -> Diagnostic {
+        let templates = tree.templates();
+        let found = templates
+            .into_iter()
+            .find_map(|t| self.culprit(Some(step), t));
+        if let Some(reference) = found {
+            self.follow(step, &reference);
+        }
+        self.draw(finding)
+    }
+
+    /// Adds the way into what decides whether `step` runs to a finding.
+    pub(super) fn into_control(mut self, finding: Diagnostic, step: &Step) -> Diagnostic {
+        if let Some((_, reference)) = self.deciding(step) {
+            self.follow(step, &reference);
+        }
+        self.draw(finding)
+    }
+
+    fn draw(mut self, finding: Diagnostic) -> Diagnostic {
+        self.hops.reverse();
+        let more = self.steps >= HOPS_MAX;
+        let finding = self
+            .hops
+            .into_iter()
+            .fold(finding, |f, hop| f.related(hop.span, hop.label));
+        if more {
+            finding.note(format!(
+                "only the last {HOPS_MAX} steps of the way are shown"
+            ))
+        } else {
+            finding
+        }
+    }
+
+    fn hop(&mut self, span: Span, label: String) {
+        self.hops.push(Hop { span, label });
+    }
+
+    /// The reference that by itself gives a template what is looked for.
+    fn culprit(&self, step: Option<&Step>, template: &Template) -> Option<Reference> {
+        let trusted = Label::trusted();
+        template.expressions().find_map(|expression| {
+            let gives = |reference: &&Reference| {
+                let label = expression.label(&trusted, &|read| {
+                    let same = read.root == reference.root && read.path == reference.path;
+                    if same {
+                        self.labels.of(step, read)
+                    } else {
+                        Label::trusted()
+                    }
+                });
+                self.want.is_in(&label)
+            };
+            expression.references().iter().find(gives).cloned()
+        })
+    }
+
+    /// The guard or list of a step that gives what is looked for.
+    fn deciding<'s>(&self, step: &'s Step) -> Option<(&'s Template, Reference)> {
+        let list = step.for_each.iter().map(|each| &each.list);
+        let mut templates = step.when.iter().chain(list);
+        templates.find_map(|t| Some((t, self.culprit(Some(step), t)?)))
+    }
+
+    /// Follows what `reference`, seen from `step`, reads.
+    fn follow(&mut self, step: &Step, reference: &Reference) {
+        match &reference.root {
+            Root::Item | Root::Index => {
+                let Some(each) = &step.for_each else { return };
+                let name = reference.root.name();
+                self.hop(each.list.span(), format!("`{name}` goes over this list"));
+                if let Some(read) = self.culprit(None, &each.list) {
+                    self.follow(step, &read);
+                }
+            }
+            Root::Step(id) => self.follow_step(id, &reference.path),
+            _ => {}
+        }
+    }
+
+    fn follow_step(&mut self, id: &str, path: &[Segment]) {
+        self.steps += 1;
+        if self.steps >= HOPS_MAX {
+            return;
+        }
+        let Some(source) = self.labels.plan.step(id) else {
+            return;
+        };
+        let rest = path.get(1..).unwrap_or_default();
+        let (own, what) = match path.first() {
+            Some(Segment::Field(field)) if field == "status" => {
+                (self.labels.status_alone(source), "outcome")
+            }
+            Some(Segment::Field(field)) if field != "output" => {
+                (Label::from_step(id, Integrity::Text), "error")
+            }
+            _ => (self.labels.output_alone(source, rest), "output"),
+        };
+        let span = source.tool().map_or(source.id.span, |tool| tool.span);
+        if self.want.is_in(&own) {
+            let words = self.want.words();
+            self.hop(span, format!("the {what} of `{id}` is {words}"));
+        } else if let Some((name, tree, read)) = self.secret_argument(source) {
+            self.hop(tree.span(), format!("`{id}` is given it as `{name}`"));
+            self.follow(source, &read);
+        } else if let Some((template, read)) = self.deciding(source) {
+            let words = "it decides whether";
+            self.hop(template.span(), format!("{words} `{id}` runs"));
+            self.follow(source, &read);
+        } else {
+            self.hop(
+                source.id.span,
+                format!("what led to `{id}` was not trusted"),
+            );
+        }
+    }
+
+    /// The argument with which a secret was passed to a step.
+    fn secret_argument<'s>(&self, step: &'s Step) -> Option<(&'s str, &'s ArgTree, Reference)> {
+        let Want::Secret = self.want else { return None };
+        let StepKind::Tool { args, .. } = &step.kind else {
+            return None;
+        };
+        args.entries().iter().find_map(|(name, tree)| {
+            let mut templates = tree.templates().into_iter();
+            let read = templates.find_map(|t| self.culprit(Some(step), t))?;
+            Some((&**name, tree, read))
+        })
+    }
+}
+
+/// The names of sources in a note, or of the first of them.
+pub(super) fn names(label: &Label) -> String {
+    let names: Vec<String> = label
+        .sources
+        .iter()
+        .take(HOPS_MAX)
+        .map(|id| format!("`{id}`"))
+        .collect();
+    let names = names.join(", ");
+    match label.sources.len().saturating_sub(HOPS_MAX) {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
+}

@@ -1,0 +1,394 @@
+//! Part of the pass `shape`: whether what a condition asks can be.
+//!
+//! Owns the proof that a case never comes up: two demands on one reference exclude each other, or
+//! the schema or the statuses that a step can have exclude one. INVARIANT: a reason is a proof;
+//! what is not decided can be.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::status::Statuses;
+use crate::check::Pass;
+use crate::check::scope::Site;
+use crate::check::typing::Place;
+use crate::expr::cases::{Case, Demand, Subject};
+use crate::expr::tree::Compare;
+use crate::expr::{Reference, Root, STATUS_WORDS, Segment};
+use crate::schema::{Kinds, Type};
+use crate::source::Span;
+
+/// What is not believed in a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Nothing: all that is known counts.
+    Everything,
+    /// Parameters, which the next run gives other values.
+    NoParams,
+    /// Parameters, and what a guard asks out of caution: statuses and null.
+    NoCaution,
+}
+
+/// Why a case never comes up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Never {
+    pub(super) reason: String,
+    /// The word that is no status of a step, if that is the reason.
+    pub(super) slip: Option<String>,
+}
+
+/// Where a condition stands, and what is believed there.
+pub(super) struct Solver<'p, 'a> {
+    pub(super) pass: &'p Pass<'a>,
+    pub(super) site: &'p Site<'a>,
+    pub(super) statuses: Statuses,
+    pub(super) trust: Trust,
+}
+
+impl Solver<'_, '_> {
+    /// Why none of the cases ever comes up, if none does.
+    pub(super) fn never(&self, cases: &[Case]) -> Option<Never> {
+        let mut first = None;
+        for case in cases {
+            let never = self.excluded(case)?;
+            first.get_or_insert(never);
+        }
+        Some(first.unwrap_or_else(|| Never {
+            reason: "it is false by itself".to_owned(),
+            slip: None,
+        }))
+    }
+
+    fn excluded(&self, case: &Case) -> Option<Never> {
+        let mut subjects: BTreeMap<&Subject, Vec<&Demand>> = BTreeMap::new();
+        for (subject, demand) in case {
+            subjects.entry(subject).or_default().push(demand);
+        }
+        let mut reasons = subjects
+            .iter()
+            .filter_map(|(subject, demands)| self.contradiction(subject, demands));
+        reasons.next()
+    }
+
+    fn contradiction(&self, subject: &Subject, demands: &[&Demand]) -> Option<Never> {
+        let shown = shown(subject);
+        if demands.contains(&&Demand::Nothing) {
+            let reason = format!("`{shown}` never differs from itself");
+            return Some(Never { reason, slip: None });
+        }
+        if let (Root::Step(step), [Segment::Field(field)], false) =
+            (&subject.root, subject.path.as_slice(), subject.is_size)
+            && field == "status"
+        {
+            return self.of_status(step, demands);
+        }
+        let cautious = |demand: &&Demand| {
+            self.trust == Trust::NoCaution && matches!(demand, Demand::Compares(_, Value::Null))
+        };
+        let demands: Vec<&Demand> = demands.iter().copied().filter(|d| !cautious(d)).collect();
+        let reason = among_themselves(&shown, &demands)
+            .or_else(|| of_type(&shown, &self.type_of(subject)?, &demands))?;
+        Some(Never { reason, slip: None })
+    }
+
+    /// The type of a subject, where that is known and believed.
+    fn type_of(&self, subject: &Subject) -> Option<Type> {
+        if self.trust != Trust::Everything && subject.root == Root::Params {
+            return None;
+        }
+        if subject.is_size {
+            return Some(Type::of_json(&json!({ "type": "integer", "minimum": 0 })));
+        }
+        match self.pass.place(self.site, &subject.root, &subject.path) {
+            Place::Typed(typed) if !typed.is_reported() => Some(typed.to_type()),
+            Place::Typed(_) | Place::Absent { .. } => None,
+        }
+    }
+
+    fn of_status(&self, id: &str, demands: &[&Demand]) -> Option<Never> {
+        if self.trust == Trust::NoCaution {
+            return None;
+        }
+        let fits = |word: &str| demands.iter().all(|demand| meets(&json!(word), demand));
+        let step = self.pass.plan.step(id)?;
+        let asked: Vec<&str> = STATUS_WORDS.into_iter().filter(|word| fits(word)).collect();
+        let possible = self.statuses.of(self.pass, step);
+        if asked.iter().any(|word| possible.contains(word)) {
+            return None;
+        }
+        let unknown = words(demands).find(|word| !STATUS_WORDS.contains(word));
+        let (reason, slip) = match (unknown, asked.first()) {
+            (Some(word), None) => (
+                format!("`{word}` is no status of a step"),
+                Some(word.to_owned()),
+            ),
+            (_, Some(word)) => (
+                format!(
+                    "`{id}` is never `{word}` here: {}",
+                    self.statuses.why_not(step, word)
+                ),
+                None,
+            ),
+            (None, None) => (format!("`{id}` has one status, not two"), None),
+        };
+        Some(Never { reason, slip })
+    }
+}
+
+/// The texts that a subject is asked to be.
+fn words<'d>(demands: &[&'d Demand]) -> impl Iterator<Item = &'d str> {
+    let texts = demands.iter().flat_map(|demand| match demand {
+        Demand::Compares(Compare::Equal, value) => std::slice::from_ref(value),
+        Demand::Among(values, true) => values,
+        _ => &[],
+    });
+    let texts: Vec<&str> = texts.filter_map(Value::as_str).collect();
+    texts.into_iter()
+}
+
+fn shown(subject: &Subject) -> String {
+    let reference = Reference {
+        root: subject.root.clone(),
+        path: subject.path.clone(),
+        tested: false,
+        span: Span::default(),
+    };
+    if subject.is_size {
+        format!("size({reference})")
+    } else {
+        reference.to_string()
+    }
+}
+
+/// Why no value at all meets the demands.
+fn among_themselves(shown: &str, demands: &[&Demand]) -> Option<String> {
+    let values = asked_for(demands);
+    if let Some(values) = values {
+        let met = values
+            .iter()
+            .any(|value| demands.iter().all(|demand| meets(value, demand)));
+        return (!met).then(|| format!("`{shown}` cannot be all that is asked of it at once"));
+    }
+    let range = Range::of(demands);
+    range
+        .is_empty()
+        .then(|| format!("no number is both {} for `{shown}`", range.words()))
+}
+
+/// The values that one demand lists; no other can meet it.
+fn asked_for(demands: &[&Demand]) -> Option<Vec<Value>> {
+    demands.iter().find_map(|demand| match demand {
+        Demand::Compares(Compare::Equal, value) => Some(vec![value.clone()]),
+        Demand::Among(values, true) => Some(values.clone()),
+        _ => None,
+    })
+}
+
+/// Why no value of a type meets the demands.
+fn of_type(shown: &str, ty: &Type, demands: &[&Demand]) -> Option<String> {
+    let meets_all = |value: &Value| demands.iter().all(|demand| meets(value, demand));
+    if let Some(asked) = asked_for(demands) {
+        let asked: Vec<&Value> = asked.iter().filter(|value| meets_all(value)).collect();
+        // Why: a value of a wrong kind is `types`' finding.
+        let own_kind = |value: &Value| {
+            let kinds = Type::of_value(value).kinds();
+            value.is_null() || ty.kinds().as_numbers().meets(kinds)
+        };
+        let never = asked.iter().all(|v| own_kind(v) && ty.excludes(v));
+        let list: Vec<String> = asked.iter().map(|v| crate::digest::canonical(v)).collect();
+        return (never && !list.is_empty())
+            .then(|| format!("`{shown}` is never {}", list.join(" or ")));
+    }
+    let listed = ty.values();
+    if !listed.is_empty() {
+        let met = listed.iter().any(meets_all);
+        return (!met).then(|| format!("no value that `{shown}` can have is left"));
+    }
+    let range = Range::of(demands);
+    if !range.is_bounded() || !ty.kinds().within(Kinds::NUMBER | Kinds::NULL) {
+        return None;
+    }
+    let numbers = ty.never_fits(&Type::of_json(&range.schema()));
+    numbers.map(|_| format!("`{shown}` is never {}", range.words()))
+}
+
+/// Whether a value meets a demand; in doubt it does.
+fn meets(value: &Value, demand: &Demand) -> bool {
+    let equal = |other: &Value| order(value, other) == Some(Ordering::Equal) || value == other;
+    match demand {
+        Demand::Nothing => false,
+        Demand::Among(values, inside) => values.iter().any(equal) == *inside,
+        Demand::Compares(Compare::Equal, other) => equal(other),
+        Demand::Compares(Compare::NotEqual, other) => !equal(other),
+        Demand::Compares(operator, other) => {
+            let Some(order) = order(value, other) else {
+                return true;
+            };
+            match operator {
+                Compare::Less => order.is_lt(),
+                Compare::LessEqual => order.is_le(),
+                Compare::Greater => order.is_gt(),
+                Compare::GreaterEqual => order.is_ge(),
+                Compare::Equal | Compare::NotEqual | Compare::In => true,
+            }
+        }
+    }
+}
+
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => match (a.as_i64(), b.as_i64()) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+        },
+        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+/// The numbers between two bounds.
+#[derive(Default)]
+struct Range<'d> {
+    least: Option<(&'d Value, bool)>,
+    most: Option<(&'d Value, bool)>,
+}
+
+impl<'d> Range<'d> {
+    fn of(demands: &[&'d Demand]) -> Self {
+        let mut range = Self::default();
+        for demand in demands {
+            let Demand::Compares(operator, value @ Value::Number(_)) = demand else {
+                continue;
+            };
+            let strict = matches!(operator, Compare::Less | Compare::Greater);
+            match operator {
+                Compare::Greater | Compare::GreaterEqual => {
+                    narrow(&mut range.least, (value, strict), Ordering::Greater);
+                }
+                Compare::Less | Compare::LessEqual => {
+                    narrow(&mut range.most, (value, strict), Ordering::Less);
+                }
+                Compare::Equal | Compare::NotEqual | Compare::In => {}
+            }
+        }
+        range
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.least.is_some() || self.most.is_some()
+    }
+
+    fn is_empty(&self) -> bool {
+        let (Some((least, above)), Some((most, below))) = (self.least, self.most) else {
+            return false;
+        };
+        match order(least, most) {
+            Some(Ordering::Greater) => true,
+            Some(Ordering::Equal) => above || below,
+            Some(Ordering::Less) | None => false,
+        }
+    }
+
+    fn words(&self) -> String {
+        let bound = |bound: Option<(&Value, bool)>, strict: &str, or: &str| {
+            bound.map(|(value, is_strict)| {
+                let operator = if is_strict { strict } else { or };
+                format!("`{operator} {value}`")
+            })
+        };
+        let bounds = [bound(self.least, ">", ">="), bound(self.most, "<", "<=")];
+        let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+        bounds.join(" and ")
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = Map::from_iter([("type".to_owned(), json!("number"))]);
+        let mut put = |bound: Option<(&Value, bool)>, strict: &str, or: &str| {
+            if let Some((value, is_strict)) = bound {
+                let key = if is_strict { strict } else { or };
+                schema.insert(key.to_owned(), value.clone());
+            }
+        };
+        put(self.least, "exclusiveMinimum", "minimum");
+        put(self.most, "exclusiveMaximum", "maximum");
+        Value::Object(schema)
+    }
+}
+
+/// Keeps the narrower of two bounds; `narrower` is the order of a narrower one to a wider.
+fn narrow<'d>(
+    known: &mut Option<(&'d Value, bool)>,
+    (value, strict): (&'d Value, bool),
+    narrower: Ordering,
+) {
+    let is_narrower = match known {
+        None => true,
+        Some((other, _)) => {
+            let order = order(value, other);
+            order == Some(narrower) || (order == Some(Ordering::Equal) && strict)
+        }
+    };
+    if is_narrower {
+        *known = Some((value, strict));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether it is never so, the schema, what is asked.
+    const ASKED: &str = r#"
+never true : == 1, == 2
+can   true : == 1, == 1.0
+never true : > 5, < 3
+never true : > 5, <= 5
+can   true : >= 5, <= 5
+never true : == 4, < 4
+never true : == "a", != "a"
+can   true : != "a"
+never {"type":"integer","minimum":0} : < 0
+can   {"type":"integer","minimum":0} : <= 0
+never {"type":"integer","minimum":0} : == -1
+never {"type":"integer","minimum":0} : > 3, < 4
+can   {"type":"number"} : > 3, < 4
+can   {"type":"integer","minimum":0} : == "1"
+never {"type":"integer","minimum":0} : == null
+can   {"type":["integer","null"]} : == null
+never {"enum":["low","high"]} : == "medium"
+never {"enum":["low","high"]} : != "low", != "high"
+never {"enum":["low","high"]} : in ["mid","top"]
+can   {"enum":["low","high"]} : in ["mid","low"]
+can   {"type":"string"} : > "b", < "a"
+"#;
+
+    fn demand(text: &str) -> Demand {
+        let (operator, value) = text.split_once(' ').unwrap_or_default();
+        let value: Value = serde_json::from_str(value).unwrap_or_default();
+        let operator = match operator {
+            "==" => Compare::Equal,
+            "!=" => Compare::NotEqual,
+            "<" => Compare::Less,
+            "<=" => Compare::LessEqual,
+            ">" => Compare::Greater,
+            ">=" => Compare::GreaterEqual,
+            _ => return Demand::Among(value.as_array().cloned().unwrap_or_default(), true),
+        };
+        Demand::Compares(operator, value)
+    }
+
+    #[test]
+    fn demands_that_exclude_each_other() {
+        for line in ASKED.lines().filter(|line| !line.is_empty()) {
+            let (never, rest) = line.split_at(6);
+            let (ty, asked) = rest.split_once(" : ").unwrap_or_default();
+            let ty: Value = serde_json::from_str(ty).unwrap_or_default();
+            let demands: Vec<Demand> = asked.split(", ").map(demand).collect();
+            let demands: Vec<&Demand> = demands.iter().collect();
+            let reason = among_themselves("x", &demands)
+                .or_else(|| of_type("x", &Type::of_json(&ty), &demands));
+            assert_eq!(reason.is_some(), never == "never ", "{line}: {reason:?}");
+        }
+    }
+}
