@@ -19,6 +19,7 @@ use crate::label::Label;
 use crate::source::{Source, Span};
 
 mod approver;
+mod cases;
 mod combine;
 mod decide;
 mod entities;
@@ -31,12 +32,15 @@ mod people;
 mod ready;
 mod shape;
 mod substitute;
+mod survey;
 mod values;
 mod vocabulary;
 mod words;
 
 pub use approver::ApproveDenied;
+pub use cases::{Cases, Judged};
 pub use people::People;
+pub use survey::{Outlook, Survey};
 
 /// The policy that `init` writes: what runs by itself, what asks, who may approve.
 pub const DEFAULT_POLICY: &str = include_str!("policy/default.cedar");
@@ -72,6 +76,12 @@ impl Principal {
     pub fn digest(&self) -> Digest {
         Digest::of_value(Domain::Principal, &json!(self))
     }
+}
+
+/// The hosts and mail domains that a text names.
+#[must_use]
+pub fn hosts_named(text: &str) -> BTreeSet<String> {
+    hosts::hosts_in(text).hosts
 }
 
 /// Policy's word on a step.
@@ -211,6 +221,7 @@ struct Loaded {
     /// Every action with its groups, as the schema has them.
     actions: Entities,
     entries: Vec<load::Entry>,
+    sources: Vec<Source>,
     operations: BTreeMap<String, OperationTerms>,
     approve: entities::ActionTerms,
     people: People,
@@ -300,6 +311,7 @@ impl Policy {
                 .any(|source| load::base_name(source) == SOLO_FILE),
             digest: digest_of(&sources, people),
             authorizer: Authorizer::new(),
+            sources,
         };
         Ok(Self {
             inner: Arc::new(inner),

@@ -116,7 +116,7 @@ impl Policy {
 
 impl OperationTerms {
     /// The parts of the context that unknown arguments leave open.
-    fn open(&self, unknown: &BTreeSet<String>) -> BTreeSet<Mention> {
+    pub(super) fn open(&self, unknown: &BTreeSet<String>) -> BTreeSet<Mention> {
         let mut open = BTreeSet::new();
         for name in unknown {
             open.insert(Mention::Arg(name.clone()));
@@ -162,6 +162,13 @@ impl Asked<'_> {
         let looking = ready.looking.iter().filter_map(|place| entries.get(*place));
         let (open, decided): (Vec<&Entry>, Vec<&Entry>) =
             looking.partition(|entry| !entry.mentions.is_disjoint(self.open));
+        if open.is_empty() {
+            let answer = self
+                .policy
+                .answer(self.request, &ready.set, &ready.entities)?;
+            side.join(answer);
+            return Ok(side);
+        }
         if !decided.is_empty() {
             let set = PolicySet::from_policies(decided.iter().map(|entry| entry.policy.clone()))
                 .map_err(|error| vec![words_of(&error)])?;

@@ -1,11 +1,13 @@
 //! Lints of our own over policies that Cedar accepts.
 //!
-//! Owns two: `has` of an attribute that nothing in scope has, and a word that no effect, risk or
-//! integrity is. Both make a rule that silently never applies. INVARIANT: a lint never accepts
+//! Owns three: `has` of an attribute that nothing in scope has, a word that no effect, risk or
+//! integrity is, and a value that the schema of an argument excludes. Each makes a rule that
+//! silently never applies. INVARIANT: a lint never accepts
 //! what Cedar refuses; it only refuses more.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cedar_policy::pst::{ActionConstraint, BinaryOp, Expr, Literal, Var};
 
@@ -13,13 +15,16 @@ use super::load::Entry;
 use super::mentions::expression;
 use super::shape::{Fields, Shape};
 use super::vocabulary::{APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, server_group};
-use crate::catalog::{Catalog, Effect, Risk};
+use serde_json::Value;
+
+use crate::catalog::{Catalog, Effect, Operation, Risk};
 use crate::diagnostic::nearest;
 
 /// The operations, with their groups and arguments.
 #[derive(Debug, Default)]
 pub(super) struct Actions {
     operations: BTreeMap<String, (String, Fields)>,
+    inputs: BTreeMap<String, Arc<Operation>>,
 }
 
 impl Actions {
@@ -35,7 +40,11 @@ impl Actions {
                 )
             })
             .collect();
-        Self { operations }
+        let inputs = catalog.iter().map(|op| (op.name.clone(), Arc::clone(op)));
+        Self {
+            operations,
+            inputs: inputs.collect(),
+        }
     }
 
     /// The fields of every operation that a scope reaches.
@@ -44,6 +53,41 @@ impl Actions {
             .iter()
             .filter(|(name, (group, _))| reaches(scope, name, group))
             .map(|(_, (_, fields))| fields)
+    }
+}
+
+impl Actions {
+    /// The texts that an argument can be, over all tools that a policy reaches; none if one of
+    /// them lets it be any text.
+    fn values_at(&self, entry: &Entry, path: &[&str]) -> Option<BTreeSet<String>> {
+        let reached = self
+            .operations
+            .iter()
+            .filter(|(name, (group, _))| reaches(&entry.tree.action, name, group))
+            .filter_map(|(name, _)| self.inputs.get(name));
+        let mut all = BTreeSet::new();
+        for operation in reached {
+            let mut schema = operation.input.value();
+            let found = path.iter().all(|name| {
+                let property = schema.get("properties").and_then(|all| all.get(*name));
+                property.map(|property| schema = property).is_some()
+            });
+            if !found {
+                continue;
+            }
+            let listed = match (schema.get("enum"), schema.get("const")) {
+                (Some(Value::Array(list)), _) => list.iter().collect(),
+                (_, Some(value)) => vec![value],
+                _ => return None,
+            };
+            all.extend(
+                listed
+                    .into_iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned),
+            );
+        }
+        (!all.is_empty()).then_some(all)
     }
 }
 
@@ -66,6 +110,16 @@ pub(super) fn reaches_approve(scope: &ActionConstraint) -> bool {
     }
 }
 
+/// Whether a policy's scope reaches the approval alone, and no call.
+pub(super) fn reaches_only_approve(scope: &ActionConstraint) -> bool {
+    let is_approve = |id: &str| id == APPROVE;
+    match scope {
+        ActionConstraint::Any => false,
+        ActionConstraint::Eq(uid) => is_approve(&uid.eid),
+        ActionConstraint::In(uids) => uids.iter().all(|uid| is_approve(&uid.eid)),
+    }
+}
+
 /// What the lints find: a text near which it stands, a message and a hint.
 pub(super) fn findings(entry: &Entry, actions: &Actions) -> Vec<(String, String, String)> {
     let found = RefCell::new(Vec::new());
@@ -74,6 +128,9 @@ pub(super) fn findings(entry: &Entry, actions: &Actions) -> Vec<(String, String,
             .borrow_mut()
             .extend(has_of_nothing(entry, actions, expr));
         found.borrow_mut().extend(word_of_nothing(entry, expr));
+        found
+            .borrow_mut()
+            .extend(value_of_nothing(entry, actions, expr));
         None
     };
     for clause in entry.tree.clauses() {
@@ -187,23 +244,59 @@ fn reads(fields: &Fields, path: &[&str], known: &mut BTreeSet<String>) -> bool {
     }
 }
 
-/// A comparison of a fact with a word that it never is.
-fn word_of_nothing(entry: &Entry, expr: &Expr) -> Option<(String, String, String)> {
+/// The pairs of a fact and a value that an expression compares.
+fn compared(expr: &Expr) -> Vec<(&Expr, &str)> {
     let Expr::BinaryOp { op, left, right } = expr else {
-        return None;
+        return Vec::new();
     };
-    let pairs: Vec<(&Expr, &Expr)> = match op {
-        BinaryOp::Eq | BinaryOp::NotEq => vec![(left, right), (right, left)],
-        BinaryOp::Contains => match &**left {
-            Expr::Set(items) => items.iter().map(|item| (&**right, &**item)).collect(),
-            _ => return None,
-        },
-        _ => return None,
+    let pairs: Vec<(&Expr, &Expr)> = match (op, &**left) {
+        (BinaryOp::Eq | BinaryOp::NotEq, _) => vec![(left, right), (right, left)],
+        (BinaryOp::Contains, Expr::Set(items)) => {
+            items.iter().map(|item| (&**right, &**item)).collect()
+        }
+        _ => Vec::new(),
     };
-    pairs.into_iter().find_map(|(fact, word)| {
-        let Expr::Literal(Literal::String(word)) = word else {
+    let text = |(fact, value)| match value {
+        &Expr::Literal(Literal::String(ref text)) => Some((fact, text.as_str())),
+        _ => None,
+    };
+    pairs.into_iter().filter_map(text).collect()
+}
+
+/// A comparison of an argument with a value that no tool in scope takes there.
+fn value_of_nothing(
+    entry: &Entry,
+    actions: &Actions,
+    expr: &Expr,
+) -> Option<(String, String, String)> {
+    compared(expr).into_iter().find_map(|(fact, value)| {
+        let (Var::Context, path) = path_of(fact)? else {
             return None;
         };
+        let ["args", path @ ..] = path.as_slice() else {
+            return None;
+        };
+        let allowed = actions.values_at(entry, path)?;
+        if allowed.contains(value) {
+            return None;
+        }
+        let message = format!(
+            "policy `{}` compares the argument `{}` with `{value}`, which it never is",
+            entry.id,
+            path.join(".")
+        );
+        let list = allowed.iter().map(String::as_str).collect::<Vec<_>>();
+        let hint = nearest(value, list.iter().copied()).map_or_else(
+            || format!("its values are {}", list.join(", ")),
+            |name| format!("did you mean `{name}`?"),
+        );
+        Some((format!("\"{value}\""), message, hint))
+    })
+}
+
+/// A comparison of a fact with a word that it never is.
+fn word_of_nothing(entry: &Entry, expr: &Expr) -> Option<(String, String, String)> {
+    compared(expr).into_iter().find_map(|(fact, word)| {
         let (Var::Resource, path) = path_of(fact)? else {
             return None;
         };
@@ -211,9 +304,7 @@ fn word_of_nothing(entry: &Entry, expr: &Expr) -> Option<(String, String, String
             return None;
         };
         let words = words_for(attribute)?;
-        if words.contains(&word.as_str())
-            || (word.is_empty() && reaches_approve(&entry.tree.action))
-        {
+        if words.contains(&word) || (word.is_empty() && reaches_approve(&entry.tree.action)) {
             return None;
         }
         let message = format!(

@@ -69,6 +69,42 @@ impl Standing {
         }
     }
 
+    /// Every standing of calls by `principal` that differs in an attribute that `matters`.
+    pub(super) fn every(
+        principal: &Principal,
+        effect: Effect,
+        tags: &BTreeSet<String>,
+        matters: impl Fn(&[&str]) -> bool,
+    ) -> Vec<Self> {
+        const ALL: [Integrity; 3] = [Integrity::Trusted, Integrity::Data, Integrity::Text];
+        let integrities =
+            |names: [&str; 2]| ALL.into_iter().take(if matters(&names) { 3 } else { 1 });
+        let flags = |name: &str| {
+            [true, false]
+                .into_iter()
+                .take(if matters(&[name]) { 2 } else { 1 })
+        };
+        let mut all = Vec::new();
+        for sinks in integrities(["sink_integrity", "untrusted_sink"]) {
+            for control in integrities(["control_integrity", "untrusted_control"]) {
+                for inputs_validated in flags("inputs_validated") {
+                    for secret in flags("secret_args") {
+                        all.push(Self {
+                            principal: principal.clone(),
+                            effect,
+                            tags: tags.clone(),
+                            sinks,
+                            control,
+                            secret,
+                            inputs_validated,
+                        });
+                    }
+                }
+            }
+        }
+        all
+    }
+
     /// The resource: the call itself.
     fn resource(&self, operation: &Operation, attended: bool) -> Result<Entity, String> {
         resource_entity(
@@ -135,7 +171,7 @@ impl OperationTerms {
         Ok(ready)
     }
 
-    fn action(&self, policy: &Policy) -> Result<&ActionTerms, String> {
+    pub(super) fn action(&self, policy: &Policy) -> Result<&ActionTerms, String> {
         let make = || {
             let group = server_group(self.operation.server());
             let loaded = &policy.inner;
@@ -149,7 +185,11 @@ impl OperationTerms {
         self.action.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
-    fn make_ready(&self, policy: &Policy, standing: &Standing) -> Result<Ready, Vec<String>> {
+    pub(super) fn make_ready(
+        &self,
+        policy: &Policy,
+        standing: &Standing,
+    ) -> Result<Ready, Vec<String>> {
         let one = |error: String| vec![error];
         let action = self.action(policy).map_err(one)?;
         let operation = Operation {

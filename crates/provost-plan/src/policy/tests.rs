@@ -12,9 +12,11 @@ use crate::schema::Schema as JsonSchema;
 mod approving;
 mod asking;
 mod closed;
+mod comparing;
 mod cost;
 mod loading;
 mod partly;
+mod surveying;
 
 /// An operation written as `name effect tag tag…`; its arguments are those of [`ARGS`].
 pub(super) fn operation(line: &str) -> Operation {
@@ -39,6 +41,8 @@ pub(super) fn operation(line: &str) -> Operation {
         errors_no_effect: false,
         timeout: Duration::from_secs(1),
         max_bytes: 1000,
+        reconcile: None,
+        cost: None,
         endpoint: Value::Null,
     }
 }

@@ -1,0 +1,417 @@
+//! Cases of a policy: calls with the verdict somebody expects, in YAML.
+//!
+//! Owns the format of `policies/tests/*.yaml` and the comparison. The verdict is
+//! [`Policy::decide`]'s, who may approve [`Policy::may_approve`]'s, as in a run. INVARIANT: a case
+//! whose call could not be made (no such tool, arguments it refuses) is a finding, never a pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::{AskTerms, CallFacts, Decision, Policy, Principal, PrincipalKind};
+use crate::catalog::{Catalog, Operation};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::label::{Integrity, Label};
+use crate::node::{Fields, Node, parse_yaml};
+use crate::source::{Source, Span, Spanned};
+
+/// The version marker of a file of cases.
+pub const CASES_SCHEMA: &str = "provost/policy-test/v1";
+
+/// The cases of one file.
+#[derive(Clone, Debug)]
+pub struct Cases {
+    list: Vec<Case>,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    name: Spanned<String>,
+    by: String,
+    agent: bool,
+    ask: Ask,
+    expect: Decision,
+    because: Option<BTreeSet<String>>,
+    quorum: Option<u32>,
+    approvers: Option<BTreeSet<String>>,
+}
+
+/// What policy is asked.
+#[derive(Clone, Debug)]
+enum Ask {
+    /// Whether a call runs.
+    Call {
+        operation: String,
+        args: Map<String, Value>,
+        unknown: BTreeSet<String>,
+        labels: BTreeMap<String, Label>,
+        control: Integrity,
+        inputs_validated: bool,
+    },
+    /// Whether `by` may say yes to a call that `requester` asked for.
+    Approve {
+        operation: String,
+        requester: String,
+    },
+}
+
+/// A case with what policy said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What the case is called.
+    pub name: String,
+    /// Where its name stands.
+    pub span: Span,
+    /// The operation it is about.
+    pub operation: String,
+    /// What was expected.
+    pub expected: Decision,
+    /// What policy said.
+    pub given: Decision,
+    /// The policies that decided.
+    pub because: Vec<String>,
+    /// What differs, in words; empty if the case passed.
+    pub differs: Vec<String>,
+}
+
+impl Judged {
+    /// Whether policy said what was expected.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.differs.is_empty()
+    }
+}
+
+impl Cases {
+    /// Reads cases about the operations of `catalog`.
+    ///
+    /// # Errors
+    /// Every finding, in the order of the text.
+    pub fn read(source: &Source, catalog: &Catalog) -> Result<Self, Vec<Diagnostic>> {
+        let node = parse_yaml(&source.text).map_err(|finding| vec![*finding])?;
+        let mut diagnostics = Vec::new();
+        let mut list = Vec::new();
+        if let Some(mut fields) = Fields::new("a file of cases", &node, &mut diagnostics) {
+            if let Some(schema) = fields.required_text("schema")
+                && schema.value != CASES_SCHEMA
+            {
+                let message = format!("this is `{}`, and `{CASES_SCHEMA}` is read", schema.value);
+                let found = Diagnostic::new(Code::WrongSchema, schema.span, message);
+                fields.diagnostics().push(found);
+            }
+            fields.required("cases");
+            let cases = fields.list("cases").unwrap_or_default();
+            for case in cases {
+                list.extend(read_case(case, catalog, fields.diagnostics()));
+            }
+            fields.finish();
+        }
+        diagnostics.sort_by_key(|finding| (finding.span, finding.code));
+        if diagnostics.is_empty() {
+            Ok(Self { list })
+        } else {
+            Err(diagnostics)
+        }
+    }
+
+    /// Asks policy about every case.
+    #[must_use]
+    pub fn judge(&self, policy: &Policy, catalog: &Catalog) -> Vec<Judged> {
+        self.list
+            .iter()
+            .filter_map(|case| case.judge(policy, catalog))
+            .collect()
+    }
+}
+
+const VERDICTS: [(&str, Decision); 3] = [
+    ("permit", Decision::Permit),
+    ("ask", Decision::Ask),
+    ("forbid", Decision::Forbid),
+];
+
+const INTEGRITIES: [(&str, Integrity); 3] = [
+    ("trusted", Integrity::Trusted),
+    ("data", Integrity::Data),
+    ("text", Integrity::Text),
+];
+
+fn read_case(node: &Node, catalog: &Catalog, found: &mut Vec<Diagnostic>) -> Option<Case> {
+    let mut fields = Fields::new("a case", node, found)?;
+    let name = fields.required_text("name");
+    let by = fields.text("by").map(|by| by.value);
+    let agent = fields.boolean("agent").unwrap_or(false);
+    fields.required("expect");
+    let expect = fields.choice("expect", &VERDICTS);
+    let set = |texts: Vec<Spanned<String>>| -> BTreeSet<String> {
+        texts.into_iter().map(|text| text.value).collect()
+    };
+    let because = fields.node("because").is_some();
+    let because = because.then(|| set(fields.texts("because")));
+    let quorum = fields.count("quorum").map(|quorum| quorum.value);
+    let approvers = fields.node("approvers").is_some();
+    let approvers = approvers.then(|| set(fields.texts("approvers")));
+    let approve = fields.text("approve");
+    let ask = match approve {
+        Some(operation) => {
+            known(&operation, catalog, fields.diagnostics());
+            let requester = fields.text("requester").map(|who| who.value);
+            Some(Ask::Approve {
+                operation: operation.value,
+                requester: requester.unwrap_or_else(|| "somebody else".to_owned()),
+            })
+        }
+        None => read_call(&mut fields, catalog),
+    };
+    fields.finish();
+    Some(Case {
+        name: name?,
+        by: by.unwrap_or_else(|| "somebody".to_owned()),
+        agent,
+        ask: ask?,
+        expect: expect?,
+        because,
+        quorum: quorum.and_then(|quorum| u32::try_from(quorum).ok()),
+        approvers,
+    })
+}
+
+/// The operation that a case names; a finding if the catalog has none of this name.
+fn known<'c>(
+    name: &Spanned<String>,
+    catalog: &'c Catalog,
+    found: &mut Vec<Diagnostic>,
+) -> Option<&'c Operation> {
+    let operation = catalog.get(&name.value);
+    if operation.is_none() {
+        let message = format!("no tool is called `{}`", name.value);
+        found.push(
+            Diagnostic::new(Code::UnknownTool, name.span, message)
+                .did_you_mean(&name.value, catalog.names()),
+        );
+    }
+    operation.map(AsRef::as_ref)
+}
+
+fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
+    let name = fields.required_text("call");
+    let args = fields.map("args").unwrap_or_default();
+    let unknown = fields.texts("unknown");
+    let labels = fields.map("labels").unwrap_or_default();
+    let secret = fields.texts("secret");
+    let control = fields.choice("control", &INTEGRITIES);
+    let inputs_validated = fields.boolean("validated").unwrap_or(true);
+    let name = name?;
+    let operation = known(&name, catalog, fields.diagnostics())?;
+    let mut facts: BTreeMap<String, Label> = BTreeMap::new();
+    for (arg, value) in args {
+        takes(operation, arg, fields.diagnostics());
+        argument(operation, &arg.value, value, fields.diagnostics());
+        facts.insert(arg.value.clone(), Label::trusted());
+    }
+    for arg in &unknown {
+        takes(operation, arg, fields.diagnostics());
+        facts.insert(arg.value.clone(), Label::trusted());
+    }
+    let mut unknown: BTreeSet<String> = unknown.into_iter().map(|arg| arg.value).collect();
+    // Why: a case gives what policy looks at; what the tool needs besides is there all the same.
+    for name in required(operation).filter(|name| !facts.contains_key(*name)) {
+        unknown.insert(name.to_owned());
+    }
+    facts.extend(
+        unknown
+            .iter()
+            .filter(|name| !facts.contains_key(*name))
+            .map(|name| (name.clone(), Label::trusted()))
+            .collect::<Vec<_>>(),
+    );
+    for (arg, word) in labels {
+        let mut one = Vec::new();
+        let wrapped = Node {
+            kind: crate::node::Kind::Map(vec![(
+                Spanned::new("label".to_owned(), arg.span),
+                word.clone(),
+            )]),
+            span: word.span,
+        };
+        let read = Fields::new("a label", &wrapped, &mut one)
+            .and_then(|mut label| label.choice("label", &INTEGRITIES));
+        fields.diagnostics().extend(one);
+        match (read, facts.get_mut(&arg.value)) {
+            (Some(integrity), Some(label)) => label.integrity = integrity,
+            (Some(_), None) => fields.diagnostics().push(not_given(arg)),
+            (None, _) => {}
+        }
+    }
+    for arg in &secret {
+        match facts.get_mut(&arg.value) {
+            Some(label) => label.secret = true,
+            None => fields.diagnostics().push(not_given(arg)),
+        }
+    }
+    Some(Ask::Call {
+        operation: name.value,
+        args: args
+            .iter()
+            .map(|(name, value)| (name.value.clone(), value.to_value()))
+            .collect(),
+        unknown,
+        labels: facts,
+        control: control.unwrap_or_default(),
+        inputs_validated,
+    })
+}
+
+fn not_given(arg: &Spanned<String>) -> Diagnostic {
+    let message = format!("the case gives no argument `{}`", arg.value);
+    Diagnostic::new(Code::UnknownArgument, arg.span, message)
+        .hint("write it under `args`, or under `unknown` if its value is not known")
+}
+
+fn properties(operation: &Operation) -> Option<&Map<String, Value>> {
+    operation.input.value().get("properties")?.as_object()
+}
+
+/// The arguments that an operation needs.
+fn required(operation: &Operation) -> impl Iterator<Item = &str> {
+    let listed = operation.input.value().get("required");
+    let listed = listed.and_then(Value::as_array).into_iter().flatten();
+    listed.filter_map(Value::as_str)
+}
+
+/// A finding if an operation has no such argument.
+fn takes(operation: &Operation, arg: &Spanned<String>, found: &mut Vec<Diagnostic>) {
+    let Some(known) = properties(operation) else {
+        return;
+    };
+    if known.contains_key(&arg.value) {
+        return;
+    }
+    let message = format!("`{}` takes no argument `{}`", operation.name, arg.value);
+    found.push(
+        Diagnostic::new(Code::UnknownArgument, arg.span, message)
+            .did_you_mean(&arg.value, known.keys().map(String::as_str)),
+    );
+}
+
+/// A finding if an operation refuses the value of an argument.
+fn argument(operation: &Operation, name: &str, value: &Node, found: &mut Vec<Diagnostic>) {
+    let one = Map::from_iter([(name.to_owned(), value.to_value())]);
+    let violations = operation.input.violations(&Value::Object(one));
+    // Why: a case gives the arguments that policy looks at, so that others are missing.
+    let own = violations.into_iter().filter(|violation| {
+        let mut path = violation.pointer.split('/').skip(1);
+        path.next() == Some(name)
+    });
+    found.extend(own.map(|violation| {
+        let message = format!("`{name}`: {}", violation.message);
+        Diagnostic::new(Code::ArgumentType, value.span, message)
+    }));
+}
+
+impl Case {
+    fn principal(&self, policy: &Policy) -> Principal {
+        let person = policy.people().principal(&self.by);
+        let kind = if self.agent {
+            PrincipalKind::Agent
+        } else {
+            PrincipalKind::User
+        };
+        Principal { kind, ..person }
+    }
+
+    fn judge(&self, policy: &Policy, catalog: &Catalog) -> Option<Judged> {
+        let principal = self.principal(policy);
+        let mut differs = Vec::new();
+        let (operation, given, because) = match &self.ask {
+            Ask::Call {
+                operation,
+                args,
+                unknown,
+                labels,
+                control,
+                inputs_validated,
+            } => {
+                let control = Label {
+                    integrity: *control,
+                    ..Label::trusted()
+                };
+                let verdict = policy.decide(&CallFacts {
+                    principal: &principal,
+                    operation: catalog.get(operation)?,
+                    args,
+                    unknown,
+                    labels,
+                    control: &control,
+                    inputs_validated: *inputs_validated,
+                });
+                self.compare_terms(verdict.ask.as_ref(), &mut differs);
+                let reasons = verdict.policies.into_iter().chain(verdict.errors).collect();
+                (operation, verdict.decision, reasons)
+            }
+            Ask::Approve {
+                operation,
+                requester,
+            } => {
+                let ask = AskTerms {
+                    quorum: self.quorum.unwrap_or(1),
+                    approvers: self.approvers.clone().unwrap_or_default(),
+                    ..AskTerms::default()
+                };
+                let requester = policy.people().principal(requester);
+                let called = catalog.get(operation)?;
+                match policy.may_approve(&principal, &requester, Some(called), &ask) {
+                    Ok(()) => (operation, Decision::Permit, Vec::new()),
+                    Err(denied) => (operation, Decision::Forbid, vec![denied.to_string()]),
+                }
+            }
+        };
+        self.compare(given, &because, &mut differs);
+        Some(Judged {
+            name: self.name.value.clone(),
+            span: self.name.span,
+            operation: operation.clone(),
+            expected: self.expect,
+            given,
+            because,
+            differs,
+        })
+    }
+
+    fn compare(&self, given: Decision, because: &[String], differs: &mut Vec<String>) {
+        if given != self.expect {
+            let message = format!("expected {}, got {}", self.expect.word(), given.word());
+            differs.insert(0, message);
+        }
+        let expected = self.because.iter().flatten();
+        let missing: Vec<&str> = expected
+            .filter(|id| !because.contains(id))
+            .map(String::as_str)
+            .collect();
+        if !missing.is_empty() {
+            differs.push(format!("not because of {}", missing.join(", ")));
+        }
+    }
+
+    /// Compares how a person is asked with what the case says of that.
+    fn compare_terms(&self, ask: Option<&AskTerms>, differs: &mut Vec<String>) {
+        let terms = ask.cloned().unwrap_or_default();
+        if let Some(quorum) = self.quorum
+            && quorum != terms.quorum
+        {
+            differs.push(format!("{} must say yes, not {quorum}", terms.quorum));
+        }
+        if let Some(approvers) = &self.approvers
+            && *approvers != terms.approvers
+        {
+            let names: Vec<&str> = terms.approvers.iter().map(String::as_str).collect();
+            let who = if names.is_empty() {
+                "anybody who may approve".to_owned()
+            } else {
+                names.join(", ")
+            };
+            differs.push(format!("{who} approves"));
+        }
+    }
+}

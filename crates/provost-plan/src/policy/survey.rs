@@ -1,0 +1,428 @@
+//! What a policy comes to over the whole catalog: rules that do nothing, tools left out.
+//!
+//! Owns the findings of `policy check` beyond loading. Every judgment is the one that decides
+//! calls ([`super::partial`], [`Policy::decide`]), asked with all arguments unknown. INVARIANT: a
+//! policy is called impossible only if no effect, tags, labels or people could make it apply.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cedar_policy::Request;
+use serde_json::{Map, Value};
+
+use super::load::{Entry, base_name, span_of};
+use super::mentions::Mention;
+use super::partial::{self, Part, Partial};
+use super::ready::{Ready, ReadySide, Standing};
+use super::values::Seen;
+use super::vocabulary::KNOWN_TAGS;
+use super::{CallFacts, OperationTerms, Policy, Principal, PrincipalKind, Verdict, entities, lint};
+use crate::catalog::Effect;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::label::{Integrity, Label};
+use crate::source::{Source, Span};
+
+/// What a policy comes to.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Every operation, by name.
+    pub operations: Vec<Outlook>,
+    /// Policies that could apply, but to no operation as they are declared now.
+    pub idle: Vec<String>,
+    /// What is probably a mistake, with the file it stands in.
+    pub findings: Vec<(Source, Diagnostic)>,
+}
+
+/// What becomes of calls of one operation.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    /// The operation's name.
+    pub operation: String,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// The verdict while everything in the call is trusted.
+    pub trusted: Verdict,
+    /// The verdict when untrusted text stands in every argument.
+    pub untrusted: Verdict,
+}
+
+impl Policy {
+    /// Looks at every policy and every operation, for a run that `principal` asks for.
+    #[must_use]
+    pub fn survey(&self, principal: &Principal) -> Survey {
+        let mut findings = Vec::new();
+        let mut idle = Vec::new();
+        for entry in &self.inner.entries {
+            let named = Named::of(entry);
+            findings.extend(self.names_nobody(entry, &named));
+            if lint::reaches_only_approve(&entry.tree.action) || self.applies(entry, &named, false)
+            {
+                continue;
+            }
+            if self.applies(entry, &named, true) {
+                idle.push(entry.id.clone());
+            } else {
+                let message = format!("policy `{}` can never apply", entry.id);
+                let finding = Diagnostic::new(Code::PolicyNeverApplies, Span::default(), message)
+                    .hint("no call meets all its conditions: one of them contradicts another");
+                findings.push(self.at(entry, finding));
+            }
+        }
+        let mut operations = Vec::new();
+        for (name, terms) in &self.inner.operations {
+            if !self.is_covered(terms) {
+                findings.push(self.uncovered(name));
+            }
+            operations.push(self.outlook(terms, principal));
+        }
+        findings.sort_by(|(a, x), (b, y)| {
+            (&a.name, x.span, &x.message).cmp(&(&b.name, y.span, &y.message))
+        });
+        Survey {
+            operations,
+            idle,
+            findings,
+        }
+    }
+
+    fn outlook(&self, terms: &OperationTerms, principal: &Principal) -> Outlook {
+        let operation = &terms.operation;
+        let names: BTreeSet<String> = terms.fields.known.keys().cloned().collect();
+        let verdict = |integrity| {
+            let label = Label {
+                integrity,
+                ..Label::trusted()
+            };
+            let labels: BTreeMap<String, Label> =
+                names.iter().map(|n| (n.clone(), label.clone())).collect();
+            self.decide(&CallFacts {
+                principal,
+                operation,
+                args: &Map::new(),
+                unknown: &names,
+                labels: &labels,
+                control: &Label::trusted(),
+                inputs_validated: true,
+            })
+        };
+        Outlook {
+            operation: operation.name.clone(),
+            effect: operation.effect,
+            trusted: verdict(Integrity::Trusted),
+            untrusted: verdict(Integrity::Text),
+        }
+    }
+
+    /// Whether a policy may apply to a call: of an operation as it is declared, or, if `freely`,
+    /// as it could be declared.
+    fn applies(&self, entry: &Entry, named: &Named, freely: bool) -> bool {
+        let people = self.candidates(named, freely);
+        self.inner.operations.values().any(|terms| {
+            let Ok(action) = terms.action(self) else {
+                return false;
+            };
+            let entries = action.entries.iter();
+            let in_scope = entries.filter_map(|place| self.inner.entries.get(*place));
+            if !in_scope.into_iter().any(|other| other.id == entry.id) {
+                return false;
+            }
+            named.forms(terms, freely).iter().any(|(effect, tags)| {
+                people.iter().any(|person| {
+                    named
+                        .standings(person, *effect, tags)
+                        .iter()
+                        .any(|standing| {
+                            let ready = terms.make_ready(self, standing);
+                            ready.is_ok_and(|ready| {
+                                [&ready.unattended, &ready.attended].iter().any(|side| {
+                                    self.part(entry, terms, (&ready, side), freely)
+                                        != Some(Part::Not)
+                                })
+                            })
+                        })
+                })
+            })
+        })
+    }
+
+    /// Whether some policy permits some call of an operation, if a person says yes.
+    fn is_covered(&self, terms: &OperationTerms) -> bool {
+        let permits = self.inner.entries.iter().filter(|entry| !entry.forbids);
+        let group = super::vocabulary::server_group(terms.operation.server());
+        let mut reaching = permits
+            .filter(|entry| lint::reaches(&entry.tree.action, &terms.operation.name, &group));
+        reaching.any(|entry| {
+            let named = Named::of(entry);
+            self.candidates(&named, false).iter().any(|person| {
+                let own = &terms.operation;
+                named
+                    .standings(person, own.effect, &own.tags)
+                    .iter()
+                    .any(|standing| {
+                        let ready = terms.make_ready(self, standing);
+                        ready.is_ok_and(|ready| {
+                            let side = (&ready, &ready.attended);
+                            self.part(entry, terms, side, false) != Some(Part::Not)
+                        })
+                    })
+            })
+        })
+    }
+
+    /// What one policy comes to with every argument unknown, and its type too if `freely`; none
+    /// if that cannot be said.
+    fn part(
+        &self,
+        entry: &Entry,
+        terms: &OperationTerms,
+        (ready, side): (&Ready, &ReadySide),
+        freely: bool,
+    ) -> Option<Part> {
+        let unknown: BTreeSet<String> = terms.fields.known.keys().cloned().collect();
+        let none = std::iter::empty();
+        let seen = Seen::of(&terms.fields, &terms.operation, none, &unknown).ok()?;
+        let mut open = terms.open(&unknown);
+        if freely {
+            open.extend([
+                Mention::Sinks,
+                Mention::Hosts,
+                Mention::Opaque,
+                Mention::Whole,
+            ]);
+        }
+        let request = Request::new(
+            ready.principal.clone(),
+            ready.action.clone(),
+            ready.call.clone(),
+            entities::context(&seen).ok()?,
+            None,
+        )
+        .ok()?;
+        let asked = [entry];
+        let parts = partial::evaluate(&Partial {
+            schema: &self.inner.schema,
+            request: &request,
+            entities: &side.entities,
+            seen: &seen,
+            open: &open,
+            entries: &asked,
+        });
+        parts.into_iter().next().map(|(_, part)| part)
+    }
+
+    /// People and agents that a policy may be about.
+    fn candidates(&self, named: &Named, freely: bool) -> Vec<Principal> {
+        if !named.principal {
+            return vec![self.people().principal("somebody")];
+        }
+        let groups = if freely {
+            named.groups.clone()
+        } else {
+            BTreeSet::new()
+        };
+        let make = |kind, id: &str| Principal {
+            kind,
+            id: id.to_owned(),
+            groups: groups.clone(),
+        };
+        let mut all = vec![
+            make(PrincipalKind::User, "somebody"),
+            make(PrincipalKind::Agent, "somebody"),
+        ];
+        for id in self.people().names() {
+            let person = self.people().principal(id);
+            let agent = Principal {
+                kind: PrincipalKind::Agent,
+                ..person.clone()
+            };
+            all.extend([person, agent]);
+        }
+        if freely {
+            let named = named.users.iter();
+            all.extend(named.map(|id| make(PrincipalKind::User, id)));
+        }
+        all
+    }
+
+    fn uncovered(&self, name: &str) -> (Source, Diagnostic) {
+        let message = format!("no policy permits `{name}`: every call of it is forbidden");
+        let finding = Diagnostic::new(Code::Uncovered, Span::default(), message).hint(
+            "add a `permit` that reaches it, or take the tool out of provost.toml: what can never \
+             be called need not be there",
+        );
+        let first = self.inner.sources.first().cloned();
+        (
+            first.unwrap_or_else(|| Source::new("policies", "")),
+            finding,
+        )
+    }
+
+    /// A finding about a policy, where the policy stands.
+    fn at(&self, entry: &Entry, mut finding: Diagnostic) -> (Source, Diagnostic) {
+        let sources = &self.inner.sources;
+        let holds = |source: &&Source| span_of(source, &entry.id) != Span::default();
+        let file = entry.id.split('#').next().unwrap_or_default();
+        let source = sources
+            .iter()
+            .find(holds)
+            .or_else(|| sources.iter().find(|source| base_name(source) == file))
+            .cloned()
+            .unwrap_or_else(|| Source::new("policies", ""));
+        finding.span = span_of(&source, &entry.id);
+        (source, finding)
+    }
+
+    fn names_nobody(&self, entry: &Entry, named: &Named) -> Vec<(Source, Diagnostic)> {
+        let mut findings = Vec::new();
+        let mut find = |what: &str, name: &str, known: &BTreeSet<String>, hint: &str| {
+            if known.contains(name) {
+                return;
+            }
+            let message = format!("policy `{}` names {what} `{name}`", entry.id);
+            let finding = Diagnostic::new(Code::NamesNobody, Span::default(), message);
+            let finding = match nearest(name, known.iter().map(String::as_str)) {
+                Some(near) => finding.hint(format!("did you mean `{near}`?")),
+                None => finding.hint(hint),
+            };
+            let (source, mut finding) = self.at(entry, finding);
+            let rest = source.text.get(finding.span.start..).unwrap_or_default();
+            let quoted = format!("\"{name}\"");
+            if let Some(at) = rest.find(&quoted) {
+                finding.span = finding.span.sub(at, quoted.len());
+            }
+            findings.push((source, finding));
+        };
+        let tags = self.inner.operations.values();
+        let mut tags: BTreeSet<String> = tags
+            .flat_map(|terms| terms.operation.tags.iter().cloned())
+            .collect();
+        tags.extend(KNOWN_TAGS.map(str::to_owned));
+        for tag in &named.tags {
+            find(
+                "the tag that no tool bears,",
+                tag,
+                &tags,
+                "tags stand in provost.toml",
+            );
+        }
+        let people = self.people();
+        let users: BTreeSet<String> = people.names().map(str::to_owned).collect();
+        let groups: BTreeSet<String> = users
+            .iter()
+            .flat_map(|id| people.principal(id).groups)
+            .collect();
+        let roles = entry.ask.iter().flat_map(|ask| &ask.approvers);
+        for group in named.groups.iter().chain(roles) {
+            let hint = "groups and roles stand in policies/entities.json";
+            find("the group that nobody is in,", group, &groups, hint);
+        }
+        for user in &named.users {
+            let hint = "people stand in policies/entities.json";
+            find("somebody who is not listed,", user, &users, hint);
+        }
+        findings
+    }
+}
+
+/// What a policy mentions.
+#[derive(Debug, Default)]
+struct Named {
+    /// Whether it looks at who asks.
+    principal: bool,
+    /// Attributes of anything.
+    attributes: BTreeSet<String>,
+    tags: BTreeSet<String>,
+    groups: BTreeSet<String>,
+    users: BTreeSet<String>,
+}
+
+impl Named {
+    fn of(entry: &Entry) -> Self {
+        let mut named = Self::default();
+        if let Ok(tree) = entry.policy.to_json() {
+            named.principal = tree.pointer("/principal/op").and_then(Value::as_str) != Some("All");
+            named.walk(&tree);
+        }
+        named
+    }
+
+    fn looks_at(&self, attributes: &[&str]) -> bool {
+        attributes
+            .iter()
+            .any(|name| self.attributes.contains(*name))
+    }
+
+    fn standings(
+        &self,
+        person: &Principal,
+        effect: Effect,
+        tags: &BTreeSet<String>,
+    ) -> Vec<Standing> {
+        Standing::every(person, effect, tags, |names| self.looks_at(names))
+    }
+
+    /// Collects from Cedar's JSON form of a policy.
+    fn walk(&mut self, tree: &Value) {
+        match tree {
+            Value::Object(map) => {
+                if let (Some(kind), Some(id)) = (text(map, "type"), text(map, "id")) {
+                    match kind {
+                        "Group" => self.groups.insert(id.to_owned()),
+                        "User" => self.users.insert(id.to_owned()),
+                        _ => false,
+                    };
+                }
+                self.attributes.extend(text(map, "attr").map(str::to_owned));
+                self.principal |= text(map, "Var") == Some("principal");
+                let of_tags = ["contains", "containsAny", "containsAll"].iter();
+                for asked in of_tags.filter_map(|op| map.get(*op)) {
+                    let attribute = asked.pointer("/left/./attr").and_then(Value::as_str);
+                    if attribute == Some("tags") {
+                        self.texts(asked.get("right").unwrap_or(&Value::Null));
+                    }
+                }
+                map.values().for_each(|value| self.walk(value));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
+            _ => {}
+        }
+    }
+
+    fn texts(&mut self, tree: &Value) {
+        match tree {
+            Value::String(tag) => {
+                self.tags.insert(tag.clone());
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.texts(item)),
+            Value::Object(map) => map.values().for_each(|value| self.texts(value)),
+            _ => {}
+        }
+    }
+
+    /// The effects and tags to ask with: those declared, or all that could make a difference.
+    fn forms(&self, terms: &OperationTerms, freely: bool) -> Vec<(Effect, BTreeSet<String>)> {
+        let own = &terms.operation;
+        if !freely {
+            return vec![(own.effect, own.tags.clone())];
+        }
+        let mut tags = vec![BTreeSet::new()];
+        if self.looks_at(&["tags", "risk"]) {
+            tags.push(self.tags.clone());
+            tags.extend(self.tags.iter().map(|tag| BTreeSet::from([tag.clone()])));
+            // Why these: they raise the computed risk, which a policy may look at.
+            let known = ["production", "money"].map(str::to_owned);
+            tags.push(self.tags.iter().cloned().chain(known).collect());
+        }
+        let effects = Effect::WORDS.map(|(_, effect)| effect);
+        let differ = self.looks_at(&["effect", "risk"]);
+        effects
+            .into_iter()
+            .take(if differ { effects.len() } else { 1 })
+            .flat_map(|effect| tags.iter().map(move |tags| (effect, tags.clone())))
+            .collect()
+    }
+}
+
+fn text<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    map.get(key).and_then(Value::as_str)
+}

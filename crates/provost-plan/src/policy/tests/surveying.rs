@@ -1,0 +1,169 @@
+//! What a policy comes to over all tools.
+
+use super::*;
+use crate::diagnostic::Diagnostic;
+
+fn findings(texts: &[&str]) -> Vec<String> {
+    let policy = policy(texts);
+    let survey = policy.survey(&people().principal("ada"));
+    let line = |(source, found): &(Source, Diagnostic)| {
+        let marked = source.text.get(found.span.start..found.span.end);
+        format!(
+            "{} `{}` {}{}",
+            found.code,
+            marked.unwrap_or("?"),
+            found.message,
+            found
+                .hint
+                .iter()
+                .map(|h| format!(" [{h}]"))
+                .collect::<String>()
+        )
+    };
+    survey.findings.iter().map(line).collect()
+}
+
+const ALL: &str = r#"@id("all") permit (principal, action in Action::"call", resource);"#;
+
+#[test]
+fn the_default_policy_has_no_finding_and_no_idle_rule_here() {
+    let policy = policy(&[DEFAULT_POLICY]);
+    let survey = policy.survey(&people().principal("ada"));
+    assert!(survey.findings.is_empty(), "{:?}", survey.findings);
+    assert_eq!(survey.idle, Vec::<String>::new());
+    let verdict = |name: &str| {
+        let all = &survey.operations;
+        let outlook = all.iter().find(|o| o.operation == name).unwrap();
+        (outlook.trusted.decision, outlook.untrusted.decision)
+    };
+    assert_eq!(verdict("db.look"), (Decision::Permit, Decision::Permit));
+    assert_eq!(verdict("bank.pay"), (Decision::Ask, Decision::Ask));
+}
+
+#[test]
+fn a_rule_for_a_tag_that_no_tool_bears_yet_is_idle_and_no_mistake() {
+    let text = r#"@id("later")
+        forbid (principal, action == Action::"db.put", resource)
+        when { !resource.attended && resource.tags.contains("deploy") };"#;
+    let policy = policy(&[ALL, text]);
+    let survey = policy.survey(&people().principal("ada"));
+    assert!(survey.findings.is_empty(), "{:?}", survey.findings);
+    assert_eq!(survey.idle, ["later"]);
+}
+
+#[test]
+fn rules_that_contradict_themselves_are_named() {
+    let table = [
+        r#"resource.effect == "read" && resource.effect == "write""#,
+        r#"resource.attended && !resource.attended"#,
+        r#"resource.untrusted_sink && resource.sink_integrity == "trusted""#,
+        r#"resource.effect == "read" && resource.risk == "critical""#,
+    ];
+    for when in table {
+        let text = format!(
+            "@id(\"never\") forbid (principal, action in Action::\"call\", resource) \
+             when {{ {when} }};"
+        );
+        let found = findings(&[ALL, &text]);
+        assert_eq!(
+            found,
+            [
+                "W807 `\"never\"` policy `never` can never apply [no call meets all its conditions: \
+              one of them contradicts another]"
+            ],
+            "{when}"
+        );
+    }
+}
+
+#[test]
+fn rules_that_hang_on_arguments_or_people_are_not_called_impossible() {
+    let table = [
+        r#"context.args has amount && context.args.amount > 500"#,
+        r#"context.hosts.contains("example.org")"#,
+        r#"principal in Group::"finance""#,
+        r#"resource.secret_args && resource.untrusted_control"#,
+        r#"principal is Agent && resource.effect == "external""#,
+    ];
+    for when in table {
+        let text = format!(
+            "@id(\"sometimes\") forbid (principal, action in Action::\"call\", resource) \
+             when {{ {when} }};"
+        );
+        assert_eq!(findings(&[ALL, &text]), Vec::<String>::new(), "{when}");
+    }
+}
+
+#[test]
+fn tools_that_nothing_permits_are_named() {
+    let text = r#"@id("some") permit (principal, action in Action::"call", resource)
+        when { resource.effect != "destructive" && !(resource.effect == "external") };"#;
+    let found = findings(&[text]);
+    let names: Vec<&str> = found
+        .iter()
+        .map(|line| line.split('`').nth(3).unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["bank.wire", "disk.wipe_live", "disk.wipe", "pager.notify"],
+        "{found:?}"
+    );
+    assert!(found.iter().all(|line| line.starts_with("W808")));
+}
+
+#[test]
+fn names_of_nothing_are_found_where_they_stand() {
+    let text = r#"
+@id("live") @approver("oncal")
+forbid (principal, action in Action::"call", resource)
+when { !resource.attended && resource.tags.contains("prodution") };
+@id("chef")
+forbid (principal == User::"eve", action in Action::"call", resource);
+"#;
+    let found = findings(&[ALL, text]);
+    assert_eq!(
+        found,
+        [
+            "W809 `\"oncal\"` policy `live` names the group that nobody is in, `oncal` [did you \
+             mean `oncall`?]",
+            "W809 `\"prodution\"` policy `live` names the tag that no tool bears, `prodution` \
+             [did you mean `production`?]",
+            "W809 `\"eve\"` policy `chef` names somebody who is not listed, `eve` [people stand \
+             in policies/entities.json]",
+        ]
+    );
+}
+
+#[test]
+fn a_value_that_no_schema_has_is_refused_at_once() {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": { "status": { "enum": ["open", "closed"] }, "note": { "type": "string" } },
+    });
+    let tool = Operation {
+        input: JsonSchema::compile(schema).unwrap(),
+        ..operation("desk.set write")
+    };
+    let catalog = Catalog::new([tool]);
+    let load = |when: &str| {
+        let text = format!(
+            "permit (principal, action == Action::\"desk.set\", resource) when {{ {when} }};"
+        );
+        let source = Source::new("p.cedar", text);
+        Policy::load(&catalog, &[source], &people()).map_err(|found| {
+            let (_, first) = found.first().unwrap();
+            first.message.clone()
+        })
+    };
+    let wrong = load(r#"context.args has status && context.args.status == "opne""#);
+    assert_eq!(
+        wrong.unwrap_err(),
+        "policy `p.cedar#1` compares the argument `status` with `opne`, which it never is"
+    );
+    for right in [
+        r#"context.args has status && context.args.status == "open""#,
+        r#"context.args has note && ["anything", "else"].contains(context.args.note)"#,
+    ] {
+        assert!(load(right).is_ok(), "{right}");
+    }
+}
