@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use crate::fix::{Fix, surely};
+use crate::limits::{DIAGNOSTICS_MAX, SUGGESTION_BYTES_MAX, SUGGESTION_NAMES_MAX};
 use crate::source::Span;
 
 pub use crate::codes::Code;
@@ -61,6 +63,8 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// The step it is about.
     pub step: Option<String>,
+    /// The one safe way to mend it, if there is one.
+    pub fix: Option<Fix>,
 }
 
 impl Diagnostic {
@@ -75,6 +79,7 @@ impl Diagnostic {
             notes: Vec::new(),
             hint: None,
             step: None,
+            fix: None,
         }
     }
 
@@ -98,13 +103,44 @@ impl Diagnostic {
         self
     }
 
-    /// Suggests the nearest of `known` names to `given`, if one is near.
+    /// Suggests the nearest of `known` names to `given`, if one is near; if it is surely the one
+    /// meant, writing it instead is the fix.
     #[must_use]
-    pub fn did_you_mean<'a>(self, given: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn did_you_mean<'a>(
+        mut self,
+        given: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        self.fix = surely(given, &known).map(|to| Fix::Rename {
+            from: given.to_owned(),
+            to: to.to_owned(),
+        });
         match nearest(given, known) {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
             None => self,
         }
+    }
+
+    /// Says how it is safely mended.
+    #[must_use]
+    pub fn fix(mut self, fix: Fix) -> Self {
+        self.fix = Some(fix);
+        self
+    }
+
+    /// Makes a fix of a name be of the key before the marked value.
+    #[must_use]
+    pub fn fix_of_key(mut self) -> Self {
+        self.fix = self.fix.map(Fix::of_key);
+        self
+    }
+
+    /// Takes the fix back unless it `holds`: what remains is the hint.
+    #[must_use]
+    pub fn fix_only_if(mut self, holds: impl FnOnce(&Fix) -> bool) -> Self {
+        self.fix = self.fix.filter(holds);
+        self
     }
 
     /// Adds a fact.
@@ -134,13 +170,45 @@ impl Diagnostic {
 
 /// The nearest of `known` to `given`, if it is near enough to be what was meant.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (given.chars().count() / 3).max(1);
+    if given.len() > SUGGESTION_BYTES_MAX {
+        return None;
+    }
+    let length = given.chars().count();
+    let allowed = (length / 3).max(1);
     known
         .into_iter()
+        .take(SUGGESTION_NAMES_MAX)
+        // Why: what differs more in length alone is not near, and need not be compared.
+        .filter(|name| name.chars().count().abs_diff(length) <= allowed)
         .map(|name| (strsim::damerau_levenshtein(given, name), name))
         .filter(|(distance, name)| *distance <= allowed && *name != given)
         .min()
         .map(|(_, name)| name)
+}
+
+/// At most [`DIAGNOSTICS_MAX`] findings: the gravest, in the order given. The last one says how
+/// many are not shown, `uncounted` that were never made included.
+pub(crate) fn limited(diagnostics: Vec<Diagnostic>, uncounted: usize) -> Vec<Diagnostic> {
+    let rest = diagnostics.len().saturating_sub(DIAGNOSTICS_MAX);
+    let mut places: Vec<usize> = (0..diagnostics.len()).collect();
+    let severity = |place: &usize| diagnostics.get(*place).map(Diagnostic::severity);
+    places.sort_by_key(|place| std::cmp::Reverse(severity(place)));
+    places.truncate(DIAGNOSTICS_MAX);
+    places.sort_unstable();
+    let mut kept = places.into_iter().peekable();
+    let mut shown: Vec<Diagnostic> = diagnostics
+        .into_iter()
+        .enumerate()
+        .filter(|(place, _)| kept.next_if_eq(place).is_some())
+        .map(|(_, diagnostic)| diagnostic)
+        .collect();
+    let rest = rest + uncounted;
+    if rest > 0
+        && let Some(last) = shown.pop()
+    {
+        shown.push(last.note(format!("{rest} more findings are not shown")));
+    }
+    shown
 }
 
 /// Whether any finding is an error.

@@ -13,12 +13,15 @@ pub mod diagnostic;
 pub mod digest;
 pub mod duration;
 pub mod expr;
+pub mod fix;
 pub mod label;
 pub mod limits;
+pub mod money;
 pub mod node;
 
 pub mod plan;
 pub mod policy;
+pub mod reach;
 pub mod render;
 pub mod schema;
 pub mod source;

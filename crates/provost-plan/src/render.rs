@@ -11,8 +11,13 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, rendere
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::fix::{Editor, Mended};
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::source::{Source, Span};
+
+mod sarif;
+
+pub use sarif::{Report, to_sarif};
 
 /// Longest line shown, in bytes; of a longer one only what is around the findings.
 const LINE_BYTES_MAX: usize = 4_096;
@@ -69,6 +74,7 @@ pub fn tally(diagnostics: &[Diagnostic]) -> String {
 /// Findings as data, each with byte spans and with lines and columns from one.
 #[must_use]
 pub fn to_json(source: &Source, diagnostics: &[Diagnostic]) -> Value {
+    let editor = Editor::new(source);
     diagnostics
         .iter()
         .map(|d| {
@@ -86,6 +92,7 @@ pub fn to_json(source: &Source, diagnostics: &[Diagnostic]) -> Value {
                 put("label", d.label.clone().map(Value::String));
                 put("hint", d.hint.clone().map(Value::String));
                 put("step", d.step.clone().map(Value::String));
+                put("fix", editor.fix(d).map(|fix| fix_json(source, &fix)));
                 put("notes", (!d.notes.is_empty()).then(|| json!(d.notes)));
                 let related = d
                     .related
@@ -99,6 +106,14 @@ pub fn to_json(source: &Source, diagnostics: &[Diagnostic]) -> Value {
             value
         })
         .collect()
+}
+
+fn fix_json(source: &Source, fix: &Mended) -> Value {
+    let edits = fix
+        .edits
+        .iter()
+        .map(|edit| json!({ "place": place(source, edit.span), "text": edit.text }));
+    json!({ "title": fix.title, "edits": edits.collect::<Value>() })
 }
 
 fn place(source: &Source, span: Span) -> Value {

@@ -1,0 +1,538 @@
+//! Fixes: the one safe way to mend a finding, as edits of the text it stands in.
+//!
+//! Owns what is sure enough to be written without a person's word, the edits that keep comments
+//! and form, and [`mend`], which tries each fix and keeps only what helps. Never writes a file.
+//! INVARIANT: a fix that is kept removes its finding and adds no error, and no fix makes a plan
+//! call anything but a plain read.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::node::{Kind, Node, parse_yaml};
+use crate::source::{Source, Span, Spanned};
+
+/// Most fixes of one text.
+const FIXES_MAX: usize = 200;
+/// Fewest letters of what is written and of what is meant.
+const LETTERS_MIN: (usize, usize) = (3, 4);
+
+/// How many letters another name may differ in for it to be a rival of the one that is meant.
+const RIVAL: usize = 2;
+
+/// The one safe way to mend a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fix {
+    /// A name at the marked place is meant to be another.
+    Rename {
+        /// As written.
+        from: String,
+        /// As meant.
+        to: String,
+    },
+    /// The name of the marked value, its key, is meant to be another.
+    RenameKey {
+        /// As written.
+        from: String,
+        /// As meant.
+        to: String,
+    },
+    /// What is marked is left out: the item of a list, or the value with its key.
+    LeaveOut,
+}
+
+impl Fix {
+    /// What a renamed thing is called then.
+    #[must_use]
+    pub fn renamed_to(&self) -> Option<&str> {
+        match self {
+            Self::Rename { to, .. } | Self::RenameKey { to, .. } => Some(to),
+            Self::LeaveOut => None,
+        }
+    }
+
+    pub(crate) fn of_key(self) -> Self {
+        match self {
+            Self::Rename { from, to } => Self::RenameKey { from, to },
+            other => other,
+        }
+    }
+}
+
+/// The one of `known` that `given` surely means: nothing else is near, and the two differ in one
+/// letter or only in case, `_` and `-`.
+///
+/// Why so strict: a fix is written without a person's word. `v1` is not `v2` misspelt, nor `cc`
+/// `bcc`, so digits must agree and names of two letters are left alone.
+#[must_use]
+pub(crate) fn surely<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(given, name);
+    let near: BTreeSet<&str> = known
+        .iter()
+        .copied()
+        .filter(|name| *name != given && (distance(name) <= RIVAL || alike(given, name)))
+        .collect();
+    let mut near = near.into_iter();
+    let (Some(only), None) = (near.next(), near.next()) else {
+        return None;
+    };
+    let digits = |name: &str| -> String { name.chars().filter(char::is_ascii_digit).collect() };
+    let long = given.chars().count() >= LETTERS_MIN.0 && only.chars().count() >= LETTERS_MIN.1;
+    let sure = alike(given, only) || (distance(only) == 1 && long);
+    (sure && digits(given) == digits(only)).then_some(only)
+}
+
+fn alike(a: &str, b: &str) -> bool {
+    let bare = |name: &str| -> String {
+        let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    bare(a) == bare(b)
+}
+
+/// A piece of a text and what stands there instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced.
+    pub span: Span,
+    /// By what.
+    pub text: String,
+}
+
+/// A fix in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// What is done, in words.
+    pub title: String,
+    /// The edits, in order; none overlaps another.
+    pub edits: Vec<Edit>,
+}
+
+/// Finds the edits of fixes in one text; the text is read at most once.
+#[derive(Debug)]
+pub struct Editor<'s> {
+    source: &'s Source,
+    tree: OnceCell<Option<Node>>,
+}
+
+impl<'s> Editor<'s> {
+    /// For the findings of `source`.
+    #[must_use]
+    pub fn new(source: &'s Source) -> Self {
+        Self {
+            source,
+            tree: OnceCell::new(),
+        }
+    }
+
+    /// The fix of a finding, if it has one and the text lets it be written safely.
+    #[must_use]
+    pub fn fix(&self, finding: &Diagnostic) -> Option<Mended> {
+        let (title, edit) = match finding.fix.as_ref()? {
+            Fix::Rename { from, to } => (
+                format!("write `{to}` instead of `{from}`"),
+                self.rename(finding.span, from, to)?,
+            ),
+            Fix::RenameKey { from, to } => (
+                format!("write `{to}` instead of `{from}`"),
+                self.rename(self.key_of(finding.span)?, from, to)?,
+            ),
+            Fix::LeaveOut => {
+                let edit = self.leave_out(finding.span)?;
+                let gone = self.text(edit.span)?;
+                let gone = gone.split_whitespace().collect::<Vec<_>>().join(" ");
+                (
+                    format!("leave out `{}`", gone.trim_matches([',', ' '])),
+                    edit,
+                )
+            }
+        };
+        Some(Mended {
+            title,
+            edits: vec![edit],
+        })
+    }
+
+    fn text(&self, span: Span) -> Option<&'s str> {
+        self.source.text.get(span.start..span.end)
+    }
+
+    fn tree(&self) -> Option<&Node> {
+        let read = || parse_yaml(&self.source.text).ok();
+        self.tree.get_or_init(read).as_ref()
+    }
+
+    /// Replaces the one whole word `from` in a span; with two of them nobody knows which is meant.
+    fn rename(&self, span: Span, from: &str, to: &str) -> Option<Edit> {
+        let text = self.text(span)?;
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let mut places = text.match_indices(from).filter(|(at, _)| {
+            let before = text.get(..*at).and_then(|text| text.chars().next_back());
+            let after = text.get(at + from.len()..).and_then(|t| t.chars().next());
+            !before.is_some_and(is_word) && !after.is_some_and(is_word)
+        });
+        let (Some((at, _)), None) = (places.next(), places.next()) else {
+            return None;
+        };
+        Some(Edit {
+            span: span.sub(at, from.len()),
+            text: to.to_owned(),
+        })
+    }
+
+    fn key_of(&self, value: Span) -> Option<Span> {
+        match find(self.tree()?, value)? {
+            Place::Entry { entries, at } => entries.get(at).map(|(key, _)| key.span),
+            Place::Item { .. } => None,
+        }
+    }
+
+    fn leave_out(&self, value: Span) -> Option<Edit> {
+        let mut place = find(self.tree()?, value)?;
+        if let Place::Item { items, list, .. } = &place
+            && items.len() == 1
+        {
+            // Why: a list that would be empty goes with its key.
+            place = find(self.tree()?, *list)?;
+        }
+        let is_item = matches!(place, Place::Item { .. });
+        let (spans, at) = place.spans();
+        self.without(&spans, at, is_item)
+    }
+
+    /// Takes one of several neighbours out, with the separator between it and the next or the one
+    /// before; what else stands there, such as a comment, stays.
+    fn without(&self, spans: &[Span], at: usize, is_item: bool) -> Option<Edit> {
+        let own = *spans.get(at)?;
+        let previous = at.checked_sub(1).and_then(|at| spans.get(at));
+        let gone = |span: Span| Edit {
+            span,
+            text: String::new(),
+        };
+        let is_comma = |span: Span| self.text(span).is_some_and(|gap| gap.trim() == ",");
+        if let Some(next) = spans.get(at + 1) {
+            let gap = Span::new(own.end, next.start);
+            if is_comma(gap) {
+                return Some(gone(Span::new(own.start, next.start)));
+            }
+        }
+        if let Some(previous) = previous
+            && is_comma(Span::new(previous.end, own.start))
+        {
+            return Some(gone(Span::new(previous.end, own.end)));
+        }
+        let next = spans.get(at + 1);
+        self.lines(own, next, is_item).map(gone)
+    }
+
+    /// The lines of one entry in block form.
+    fn lines(&self, own: Span, next: Option<&Span>, is_item: bool) -> Option<Span> {
+        let text = &self.source.text;
+        let head = text.get(..own.start)?;
+        let line = head.rfind('\n').map_or(0, |at| at + 1);
+        let tail = text.get(own.end..)?;
+        let rest = tail.split('\n').next().unwrap_or_default();
+        if !rest.trim().is_empty() {
+            // A comment behind it, or something this does not understand.
+            return None;
+        }
+        let before = text.get(line..own.start)?.trim();
+        if before.is_empty() || (before == "-" && is_item) {
+            let end = (own.end + rest.len() + 1).min(text.len());
+            return Some(Span::new(line, end));
+        }
+        // The first entry of a map that is itself an item: `- risk: low`.
+        let next = next?;
+        let gap = text.get(own.end..next.start)?;
+        (before.chars().all(|c| c == '-' || c == ' ') && gap.trim().is_empty())
+            .then(|| Span::new(own.start, next.start))
+    }
+}
+
+/// Where a value stands in the tree.
+enum Place<'t> {
+    Entry {
+        entries: &'t [(Spanned<String>, Node)],
+        at: usize,
+    },
+    Item {
+        items: &'t [Node],
+        at: usize,
+        list: Span,
+    },
+}
+
+impl Place<'_> {
+    /// The neighbours, keys included, and which of them it is.
+    fn spans(&self) -> (Vec<Span>, usize) {
+        match self {
+            Self::Entry { entries, at } => {
+                let spans = entries.iter().map(|(key, value)| key.span.to(value.span));
+                (spans.collect(), *at)
+            }
+            Self::Item { items, at, .. } => (items.iter().map(|item| item.span).collect(), *at),
+        }
+    }
+}
+
+/// Finds the value that stands exactly at `span`.
+fn find(node: &Node, span: Span) -> Option<Place<'_>> {
+    let holds = |inner: &Node| inner.span.start <= span.start && span.end <= inner.span.end;
+    match &node.kind {
+        Kind::Map(entries) => {
+            let at = entries.iter().position(|(_, value)| value.span == span);
+            if let Some(at) = at {
+                return Some(Place::Entry { entries, at });
+            }
+            let mut inner = entries.iter().filter(|(_, value)| holds(value));
+            inner.find_map(|(_, value)| find(value, span))
+        }
+        Kind::List(items) => {
+            let list = node.span;
+            if let Some(at) = items.iter().position(|item| item.span == span) {
+                return Some(Place::Item { items, at, list });
+            }
+            let mut inner = items.iter().filter(|item| holds(item));
+            inner.find_map(|item| find(item, span))
+        }
+        _ => None,
+    }
+}
+
+/// A text with edits made; nothing if two of them overlap or one lies outside the text.
+#[must_use]
+pub fn edited(text: &str, edits: &[Edit]) -> Option<String> {
+    let mut sorted: Vec<&Edit> = edits.iter().collect();
+    sorted.sort_by_key(|edit| edit.span);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for edit in sorted {
+        out.push_str(text.get(at..edit.span.start)?);
+        out.push_str(&edit.text);
+        at = edit.span.end;
+    }
+    out.push_str(text.get(at..)?);
+    Some(out)
+}
+
+/// A fix that was made, or one that was not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The finding.
+    pub finding: Diagnostic,
+    /// The line it stands in, from one.
+    pub line: usize,
+    /// What is done, in words.
+    pub title: String,
+}
+
+/// What became of a text.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    /// The text.
+    pub source: Source,
+    /// What is still found in it.
+    pub findings: Vec<Diagnostic>,
+    /// What was fixed.
+    pub fixed: Vec<Tried>,
+    /// Fixes that were tried and would not have helped.
+    pub left: Vec<Tried>,
+}
+
+/// Makes every fix that helps, one after another, each judged again by `judge`; the result has no
+/// further fix that helps.
+pub fn mend(source: &Source, mut judge: impl FnMut(&Source) -> Vec<Diagnostic>) -> Repair {
+    let findings = judge(source);
+    let mut repair = Repair {
+        source: source.clone(),
+        findings,
+        fixed: Vec::new(),
+        left: Vec::new(),
+    };
+    while repair.fixed.len() < FIXES_MAX {
+        repair.left.clear();
+        if !repair.next(&mut judge) {
+            break;
+        }
+    }
+    repair
+}
+
+impl Repair {
+    /// Makes the first fix that helps; says whether there was one.
+    fn next(&mut self, judge: &mut impl FnMut(&Source) -> Vec<Diagnostic>) -> bool {
+        let source = self.source.clone();
+        let editor = Editor::new(&source);
+        for finding in self.findings.clone() {
+            let Some(mended) = editor.fix(&finding) else {
+                continue;
+            };
+            let tried = Tried {
+                line: source.position(finding.span.start).0,
+                title: mended.title,
+                finding,
+            };
+            let Some(text) = edited(&source.text, &mended.edits) else {
+                continue;
+            };
+            let next = Source::new(source.name.clone(), text);
+            let findings = judge(&next);
+            if helps(&tried.finding, &self.findings, &findings) {
+                self.source = next;
+                self.findings = findings;
+                self.fixed.push(tried);
+                return true;
+            }
+            self.left.push(tried);
+        }
+        false
+    }
+}
+
+/// Whether a finding is gone and no error came.
+fn helps(finding: &Diagnostic, before: &[Diagnostic], after: &[Diagnostic]) -> bool {
+    let (was, is) = (tally(before), tally(after));
+    let of = |tally: &BTreeMap<Key, usize>, key: &Key| tally.get(key).copied().unwrap_or(0);
+    let gone = of(&is, &key(finding)) < of(&was, &key(finding));
+    // Why: where the text could not be read, nothing but its form was looked at before.
+    let form = |code: &str| code.starts_with('P');
+    let unread = before.iter().any(|d| form(d.code.as_str()));
+    let came = after.iter().filter(|d| d.severity() == Severity::Error);
+    let came = came.filter(|d| !unread || form(d.code.as_str()));
+    gone && came.map(key).all(|key| of(&is, &key) <= of(&was, &key))
+}
+
+/// What a finding is, wherever it stands: edits move places.
+type Key = (&'static str, String);
+
+fn key(finding: &Diagnostic) -> Key {
+    (finding.code.as_str(), finding.message.clone())
+}
+
+fn tally(findings: &[Diagnostic]) -> BTreeMap<Key, usize> {
+    let mut tally = BTreeMap::new();
+    for finding in findings {
+        *tally.entry(key(finding)).or_default() += 1;
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::codes::Code;
+
+    #[test]
+    fn only_what_is_surely_meant() {
+        for (given, known, meant) in [
+            ("totl", vec!["total", "max"], Some("total")),
+            ("Total", vec!["total"], Some("total")),
+            ("openIssues", vec!["open_issues"], Some("open_issues")),
+            ("arg", vec!["args", "accept"], Some("args")),
+            // Two are near.
+            ("user_c", vec!["user_a", "user_b"], None),
+            ("reads", vec!["read", "ready"], None),
+            // Another number, another field, two letters off, nothing near.
+            ("page2", vec!["page1"], None),
+            ("cc", vec!["bcc"], None),
+            ("increase", vec!["decrease"], None),
+            ("zebra", vec!["total"], None),
+            ("total", vec!["total"], None),
+        ] {
+            assert_eq!(surely(given, &known), meant, "{given} of {known:?}");
+        }
+    }
+
+    fn mended(text: &str, part: &str, fix: Fix) -> Option<String> {
+        let at = text.find(part).unwrap();
+        let span = Span::new(at, at + part.len());
+        let finding = Diagnostic::new(Code::Syntax, span, "m").fix(fix);
+        let source = Source::new("p", text);
+        let mended = Editor::new(&source).fix(&finding)?;
+        edited(text, &mended.edits)
+    }
+
+    #[test]
+    fn an_entry_is_left_out_with_its_line_or_comma() {
+        let out = |text: &str| mended(text, "low", Fix::LeaveOut);
+        for (text, after) in [
+            ("a: 1\nrisk: low\nb: 2 # kept\n", "a: 1\nb: 2 # kept\n"),
+            ("a: 1\r\nrisk: low\r\n", "a: 1\r\n"),
+            ("a: 1\nrisk: low", "a: 1\n"),
+            ("- risk: low\n  a: 1\n", "- a: 1\n"),
+            ("{ risk: low, a: 1 }", "{ a: 1 }"),
+            ("{ a: 1, risk: low }", "{ a: 1 }"),
+            ("{ a: 1, risk: low, b: 2 }", "{ a: 1, b: 2 }"),
+            ("{\n  \"a\": 1,\n  \"risk\": low\n}", "{\n  \"a\": 1\n}"),
+            ("needs: [b, low]", "needs: [b]"),
+            ("a: 1\nneeds: [low]\n", "a: 1\n"),
+            ("needs:\n  - b\n  - low\n", "needs:\n  - b\n"),
+        ] {
+            assert_eq!(out(text).as_deref(), Some(after), "{text:?}");
+        }
+        let json = mended("{\"risk\": \"low\", \"a\": 1}", "\"low\"", Fix::LeaveOut);
+        assert_eq!(json.as_deref(), Some("{\"a\": 1}"));
+        // A comment belongs to what it stands beside: nobody knows what becomes of it.
+        assert_eq!(out("a: 1\nrisk: low # for now\n"), None);
+    }
+
+    #[test]
+    fn a_name_is_exchanged_where_it_stands_once() {
+        let renamed = |text: &str, part: &str| {
+            let (from, to) = ("cont".to_owned(), "count".to_owned());
+            mended(text, part, Fix::Rename { from, to })
+        };
+        let place = "steps.cont.output";
+        assert_eq!(
+            renamed("when: ${ steps.cont.output }", place).as_deref(),
+            Some("when: ${ steps.count.output }")
+        );
+        assert_eq!(
+            renamed("${ steps.cont.output.cont }", "steps.cont.output.cont"),
+            None
+        );
+        assert_eq!(renamed("${ steps.contract }", "steps.contract"), None);
+        let (from, to) = ("cont".to_owned(), "count".to_owned());
+        let key = Fix::RenameKey { from, to };
+        assert_eq!(
+            mended("args: { \"cont\": 'cont x' }", "'cont x'", key).as_deref(),
+            Some("args: { \"count\": 'cont x' }")
+        );
+    }
+
+    #[test]
+    fn edits_that_overlap_are_none() {
+        let edit = |start, end| Edit {
+            span: Span::new(start, end),
+            text: "x".to_owned(),
+        };
+        assert_eq!(
+            edited("abcd", &[edit(2, 3), edit(0, 1)]).as_deref(),
+            Some("xbxd")
+        );
+        assert_eq!(edited("abcd", &[edit(0, 2), edit(1, 3)]), None);
+        assert_eq!(edited("abcd", &[edit(3, 9)]), None);
+    }
+
+    #[test]
+    fn a_fix_that_adds_an_error_is_left() {
+        let source = Source::new("p", "cont");
+        let (from, to) = ("cont".to_owned(), "count".to_owned());
+        let found = |source: &Source, then: Option<Code>| -> Vec<Diagnostic> {
+            let span = Span::new(0, source.text.len());
+            if &*source.text != "cont" {
+                return then
+                    .map(|code| Diagnostic::new(code, span, "new"))
+                    .into_iter()
+                    .collect();
+            }
+            let (from, to) = (from.clone(), to.clone());
+            vec![Diagnostic::new(Code::UnknownStep, span, "m").fix(Fix::Rename { from, to })]
+        };
+        let helped = mend(&source, |source| found(source, Some(Code::UnreadOutput)));
+        assert_eq!((&*helped.source.text, helped.fixed.len()), ("count", 1));
+        let left = mend(&source, |source| found(source, Some(Code::Cycle)));
+        assert_eq!((&*left.source.text, left.left.len()), ("cont", 1));
+    }
+}

@@ -1,0 +1,453 @@
+//! What a checked plan reaches: tools, targets, flows, asks, cost; and what of it grew.
+//!
+//! Owns the facts that a reviewer decides by, as sets that can be compared. Judges nothing and
+//! repeats no rule: every fact is read from the record of the check. INVARIANT: two plans of equal
+//! reach call the same tools on the same targets, under the same asks, at the same worst case.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::approve::Delta;
+use crate::catalog::{Catalog, Effect, Operation};
+use crate::check::budget::WorstCase;
+use crate::check::{CheckedPlan, StepRecord};
+use crate::digest::canonical;
+use crate::expr::{ArgTree, Root, Scope};
+use crate::label::{Integrity, Label};
+use crate::plan::{Goal, Step, StepKind};
+use crate::policy::{AskTerms, Decision, hosts_named};
+
+/// A plan with what it was checked under.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkup<'a> {
+    /// The plan.
+    pub plan: &'a CheckedPlan,
+    /// The operations.
+    pub catalog: &'a Catalog,
+    /// The goal, whose parameters are known before the run.
+    pub goal: &'a Goal,
+    /// The most it can take.
+    pub worst: &'a WorstCase,
+}
+
+impl<'a> Checkup<'a> {
+    fn operation(&self, step: &Step) -> Option<&'a Operation> {
+        let tool = step.tool()?;
+        self.catalog.get(&tool.value).map(std::sync::Arc::as_ref)
+    }
+
+    /// Every step with its record, as written.
+    pub fn steps(&self) -> impl Iterator<Item = (&'a Step, &'a StepRecord)> {
+        let plan = self.plan;
+        let steps = plan.plan().steps.iter();
+        steps.filter_map(move |step| Some((step, plan.record().steps.get(&step.id.value)?)))
+    }
+
+    /// Whether an argument decides who or what is reached.
+    #[must_use]
+    pub fn is_sink(&self, step: &Step, name: &str) -> bool {
+        self.operation(step)
+            .is_none_or(|operation| operation.is_sink(name))
+    }
+
+    /// The value of an argument if it is known before the run, else its text.
+    #[must_use]
+    pub fn argument(&self, step: &Step, name: &str) -> (String, bool) {
+        let StepKind::Tool { args, .. } = &step.kind else {
+            return (String::new(), false);
+        };
+        let known = args.get(name).and_then(|tree| self.known(tree));
+        match known {
+            Some(value) => (canonical(&value), true),
+            None => {
+                let written = step.value.get("args").and_then(|args| args.get(name));
+                (written.map(canonical).unwrap_or_default(), false)
+            }
+        }
+    }
+
+    fn known(&self, tree: &ArgTree) -> Option<Value> {
+        let templates = tree.templates();
+        let mut reads = templates.iter().flat_map(|t| t.references());
+        if !reads.all(|reference| reference.root == Root::Params) {
+            return None;
+        }
+        let params = Value::Object(self.goal.params.clone());
+        tree.eval(&Scope::new().with("params", &params)).ok()
+    }
+}
+
+/// A kind of fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Facet {
+    /// Operations that are called, with their effect.
+    Tools,
+    /// Values at sinks: who or what is reached.
+    Targets,
+    /// Hosts and mail domains among them.
+    Hosts,
+    /// Untrusted values that reach anything but a plain read, and control by untrusted text.
+    Untrusted,
+    /// Asks of a person.
+    Asks,
+    /// Checks that only the run makes.
+    RunChecks,
+}
+
+impl Facet {
+    /// Every facet, the weightiest first.
+    pub const ALL: [Self; 6] = [
+        Self::Tools,
+        Self::Targets,
+        Self::Hosts,
+        Self::Untrusted,
+        Self::Asks,
+        Self::RunChecks,
+    ];
+
+    /// The words shown to people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Tools => "tool",
+            Self::Targets => "target",
+            Self::Hosts => "host",
+            Self::Untrusted => "untrusted",
+            Self::Asks => "asked",
+            Self::RunChecks => "run time",
+        }
+    }
+}
+
+/// Everything a plan reaches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Facts, by kind.
+    pub facts: BTreeMap<Facet, BTreeSet<String>>,
+    /// Counts: of steps by effect, and the worst case.
+    pub counts: Vec<Count>,
+}
+
+/// A number of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// Of what.
+    pub of: String,
+    /// How many.
+    pub n: u64,
+}
+
+impl Reach {
+    /// What `checkup` reaches.
+    #[must_use]
+    pub fn of(checkup: &Checkup<'_>) -> Self {
+        let mut reach = Self::default();
+        let mut effects: BTreeMap<Effect, u64> = BTreeMap::new();
+        for (step, record) in checkup.steps() {
+            if let Some(ask) = asked(step, record) {
+                reach.add(Facet::Asks, format!("{}: {ask}", step.id.value));
+            }
+            for check in &record.run_checks {
+                let place = format!("{}{}", step.id.value, check.argument);
+                reach.add(Facet::RunChecks, format!("{place}: {}", check.reason));
+            }
+            if let Some(operation) = checkup.operation(step) {
+                *effects.entry(operation.effect).or_default() += 1;
+                reach.call(checkup, step, record, operation);
+            }
+        }
+        let counted = effects.iter().map(|(effect, n)| (effect.word(), *n));
+        for (of, n) in counted.chain(worst_counts(checkup.worst)) {
+            let of = of.to_owned();
+            reach.counts.push(Count { of, n });
+        }
+        reach
+    }
+
+    fn add(&mut self, facet: Facet, fact: String) {
+        self.facts.entry(facet).or_default().insert(fact);
+    }
+
+    fn call(
+        &mut self,
+        checkup: &Checkup<'_>,
+        step: &Step,
+        record: &StepRecord,
+        operation: &Operation,
+    ) {
+        let (id, tool) = (&step.id.value, &operation.name);
+        self.add(
+            Facet::Tools,
+            format!("{tool} ({})", operation.effect.word()),
+        );
+        if operation.effect == Effect::Read {
+            return;
+        }
+        if record.control.integrity == Integrity::Text {
+            let from = sources(&record.control);
+            self.add(Facet::Untrusted, format!("whether {id} runs ← text{from}"));
+        }
+        for (name, label) in &record.labels {
+            if label.integrity != Integrity::Trusted {
+                let word = label.integrity.word();
+                let flow = format!("{id}.{name} ← {word}{}", sources(label));
+                self.add(Facet::Untrusted, flow);
+            }
+            if !operation.is_sink(name) {
+                continue;
+            }
+            let (value, known) = checkup.argument(step, name);
+            self.add(Facet::Targets, format!("{tool} {name}: {value}"));
+            if known {
+                for host in hosts_named(&value) {
+                    self.add(Facet::Hosts, host);
+                }
+            }
+        }
+    }
+}
+
+fn sources(label: &Label) -> String {
+    let names: Vec<&str> = label.sources.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" from {}", names.join(", "))
+    }
+}
+
+/// The numbers of a worst case that have a name of their own.
+fn worst_counts(worst: &WorstCase) -> impl Iterator<Item = (&'static str, u64)> {
+    [
+        ("steps", worst.steps),
+        ("calls", worst.calls),
+        ("attempts", worst.attempts),
+        ("ms", worst.wall_ms),
+    ]
+    .into_iter()
+}
+
+/// What is asked about a step, of whom and until when; none if nobody is asked.
+#[must_use]
+pub fn asked(step: &Step, record: &StepRecord) -> Option<String> {
+    if let StepKind::Question { of, .. } = &step.kind {
+        return Some(match of {
+            Some(of) => format!("an answer of {}", of.value),
+            None => "an answer of anybody who may approve".to_owned(),
+        });
+    }
+    let verdict = record.verdict.as_ref()?;
+    if verdict.decision != Decision::Ask {
+        return None;
+    }
+    let mut words = needs(&verdict.ask.clone().unwrap_or_default());
+    if let Some(condition) = &verdict.condition {
+        words.push_str(&format!("; {condition}"));
+    }
+    Some(words)
+}
+
+/// Whose yes is needed, how many of them and until when.
+#[must_use]
+pub fn needs(terms: &AskTerms) -> String {
+    let mut words = match terms.quorum {
+        0 | 1 => "the yes of one person".to_owned(),
+        n => format!("the yes of {n} people"),
+    };
+    if !terms.approvers.is_empty() {
+        let roles: Vec<&str> = terms.approvers.iter().map(String::as_str).collect();
+        words.push_str(&format!(" who are {}", roles.join(" and ")));
+    }
+    if let Some(ms) = terms.expires_ms {
+        let within = crate::duration::words(std::time::Duration::from_millis(ms));
+        words.push_str(&format!(" within {within}"));
+    }
+    words
+}
+
+/// Where values come from and where they go, of a whole plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Journey {
+    /// What is read on the way to a destination, or at all if there is none.
+    pub sources: Vec<String>,
+    /// What changes something or reaches somebody, with its effect.
+    pub destinations: Vec<(String, Effect)>,
+    /// Models that are asked.
+    pub models: Vec<String>,
+}
+
+impl Journey {
+    /// The journey of a plan.
+    #[must_use]
+    pub fn of(checkup: &Checkup<'_>) -> Self {
+        let mut journey = Self::default();
+        let mut from: BTreeSet<&str> = BTreeSet::new();
+        let acts = |operation: &Operation| operation.effect != Effect::Read;
+        for (step, record) in checkup.steps() {
+            if checkup.operation(step).is_some_and(acts) {
+                upstream(checkup, record, &mut from);
+            }
+        }
+        let all = from.is_empty()
+            && !checkup
+                .steps()
+                .any(|(step, _)| checkup.operation(step).is_some_and(acts));
+        for (step, _) in checkup.steps() {
+            let named = from.contains(step.id.value.as_str()) || all;
+            match checkup.operation(step) {
+                Some(operation) if is_model(operation) => {
+                    push(&mut journey.models, operation.name.clone());
+                }
+                Some(operation) if acts(operation) => {
+                    let destination = (operation.name.clone(), operation.effect);
+                    if !journey.destinations.contains(&destination) {
+                        journey.destinations.push(destination);
+                    }
+                }
+                Some(operation) if named => push(&mut journey.sources, operation.name.clone()),
+                None if named => push(&mut journey.sources, "a person's answer".to_owned()),
+                _ => {}
+            }
+        }
+        journey
+    }
+
+    /// In one line: sources → destinations → models.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let sources = match self.sources.as_slice() {
+            [] => "what the plan says".to_owned(),
+            names => names.join(", "),
+        };
+        let destinations: Vec<String> = self
+            .destinations
+            .iter()
+            .map(|(tool, effect)| format!("{tool} ({})", effect.word()))
+            .collect();
+        let to = match destinations.as_slice() {
+            [] => "the answer alone".to_owned(),
+            names => names.join(", "),
+        };
+        match self.models.as_slice() {
+            [] => format!("{sources} → {to}"),
+            models => format!("{sources} → {to} → {} (model)", models.join(", ")),
+        }
+    }
+}
+
+fn push(names: &mut Vec<String>, name: String) {
+    if !names.contains(&name) {
+        names.push(name);
+    }
+}
+
+/// The steps whose values reach a step, at first or at second hand.
+fn upstream<'a>(checkup: &Checkup<'a>, record: &'a StepRecord, from: &mut BTreeSet<&'a str>) {
+    let mut left: Vec<&'a str> = record.reads.iter().map(String::as_str).collect();
+    while let Some(id) = left.pop() {
+        if !from.insert(id) {
+            continue;
+        }
+        if let Some((_, record)) = checkup.plan.step(id) {
+            left.extend(record.reads.iter().map(String::as_str));
+        }
+    }
+}
+
+fn is_model(operation: &Operation) -> bool {
+    operation.endpoint.get("kind").and_then(Value::as_str) == Some("model")
+}
+
+/// What differs between two plans.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Growth {
+    /// Facts that only the later plan has.
+    pub grew: BTreeMap<Facet, Vec<String>>,
+    /// Facts that only the earlier plan has.
+    pub shrank: BTreeMap<Facet, Vec<String>>,
+    /// Numbers that changed.
+    pub counts: Vec<Moved>,
+}
+
+/// A number that differs between two plans.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// Of what.
+    pub of: String,
+    /// In the earlier plan.
+    pub from: u64,
+    /// In the later plan.
+    pub to: u64,
+}
+
+impl Growth {
+    /// From one plan to another.
+    #[must_use]
+    pub fn between(before: &Reach, after: &Reach) -> Self {
+        let only = |these: &Reach, others: &Reach| -> BTreeMap<Facet, Vec<String>> {
+            let none = BTreeSet::new();
+            let of = |facet: Facet| {
+                let others = others.facts.get(&facet).unwrap_or(&none);
+                let these = these.facts.get(&facet)?;
+                let kept: Vec<String> = these.difference(others).cloned().collect();
+                (!kept.is_empty()).then_some((facet, kept))
+            };
+            Facet::ALL.into_iter().filter_map(of).collect()
+        };
+        let number = |reach: &Reach, of: &str| {
+            let count = reach.counts.iter().find(|count| count.of == of);
+            count.map_or(0, |count| count.n)
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for count in before.counts.iter().chain(&after.counts) {
+            if !names.contains(&count.of.as_str()) {
+                names.push(&count.of);
+            }
+        }
+        let moved = |of: &str| Moved {
+            of: of.to_owned(),
+            from: number(before, of),
+            to: number(after, of),
+        };
+        let counts = names.into_iter().map(moved).filter(|m| m.from != m.to);
+        Self {
+            grew: only(after, before),
+            shrank: only(before, after),
+            counts: counts.collect(),
+        }
+    }
+
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self == &Self::default()
+    }
+}
+
+/// What becomes of a yes to the steps that are asked about, if one plan follows another.
+#[must_use]
+pub fn approvals(before: &CheckedPlan, after: &CheckedPlan) -> Delta {
+    let records = &before.record().steps;
+    let asks = records.iter().filter_map(|(id, record)| {
+        let (step, _) = before.step(id)?;
+        let verdict = record.verdict.as_ref()?;
+        let asks = step.approval_required || verdict.decision == Decision::Ask;
+        asks.then_some((id.as_str(), Some(record.closure)))
+    });
+    Delta::of(asks, after.record())
+}
+
+/// The journey and the worst case as data.
+#[must_use]
+pub fn to_json(checkup: &Checkup<'_>) -> Map<String, Value> {
+    let worst = worst_counts(checkup.worst).map(|(of, n)| (of.to_owned(), Value::from(n)));
+    let mut map = Map::new();
+    map.insert("at_most".to_owned(), Value::Object(worst.collect()));
+    let journey = Journey::of(checkup);
+    let journey = serde_json::to_value(journey).unwrap_or_default();
+    map.insert("journey".to_owned(), journey);
+    map
+}
