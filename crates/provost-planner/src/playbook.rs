@@ -86,13 +86,13 @@ impl Playbook {
             .find_map(|pattern| pattern.matches(goal, &self.params))
     }
 
-    /// A value of each parameter's type, to check the plan with before there is a goal. It need
-    /// not fit the parameter's pattern.
+    /// A value of each parameter's type, to check the plan with before there is a goal. It fits
+    /// the parameter's pattern if a text of a common form does.
     #[must_use]
     pub fn samples(&self) -> Params {
         let sample = |param: &ParamType| match (param.words.first(), param.kind) {
             (Some(word), _) => Value::from(word.as_str()),
-            (None, ParamKind::Text) => Value::from("sample"),
+            (None, ParamKind::Text) => Value::from(sample_text(param)),
             (None, ParamKind::Integer | ParamKind::Number) => Value::from(1),
             (None, ParamKind::Boolean) => Value::from(true),
         };
@@ -137,4 +137,27 @@ impl Planner for Playbook {
         decline_findings(&self.author(), request)
             .unwrap_or_else(|| self.revision(request).unwrap_or_else(PlanReply::Decline))
     }
+}
+
+/// Texts of common forms.
+const SAMPLES: [&str; 10] = [
+    "sample",
+    "SAMPLE",
+    "Sample",
+    "S1",
+    "S-1",
+    "1",
+    "2026-01-01",
+    "2026-01-01T00:00:00Z",
+    "sample@example.org",
+    "https://example.org/",
+];
+
+/// A text of a common form that the parameter's pattern takes; the first of them if none is.
+fn sample_text(param: &ParamType) -> &'static str {
+    let fits = |text: &&&str| {
+        let pattern = param.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.is_match(text))
+    };
+    SAMPLES.iter().find(fits).copied().unwrap_or("sample")
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
+use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::{Principal, Verdict};
@@ -322,6 +323,12 @@ pub struct AttemptStarted {
     pub approval: Option<Digest>,
     /// Whether it is a read.
     pub read: bool,
+    /// The money that is reserved for it: the most it can cost, as far as that has a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<Money>,
+    /// The tokens that are reserved for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
 }
 
 /// The end of an attempt.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use provost_plan::approve::ApprovedPlan;
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
+use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, Why};
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::Principal;
@@ -82,6 +83,10 @@ pub struct State {
     pub calls: u64,
     /// Attempts in all.
     pub attempts: u64,
+    /// Money reserved for them: no reservation is given back, because nobody says what was spent.
+    pub money: Money,
+    /// Tokens reserved for them.
+    pub tokens: u64,
     /// The limit that keeps calls from starting, and the step that met it.
     pub limit: Option<(String, String)>,
     /// Whether and by whom the run was cancelled.
@@ -358,6 +363,16 @@ pub enum Need {
 }
 
 impl State {
+    /// The limits in force: the operator's, narrowed by those of the plan in force.
+    #[must_use]
+    pub fn limits_in_force(&self) -> Limits {
+        let plan = self.plan.as_ref().map(|plan| plan.checked().plan());
+        match plan.and_then(|plan| plan.limits.as_ref()) {
+            Some(own) => self.limits.narrowed(own),
+            None => self.limits.clone(),
+        }
+    }
+
     /// Applies one event that was recorded at `at`.
     ///
     /// # Errors

@@ -418,6 +418,8 @@ fn started(words: &[&str], args: &str) -> Event {
         verdict: verdict(false),
         approval: None,
         read: !words.contains(&"write"),
+        money: None,
+        tokens: None,
     })
 }
 

@@ -91,7 +91,9 @@ permit (principal, action, resource);
 @id("writes") forbid (principal, action in Action::"call", resource)
 when { !resource.attended && resource.effect == "write" };
 "#;
+    // Why required: the check finds the same call twice, and lets it stand only where it is meant.
     let plan = TWICE
+        .replace("needs: [first],", "needs: [first], approval: required,")
         .replace("args: { count: 4 }", "args: { to: box }")
         .replacen(
             "args: { count: '${ steps.look.output.total }' }",

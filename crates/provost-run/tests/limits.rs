@@ -1,7 +1,10 @@
 //! Limits: what a run may use up, and what happens when it has.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 mod case;
 
 use case::{Case, failed, ok};
+use provost_plan::catalog::{Cost, Operation, Tokens};
+use provost_plan::money::Money;
 use provost_run::outcome::{Class, Landing};
 use serde_json::json;
 
@@ -94,6 +97,94 @@ fn the_attempts_of_a_run_have_an_end_even_across_crashes() {
     + RunEnded failed: no other call may begin: its limit of 5 attempts is reached
     > done failed
     "#);
+}
+
+fn money(text: &str) -> Option<Money> {
+    Some(Money::parse(text).unwrap())
+}
+
+/// The same plan, of which two processes lose two attempts each.
+fn losing(cost: Option<Cost>, limits: impl FnOnce(&mut provost_plan::plan::Limits)) -> Case {
+    let priced = move |operation: &mut Operation| operation.cost.clone_from(&cost);
+    Case::of(case::rules_with(priced), THREE)
+        .limits(limits)
+        .started()
+        .crash()
+        .quietly()
+        .crash()
+}
+
+/// What an attempt can cost is reserved with its intent, and is not given back: five attempts at
+/// one each leave nothing for a sixth.
+#[test]
+fn no_attempt_begins_that_could_pass_the_limit_on_money() {
+    let cost = || {
+        Some(Cost {
+            money: money("1.00"),
+            ..Cost::default()
+        })
+    };
+    let case = losing(cost(), |limits| limits.money = money("5.999999"));
+    let refused = "AdmissionRefused b: its limit of 5.999999 in money is reached: 5.00 is \
+                   reserved and this may cost 1.00";
+    assert!(case.transcript().contains(refused), "{}", case.transcript());
+    assert_eq!(case.state().money, Money::parse("5.00").unwrap());
+    let case = case.ends("a", ok(json!({ "total": 1 })));
+    let ended = case.state().ended.as_ref().expect("the run is over");
+    assert_eq!(ended.class, Some(Class::BudgetExceeded));
+    // The controls: a millionth more is enough, and what nothing prices is not counted.
+    let case = losing(cost(), |limits| limits.money = money("6.00"));
+    assert!(!case.transcript().contains("AdmissionRefused"));
+    let case = losing(None, |limits| limits.money = money("5.00"));
+    assert!(!case.transcript().contains("AdmissionRefused"));
+    assert_eq!(case.state().money, Money::ZERO);
+}
+
+/// Where nothing else bounds what is sent, its bytes do: `{"to":"a"}` has ten.
+#[test]
+fn no_attempt_begins_that_could_pass_the_limit_on_tokens() {
+    let cost = || {
+        Some(Cost {
+            tokens_in: Some(Tokens::default()),
+            tokens_out: Some(Tokens {
+                max: Some(90),
+                price: None,
+            }),
+            ..Cost::default()
+        })
+    };
+    let case = losing(cost(), |limits| limits.tokens = Some(599));
+    let refused = "AdmissionRefused b: its limit of 599 tokens is reached: 500 are reserved and \
+                   this may take 100";
+    assert!(case.transcript().contains(refused), "{}", case.transcript());
+    let case = losing(cost(), |limits| limits.tokens = Some(600));
+    assert!(!case.transcript().contains("AdmissionRefused"));
+    assert_eq!(case.state().tokens, 600);
+}
+
+/// The check refuses what could not stay within the limit even without a loss.
+#[test]
+fn a_plan_that_cannot_stay_within_its_money_is_refused() {
+    let priced = |operation: &mut Operation| {
+        operation.cost = Some(Cost {
+            money: money("1.00"),
+            ..Cost::default()
+        });
+    };
+    let case = Case::of(case::rules_with(priced), THREE)
+        .limits(|limits| limits.money = money("2.50"))
+        .begin();
+    let refused = "B506: up to 3.00 in money, 0.50 more than the limit of 2.50";
+    assert!(case.transcript().contains(refused), "{}", case.transcript());
+}
+
+#[test]
+fn a_plan_narrows_the_limits_of_its_run() {
+    let plan = THREE.replace("steps:", "limits: { concurrency: 1 }\nsteps:");
+    assert_eq!(Case::new(&plan).started().state().in_flight(), 1);
+    let wider = THREE.replace("steps:", "limits: { concurrency: 9 }\nsteps:");
+    let case = Case::new(&wider).limits(|limits| limits.concurrency = 1);
+    assert_eq!(case.started().state().in_flight(), 1);
 }
 
 #[test]

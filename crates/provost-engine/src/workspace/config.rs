@@ -141,8 +141,8 @@ fn read_limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Limits {
             );
         }
     }
-    fields.later("money", "money is not counted");
-    fields.later("tokens", "tokens are not counted");
+    limits.money = fields.money("money").map(|money| money.value);
+    limits.tokens = fields.count("tokens").map(|tokens| tokens.value);
     fields.finish();
     limits
 }

@@ -26,6 +26,8 @@ fn operation(name: &str) -> Operation {
         errors_no_effect: false,
         timeout: Duration::from_secs(30),
         max_bytes: 1_000,
+        reconcile: None,
+        cost: None,
         endpoint: json!({ "url": "http://127.0.0.1/".repeat(20) }),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use provost_plan::approve::ApprovedPlan;
 use provost_plan::check::{CheckedPlan, PlanRecord};
 use provost_plan::label::Label;
+use provost_plan::money::Money;
 use provost_plan::plan::read::plan_from_value;
 use provost_plan::plan::request::{PlanReply, Why};
 use serde_json::Value;
@@ -96,6 +97,8 @@ impl State {
             failed_calls: Default::default(),
             calls: 0,
             attempts: 0,
+            money: Money::ZERO,
+            tokens: 0,
             limit: None,
             cancelled: None,
             ended: None,

@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use provost_plan::catalog::{Idempotency, Operation};
+use provost_plan::catalog::{Idempotency, Operation, Spend};
 use provost_plan::check::StepRecord;
 use provost_plan::check::policy::with_own_caution;
 use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::limits::ARGS_BYTES_MAX;
+use provost_plan::money::Money;
 use provost_plan::plan::{Step, StepKind};
 use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
@@ -180,6 +181,7 @@ impl Turn<'_> {
         };
         let is_list = known.is_list;
         let now = self.now;
+        let places = self.state.limits_in_force().concurrency;
         let open: Vec<usize> = known
             .items
             .iter()
@@ -194,7 +196,7 @@ impl Turn<'_> {
             .collect();
         let mut asked = Vec::new();
         for index in open {
-            let full = self.state.in_flight() as u64 >= self.state.limits.concurrency;
+            let full = self.state.in_flight() as u64 >= places;
             if full && !may_ask(record) {
                 break;
             }
@@ -367,7 +369,9 @@ impl Turn<'_> {
             verdict,
             ..
         } = candidate;
-        if let Some(limit) = self.limit_reached(&slot) {
+        let bytes = u64::try_from(canonical(&args).len()).unwrap_or(u64::MAX);
+        let spend = operation.spend(Some(bytes));
+        if let Some(limit) = self.limit_reached(&slot, &spend) {
             return self.emit(Event::AdmissionRefused { slot, limit });
         }
         let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
@@ -401,13 +405,16 @@ impl Turn<'_> {
             verdict,
             approval,
             read: operation.effect.is_read(),
+            money: (spend.money > Money::ZERO).then_some(spend.money),
+            tokens: (spend.tokens > 0).then_some(spend.tokens),
         }))?;
         self.calls.push(call);
         Ok(())
     }
 
-    fn limit_reached(&self, slot: &Slot) -> Option<String> {
-        let limits = &self.state.limits;
+    /// The limit that an attempt would pass which uses up as much as it can.
+    fn limit_reached(&self, slot: &Slot, spend: &Spend) -> Option<String> {
+        let limits = self.state.limits_in_force();
         let first = self.state.item(slot).is_none_or(|item| item.attempt == 0);
         if first && self.state.calls >= limits.calls {
             return Some(format!("its limit of {} calls is reached", limits.calls));
@@ -416,6 +423,24 @@ impl Turn<'_> {
             return Some(format!(
                 "its limit of {} attempts is reached",
                 limits.attempts
+            ));
+        }
+        let money = self.state.money.checked_add(spend.money);
+        if let Some(limit) = limits.money
+            && money.is_none_or(|money| money > limit)
+        {
+            return Some(format!(
+                "its limit of {limit} in money is reached: {} is reserved and this may cost {}",
+                self.state.money, spend.money
+            ));
+        }
+        let tokens = self.state.tokens.checked_add(spend.tokens);
+        if let Some(limit) = limits.tokens
+            && tokens.is_none_or(|tokens| tokens > limit)
+        {
+            return Some(format!(
+                "its limit of {limit} tokens is reached: {} are reserved and this may take {}",
+                self.state.tokens, spend.tokens
             ));
         }
         let wall = i64::try_from(limits.wall_ms).unwrap_or(i64::MAX);

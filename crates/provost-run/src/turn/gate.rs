@@ -175,7 +175,7 @@ impl Turn<'_> {
         let operation = self.rules.catalog.get(&step.tool()?.value)?;
         let untrusted = |label: &Label| label.integrity != Integrity::Trusted;
         Some(StepAsk {
-            description: step.description.clone(),
+            description: step.description.as_ref().map(|text| text.value.clone()),
             operation: operation.name.clone(),
             effect: operation.effect,
             risk: record.risk,

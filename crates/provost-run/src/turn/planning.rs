@@ -3,8 +3,7 @@
 //! Owns requests, the check of proposals and the change from one revision to the next. A proposal
 //! without a checked plan never gets past this file.
 
-use std::collections::BTreeSet;
-
+use provost_plan::approve::Delta;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
@@ -313,10 +312,13 @@ impl Turn<'_> {
                 added,
                 changed,
                 removed,
+                approvals,
+            } = change;
+            let Delta {
                 retain,
                 replace,
                 clear,
-            } = change;
+            } = approvals;
             self.emit(Event::PlanRevised {
                 revision,
                 added,
@@ -353,26 +355,14 @@ impl Turn<'_> {
             .filter(|id| !after.contains_key(*id))
             .cloned()
             .collect();
-        let asked: BTreeSet<&String> = self
-            .state
-            .steps
-            .iter()
-            .filter(|(id, step)| {
-                let about =
-                    |item: &crate::state::ItemState| item.card.is_some() || item.approved.is_some();
-                let asked = step.items.iter().any(about) || old.is_granted(id);
-                !step.status.is_final() && asked
-            })
-            .map(|(id, _)| id)
-            .collect();
-        for id in asked {
-            let list = match (before.get(id), after.get(id)) {
-                (Some(old), Some(new)) if old.closure == new.closure => &mut change.retain,
-                (_, Some(_)) => &mut change.replace,
-                (_, None) => &mut change.clear,
-            };
-            list.push(id.clone());
-        }
+        let about = |item: &crate::state::ItemState| item.card.is_some() || item.approved.is_some();
+        let asked = self.state.steps.iter().filter_map(|(id, step)| {
+            let asked = step.items.iter().any(about) || old.is_granted(id);
+            // Why none: what was asked about a step that is not in the plan cannot be equal.
+            let closure = before.get(id).map(|record| record.closure);
+            (!step.status.is_final() && asked).then_some((id.as_str(), closure))
+        });
+        change.approvals = Delta::of(asked, checked.record());
         change
     }
 
@@ -407,12 +397,11 @@ impl Turn<'_> {
             let message = finding.map_or_else(String::new, |d| d.message.clone());
             return self.end_moved(&message);
         };
-        let Change {
+        let Delta {
             mut retain,
             mut replace,
             clear,
-            ..
-        } = self.change_to(&checked);
+        } = self.change_to(&checked).approvals;
         if !policy_same {
             // Why: a yes was given as the policy of that moment asked for it.
             replace.append(&mut retain);
@@ -442,9 +431,7 @@ struct Change {
     added: Vec<String>,
     changed: Vec<String>,
     removed: Vec<String>,
-    retain: Vec<String>,
-    replace: Vec<String>,
-    clear: Vec<String>,
+    approvals: Delta,
 }
 
 /// The request that waits for a reply, as it was made.

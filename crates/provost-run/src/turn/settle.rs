@@ -18,14 +18,6 @@ use crate::outcome::{Class, Landing, Reply};
 use crate::state::StepState;
 use crate::view;
 
-/// Attempts of a step that says nothing about them.
-const RETRY: Retry = Retry {
-    attempts: 3,
-    backoff: std::time::Duration::from_millis(500),
-};
-/// Longest wait between two attempts, in milliseconds.
-const BACKOFF_MS_MAX: i64 = 60_000;
-
 impl Turn<'_> {
     pub(super) fn ended(
         &mut self,
@@ -239,19 +231,15 @@ impl Turn<'_> {
         let retry = self
             .step_and_operation(&slot.step)
             .and_then(|(step, _)| step.retry)
-            .unwrap_or(RETRY);
+            .unwrap_or(Retry::DEFAULT);
         let tries = self.state.item(slot).map_or(1, |item| item.tries + 1);
         if tries >= retry.attempts {
             return None;
         }
-        let base = i64::try_from(retry.backoff.as_millis()).unwrap_or(BACKOFF_MS_MAX);
-        let doubled = base
-            .saturating_mul(1i64 << (tries - 1).min(16))
-            .min(BACKOFF_MS_MAX);
-        let asked = retry_after
-            .and_then(|d| i64::try_from(d.as_millis()).ok())
-            .unwrap_or(0);
-        let at = self.now.saturating_add(doubled.max(asked));
+        let ms = |wait: std::time::Duration| i64::try_from(wait.as_millis()).ok();
+        let own = ms(retry.wait_after(tries)).unwrap_or(i64::MAX);
+        let asked = retry_after.and_then(ms).unwrap_or(0);
+        let at = self.now.saturating_add(own.max(asked));
         self.may_repeat(slot, landing, at).then_some(at)
     }
 

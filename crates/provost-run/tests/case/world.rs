@@ -52,6 +52,8 @@ fn operation(name: &str, effect: Effect, idempotency: Idempotency, output: Value
         errors_no_effect: false,
         timeout: Duration::from_secs(5),
         max_bytes: 10_000,
+        reconcile: None,
+        cost: None,
         endpoint: Value::Null,
     }
 }

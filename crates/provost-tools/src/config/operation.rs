@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use provost_plan::catalog::{Effect, Idempotency, KeyCarrier, Operation};
+use provost_plan::catalog::{Cost, Effect, Idempotency, KeyCarrier, Operation, Tokens};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind, Node};
@@ -30,6 +30,7 @@ pub(crate) struct Declared {
     secret: bool,
     timeout: Duration,
     pub(crate) max_bytes: u64,
+    cost: Option<Cost>,
 }
 
 /// What the kind of operation adds.
@@ -57,11 +58,11 @@ impl Declared {
             secret: fields.boolean("secret").unwrap_or(false),
             timeout: timeout(fields, site.timeout),
             max_bytes: max_bytes(fields, site.max_bytes),
+            cost: cost(fields),
         };
         fields.later("reconcile", "a doubt is settled by a person");
         fields.later("preview", "approval cards show the arguments only");
         fields.later("creates", "what a call made is not tracked");
-        fields.later("cost", "calls are counted, not priced");
         declared
     }
 
@@ -113,6 +114,8 @@ impl Declared {
             errors_no_effect: parts.errors_no_effect,
             timeout: self.timeout,
             max_bytes: self.max_bytes,
+            reconcile: None,
+            cost: self.cost,
             endpoint: parts.endpoint,
         }
     }
@@ -166,6 +169,34 @@ fn tags(fields: &mut Fields<'_, '_>) -> BTreeSet<String> {
         }
     }
     tags.into_iter().map(|tag| tag.value).collect()
+}
+
+/// `{ money = "0.02", tokens_in = { max = 8000, price = "3.00" }, tokens_out = { … } }`
+fn cost(outer: &mut Fields<'_, '_>) -> Option<Cost> {
+    let node = outer.node("cost")?;
+    let mut fields = Fields::new("`cost`", node, outer.diagnostics())?;
+    let cost = Cost {
+        money: fields.money("money").map(|money| money.value),
+        tokens_in: tokens(&mut fields, "tokens_in"),
+        tokens_out: tokens(&mut fields, "tokens_out"),
+    };
+    if cost == Cost::default() && matches!(&node.kind, Kind::Map(entries) if entries.is_empty()) {
+        let message = "`cost` says nothing: what is free costs `{ money = \"0\" }`";
+        bad_setting(&mut fields, node.span, message);
+    }
+    fields.finish();
+    Some(cost)
+}
+
+fn tokens(outer: &mut Fields<'_, '_>, name: &'static str) -> Option<Tokens> {
+    let node = outer.node(name)?;
+    let mut fields = Fields::new(format!("`{name}`"), node, outer.diagnostics())?;
+    let tokens = Tokens {
+        max: fields.count("max").map(|max| max.value),
+        price: fields.money("price").map(|price| price.value),
+    };
+    fields.finish();
+    Some(tokens)
 }
 
 fn idempotency(fields: &mut Fields<'_, '_>, keys: bool) -> Idempotency {

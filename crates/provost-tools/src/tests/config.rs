@@ -236,10 +236,28 @@ reconcile = { tool = "x" }
 query = "select 1"
 preview = {}
 creates = "x"
-cost = 1
 #> P008 `preview`
 #> P008 `creates`
-#> P008 `cost`
+
+query = "select 1"
+cost = 1
+#> P006 `cost` must be a map
+
+query = "select 1"
+cost = {}
+#> W801 `cost` says nothing
+
+query = "select 1"
+cost = { money = 0.02 }
+#> P006 `money` must be an amount of money in quotes
+
+query = "select 1"
+cost = { money = "2 cents" }
+#> P006 `2 cents` is not an amount of money
+
+query = "select 1"
+cost = { tokens_in = { max = 8000, prise = "3.00" } }
+#> P004 `tokens_in` has no field `prise`
 
 query = "select 1"
 idempotency = { key = { arg = "k", ttl = "1h" } }

@@ -31,6 +31,10 @@ pub(super) fn attempt_started(
     });
     state.calls += u64::from(first);
     state.attempts += 1;
+    state.money = state
+        .money
+        .saturating_add(started.money.unwrap_or_default());
+    state.tokens = state.tokens.saturating_add(started.tokens.unwrap_or(0));
     if !started.read
         && !state
             .effects
