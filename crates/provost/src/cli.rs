@@ -22,6 +22,7 @@ mod explain;
 mod inbox;
 mod init;
 mod plan;
+mod policy;
 mod reject;
 mod resume;
 mod run;
@@ -70,7 +71,7 @@ enum Verb {
     Check(check::Check),
     /// show a plan, or a run and what it came to
     Show(show::Show),
-    /// show what changed between two revisions of a run's plan
+    /// show what grew between two revisions of a run's plan, or two plan files
     Diff(diff::Diff),
     /// run a plan file or a saved plan, exactly
     Apply(apply::Apply),
@@ -94,6 +95,8 @@ enum Verb {
     Why(why::Why),
     /// list, show or pin the tools
     Tools(tools::Tools),
+    /// look at what the policies say, and hold them to cases
+    Policy(policy::Policy),
     /// explain the code of a finding
     Explain(explain::Explain),
     /// look whether the workspace is fit to work in
@@ -136,6 +139,7 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),
         Verb::Tools(verb) => tools::run(verb, &place),
+        Verb::Policy(verb) => policy::run(&verb, &place),
         Verb::Explain(verb) => explain::run(&verb),
         Verb::Doctor(verb) => doctor::run(verb, &place),
     };

@@ -50,7 +50,8 @@ impl Document {
     }
 }
 
-fn text(path: &Path) -> Result<String, Failure> {
+/// The text of a file.
+pub fn text(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| {
         Failure::usage(format!("`{shown}` cannot be read: {}", reason(&error)))

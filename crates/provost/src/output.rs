@@ -57,6 +57,18 @@ pub fn is_attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
+/// How wide a page on stdout may be: as the terminal is, within reason; 100 where there is none.
+pub fn width() -> usize {
+    terminal_size::terminal_size_of(std::io::stdout())
+        .map_or(100, |(width, _)| usize::from(width.0).clamp(60, 160))
+}
+
+/// How wide a message on stderr may be; without bound where there is no terminal to fill.
+pub fn note_width() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr())
+        .map_or(usize::MAX, |(width, _)| usize::from(width.0).max(60))
+}
+
 /// Whether a view can be redrawn in place.
 pub fn is_live() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");

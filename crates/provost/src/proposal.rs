@@ -6,6 +6,7 @@ use provost_engine::bundle::Bundle;
 use provost_engine::planners::{Planner, Playbook, Route};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::workspace::Workspace;
+use provost_plan::check::budget::WorstCase;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::canonical;
@@ -13,6 +14,7 @@ use provost_plan::label::Label;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::{PlanReply, PlanRequest, RequestKind, ToolSignature};
 use provost_plan::plan::{Goal, Plan};
+use provost_plan::reach::Checkup;
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 
@@ -31,6 +33,20 @@ pub struct Judged {
     pub diagnostics: Vec<Diagnostic>,
     /// What was not looked at.
     pub not_checked: Vec<String>,
+    /// The most it can take; none if it cannot be read.
+    pub worst: Option<WorstCase>,
+}
+
+impl Judged {
+    /// The checked plan with what it was checked under, if there is no error.
+    pub fn checkup<'a>(&'a self, workspace: &'a Workspace) -> Option<Checkup<'a>> {
+        Some(Checkup {
+            plan: self.plan.as_ref()?,
+            catalog: workspace.catalog(),
+            goal: &self.goal,
+            worst: self.worst.as_ref()?,
+        })
+    }
 }
 
 /// The goal of this text, and the planner it is for.
@@ -183,6 +199,7 @@ fn unreadable(source: Source, goal: &Goal, diagnostics: Vec<Diagnostic>) -> Judg
         plan: None,
         diagnostics,
         not_checked,
+        worst: None,
     }
 }
 
@@ -208,6 +225,8 @@ fn compile(
         plan,
         diagnostics,
         not_checked,
+        worst,
+        ..
     } = check(Draft { plan, origin }, &terms, &base);
     Judged {
         source,
@@ -215,6 +234,7 @@ fn compile(
         plan,
         diagnostics,
         not_checked,
+        worst: Some(worst),
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod card;
+pub mod delta;
 pub mod live;
 pub mod narrate;
 pub mod page;

@@ -8,11 +8,14 @@
     reason = "tests"
 )]
 
+#[path = "examples/pager.rs"]
+mod pager;
 #[path = "examples/stage.rs"]
 mod stage;
 
 use std::collections::BTreeMap;
 
+use pager::pages;
 use sim::incident::{Variant, generate};
 use sim::world::Local;
 use stage::{Stage, count, moment};
@@ -142,19 +145,4 @@ fn status(stage: &Stage) -> String {
         .journal()
         .query_row("select status from runs", [], |row| row.get(0))
         .unwrap()
-}
-
-fn pages(world: &Local) -> u64 {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let url = format!("{}/ledger", world.url());
-    let text = tokio::runtime::Runtime::new()
-        .unwrap()
-        .block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() });
-    let ledger: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let calls = ledger["calls"].as_array().unwrap();
-    calls
-        .iter()
-        .filter(|call| call["route"] == "POST /pages")
-        .map(|call| call["effects"].as_u64().unwrap())
-        .sum()
 }

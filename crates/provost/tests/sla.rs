@@ -7,9 +7,12 @@
     reason = "tests"
 )]
 
+#[path = "examples/pager.rs"]
+mod pager;
 #[path = "examples/stage.rs"]
 mod stage;
 
+use pager::pages;
 use serde_json::Value;
 use sim::world::Local;
 use stage::Stage;
@@ -40,18 +43,7 @@ impl Sla {
 
     /// Pages that were really sent.
     fn pages(&self) -> u64 {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let url = format!("{}/ledger", self.world.url());
-        let text = tokio::runtime::Runtime::new()
-            .unwrap()
-            .block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() });
-        let ledger: Value = serde_json::from_str(&text).unwrap();
-        let calls = ledger["calls"].as_array().unwrap();
-        calls
-            .iter()
-            .filter(|call| call["route"] == "POST /pages")
-            .map(|call| call["effects"].as_u64().unwrap())
-            .sum()
+        pages(&self.world)
     }
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use provost_engine::planners::Playbook;
 use provost_engine::workspace::Workspace;
 use provost_plan::diagnostic::Severity;
-use provost_plan::render::{self, Style};
+use provost_plan::render::{self, Report, Style, to_sarif};
 use provost_plan::source::Source;
 use serde_json::{Value, json};
 
@@ -17,6 +17,8 @@ use crate::place::Place;
 use crate::proposal::{self, Judged};
 use crate::screen::page::{Look, Page};
 use crate::screen::plan;
+
+mod fix;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -33,6 +35,9 @@ pub struct Check {
     /// let warnings count as errors
     #[arg(long)]
     deny_warnings: bool,
+    /// write into a plan file what has one safe fix, then check it again
+    #[arg(long)]
+    fix: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,25 +46,51 @@ enum Format {
     Human,
     // One JSON object.
     Json,
+    // A log in SARIF 2.1.0, for code hosts and editors.
+    Sarif,
 }
 
 /// Does it.
 pub fn run(verb: &Check, place: &Place) -> Result<Exit, Failure> {
     let document = Document::read(&verb.file)?;
     let workspace = place.workspace()?;
-    let judged = judge(&workspace, document);
+    let (judged, outcome) = if verb.fix {
+        let (judged, outcome) = fix::run(&verb.file, document, &workspace)?;
+        (judged, Some(outcome))
+    } else {
+        (judge(&workspace, document), None)
+    };
     let worst = judged.diagnostics.iter().map(|d| d.severity()).max();
     let fails = match worst {
         Some(Severity::Error) => true,
         Some(Severity::Warning) => verb.deny_warnings,
         Some(Severity::Note) | None => false,
     };
-    if verb.json || verb.format == Format::Json {
-        output::json(&to_json(&judged, !fails));
-    } else {
-        output::data(&human(&judged, fails, &workspace).finish());
+    let exit = if fails { Exit::Failed } else { Exit::Done };
+    let format = if verb.json { Format::Json } else { verb.format };
+    match format {
+        Format::Human => {
+            let mut page = Page::new();
+            outcome.iter().for_each(|outcome| outcome.put(&mut page));
+            page.page(human(&judged, fails, &workspace));
+            output::data(&page.finish());
+        }
+        Format::Json => {
+            let mut value = to_json(&judged, !fails);
+            if let (Value::Object(map), Some(outcome)) = (&mut value, &outcome) {
+                map.insert("fixes".to_owned(), outcome.to_json());
+            }
+            output::json(&value);
+        }
+        Format::Sarif => output::json(&to_sarif(&Report {
+            source: &judged.source,
+            diagnostics: &judged.diagnostics,
+            not_checked: &judged.not_checked,
+            version: env!("CARGO_PKG_VERSION"),
+            exit_code: exit.code(),
+        })),
     }
-    Ok(if fails { Exit::Failed } else { Exit::Done })
+    Ok(exit)
 }
 
 /// Reads and checks a document.

@@ -1,103 +1,264 @@
-//! `diff`: what changed from one revision of a run's plan to another.
+//! `diff`: what changed from one revision of a run's plan to another, or between two files.
+//!
+//! Owns the choice of the two plans and the look of the difference; what grew is judged in
+//! `provost-plan`. INVARIANT: what reaches further stands first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::engine::Record;
 use provost_engine::run::event::Event;
-use provost_plan::catalog::Catalog;
-use serde_json::{Value, json};
+use provost_engine::workspace::Workspace;
+use provost_plan::approve::Delta;
+use provost_plan::check::budget::WorstCase;
+use provost_plan::check::{
+    Base, CheckedPlan, Draft, Origin, PlanRecord, Terms, check as check_plan,
+};
+use provost_plan::label::Label;
+use provost_plan::plan::Goal;
+use provost_plan::plan::read::plan_from_value;
+use provost_plan::reach::{Checkup, Growth, Journey, Reach, approvals};
+use serde_json::{Map, Value, json};
 
+use super::check::{judge, refused};
 use super::target::Target;
+use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
-use crate::screen::page::{Look, Page};
+use crate::screen::delta::{self, Change};
+use crate::screen::page::Page;
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// the run
-    #[arg(value_name = "RUN")]
-    target: Target,
-    /// from which revision to which; the last two unless given
-    #[arg(value_name = "REV", num_args = 0..=2)]
-    revisions: Vec<u32>,
+    /// the run, or a plan file
+    #[arg(value_name = "RUN|FILE")]
+    first: String,
+    /// from which revision to which, the last two unless given; or the other plan file
+    #[arg(value_name = "REV|FILE", num_args = 0..=2)]
+    rest: Vec<String>,
     /// print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// What changed.
-struct Change {
-    added: BTreeMap<String, Value>,
-    removed: BTreeMap<String, Value>,
-    changed: BTreeMap<String, Vec<(String, Value, Value)>>,
-    /// `success` and `answer`, where they differ.
-    parts: Vec<(String, Value, Value)>,
+/// One of the two plans.
+struct Side {
+    /// What it is called.
+    name: String,
+    plan: CheckedPlan,
+    goal: Goal,
+    worst: WorstCase,
+}
+
+impl Side {
+    fn checkup<'a>(&'a self, workspace: &'a Workspace) -> Checkup<'a> {
+        Checkup {
+            plan: &self.plan,
+            catalog: workspace.catalog(),
+            goal: &self.goal,
+            worst: &self.worst,
+        }
+    }
 }
 
 /// Does it.
 pub fn run(verb: &Diff, place: &Place) -> Result<Exit, Failure> {
+    let file = |word: &String| {
+        let path = PathBuf::from(word);
+        path.exists().then_some(path)
+    };
+    if let ([other], Some(first)) = (verb.rest.as_slice(), file(&verb.first))
+        && let Some(other) = file(other)
+    {
+        let workspace = place.workspace()?;
+        let sides = (of_file(&workspace, &first)?, of_file(&workspace, &other)?);
+        let delta = approvals(&sides.0.plan, &sides.1.plan);
+        return show(verb, &workspace, &sides, &delta, (None, None));
+    }
+    let revisions = numbers(verb)?;
     let engine = place.to_read()?;
-    let record = verb.target.read(&engine)?;
-    let plans = revisions(&record);
-    let (from, to) = chosen(verb, &plans, &record)?;
-    let plan = |revision: u32| {
-        plans.get(&revision).ok_or_else(|| {
-            let known: Vec<String> = plans.keys().map(u32::to_string).collect();
-            Failure::usage(format!(
-                "run `{}` has no revision {revision}",
-                record.run.state().run
-            ))
-            .hint(format!("its revisions are {}", known.join(", ")))
+    let target: Target = verb.first.parse().unwrap_or_else(|never| match never {});
+    let record = target.read(&engine)?;
+    let plans = revisions_of(&record);
+    let (from, to) = chosen(&revisions, &plans, &record)?;
+    let workspace = engine.workspace();
+    let sides = (
+        of_run(workspace, &record, &plans, from)?,
+        of_run(workspace, &record, &plans, to)?,
+    );
+    let delta = revised(&record, from, to);
+    let because = because(&record, to);
+    let run = record.run.state().run.clone();
+    show(verb, workspace, &sides, &delta, (Some(run), because))
+}
+
+/// The revisions that were typed.
+fn numbers(verb: &Diff) -> Result<Vec<u32>, Failure> {
+    let number = |word: &String| {
+        word.parse().map_err(|_| {
+            Failure::usage(format!("`{word}` is neither a revision nor a file"))
+                .hint("type `provost diff RUN 1 2` or `provost diff FILE FILE`")
         })
     };
-    let (before, after) = (plan(from)?, plan(to)?);
-    let change = compare(before, after);
-    let catalog = engine.workspace().catalog();
-    let grown = grown(before, after, catalog);
+    verb.rest.iter().map(number).collect()
+}
+
+fn of_file(workspace: &Workspace, path: &Path) -> Result<Side, Failure> {
+    let judged = judge(workspace, Document::read(path)?);
+    let failure = refused(&judged);
+    match (judged.plan, judged.worst) {
+        (Some(plan), Some(worst)) => Ok(Side {
+            name: path.display().to_string(),
+            plan,
+            goal: judged.goal,
+            worst,
+        }),
+        _ => Err(failure),
+    }
+}
+
+type Revisions = BTreeMap<u32, (Value, PlanRecord)>;
+
+/// The documents of all revisions, with what was recorded of their check.
+fn revisions_of(record: &Record) -> Revisions {
+    let checked = record.events.iter().filter_map(|(event, _)| match event {
+        Event::PlanChecked {
+            document, record, ..
+        } => Some((record.revision, (document.clone(), record.clone()))),
+        _ => None,
+    });
+    checked.collect()
+}
+
+fn of_run(
+    workspace: &Workspace,
+    record: &Record,
+    plans: &Revisions,
+    revision: u32,
+) -> Result<Side, Failure> {
+    let state = record.run.state();
+    let (document, kept) = plans.get(&revision).ok_or_else(|| {
+        let known: Vec<String> = plans.keys().map(u32::to_string).collect();
+        Failure::usage(format!("run `{}` has no revision {revision}", state.run))
+            .hint(format!("its revisions are {}", known.join(", ")))
+    })?;
+    let unreadable = || {
+        Failure::failed(format!("revision {revision} is not what was recorded"))
+            .hint("look at the journal: it was changed, or written by another version")
+    };
+    let name = format!("revision {revision}");
+    let plan = plan_from_value(document, &name).map_err(|_| unreadable())?;
+    let terms = Terms {
+        catalog: workspace.catalog().clone(),
+        policy: workspace.policy().clone(),
+        principal: state.principal.clone(),
+        limits: state.limits.clone(),
+        goal: state.goal.clone(),
+    };
+    let origin = Origin {
+        author: name.clone(),
+        literals: Label::trusted(),
+        control: Label::trusted(),
+    };
+    // Why: the worst case is not in the journal; everything else is as it was recorded.
+    let draft = Draft {
+        plan: plan.clone(),
+        origin,
+    };
+    let worst = check_plan(draft, &terms, &Base::default()).worst;
+    let plan = CheckedPlan::from_journal(plan, kept.clone()).map_err(|_| unreadable())?;
+    Ok(Side {
+        name,
+        plan,
+        goal: state.goal.clone(),
+        worst,
+    })
+}
+
+fn show(
+    verb: &Diff,
+    workspace: &Workspace,
+    (before, after): &(Side, Side),
+    delta: &Delta,
+    (run, because): (Option<String>, Option<String>),
+) -> Result<Exit, Failure> {
+    let checkups = (before.checkup(workspace), after.checkup(workspace));
+    let growth = Growth::between(&Reach::of(&checkups.0), &Reach::of(&checkups.1));
+    let change = Change::between(&before.plan.plan().value, &after.plan.plan().value);
+    let journeys = (
+        Journey::of(&checkups.0).line(),
+        Journey::of(&checkups.1).line(),
+    );
     if verb.json {
-        output::json(&json!({
-            "schema": "provost/diff/v1",
-            "run": record.run.state().run,
-            "from": from,
-            "to": to,
-            "added": change.added,
-            "removed": change.removed,
-            "changed": change.changed.iter().map(|(id, fields)| {
-                (id.clone(), fields.iter().map(|(field, old, new)| {
-                    (field.clone(), json!({ "from": old, "to": new }))
-                }).collect::<serde_json::Map<_, _>>())
-            }).collect::<BTreeMap<_, _>>(),
-            "parts": change.parts.iter().map(|(field, old, new)| {
-                (field.clone(), json!({ "from": old, "to": new }))
-            }).collect::<serde_json::Map<_, _>>(),
-            "new_tools": grown,
-        }));
+        let mut map = Map::new();
+        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
+        put("schema", json!("provost/diff/v1"));
+        if let Some(run) = run {
+            put("run", json!(run));
+        }
+        put("from", json!(before.plan.record().revision));
+        put("to", json!(after.plan.record().revision));
+        put("names", json!([before.name, after.name]));
+        put("journey", json!({ "from": journeys.0, "to": journeys.1 }));
+        put("reach", json!(growth));
+        put(
+            "approvals",
+            json!({ "retained": delta.retain, "replaced": delta.replace,
+                    "cleared": delta.clear }),
+        );
+        map.extend(change.to_json());
+        output::json(&Value::Object(map));
         return Ok(Exit::Done);
     }
     let mut page = Page::new();
-    let because = because(&record, to);
-    page.strong(&format!("revision {from} to {to}"));
-    page.text(&because.map_or_else(String::new, |because| format!(": {because}")))
-        .end();
-    put(&mut page, &change);
-    for (tool, effect) in &grown {
-        page.put(Look::Warn, "new tool: ")
-            .line(&format!("{tool} ({effect})"));
-    }
+    page.strong(&format!("{} to {}", before.name, after.name));
+    let because = because.map_or_else(String::new, |because| format!(": {because}"));
+    page.text(&because).end();
+    delta::growth(&mut page, &growth, &journeys, output::width());
+    delta::approvals(&mut page, delta);
+    delta::change(&mut page, &change);
     output::data(&page.finish());
     Ok(Exit::Done)
 }
 
-fn chosen(
-    verb: &Diff,
-    plans: &BTreeMap<u32, Value>,
-    record: &Record,
-) -> Result<(u32, u32), Failure> {
+/// What became of approvals on the way from one revision to another, as recorded.
+fn revised(record: &Record, from: u32, to: u32) -> Delta {
+    let mut revision = 1;
+    let mut sum = Delta::default();
+    for (event, _) in &record.events {
+        match event {
+            Event::PlanRevised { revision: next, .. } => revision = *next,
+            Event::ApprovalsRevised {
+                retain,
+                replace,
+                clear,
+            } if revision > from && revision <= to => {
+                sum.retain.retain(|id| retain.contains(id));
+                for (all, more) in [
+                    (&mut sum.retain, retain),
+                    (&mut sum.replace, replace),
+                    (&mut sum.clear, clear),
+                ] {
+                    all.extend(
+                        more.iter()
+                            .filter(|id| !all.contains(id))
+                            .cloned()
+                            .collect::<Vec<_>>(),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+    sum
+}
+
+fn chosen(revisions: &[u32], plans: &Revisions, record: &Record) -> Result<(u32, u32), Failure> {
     let last = plans.keys().next_back().copied().unwrap_or(0);
-    match verb.revisions.as_slice() {
+    match revisions {
         [from, to] => Ok((*from, *to)),
         [from] => Ok((*from, last)),
         _ if last > 1 => Ok((last - 1, last)),
@@ -112,17 +273,6 @@ fn chosen(
     }
 }
 
-/// The documents of all revisions.
-fn revisions(record: &Record) -> BTreeMap<u32, Value> {
-    let checked = record.events.iter().filter_map(|(event, _)| match event {
-        Event::PlanChecked {
-            document, record, ..
-        } => Some((record.revision, document.clone())),
-        _ => None,
-    });
-    checked.collect()
-}
-
 fn because(record: &Record, to: u32) -> Option<String> {
     record.events.iter().find_map(|(event, _)| match event {
         Event::PlanRevised {
@@ -130,129 +280,4 @@ fn because(record: &Record, to: u32) -> Option<String> {
         } if *revision == to => because.clone(),
         _ => None,
     })
-}
-
-fn steps(plan: &Value) -> BTreeMap<String, Value> {
-    let steps = plan.get("steps").and_then(Value::as_array);
-    steps
-        .into_iter()
-        .flatten()
-        .filter_map(|step| Some((step.get("id")?.as_str()?.to_owned(), step.clone())))
-        .collect()
-}
-
-fn compare(before: &Value, after: &Value) -> Change {
-    let (old, new) = (steps(before), steps(after));
-    let only = |these: &BTreeMap<String, Value>, others: &BTreeMap<String, Value>| {
-        let kept = these.iter().filter(|(id, _)| !others.contains_key(*id));
-        kept.map(|(id, step)| (id.clone(), step.clone())).collect()
-    };
-    let changed = new
-        .iter()
-        .filter_map(|(id, step)| {
-            let fields = fields(old.get(id)?, step, &[]);
-            (!fields.is_empty()).then(|| (id.clone(), fields))
-        })
-        .collect();
-    Change {
-        added: only(&new, &old),
-        removed: only(&old, &new),
-        changed,
-        parts: fields(before, after, &["steps", "schema"]),
-    }
-}
-
-/// The fields in which two maps differ.
-fn fields(old: &Value, new: &Value, without: &[&str]) -> Vec<(String, Value, Value)> {
-    let keys = |value: &Value| -> BTreeSet<String> {
-        value
-            .as_object()
-            .into_iter()
-            .flat_map(|map| map.keys().cloned())
-            .collect()
-    };
-    let of = |value: &Value, key: &str| value.get(key).cloned().unwrap_or(Value::Null);
-    keys(old)
-        .union(&keys(new))
-        .filter(|key| !without.contains(&key.as_str()))
-        .map(|key| (key.clone(), of(old, key), of(new, key)))
-        .filter(|(_, old, new)| old != new)
-        .collect()
-}
-
-/// Tools that the later plan calls and the earlier does not, with their effects.
-fn grown(before: &Value, after: &Value, catalog: &Catalog) -> BTreeMap<String, String> {
-    let tools = |plan: &Value| -> BTreeSet<String> {
-        let tool = |step: Value| Some(step.get("tool")?.as_str()?.to_owned());
-        steps(plan).into_values().filter_map(tool).collect()
-    };
-    let effect = |tool: &String| {
-        let word = catalog
-            .get(tool)
-            .map_or("not in the catalog now", |op| op.effect.word());
-        (tool.clone(), word.to_owned())
-    };
-    tools(after)
-        .difference(&tools(before))
-        .map(effect)
-        .collect()
-}
-
-fn put(page: &mut Page, change: &Change) {
-    let tool = |step: &Value| {
-        step.get("tool")
-            .and_then(Value::as_str)
-            .unwrap_or("(question)")
-            .to_owned()
-    };
-    for (id, step) in &change.removed {
-        page.put(Look::Bad, &format!("- {id}"))
-            .line(&format!("  {}", tool(step)));
-    }
-    for (id, step) in &change.added {
-        page.put(Look::Good, &format!("+ {id}"))
-            .line(&format!("  {}", tool(step)));
-        for (field, _, value) in fields(&Value::Null, step, &["id", "tool"]) {
-            page.line(&format!("    {field}: {value}"));
-        }
-    }
-    for (id, fields) in &change.changed {
-        page.put(Look::Warn, &format!("~ {id}")).end();
-        put_fields(page, fields, "    ");
-    }
-    for part in &change.parts {
-        page.put(Look::Warn, &format!("~ {}", part.0)).end();
-        put_fields(page, std::slice::from_ref(part), "    ");
-    }
-}
-
-fn put_fields(page: &mut Page, fields: &[(String, Value, Value)], indent: &str) {
-    for (field, old, new) in fields {
-        if let (Value::Array(old), Value::Array(new)) = (old, new) {
-            put_items(page, old, new, &format!("{indent}{field} "));
-            continue;
-        }
-        if !old.is_null() {
-            page.text(indent)
-                .put(Look::Bad, "- ")
-                .line(&format!("{field}: {old}"));
-        }
-        if !new.is_null() {
-            page.text(indent)
-                .put(Look::Good, "+ ")
-                .line(&format!("{field}: {new}"));
-        }
-    }
-}
-
-/// The items that only one of two lists has.
-fn put_items(page: &mut Page, old: &[Value], new: &[Value], lead: &str) {
-    for item in old.iter().filter(|item| !new.contains(item)) {
-        page.text(lead).put(Look::Bad, "- ").line(&item.to_string());
-    }
-    for item in new.iter().filter(|item| !old.contains(item)) {
-        page.text(lead)
-            .put(Look::Good, "+ ")
-            .line(&item.to_string());
-    }
 }

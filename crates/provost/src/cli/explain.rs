@@ -1,20 +1,20 @@
-//! `explain`: the page of a code.
+//! `explain`: the page of a code, or the list of all of them.
 
 use clap::Args;
-use provost_plan::codes::Code;
-use provost_plan::diagnostic::nearest;
-use serde_json::json;
+use provost_plan::codes::{Code, FAMILIES};
+use provost_plan::diagnostic::{Severity, nearest};
+use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::screen::page::Page;
+use crate::screen::page::{Cell, Look, Page};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// the code of a finding, such as R101
+    /// the code of a finding, such as R101; without one, all of them are listed
     #[arg(value_name = "CODE")]
-    code: String,
+    code: Option<String>,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -22,29 +22,100 @@ pub struct Explain {
 
 /// Does it.
 pub fn run(verb: &Explain) -> Result<Exit, Failure> {
-    let Some(code) = Code::from_text(&verb.code) else {
-        let typed = verb.code.to_ascii_uppercase();
-        let near = nearest(&typed, Code::ALL.iter().map(|code| code.as_str()));
+    let Some(typed) = &verb.code else {
+        if verb.json {
+            let codes: Value = Code::ALL.iter().map(|code| row(*code)).collect();
+            output::json(&json!({ "schema": "provost/codes/v1", "codes": codes }));
+        } else {
+            output::data(&list().finish());
+        }
+        return Ok(Exit::Done);
+    };
+    let Some(code) = Code::from_text(typed) else {
+        let upper = typed.to_ascii_uppercase();
+        let near = nearest(&upper, Code::ALL.iter().map(|code| code.as_str()));
         let hint = match near {
             Some(near) => format!("did you mean {near}?"),
             None => format!("the codes are {}", families()),
         };
-        return Err(Failure::usage(format!("there is no code `{}`", verb.code)).hint(hint));
+        return Err(Failure::usage(format!("there is no code `{typed}`")).hint(hint));
     };
     if verb.json {
-        output::json(&json!({
-            "schema": "provost/explain/v1",
-            "code": code,
-            "severity": code.severity(),
-            "title": code.title(),
-            "page": code.page(),
-        }));
+        let mut value = row(code);
+        if let Value::Object(map) = &mut value {
+            map.insert("schema".to_owned(), json!("provost/explain/v1"));
+            map.insert("page".to_owned(), json!(code.page()));
+        }
+        output::json(&value);
         return Ok(Exit::Done);
     }
-    let mut page = Page::new();
-    page.lines(code.page(), 0);
-    output::data(&page.finish());
+    output::data(&page(code).finish());
     Ok(Exit::Done)
+}
+
+fn row(code: Code) -> Value {
+    json!({
+        "code": code,
+        "name": code.name(),
+        "family": code.family(),
+        "severity": code.severity(),
+        "title": code.title(),
+    })
+}
+
+/// Every code, family by family.
+fn list() -> Page {
+    let mut page = Page::new();
+    let mut all = Code::ALL.to_vec();
+    all.sort_by_key(|code| code.as_str());
+    for (number, (letter, family)) in FAMILIES.iter().enumerate() {
+        if number > 0 {
+            page.end();
+        }
+        page.strong(family).end();
+        let of_family = all.iter().filter(|code| code.as_str().starts_with(*letter));
+        let row = |code: &Code| {
+            vec![
+                Cell::new(Look::Strong, code.as_str()),
+                Cell::new(look(code.severity()), code.severity().word()),
+                Cell::plain(code.title()),
+            ]
+        };
+        page.table(2, &of_family.map(row).collect::<Vec<_>>());
+    }
+    page.end()
+        .line("`provost explain CODE` tells what it is, why it is bad and how to mend it");
+    page
+}
+
+fn look(severity: Severity) -> Look {
+    match severity {
+        Severity::Error => Look::Bad,
+        Severity::Warning => Look::Warn,
+        Severity::Note => Look::Faint,
+    }
+}
+
+/// The page of a code: its headings stand out, the marks of the text format are left out.
+fn page(code: Code) -> Page {
+    let mut page = Page::new();
+    let mut example = false;
+    for line in code.page().lines() {
+        if line.starts_with("```") {
+            example = !example;
+        } else if example {
+            page.text("    ").line(line);
+        } else if let Some(title) = line.strip_prefix("# ") {
+            page.put(look(code.severity()), code.severity().word())
+                .text(" ");
+            page.strong(title).end();
+        } else if let Some(heading) = line.strip_prefix("## ") {
+            page.strong(heading).end();
+        } else {
+            page.wrapped_line(line, output::width());
+        }
+    }
+    page
 }
 
 fn families() -> String {

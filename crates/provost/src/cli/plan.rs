@@ -54,7 +54,10 @@ pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
     };
     if !verb.json {
         let mut page = Page::new();
-        review::plan(&mut page, &judged, plan, &workspace, playbook.as_deref());
+        if let Some(checkup) = judged.checkup(&workspace) {
+            let how = (playbook.as_deref(), output::width());
+            review::plan(&mut page, &judged, &checkup, &workspace, how);
+        }
         output::data(&page.finish());
     }
     if let Some(path) = &verb.output {

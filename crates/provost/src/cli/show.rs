@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::run::state::State;
+use provost_plan::reach;
 use serde_json::json;
 
 use super::check::{findings_json, judge, refused};
@@ -61,9 +62,10 @@ fn file(verb: &Show, path: &Path, place: &Place) -> Result<Exit, Failure> {
         Document::Plan(_) | Document::Playbook(_) => (None, None),
     };
     let judged = judge(&workspace, document);
-    let Some(checked) = &judged.plan else {
+    let Some(checkup) = judged.checkup(&workspace) else {
         return Err(refused(&judged));
     };
+    let checked = checkup.plan;
     let moved = saved
         .map(|bundle| bundle.moved(checked.record()))
         .unwrap_or_default();
@@ -76,6 +78,7 @@ fn file(verb: &Show, path: &Path, place: &Place) -> Result<Exit, Failure> {
             "moved": moved,
             "findings": findings_json(&judged),
             "not_checked": judged.not_checked,
+            "reach": reach::to_json(&checkup),
         }));
         return Ok(Exit::Done);
     }
@@ -84,7 +87,8 @@ fn file(verb: &Show, path: &Path, place: &Place) -> Result<Exit, Failure> {
         page.bad("this saved plan is stale: ")
             .line(&format!("moved: {}", moved.join(", ")));
     }
-    review::plan(&mut page, &judged, checked, &workspace, playbook.as_deref());
+    let how = (playbook.as_deref(), output::width());
+    review::plan(&mut page, &judged, &checkup, &workspace, how);
     output::data(&page.finish());
     Ok(Exit::Done)
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use provost_engine::run::card::{Card, ConcreteCall, StepAsk, Subject};
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
-use provost_plan::policy::OnExpiry;
+use provost_plan::policy::{AskTerms, OnExpiry};
+use provost_plan::reach::needs;
 use serde_json::Value;
 
 use super::page::{Look, Page};
@@ -108,14 +109,11 @@ fn call(page: &mut Page, call: &ConcreteCall, labels: &BTreeMap<String, Label>) 
 }
 
 fn terms(page: &mut Page, card: &Card) {
-    let mut needs = match card.terms.quorum {
-        0 | 1 => "the yes of one person".to_owned(),
-        n => format!("the yes of {n} people"),
-    };
-    if !card.terms.approvers.is_empty() {
-        let roles: Vec<&str> = card.terms.approvers.iter().map(String::as_str).collect();
-        needs.push_str(&format!(" who are {}", roles.join(" and ")));
-    }
+    // Why without the expiry: the card says when it lapses, to the second.
+    let needs = needs(&AskTerms {
+        expires_ms: None,
+        ..card.terms.clone()
+    });
     page.field("needs", &needs);
     page.field(
         "asked for",

@@ -7,6 +7,9 @@ use anstyle::{AnsiColor, Style};
 use provost_plan::render::escape;
 use unicode_width::UnicodeWidthStr as _;
 
+/// Fewest columns that the last column of a table keeps, however narrow the screen is.
+const LAST_COLUMN_MIN: usize = 16;
+
 /// Text with styles.
 #[derive(Debug, Default)]
 pub struct Page {
@@ -105,6 +108,60 @@ impl Page {
         self.faint(&format!("  {name:<10} ")).line(text)
     }
 
+    /// Puts a name and what it is, in two columns; words that do not fit stand below one another.
+    pub fn wrapped(&mut self, name: &str, text: &str, width: usize) -> &mut Self {
+        self.hanging(&format!("  {name:<10} "), text, width)
+    }
+
+    /// Puts a text behind a lead, broken at spaces; all but the first line are indented alike.
+    pub fn hanging(&mut self, lead: &str, text: &str, width: usize) -> &mut Self {
+        let lines = wrap(text, width.saturating_sub(lead.width()));
+        self.faint(lead);
+        for (number, line) in lines.iter().enumerate() {
+            if number > 0 {
+                self.out.push_str(&" ".repeat(lead.width()));
+            }
+            self.line(line);
+        }
+        if lines.is_empty() {
+            self.end();
+        }
+        self
+    }
+
+    /// Puts a paragraph, broken at spaces.
+    pub fn wrapped_line(&mut self, text: &str, width: usize) -> &mut Self {
+        let lines = wrap(text, width);
+        for line in &lines {
+            self.line(line);
+        }
+        if lines.is_empty() {
+            self.end();
+        }
+        self
+    }
+
+    /// Puts the rows of a table, its columns aligned, each line cut to a width.
+    pub fn table_within(&mut self, indent: usize, rows: &[Vec<Cell>], width: usize) -> &mut Self {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widest = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(Cell::width).max().unwrap_or(0)
+        };
+        let before: usize = (0..columns.saturating_sub(1)).map(|c| widest(c) + 2).sum();
+        let left = width.saturating_sub(indent + before).max(LAST_COLUMN_MIN);
+        let cut = |row: &Vec<Cell>| {
+            let last = |at: usize| at + 1 == columns;
+            let cells = row.iter().enumerate().map(|(at, cell)| match last(at) {
+                true => Cell::new(cell.look, shortened(&cell.text, left)),
+                false => cell.clone(),
+            });
+            cells.collect()
+        };
+        let rows: Vec<Vec<Cell>> = rows.iter().map(cut).collect();
+        self.table(indent, &rows)
+    }
+
     /// Puts the rows of a table, its columns aligned.
     pub fn table(&mut self, indent: usize, rows: &[Vec<Cell>]) -> &mut Self {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -188,6 +245,50 @@ impl Cell {
     }
 }
 
+/// Breaks a text at spaces into lines of a width; a longer word stands on a line of its own, and
+/// no character but the space at a break is left out. The marks of an expression stay beside it.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    for piece in text.split_inclusive(' ') {
+        match pieces.last_mut() {
+            Some(last) if last.ends_with("${ ") || piece.starts_with('}') => last.push_str(piece),
+            _ => pieces.push(piece.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for piece in &pieces {
+        let width = escape(piece.trim_end_matches(' ')).width();
+        match lines.last_mut() {
+            Some(line) if escape(line).width() + width <= columns => line.push_str(piece),
+            _ => lines.push(piece.clone()),
+        }
+    }
+    for line in &mut lines {
+        if line.ends_with(' ') {
+            line.pop();
+        }
+    }
+    lines
+}
+
+/// Text that will be escaped, cut to what takes up a width then.
+fn shortened(text: &str, columns: usize) -> String {
+    if escape(text).width() <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut width = 1;
+    for c in text.chars() {
+        width += escape(c.encode_utf8(&mut [0; 4])).width();
+        if width > columns {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
+}
+
 /// Cuts escaped text to a width on the screen.
 pub fn cut(text: &str, columns: usize) -> String {
     let text = escape(text);
@@ -252,6 +353,28 @@ mod tests {
           a     日本  x
           long  b     y
           c
+        ");
+    }
+
+    #[test]
+    fn what_is_too_wide_is_broken_or_cut() {
+        let mut page = Page::new();
+        page.wrapped("goal", "find all that is late and tell\u{7} them", 30);
+        let row = |a: &str, b: &str| vec![Cell::plain(a), Cell::plain(b)];
+        page.table_within(
+            2,
+            &[
+                row("long", "日本語 and more than fits in it"),
+                row("b", "x"),
+            ],
+            28,
+        );
+        insta::assert_snapshot!(shown(page), @r"
+        goal       find all that is
+                   late and
+                   tell\u{7} them
+        long  日本語 and more tha…
+        b     x
         ");
     }
 

@@ -58,7 +58,7 @@ pub fn table(page: &mut Page, plan: &CheckedPlan, catalog: &Catalog, only: impl 
         .filter(|(_, step, _)| only(&step.id.value))
         .map(|(number, step, record)| row(number, step, record, catalog))
         .collect();
-    page.table(2, &rows);
+    page.table_within(2, &rows, crate::output::note_width());
 }
 
 fn row(number: usize, step: &Step, record: &StepRecord, catalog: &Catalog) -> Vec<Cell> {
@@ -80,13 +80,19 @@ pub fn effect(step: &Step, catalog: &Catalog) -> Option<Effect> {
         .map(|operation| operation.effect)
 }
 
-fn effect_cell(effect: Option<Effect>) -> Cell {
-    let look = match effect {
-        None | Some(Effect::Read) => Look::Plain,
-        Some(Effect::Egress | Effect::Write) => Look::Warn,
-        Some(Effect::External | Effect::Destructive) => Look::Bad,
-    };
+/// The word of an effect.
+pub fn effect_cell(effect: Option<Effect>) -> Cell {
+    let look = effect.map_or(Look::Plain, effect_look);
     Cell::new(look, effect.map_or("-", Effect::word))
+}
+
+/// The look of an effect: the further it reaches, the louder.
+pub fn effect_look(effect: Effect) -> Look {
+    match effect {
+        Effect::Read => Look::Plain,
+        Effect::Egress | Effect::Write => Look::Warn,
+        Effect::External | Effect::Destructive => Look::Bad,
+    }
 }
 
 fn verdict_cells(step: &Step, verdict: Option<&Verdict>) -> [Cell; 2] {
@@ -134,7 +140,8 @@ pub fn policies(verdict: &Verdict) -> String {
     }
 }
 
-fn conditions(step: &Step) -> String {
+/// Over what a step runs, and whether.
+pub fn conditions(step: &Step) -> String {
     let mut parts = Vec::new();
     if let Some(each) = &step.for_each {
         parts.push(format!(
@@ -163,8 +170,8 @@ pub fn bare(template: &str) -> String {
     inner.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// One line that sums a plan up: steps, effects, what is asked.
-pub fn summary(plan: &CheckedPlan, catalog: &Catalog) -> String {
+/// How many steps there are, by effect.
+pub fn steps_line(plan: &CheckedPlan, catalog: &Catalog) -> String {
     let steps = &plan.plan().steps;
     let mut parts = vec![count(steps.len(), "step")];
     for (word, effect_of) in Effect::WORDS {
@@ -176,12 +183,17 @@ pub fn summary(plan: &CheckedPlan, catalog: &Catalog) -> String {
             parts.push(format!("{n} {word}"));
         }
     }
-    let asks = steps.iter().filter(|step| asks(plan, step)).count();
-    let asked = match asks {
+    parts.join(", ")
+}
+
+/// One line that sums a plan up: steps, effects, what is asked.
+pub fn summary(plan: &CheckedPlan, catalog: &Catalog) -> String {
+    let steps = plan.plan().steps.iter();
+    let asked = match steps.filter(|step| asks(plan, step)).count() {
         0 => "nothing is asked".to_owned(),
         n => format!("a person is asked about {}", count(n, "step")),
     };
-    format!("{}; {asked}", parts.join(", "))
+    format!("{}; {asked}", steps_line(plan, catalog))
 }
 
 /// Whether a person is asked about a step.

@@ -1,46 +1,47 @@
-//! A plan as a reviewer reads it: what it is for, in which order it does what, what is asked and
-//! why, where untrusted values go, what is left to run time and what nobody looked at.
+//! A plan as a reviewer reads it: first what decides (where things go, who is asked, what it can
+//! cost, what it changes), then the order, what is left to run time and what nobody looked at, and
+//! last every step in detail.
+//!
+//! Owns the order and the brevity of the review. INVARIANT: whatever changes something stands
+//! above the details, with every argument of it and where that comes from.
 
 use std::collections::BTreeMap;
 
 use provost_engine::workspace::Workspace;
-use provost_plan::check::{CheckedPlan, StepRecord};
+use provost_plan::catalog::Effect;
+use provost_plan::check::StepRecord;
 use provost_plan::diagnostic::{Diagnostic, Severity};
+use provost_plan::label::Label;
 use provost_plan::plan::{OnFailure, Step, StepKind};
+use provost_plan::reach::{Checkup, Journey, asked};
 use provost_plan::render::{self, Style};
 
 use super::page::{Cell, Look, Page};
-use super::plan::{asks, bare, effect, label, policies, summary, table, waves};
+use super::plan::{
+    bare, conditions, effect, effect_cell, effect_look, label, policies, steps_line, waves,
+};
+use super::words::{at_most, count};
 use crate::proposal::Judged;
 
-/// The whole review.
+/// Fewest columns in which a whole digest fits beside its name.
+const DIGEST_WIDTH_MIN: usize = 86;
+
+type Reviewed<'a> = [(usize, &'a Step, &'a StepRecord)];
+
+/// The whole review, as wide as `width`.
 pub fn plan(
     page: &mut Page,
     judged: &Judged,
-    checked: &CheckedPlan,
+    checkup: &Checkup<'_>,
     workspace: &Workspace,
-    playbook: Option<&str>,
+    (playbook, width): (Option<&str>, usize),
 ) {
-    page.field("goal", &judged.goal.text);
-    if let Some(playbook) = playbook {
-        page.field("planner", &format!("playbook {playbook}"));
-    }
-    page.field("plan", &checked.record().digest.to_string());
-    page.field(
-        "asked by",
-        &format!("{}; {}", workspace.user().id, may_approve(workspace)),
-    );
-    page.end()
-        .strong("steps")
-        .text(": ")
-        .line(&summary(checked, workspace.catalog()));
-    table(page, checked, workspace.catalog(), |_| true);
-    let reviewed = waves(checked);
-    asked(page, checked, &reviewed);
-    flows(page, &reviewed, workspace);
+    let reviewed = waves(checkup.plan);
+    head(page, judged, checkup, width);
+    identity(page, checkup, workspace, (playbook, width));
+    changes(page, checkup, &reviewed, width);
+    order(page, checkup, &reviewed, width);
     run_time(page, &reviewed);
-    details(page, &reviewed, workspace);
-    proofs(page, judged, checked);
     // Why no notes: what they say stands above, step by step.
     let warnings: Vec<Diagnostic> = judged
         .diagnostics
@@ -50,11 +51,9 @@ pub fn plan(
         .collect();
     if !warnings.is_empty() {
         page.end().strong("findings").end();
-        page.drawn(&render::render(
-            &judged.source,
-            &warnings,
-            Style { color: true },
-        ));
+        let style = Style { color: true };
+        page.drawn(render::render(&judged.source, &warnings, style).trim_end());
+        page.end();
     }
     if !judged.not_checked.is_empty() {
         page.end().strong("not checked").end();
@@ -62,77 +61,159 @@ pub fn plan(
             page.line(&format!("  {line}"));
         }
     }
+    details(page, checkup, &reviewed);
+    proofs(page, judged, checkup);
 }
 
-fn may_approve(workspace: &Workspace) -> &'static str {
-    if workspace.is_solo() {
+/// What decides: the goal, where values go, who is asked, what it can take.
+fn head(page: &mut Page, judged: &Judged, checkup: &Checkup<'_>, width: usize) {
+    let goal = match judged.goal.text.as_str() {
+        "" => "none is named",
+        text => text,
+    };
+    page.wrapped("goal", goal, width);
+    page.wrapped("journey", &Journey::of(checkup).line(), width);
+    let mut asks: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (step, record) in checkup.steps() {
+        if let Some(mut terms) = asked(step, record) {
+            if let StepKind::Question { text, .. } = &step.kind {
+                terms.push_str(&format!(" to \"{}\"", text.text()));
+            }
+            asks.entry(terms).or_default().push(&step.id.value);
+        }
+    }
+    if asks.is_empty() {
+        page.field("asks", "nobody");
+    }
+    for (number, (terms, steps)) in asks.iter().enumerate() {
+        let name = if number == 0 { "asks" } else { "" };
+        page.wrapped(name, &format!("{}: {terms}", steps.join(", ")), width);
+    }
+    page.wrapped("at most", &at_most(checkup.worst), width);
+}
+
+fn identity(
+    page: &mut Page,
+    checkup: &Checkup<'_>,
+    workspace: &Workspace,
+    (playbook, width): (Option<&str>, usize),
+) {
+    let approves = if workspace.is_solo() {
         "solo workspace: who asks may also approve"
     } else {
         "somebody else approves"
+    };
+    page.field("asked by", &format!("{}; {approves}", workspace.user().id));
+    if let Some(playbook) = playbook {
+        page.field("planner", &format!("playbook {playbook}"));
+    }
+    let digest = checkup.plan.record().digest;
+    if width < DIGEST_WIDTH_MIN {
+        page.field("plan", &format!("sha256:{}…", digest.short()));
+    } else {
+        page.field("plan", &digest.to_string());
     }
 }
 
-type Reviewed<'a> = [(usize, &'a Step, &'a StepRecord)];
-
-fn asked(page: &mut Page, checked: &CheckedPlan, steps: &Reviewed<'_>) {
-    let asked: Vec<_> = steps
+/// Every step that is more than a plain read, with all its arguments, none of them cut.
+fn changes(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>, width: usize) {
+    if !steps
         .iter()
-        .filter(|(_, step, _)| asks(checked, step))
-        .collect();
-    if asked.is_empty() {
-        return;
-    }
-    page.end().strong("asked of a person").end();
-    for (_, step, record) in asked {
-        let why = match (&step.kind, &record.verdict) {
-            (StepKind::Question { text, .. }, _) => text.text().to_owned(),
-            (_, Some(verdict)) if verdict.decision != provost_plan::policy::Decision::Permit => {
-                policies(verdict)
-            }
-            _ => "the plan wants it".to_owned(),
-        };
-        page.text("  ")
-            .put(Look::Warn, &step.id.value)
-            .line(&format!(": {why}"));
-    }
-}
-
-fn flows(page: &mut Page, steps: &Reviewed<'_>, workspace: &Workspace) {
-    let mut rows = Vec::new();
-    for (_, step, record) in steps {
-        // Why grouped: what a reviewer looks for is the step that gets anything untrusted at all.
-        let mut by_source: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        let arguments = record
-            .labels
-            .iter()
-            .map(|(name, from)| (name.as_str(), from));
-        for (what, from) in arguments.chain([("whether it runs", &record.control)]) {
-            by_source.entry(label(from)).or_default().push(what);
-        }
-        let reads = effect(step, workspace.catalog()).is_none_or(|effect| effect.is_read());
-        for (from, what) in by_source.into_iter().filter(|(from, _)| !from.is_empty()) {
-            let look = if reads { Look::Plain } else { Look::Warn };
-            rows.push(vec![
-                Cell::new(look, step.id.value.clone()),
-                Cell::plain(what.join(", ")),
-                Cell::new(Look::Faint, from),
-            ]);
-        }
-    }
-    if !rows.is_empty() {
-        page.end().strong("where untrusted values go").end();
-        page.table(2, &rows);
-    }
-}
-
-fn run_time(page: &mut Page, steps: &Reviewed<'_>) {
-    if steps
-        .iter()
-        .all(|(_, _, record)| record.run_checks.is_empty())
+        .any(|(_, step, _)| acts(checkup, step).is_some())
     {
         return;
     }
-    page.end().strong("checked when it runs").end();
+    page.end().strong("what it changes").end();
+    for (_, step, record) in steps {
+        let Some(effect) = acts(checkup, step) else {
+            continue;
+        };
+        let tool = step.tool().map_or("", |tool| tool.value.as_str());
+        page.text("  ").strong(&step.id.value);
+        page.text(&format!("  {tool}  "))
+            .put(effect_look(effect), effect.word());
+        page.text(&format!(", {} risk", record.risk.word()));
+        if let Some(verdict) = &record.verdict {
+            page.text(&format!(", {} ", verdict.decision.word()));
+            page.faint(&policies(verdict));
+        }
+        page.end();
+        let mut rows = Vec::new();
+        if let Some(each) = &step.for_each {
+            let items = format!("{} of {}", each.max_items.value, bare(each.list.text()));
+            rows.push(("for up to".to_owned(), items, label(&record.control)));
+        }
+        if let Some(when) = &step.when {
+            rows.push((
+                "only if".to_owned(),
+                bare(when.text()),
+                label(&record.control),
+            ));
+        }
+        let is_sink = |name: &str| checkup.is_sink(step, name);
+        // Why first: who or what is reached weighs more than what is said.
+        for sink in [true, false] {
+            for (name, from) in record.labels.iter().filter(|(n, _)| is_sink(n) == sink) {
+                let (value, _) = checkup.argument(step, name);
+                let name = if sink {
+                    format!("→ {name}")
+                } else {
+                    name.clone()
+                };
+                rows.push((name, value.trim_matches('"').to_owned(), label(from)));
+            }
+        }
+        let column = rows
+            .iter()
+            .map(|(name, ..)| name.chars().count())
+            .max()
+            .unwrap_or(0);
+        for (name, value, from) in rows {
+            let lead = format!("      {name:<column$}  ");
+            page.hanging(&lead, &value, width);
+            if !from.is_empty() {
+                let indent = " ".repeat(column + 8);
+                page.put(Look::Warn, &format!("{indent}← {from}")).end();
+            }
+        }
+    }
+}
+
+/// The effect of a step that is more than a plain read.
+fn acts(checkup: &Checkup<'_>, step: &Step) -> Option<Effect> {
+    effect(step, checkup.catalog).filter(|effect| *effect != Effect::Read)
+}
+
+/// All steps, in the order in which they may run.
+fn order(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>, width: usize) {
+    page.end().strong("order").text(": ");
+    page.line(&steps_line(checkup.plan, checkup.catalog));
+    let row = |(number, step, record): &(usize, &Step, &StepRecord)| {
+        let tool = step.tool().map_or("(question)", |tool| tool.value.as_str());
+        let asks = asked(step, record).map_or("", |_| "asks");
+        vec![
+            Cell::new(Look::Faint, number.to_string()),
+            Cell::new(Look::Strong, step.id.value.clone()),
+            Cell::plain(tool),
+            effect_cell(effect(step, checkup.catalog)),
+            Cell::new(Look::Warn, asks),
+            Cell::new(Look::Faint, conditions(step)),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = steps.iter().map(row).collect();
+    page.table_within(2, &rows, width);
+}
+
+fn run_time(page: &mut Page, steps: &Reviewed<'_>) {
+    let checks: usize = steps
+        .iter()
+        .map(|(.., record)| record.run_checks.len())
+        .sum();
+    if checks == 0 {
+        return;
+    }
+    page.end().strong("checked only when it runs").text(": ");
+    page.line(&count(checks, "value"));
     for (_, step, record) in steps {
         for check in &record.run_checks {
             page.line(&format!(
@@ -143,19 +224,16 @@ fn run_time(page: &mut Page, steps: &Reviewed<'_>) {
     }
 }
 
-fn details(page: &mut Page, steps: &Reviewed<'_>, workspace: &Workspace) {
+fn details(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>) {
     page.end().strong("in detail").end();
     for (_, step, record) in steps {
         page.text("  ").strong(&step.id.value);
         if let Some(description) = &step.description {
-            page.text(&format!(": {description}"));
+            page.text(&format!(": {}", description.value));
         }
         page.end();
-        if let Some(args) = step.value.get("args").and_then(|args| args.as_object()) {
-            for (name, value) in args {
-                page.faint(&format!("    {name}: "))
-                    .line(&value.to_string());
-            }
+        if acts(checkup, step).is_none() {
+            inputs(page, step, record);
         }
         for accept in &step.accept {
             page.faint("    done if ")
@@ -165,7 +243,6 @@ fn details(page: &mut Page, steps: &Reviewed<'_>, workspace: &Workspace) {
         if !after.is_empty() {
             page.faint("    after ").line(&after.join(", "));
         }
-        let reads = effect(step, workspace.catalog()).is_none_or(|effect| effect.is_read());
         let on_failure = match step.on_failure {
             OnFailure::Replan => None,
             OnFailure::Stop => Some("the run fails"),
@@ -175,25 +252,39 @@ fn details(page: &mut Page, steps: &Reviewed<'_>, workspace: &Workspace) {
         if let Some(then) = on_failure {
             page.faint("    if it fails ").line(then);
         }
-        if !reads {
-            page.faint("    risk ").line(record.risk.word());
-        }
     }
 }
 
-fn proofs(page: &mut Page, judged: &Judged, checked: &CheckedPlan) {
+/// The arguments of a plain read, and what decides whether it runs.
+fn inputs(page: &mut Page, step: &Step, record: &StepRecord) {
+    let from = |page: &mut Page, from: &Label| {
+        let from = label(from);
+        if !from.is_empty() {
+            page.put(Look::Warn, &format!("  ← {from}"));
+        }
+        page.end();
+    };
+    let args = step.value.get("args").and_then(|args| args.as_object());
+    for (name, value) in args.into_iter().flatten() {
+        page.faint(&format!("    {name}: "))
+            .text(&value.to_string());
+        from(page, record.labels.get(name).unwrap_or(&Label::trusted()));
+    }
+    if let Some(when) = &step.when {
+        page.faint("    only if ").text(&bare(when.text()));
+        from(page, &record.control);
+    }
+}
+
+fn proofs(page: &mut Page, judged: &Judged, checkup: &Checkup<'_>) {
     if judged.goal.success.is_empty() {
         return;
     }
     page.end().strong("proven by").end();
     for criterion in &judged.goal.success {
         page.line(&format!("  {}", criterion.text));
-        let plan = checked.plan();
-        let proofs = plan
-            .success
-            .iter()
-            .filter(|proof| proof.criterion.value == criterion.id);
-        for proof in proofs {
+        let proofs = checkup.plan.plan().success.iter();
+        for proof in proofs.filter(|proof| proof.criterion.value == criterion.id) {
             page.faint("    if ").line(&bare(proof.check.text()));
         }
     }

@@ -1,6 +1,7 @@
 //! Small words that several views share: moments, lengths of time, statuses.
 
 use provost_engine::run::event::{RunStatus, SkipReason, StepStatus};
+use provost_plan::check::budget::WorstCase;
 
 use super::page::Look;
 
@@ -24,6 +25,19 @@ pub fn lasted(ms: i64) -> String {
         ms @ 60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
         ms => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
     }
+}
+
+/// The most a plan can take.
+pub fn at_most(worst: &WorstCase) -> String {
+    let n = |n: u64, one: &str| count(usize::try_from(n).unwrap_or(usize::MAX), one);
+    let wall = lasted(i64::try_from(worst.wall_ms).unwrap_or(i64::MAX));
+    let wall = wall.replace(".0 s", " s");
+    let wall = wall.strip_suffix(" 0 s").unwrap_or(&wall);
+    format!(
+        "{}, {}, {wall}; waits for people are not counted",
+        n(worst.calls, "call"),
+        n(worst.attempts, "attempt")
+    )
 }
 
 /// The word of a step's status, as read.

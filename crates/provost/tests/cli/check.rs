@@ -12,7 +12,7 @@ fn a_good_plan_is_ok_and_says_what_was_not_looked_at() {
     ok: `plan.yaml`, 1 step, 1 read; nothing is asked
     not checked:
       the plans of up to 5 revisions
-      money and tokens: nothing is priced
+      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
       what tools do beyond their declared effect
     ");
     assert!(!place.path(".provost").exists());
@@ -48,7 +48,6 @@ fn errors_are_drawn_over_the_text() {
     not ok: `plan.yaml`, 2 errors
     not checked:
       the plans of up to 5 revisions
-      money and tokens: nothing is priced
       what tools do beyond their declared effect
     "#);
 }
@@ -72,7 +71,7 @@ fn warnings_pass_unless_denied() {
     ok: `plan.yaml`, 1 step, 1 read; nothing is asked; 1 warning
     not checked:
       the plans of up to 5 revisions
-      money and tokens: nothing is priced
+      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
       what tools do beyond their declared effect
     ");
     place
@@ -123,9 +122,26 @@ fn a_playbook_is_checked_with_samples() {
       how long people take to answer: note
       whether a lost reply can be settled without a person: note
       the plans of up to 5 revisions
-      money and tokens: nothing is priced
+      worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
       what tools do beyond their declared effect
     ");
+}
+
+#[test]
+fn samples_of_a_playbook_fit_its_patterns() {
+    let place = Workplace::new();
+    let upper = |pattern: &str| format!("{{ type: string, pattern: \"{pattern}\" }}");
+    place.edit(
+        "playbooks/count.yaml",
+        "{ type: string }",
+        &upper("[A-Z]{2,8}"),
+    );
+    let input = r#"{ "type": "string", "pattern": "^[A-Z]{2,8}$" }"#;
+    place.edit("schemas/customer.json", r#"{ "type": "string" }"#, input);
+    place.run(&["check", "playbooks/count.yaml"]).exits(0);
+    // The control: a value that the tool does not take is seen.
+    place.edit("playbooks/count.yaml", "[A-Z]{2,8}", "[a-z]+");
+    place.run(&["check", "playbooks/count.yaml"]).exits(1);
 }
 
 #[test]
@@ -135,4 +151,228 @@ fn a_saved_plan_is_checked() {
         .run(&["plan", "Count the orders of ada", "-o", "saved.json"])
         .exits(0);
     place.run(&["check", "saved.json"]).exits(0);
+}
+
+#[test]
+fn a_log_for_code_hosts() {
+    let place = Workplace::new();
+    place.write(
+        "plans/my plan.yaml",
+        PLAN.replace("shop.orders", "shop.order"),
+    );
+    let ran = place
+        .run(&["check", "plans/my plan.yaml", "--format", "sarif"])
+        .exits(1);
+    let log: serde_json::Value = serde_json::from_str(&ran.raw_stdout).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let driver = log.pointer("/runs/0/tool/driver").unwrap();
+    assert_eq!(driver["rules"][0]["name"], "UnknownTool");
+    assert!(
+        driver["rules"][0]["help"]["markdown"]
+            .as_str()
+            .unwrap()
+            .contains("## Repaired")
+    );
+    let invocation = log.pointer("/runs/0/invocations/0").unwrap();
+    assert_eq!(invocation["exitCode"], 1);
+    let unseen = invocation["toolExecutionNotifications"].as_array().unwrap();
+    assert!(!unseen.is_empty());
+    let results = log.pointer("/runs/0/results").unwrap();
+    assert_snapshot!(serde_json::to_string_pretty(results).unwrap(), @r#"
+    [
+      {
+        "ruleId": "R101",
+        "ruleIndex": 0,
+        "level": "error",
+        "message": {
+          "text": "no tool is called `shop.order`\nhint: did you mean `shop.orders`?"
+        },
+        "locations": [
+          {
+            "physicalLocation": {
+              "artifactLocation": {
+                "uri": "plans/my%20plan.yaml",
+                "index": 0
+              },
+              "region": {
+                "startLine": 7,
+                "startColumn": 11,
+                "endLine": 7,
+                "endColumn": 21
+              }
+            },
+            "logicalLocations": [
+              {
+                "name": "count",
+                "fullyQualifiedName": "steps.count",
+                "kind": "object"
+              }
+            ]
+          }
+        ],
+        "fixes": [
+          {
+            "description": {
+              "text": "write `shop.orders` instead of `shop.order`"
+            },
+            "artifactChanges": [
+              {
+                "artifactLocation": {
+                  "uri": "plans/my%20plan.yaml",
+                  "index": 0
+                },
+                "replacements": [
+                  {
+                    "deletedRegion": {
+                      "startLine": 7,
+                      "startColumn": 11,
+                      "endLine": 7,
+                      "endColumn": 21
+                    },
+                    "insertedContent": {
+                      "text": "shop.orders"
+                    }
+                  }
+                ]
+              }
+            ]
+          }
+        ],
+        "partialFingerprints": {
+          "provostFinding/v1": "ebb779202c6a3c3e77352304e504fd9749ce8aa0aaadaf6977050389f3812b5d"
+        }
+      }
+    ]
+    "#);
+}
+
+const MISSPELT: &str = r#"schema: provost/plan/v1
+goal: { text: Look how many, success: [ { id: looked, text: the orders were counted } ] }
+steps:
+  # What there is.
+  - id: count
+    risk: low   # as it is
+    tool: shop.order
+    args: { custmer: "" }
+  - { id: note, risk: low, tool: notes.write, args: { path: a.txt, text: "x ${ steps.cuont.status }" }, accept: ["${ output.bytes > 0 }"] }
+success:
+  - { for: looked, check: '${ steps.count.status == "suceeded" }' }
+answer: "${ steps.count.output.row.total } orders."
+"#;
+
+#[test]
+fn what_has_one_safe_fix_is_fixed() {
+    let place = Workplace::new();
+    place.write("plan.yaml", MISSPELT.replace("custmer", "customer"));
+    assert_snapshot!(place.run(&["check", "plan.yaml", "--fix"]), @r#"
+    exit 0
+    --- stdout
+    fixed: R101 at line 7: write `shop.orders` instead of `shop.order`
+    fixed: E301 at line 9: leave out `risk: low`
+    fixed: R102 at line 9: write `count` instead of `cuont`
+    fixed: S708 at line 11: write `succeeded` instead of `suceeded`
+
+    note[E303]: `note` is tried at most once: its tool recognises no repetition
+     --> plan.yaml:9:11
+      |
+    9 |   - { id: note, tool: notes.write, args: { path: a.txt, text: "x ${ steps.count.status }" }, accept: ["${ output.bytes > 0 }"] }
+      |           ^^^^
+      |
+      = note: if its outcome stays unknown, the run waits for a person
+
+    note[V602]: a person is asked before `note` calls `notes.write`
+     --> plan.yaml:9:23
+      |
+    9 |   - { id: note, tool: notes.write, args: { path: a.txt, text: "x ${ steps.count.status }" }, accept: ["${ output.bytes > 0 }"] }
+      |                       ^^^^^^^^^^^
+      |
+      = note: decided by production-writes
+
+    ok: `plan.yaml`, 2 steps, 1 read, 1 write; a person is asked about 1 step; 2 notes
+    not checked:
+      how long people take to answer: note
+      whether a lost reply can be settled without a person: note
+      the plans of up to 5 revisions
+      worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
+      what tools do beyond their declared effect
+    "#);
+    let fixed = std::fs::read_to_string(place.path("plan.yaml")).unwrap();
+    assert_snapshot!(fixed, @r#"
+    schema: provost/plan/v1
+    goal: { text: Look how many, success: [ { id: looked, text: the orders were counted } ] }
+    steps:
+      # What there is.
+      - id: count
+        risk: low   # as it is
+        tool: shop.orders
+        args: { customer: "" }
+      - { id: note, tool: notes.write, args: { path: a.txt, text: "x ${ steps.count.status }" }, accept: ["${ output.bytes > 0 }"] }
+    success:
+      - { for: looked, check: '${ steps.count.status == "succeeded" }' }
+    answer: "${ steps.count.output.row.total } orders."
+    "#);
+    // A second time there is nothing to fix, and the file is not touched.
+    let ran = place.json(&["check", "plan.yaml", "--fix", "--json"]);
+    assert_eq!(
+        ran["fixes"],
+        serde_json::json!({ "fixed": [], "not_fixed": [] })
+    );
+    assert_eq!(
+        std::fs::read_to_string(place.path("plan.yaml")).unwrap(),
+        fixed
+    );
+    let left: Vec<_> = std::fs::read_dir(place.path("."))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with(".plan"))
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn a_fix_that_would_bring_an_error_is_not_made() {
+    let place = Workplace::new();
+    let text = PLAN
+        .replace("shop.orders", "shop.order")
+        .replace("args: { customer", "args: { custom");
+    place.write("plan.yaml", &text);
+    let ran = place.run(&["check", "plan.yaml", "--fix"]).exits(1);
+    assert!(
+        ran.stdout.starts_with("not fixed: R101 at line 7: "),
+        "{ran}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(place.path("plan.yaml")).unwrap(),
+        text
+    );
+}
+
+#[test]
+fn a_fix_never_adds_an_effect() {
+    let place = Workplace::new();
+    let plan = PLAN
+        .replace("shop.orders", "notes.writ")
+        .replace("{ customer: \"\" }", "{ path: a.txt, text: b }");
+    place.write("plan.yaml", &plan);
+    let ran = place.run(&["check", "plan.yaml", "--fix"]).exits(1);
+    assert!(
+        ran.stdout.contains("hint: did you mean `notes.write`?"),
+        "{ran}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(place.path("plan.yaml")).unwrap(),
+        plan
+    );
+}
+
+#[test]
+fn only_plan_files_are_fixed() {
+    let place = Workplace::new();
+    assert_snapshot!(place.run(&["check", "playbooks/note.yaml", "--fix"]), @r"
+    exit 2
+    --- stderr
+    error: only a plan file can be fixed
+
+    hint: a saved plan is what somebody looked at; fix the plan and save it again
+    ");
 }

@@ -4,11 +4,50 @@ use super::workplace::Workplace;
 
 #[test]
 fn a_code_has_a_page_anywhere() {
-    let ran = Workplace::empty().run(&["explain", "r101"]).exits(0);
-    assert!(
-        ran.stdout.starts_with("# R101: a step calls a tool"),
-        "{ran}"
-    );
+    assert_snapshot!(Workplace::empty().run(&["explain", "r101"]), @r#"
+    exit 0
+    --- stdout
+    error R101: a step calls a tool that the catalog does not hold
+
+    What it finds
+
+    A step that calls a tool the catalog does not hold.
+
+    Why it is bad
+
+    The step can never run. Found before the first call, it costs nothing; found after it, the plan has
+    half happened.
+
+    A plan that fails
+
+        steps:
+          - { id: count, tool: tickets.cuont, args: { project: PAY } }
+        answer: "${ steps.count.output.total } open"
+
+    Repaired
+
+        steps:
+          - { id: count, tool: tickets.count, args: { project: PAY } }
+        answer: "${ steps.count.output.total } open"
+    "#);
+}
+
+#[test]
+fn without_a_code_all_are_listed() {
+    let ran = Workplace::empty().run(&["explain"]).exits(0);
+    let listed = ran
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("  "))
+        .count();
+    let codes = Workplace::empty().json(&["explain", "--json"]);
+    assert_eq!(codes["codes"].as_array().unwrap().len(), listed);
+    let head: Vec<&str> = ran.stdout.lines().take(3).collect();
+    assert_snapshot!(head.join("\n"), @r"
+    text and structure
+      P001  error  the text is not readable as YAML, JSON or TOML
+      P002  error  the text passes a limit of size, depth or count
+    ");
 }
 
 #[test]

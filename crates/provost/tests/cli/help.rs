@@ -4,7 +4,7 @@ use super::workplace::Workplace;
 
 #[test]
 fn help_lists_what_works() {
-    assert_snapshot!(Workplace::empty().run(&["--help"]), @r"
+    assert_snapshot!(Workplace::empty().run(&["--help"]), @"
     exit 0
     --- stdout
     planner decides intent, executor enforces reality: plans are proposed, checked, approved and
@@ -18,7 +18,7 @@ fn help_lists_what_works() {
       plan     propose and check only: nothing is called
       check    check a plan, a saved plan or a playbook
       show     show a plan, or a run and what it came to
-      diff     show what changed between two revisions of a run's plan
+      diff     show what grew between two revisions of a run's plan, or two plan files
       apply    run a plan file or a saved plan, exactly
       approve  say yes to what waits, and go on
       reject   say no to what waits
@@ -30,6 +30,7 @@ fn help_lists_what_works() {
       trace    show how a run was planned and what was done, apart
       why      say who is guilty of how a run ended, with the events that prove it
       tools    list, show or pin the tools
+      policy   look at what the policies say, and hold them to cases
       explain  explain the code of a finding
       doctor   look whether the workspace is fit to work in
 

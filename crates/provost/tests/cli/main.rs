@@ -22,6 +22,7 @@ mod inbox;
 mod init;
 mod interrupt;
 mod plan;
+mod policy;
 mod reject;
 mod resume;
 mod run;

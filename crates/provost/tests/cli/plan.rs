@@ -9,12 +9,20 @@ fn a_plan_is_shown_and_nothing_is_begun() {
     exit 0
     --- stdout
       goal       Count the orders of ada
+      journey    shop.orders → the answer alone
+      asks       nobody
+      at most    1 call, 3 attempts, 1 min 31 s; waits for people are not counted
+      asked by   ada; solo workspace: who asks may also approve
       planner    playbook count
       plan       sha256:DIGEST
-      asked by   ada; solo workspace: who asks may also approve
 
-    steps: 1 step, 1 read; nothing is asked
-      1  count  shop.orders  read  permit  by plain-reads
+    order: 1 step, 1 read
+      1  count  shop.orders  read
+
+    not checked
+      the plans of up to 5 revisions
+      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
+      what tools do beyond their declared effect
 
     in detail
       count: Count the orders
@@ -23,11 +31,6 @@ fn a_plan_is_shown_and_nothing_is_begun() {
     proven by
       the orders were counted
         if steps.count.status == "succeeded"
-
-    not checked
-      the plans of up to 5 revisions
-      money and tokens: nothing is priced
-      what tools do beyond their declared effect
     "#);
     assert!(!place.path(".provost").exists());
 }

@@ -12,40 +12,40 @@ fn a_saved_plan_is_shown_for_review() {
     exit 0
     --- stdout
       goal       Note the orders of ada
+      journey    shop.orders → notes.write (write)
+      asks       note: the yes of one person
+      at most    2 calls, 6 attempts, 3 min 3 s; waits for people are not counted
+      asked by   ada; solo workspace: who asks may also approve
       planner    playbook note
       plan       sha256:DIGEST
-      asked by   ada; solo workspace: who asks may also approve
 
-    steps: 2 steps, 1 read, 1 write; a person is asked about 1 step
-      1  count  shop.orders  read   permit  by plain-reads
-      2  note   notes.write  write  ask     by production-writes
+    what it changes
+      note  notes.write  write, high risk, ask by production-writes
+          → path  orders.txt
+          text    ${ steps.count.output.row.total } orders of ${ params.customer }
+                  ← untrusted data from count
 
-    asked of a person
-      note: by production-writes
-
-    where untrusted values go
-      note  text  untrusted data from count
-
-    in detail
-      count: Count the orders
-        customer: "${ params.customer }"
-      note: Write the note
-        path: "orders.txt"
-        text: "${ steps.count.output.row.total } orders of ${ params.customer }"
-        done if output.bytes > 0
-        after count
-        risk high
-
-    proven by
-      the number of orders stands in the note
-        if steps.note.status == "succeeded"
+    order: 2 steps, 1 read, 1 write
+      1  count  shop.orders  read
+      2  note   notes.write  write  asks
 
     not checked
       how long people take to answer: note
       whether a lost reply can be settled without a person: note
       the plans of up to 5 revisions
-      money and tokens: nothing is priced
+      worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
       what tools do beyond their declared effect
+
+    in detail
+      count: Count the orders
+        customer: "${ params.customer }"
+      note: Write the note
+        done if output.bytes > 0
+        after count
+
+    proven by
+      the number of orders stands in the note
+        if steps.note.status == "succeeded"
     "#);
 }
 
@@ -132,4 +132,54 @@ fn showing_makes_no_journal() {
     place.write("plan.yaml", PLAN);
     place.run(&["show", "plan.yaml"]).exits(0);
     assert!(!place.path(".provost").exists());
+}
+
+#[test]
+fn what_decides_stands_first() {
+    let place = Workplace::new();
+    let plan = r#"schema: provost/plan/v1
+goal: { text: Ask whose orders to note, success: [ { id: noted, text: the note is written } ] }
+steps:
+  - { id: whose, question: "Whose orders?" }
+  - { id: count, tool: shop.orders, args: { customer: "${ steps.whose.output }" } }
+  - id: note
+    tool: notes.write
+    when: ${ steps.count.output.row.total > 0 }
+    args: { path: "${ steps.count.output.row.latest }.txt", text: "${ steps.count.output.row.total } orders" }
+    accept: ["${ output.bytes > 0 }"]
+success:
+  - { for: noted, check: '${ steps.note.status in ["succeeded", "skipped"] }' }
+answer: "${ steps.count.output.row.total } orders."
+"#;
+    place.write("plan.yaml", plan);
+    let shown = place.run(&["show", "plan.yaml"]).exits(0);
+    let first: Vec<&str> = shown.stdout.lines().take(21).collect();
+    assert_snapshot!(first.join("\n"), @r#"
+      goal       Ask whose orders to note
+      journey    a person's answer, shop.orders → notes.write (write)
+      asks       whose: an answer of anybody who may approve to "Whose orders?"
+                 note: the yes of one person
+      at most    2 calls, 6 attempts, 3 min 3 s; waits for people are not counted
+      asked by   ada; solo workspace: who asks may also approve
+      plan       sha256:DIGEST
+
+    what it changes
+      note  notes.write  write, high risk, ask by production-writes, untrusted-sink
+          only if  steps.count.output.row.total > 0
+                   ← untrusted data from count
+          → path   ${ steps.count.output.row.latest }.txt
+                   ← untrusted text from count
+          text     ${ steps.count.output.row.total } orders
+                   ← untrusted data from count
+
+    order: 3 steps, 1 read, 1 write
+      1  whose  (question)   -      asks
+      2  count  shop.orders  read
+      3  note   notes.write  write  asks  when steps.count.output.row.total > 0
+    "#);
+    let data = place.json(&["show", "plan.yaml", "--json"]);
+    assert_eq!(
+        data.pointer("/reach/journey/destinations/0/1").unwrap(),
+        "write"
+    );
 }
