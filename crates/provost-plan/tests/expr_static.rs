@@ -77,10 +77,13 @@ fn references_are_paths_through_comprehensions() {
     }
 }
 
-/// Labels of the tests: numbers are data, `trusted` is trusted, everything else text.
+/// Labels of the tests: numbers and statuses are data, `trusted` is trusted, everything else text,
+/// and text decided that `chosen` ran.
 fn label_of(reference: &Reference) -> Label {
+    let is_chosen = reference.root == Root::Step("chosen".to_owned());
     let integrity = match reference.path.last() {
-        Some(Segment::Field(name)) if name == "n" => Integrity::Data,
+        Some(Segment::Field(name)) if name == "status" && is_chosen => Integrity::Text,
+        Some(Segment::Field(name)) if name == "n" || name == "status" => Integrity::Data,
         Some(Segment::Field(name)) if name == "trusted" => Integrity::Trusted,
         _ => Integrity::Text,
     };
@@ -120,6 +123,7 @@ fn labels_are_joined_and_lowered_only_by_comparison_with_literals() {
         ("${ steps.a.output.rows.map(r, r.n) }", Data),
         ("${ steps.a.output.rows.map(r, r.s) }", Text),
         ("${ steps.a.output.rows.exists(r, r.s == 'x') }", Data),
+        ("${ steps.chosen.output.rows.all(r, r.s == 'x') }", Text),
         ("${ steps.a.output.rows.filter(r, r.n > 1) }", Text),
         (
             "${ steps.a.output.rows.filter(r, r.s.contains('x')).map(r, r.n) }",

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation};
+use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Reconcile};
+use provost_plan::check::budget::WorstCase;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::label::{Integrity, Label};
@@ -14,10 +15,13 @@ use provost_plan::node::parse_yaml;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::{Criterion, Goal, Limits, Plan};
 use provost_plan::policy::{People, Policy, Principal, PrincipalKind};
+use provost_plan::reach::Checkup;
 use provost_plan::render::{Style, render};
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 use serde_json::{Map, Value, json};
+
+mod catalogs;
 
 /// The policy of a file that brings none: everything is permitted.
 const PERMISSIVE: &str = "@id(\"corpus/all\")\npermit (principal, action, resource);\n";
@@ -72,7 +76,8 @@ impl Document {
         }
     }
 
-    fn block(&self, info: &str) -> Option<&str> {
+    /// The text of the block of that kind, if there is one.
+    pub fn block(&self, info: &str) -> Option<&str> {
         let mut found = self.blocks.iter().filter(|block| block.info == info);
         let first = found.next()?;
         assert!(found.next().is_none(), "two blocks `{info}`");
@@ -127,6 +132,8 @@ pub struct Case {
     source: Source,
     diagnostics: Vec<Diagnostic>,
     checked: Option<Checked>,
+    catalog: Arc<Catalog>,
+    goal: Goal,
 }
 
 impl Case {
@@ -152,22 +159,58 @@ impl Case {
                     source,
                     diagnostics,
                     checked: None,
+                    catalog: Arc::default(),
+                    goal: Goal::of_text(""),
                 };
             }
         };
         let setting = Setting::of(document, &plan);
+        let (catalog, goal) = (setting.terms.catalog.clone(), setting.terms.goal.clone());
         let checked = setting.check(plan);
         Self {
             source,
             diagnostics: checked.diagnostics.clone(),
             checked: Some(checked),
+            catalog,
+            goal,
         }
+    }
+
+    /// Another text under what a document sets.
+    pub fn of_text(document: &Document, text: &str) -> Self {
+        Self::run(document, text)
+    }
+
+    /// What a report of the check is made of.
+    pub fn report(&self) -> (&Source, &[Diagnostic], &[String]) {
+        let not_checked = self.checked.as_ref().map_or(&[][..], |c| &c.not_checked);
+        (&self.source, &self.diagnostics, not_checked)
+    }
+
+    /// The plan, which must be without errors, with what it was checked under.
+    pub fn checkup(&self) -> Checkup<'_> {
+        Checkup {
+            plan: self.plan(),
+            catalog: &self.catalog,
+            goal: &self.goal,
+            worst: &self.checked.as_ref().expect("it was read").worst,
+        }
+    }
+
+    /// The operations; none if the plan cannot be read.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// The plan, which must be without errors.
     pub fn plan(&self) -> &CheckedPlan {
         let checked = self.checked.as_ref().and_then(|c| c.plan.as_ref());
         checked.unwrap_or_else(|| panic!("{}", self.drawn()))
+    }
+
+    /// The worst case, of a plan that could be read.
+    pub fn worst(&self) -> &WorstCase {
+        &self.checked.as_ref().expect("a readable plan").worst
     }
 
     pub fn is_checked(&self) -> bool {
@@ -194,21 +237,52 @@ impl Case {
     }
 }
 
-/// What a plan is checked under: the blocks `yaml terms`, `yaml catalog`, `cedar`, `yaml previous`.
-struct Setting {
-    terms: Terms,
-    origin: Origin,
-    previous: Option<Plan>,
-    settled: BTreeSet<String>,
+/// What a plan is checked under: the blocks `yaml terms`, `yaml catalog` (operations of its own) or
+/// `text catalog` (names of catalogs in `corpus/catalogs`), `cedar`, `yaml previous`.
+pub struct Setting {
+    pub terms: Terms,
+    pub origin: Origin,
+    pub previous: Option<Plan>,
+    pub settled: BTreeSet<String>,
+}
+
+type Rules = (Arc<Catalog>, Arc<Policy>);
+
+/// The catalog and the policy of a file. Those that many files share are made once.
+fn rules(document: &Document) -> Rules {
+    static KNOWN: Mutex<BTreeMap<String, Rules>> = Mutex::new(BTreeMap::new());
+    let blocks = ["yaml catalog", "text catalog", "cedar"].map(|info| document.block(info));
+    let key = format!("{blocks:?}");
+    if let Some(known) = KNOWN
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&key)
+    {
+        return known.clone();
+    }
+    let yaml = |text: &str| parse_yaml(text).expect("a readable block").to_value();
+    let [own, named, cedar] = blocks;
+    let operations = match (own, named) {
+        (Some(own), None) => yaml(own),
+        (None, Some(named)) => catalogs::named(named),
+        (None, None) => yaml(SHARED),
+        (Some(_), Some(_)) => panic!("`yaml catalog` and `text catalog` exclude each other"),
+    };
+    let operations = operations.as_object().unwrap();
+    let catalog = Catalog::new(operations.iter().map(|(name, op)| operation(name, op)));
+    let people = People::read(&Source::new("entities.json", PEOPLE)).expect("people");
+    let sources = [Source::new("policy.cedar", cedar.unwrap_or(PERMISSIVE))];
+    let policy = Policy::load(&catalog, &sources, &people)
+        .unwrap_or_else(|found| panic!("the policy does not load: {found:?}"));
+    let rules = (Arc::new(catalog), Arc::new(policy));
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.insert(key, rules.clone());
+    rules
 }
 
 impl Setting {
-    fn of(document: &Document, plan: &Plan) -> Self {
+    pub fn of(document: &Document, plan: &Plan) -> Self {
         let yaml = |text: &str| parse_yaml(text).expect("a readable block").to_value();
-        let shared = yaml(SHARED);
-        let own = document.block("yaml catalog").map(yaml);
-        let operations = own.as_ref().unwrap_or(&shared).as_object().unwrap();
-        let catalog = Catalog::new(operations.iter().map(|(name, op)| operation(name, op)));
         let terms = document.block("yaml terms").map_or(json!({}), yaml);
         let known = [
             "goal", "criteria", "params", "limits", "literals", "control", "settled",
@@ -216,15 +290,11 @@ impl Setting {
         for key in terms.as_object().unwrap().keys() {
             assert!(known.contains(&key.as_str()), "`{key}` is no term");
         }
-        let people = People::read(&Source::new("entities.json", PEOPLE)).expect("people");
-        let text = document.block("cedar").unwrap_or(PERMISSIVE);
-        let sources = [Source::new("policy.cedar", text)];
-        let policy = Policy::load(&catalog, &sources, &people)
-            .unwrap_or_else(|found| panic!("the policy does not load: {found:?}"));
+        let (catalog, policy) = rules(document);
         Self {
             terms: Terms {
-                catalog: Arc::new(catalog),
-                policy: Arc::new(policy),
+                catalog,
+                policy,
                 principal: Principal {
                     kind: PrincipalKind::User,
                     id: "ada".to_owned(),
@@ -307,8 +377,10 @@ fn goal(terms: &Value, plan: &Plan) -> Goal {
 
 fn limits(terms: &Value) -> Limits {
     let mut value = json!(Limits::default());
+    let optional = ["money", "tokens"];
     for (name, limit) in terms["limits"].as_object().into_iter().flatten() {
-        assert!(value.get(name).is_some(), "`{name}` is no limit");
+        let known = value.get(name).is_some() || optional.contains(&name.as_str());
+        assert!(known, "`{name}` is no limit");
         value[name] = limit.clone();
     }
     serde_json::from_value(value).unwrap()
@@ -342,6 +414,9 @@ fn operation(name: &str, value: &Value) -> Operation {
         "content",
         "idempotency",
         "timeout_s",
+        "description",
+        "cost",
+        "reconcile",
     ];
     for key in value.as_object().unwrap().keys() {
         assert!(
@@ -364,7 +439,7 @@ fn operation(name: &str, value: &Value) -> Operation {
     let none = || Schema::compile(fields_schema(&json!({}))).unwrap();
     Operation {
         name: name.to_owned(),
-        description: String::new(),
+        description: value["description"].as_str().unwrap_or_default().to_owned(),
         effect: effects[word],
         tags: texts("tags"),
         input: schema("input", "args").unwrap_or_else(none),
@@ -384,7 +459,24 @@ fn operation(name: &str, value: &Value) -> Operation {
         errors_no_effect: false,
         timeout: Duration::from_secs(value["timeout_s"].as_u64().unwrap_or(30)),
         max_bytes: 1 << 20,
+        reconcile: value.get("reconcile").map(reconcile),
+        cost: value.get("cost").map(|cost| {
+            let cost = serde_json::from_value(cost.clone());
+            cost.unwrap_or_else(|error| panic!("the cost of `{name}`: {error}"))
+        }),
         endpoint: Value::Null,
+    }
+}
+
+/// `{ tool, args, landed, output, final_after_s }`
+fn reconcile(value: &Value) -> Reconcile {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    Reconcile {
+        tool: text("tool").expect("a tool"),
+        args: value.get("args").cloned().unwrap_or_else(|| json!({})),
+        landed: text("landed").expect("`landed`"),
+        output: text("output"),
+        final_after_ms: value["final_after_s"].as_u64().unwrap_or(30) * 1_000,
     }
 }
 
