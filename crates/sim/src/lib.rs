@@ -1,12 +1,16 @@
 //! The simulated world: what provost is tried against, and what tries it.
 //!
-//! Owns the HTTP service that stands in for real systems ([`world`]) and the seeded data of the
-//! example workspaces ([`incident`], [`sla`]), and every history of small plans ([`enumerate`]).
-//! Never ships with the product. INVARIANT: everything generated here is a function of its seed: no
-//! clock, no thread, no order of a hash map.
+//! Owns the HTTP service that stands in for real systems ([`world`]), the seeded data of the
+//! examples ([`incident`], [`sla`]), every history of small plans ([`enumerate`]), mutants of good
+//! plans ([`mutate`]), what must hold of any bytes ([`fuzz`]), and a second reading of the rules of
+//! the check ([`reference`](mod@reference)). Never ships with the product. INVARIANT: everything
+//! made here is a function of its seed: no clock, no thread, no order of a hash map.
 
 pub mod enumerate;
+pub mod fuzz;
 pub mod incident;
+pub mod mutate;
+pub mod reference;
 pub mod rng;
 pub mod sla;
 pub mod sqlite;

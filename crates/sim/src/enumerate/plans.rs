@@ -163,6 +163,8 @@ fn operation(kind: Kind, idempotency: Idempotency) -> Result<Operation, String> 
         errors_no_effect: false,
         timeout: Duration::from_secs(5),
         max_bytes: 1_000,
+        reconcile: None,
+        cost: None,
         endpoint: json!({ "world": true }),
     })
 }

@@ -1,0 +1,104 @@
+//! The word of the check on a plan, and whether that on another is stricter.
+//!
+//! Owns the comparison. Never says what a mutant is: that is the operator's and the run's.
+//! INVARIANT: a stricter word is an error, another decision of greater weight, or an ask with one
+//! reason more: a policy that did not ask before, or an argument shown as untrusted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::diagnostic::Severity;
+use provost_plan::plan::Plan;
+use provost_plan::plan::read::read_plan;
+use provost_plan::policy::Decision;
+use provost_plan::source::Source;
+
+/// What plans are checked under.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The terms.
+    pub terms: Terms,
+    /// What the author of the plan had seen.
+    pub origin: Origin,
+    /// The plan before it.
+    pub previous: Option<CheckedPlan>,
+    /// The steps of that plan that ran.
+    pub settled: BTreeSet<String>,
+}
+
+/// What the check said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgment {
+    /// The codes of the errors.
+    pub errors: BTreeSet<String>,
+    /// The weight of each step's verdict: 0 permit, 1 ask, 2 forbid; and why it asks.
+    pub verdicts: BTreeMap<String, (u8, BTreeSet<String>)>,
+}
+
+impl Setting {
+    /// Reads and checks a text; the plan too, if it can be read.
+    #[must_use]
+    pub fn judge(&self, text: &str) -> (Judgment, Option<Plan>) {
+        let mut judgment = Judgment::default();
+        let mut errors = |diagnostics: &[provost_plan::diagnostic::Diagnostic]| {
+            for diagnostic in diagnostics
+                .iter()
+                .filter(|d| d.severity() == Severity::Error)
+            {
+                judgment.errors.insert(diagnostic.code.to_string());
+            }
+        };
+        let plan = match read_plan(&Source::new("plan", text)) {
+            Ok(plan) => plan,
+            Err(diagnostics) => {
+                errors(&diagnostics);
+                return (judgment, None);
+            }
+        };
+        let checked = self.check(plan.clone());
+        errors(&checked.diagnostics);
+        for (id, step) in checked.plan.iter().flat_map(|plan| &plan.record().steps) {
+            if let Some(verdict) = &step.verdict {
+                let weight = match verdict.decision {
+                    Decision::Permit => 0,
+                    Decision::Ask => 1,
+                    Decision::Forbid => 2,
+                };
+                let asks = verdict.decision == Decision::Ask;
+                let policies = verdict.policies.iter().cloned();
+                // Why: what a person is shown on a card is a part of what is asked.
+                let untrusted = step.labels.iter().filter(|(_, label)| {
+                    label.integrity != provost_plan::label::Integrity::Trusted
+                });
+                let shown = untrusted.map(|(name, _)| format!("untrusted `{name}`"));
+                let asked = policies.chain(shown).filter(|_| asks).collect();
+                judgment.verdicts.insert(id.clone(), (weight, asked));
+            }
+        }
+        (judgment, Some(plan))
+    }
+
+    fn check(&self, plan: Plan) -> Checked {
+        let base = Base {
+            revision: 1 + u32::from(self.previous.is_some()),
+            previous: self.previous.as_ref(),
+            settled: self.settled.clone(),
+        };
+        let origin = self.origin.clone();
+        check(Draft { plan, origin }, &self.terms, &base)
+    }
+}
+
+impl Judgment {
+    /// Whether this word is stricter than `original`; `renamed` says which ids changed.
+    #[must_use]
+    pub fn is_stricter(&self, original: &Self, renamed: &BTreeMap<String, String>) -> bool {
+        let permitted = (0, BTreeSet::new());
+        let stricter = |(id, (weight, policies)): (&String, &(u8, BTreeSet<String>))| {
+            let before = renamed.get(id).unwrap_or(id);
+            let (was, known) = original.verdicts.get(before).unwrap_or(&permitted);
+            weight > was || (weight == was && !policies.is_subset(known))
+        };
+        !self.errors.is_empty() || self.verdicts.iter().any(stricter)
+    }
+}

@@ -1,0 +1,138 @@
+//! Reads of what may be absent, found by trying every world.
+//!
+//! Owns R106. A world says of each step how it ended, of each optional field whether it is there,
+//! of each value that may be null or empty whether it is, and of each condition on data whether it
+//! holds. INVARIANT: a world counts only if each step in it ended as its own guard says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::expr::tree::Expr;
+use provost_plan::plan::Field;
+use provost_plan::source::Span;
+
+use super::evaluate::{Evaluator, Following, Stop};
+use super::{Answers, Setting, Spot};
+
+/// Most worlds tried for one place; one that has more is given up, and counted.
+pub const WORLDS_MAX: usize = 60_000;
+
+/// What stands for R106 where a constant condition decides as it is written: a check that does not
+/// fold constants may find more, but never less.
+pub const SURELY: &str = "R106 surely";
+
+/// Finds the reads that are absent in some world.
+pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
+    for spot in setting.spots() {
+        let mut live = BTreeSet::new();
+        for (code, following) in [("R106", Following::Loose), (SURELY, Following::Exact)] {
+            let mut seen = BTreeSet::new();
+            let found = is_absent_somewhere(setting, &spot, following, &mut seen);
+            if following == Following::Exact {
+                live = seen;
+            }
+            match found {
+                Some(true) => answers.find(code, spot.place.clone()),
+                Some(false) => {}
+                None => answers.find("given up", spot.place.clone()),
+            }
+        }
+        for expression in spot.template.expressions() {
+            dead(expression.ast(), &live, &mut answers.dead);
+        }
+    }
+}
+
+/// Whether a read of a place is sure only to who follows guards further than a plain check does.
+#[must_use]
+pub fn is_sure_by_more(setting: &Setting<'_>, place: &str) -> bool {
+    let spots = setting.spots();
+    let mut spots = spots.iter().filter(|spot| spot.place == place);
+    spots.any(|spot| {
+        let mut live = BTreeSet::new();
+        is_absent_somewhere(setting, spot, Following::Plainly, &mut live) == Some(true)
+    })
+}
+
+/// The parts that are evaluated in no world: whether a read there is guarded has no meaning.
+fn dead(expr: &Expr, live: &BTreeSet<Span>, into: &mut BTreeSet<Span>) {
+    if !live.contains(&expr.span) {
+        into.insert(expr.span);
+    }
+    for child in expr.children() {
+        dead(child, live, into);
+    }
+}
+
+/// Whether a read of this place is absent in some world; none if there are too many.
+fn is_absent_somewhere(
+    setting: &Setting<'_>,
+    spot: &Spot<'_>,
+    following: Following,
+    live: &mut BTreeSet<Span>,
+) -> Option<bool> {
+    let mut open: Vec<BTreeMap<String, usize>> = vec![BTreeMap::new()];
+    let mut tried = 0_usize;
+    while let Some(chosen) = open.pop() {
+        tried += 1;
+        if tried > WORLDS_MAX {
+            return None;
+        }
+        let mut evaluator = Evaluator::new(setting, spot.step, chosen, following);
+        let looked = look(&mut evaluator, setting, spot);
+        live.extend(evaluator.live());
+        match looked {
+            Ok(()) if evaluator.was_absent() => return Some(true),
+            Ok(()) | Err(Stop::Impossible) => {}
+            Err(Stop::Open(key, options)) => {
+                for option in 0..options {
+                    let mut next = evaluator.chosen().clone();
+                    next.insert(key.clone(), option);
+                    open.push(next);
+                }
+            }
+        }
+    }
+    Some(false)
+}
+
+/// Evaluates a place in a world, if it is come to there at all.
+fn look(evaluator: &mut Evaluator<'_>, setting: &Setting<'_>, spot: &Spot<'_>) -> Result<(), Stop> {
+    if comes_to(evaluator, setting, spot)? {
+        evaluator.watch();
+        for expression in spot.template.expressions() {
+            evaluator.eval(expression.ast())?;
+        }
+    }
+    Ok(())
+}
+
+fn comes_to(
+    evaluator: &mut Evaluator<'_>,
+    setting: &Setting<'_>,
+    spot: &Spot<'_>,
+) -> Result<bool, Stop> {
+    let Some(step) = spot.step.and_then(|number| setting.plan.steps.get(number)) else {
+        // A claim's text is made only where its guard holds.
+        let claim = setting
+            .plan
+            .answer
+            .iter()
+            .find(|claim| std::ptr::eq(&claim.text, spot.template));
+        return match claim.and_then(|claim| claim.when.as_ref()) {
+            Some(when) => evaluator.guard(when),
+            None => Ok(true),
+        };
+    };
+    if spot.field == Some(Field::When) {
+        return Ok(true);
+    }
+    if let Some(when) = &step.when
+        && !evaluator.guard(when)?
+    {
+        return Ok(false);
+    }
+    match (&step.for_each, spot.field) {
+        (None, _) | (_, Some(Field::ForEach)) => Ok(true),
+        (Some(each), _) => evaluator.begin_each(&each.list),
+    }
+}

@@ -1,0 +1,357 @@
+//! Plans drawn at random, as text.
+//!
+//! Owns the generator: names, guards, references and effects, each right most of the time and
+//! wrong some of the time. INVARIANT: a plan is a function of its seed.
+
+use provost_plan::catalog::Operation;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::Trust;
+use crate::rng::Rng;
+
+pub mod catalog;
+mod expressions;
+
+/// The goal of every plan.
+pub const GOAL: &str = "Write to ada@example.org about PAY-1, then tell oncall.";
+
+/// The parameters of every goal.
+#[must_use]
+pub fn params() -> serde_json::Map<String, Value> {
+    let pairs = [("team", json!("PAY-1")), ("most", json!(700))];
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// A plan with what its author had seen.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The text.
+    pub text: String,
+    /// How far the author's literals may be believed.
+    pub literals: Trust,
+    /// How far the author's choice may be believed.
+    pub control: Trust,
+}
+
+/// A step as it is being made.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    /// The id.
+    pub id: String,
+    /// The operation; none for a question.
+    pub tool: Option<String>,
+    /// Whether its output may be absent.
+    pub may_be_absent: bool,
+    /// Whether its output is a list of outputs.
+    pub is_list: bool,
+}
+
+/// Draws plans.
+pub(crate) struct Generator<'a> {
+    pub rng: Rng,
+    pub operations: &'a BTreeMap<String, Operation>,
+    pub steps: Vec<Made>,
+    /// Whether mistakes are made on purpose.
+    pub faulty: bool,
+    /// Whether `item` and `index` are in scope.
+    pub in_item: Option<Item>,
+    /// The operation and the arguments of the step before.
+    pub last: Option<(&'static str, String)>,
+}
+
+/// What a `for_each` walks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// Tickets.
+    Ticket,
+    /// Texts.
+    Text,
+}
+
+/// The plan of a seed.
+#[must_use]
+pub fn draw(seed: u64, operations: &BTreeMap<String, Operation>) -> Drawn {
+    let mut rng = Rng::new(seed, "reference");
+    let faulty = rng.permille(450);
+    let mut generator = Generator {
+        rng,
+        operations,
+        steps: Vec::new(),
+        faulty,
+        in_item: None,
+        last: None,
+    };
+    let trust = |rng: &mut Rng| match rng.between(0, 19) {
+        0 => Trust::Data,
+        1 => Trust::Text,
+        _ => Trust::Trusted,
+    };
+    let literals = trust(&mut generator.rng);
+    let control = trust(&mut generator.rng);
+    Drawn {
+        text: generator.plan(),
+        literals,
+        control,
+    }
+}
+
+impl Generator<'_> {
+    fn mistake(&mut self, permille: i64) -> bool {
+        self.faulty && self.rng.permille(permille)
+    }
+
+    fn plan(&mut self) -> String {
+        let count = self.rng.between(1, 8);
+        let mut text = String::from("steps:\n");
+        for number in 0..count {
+            let step = self.step(number);
+            text.push_str(&step);
+        }
+        let proofs = self.rng.between(1, 2);
+        text.push_str("success:\n");
+        for _ in 0..proofs {
+            let id = self.some_id();
+            let check = match self.rng.permille(600) {
+                true => format!("steps.{id}.status == 'succeeded'"),
+                false => format!("steps.{id}.status != 'failed' && {}", self.condition(2)),
+            };
+            let _ = writeln!(text, "  - {{ for: goal, check: {} }}", whole(&check));
+        }
+        text.push_str("answer:\n");
+        for _ in 0..self.rng.between(1, 3) {
+            let claim = self.claim();
+            text.push_str(&claim);
+        }
+        text
+    }
+
+    fn claim(&mut self) -> String {
+        let mut guarded = None;
+        let mut text = String::from("  - { ");
+        if self.rng.permille(400) {
+            let (when, step) = self.guard();
+            guarded = step;
+            let _ = write!(text, "when: {}, ", whole(&when));
+        }
+        let value = match guarded {
+            Some(id) => self.read_of(&id),
+            None => self.printable(2),
+        };
+        let _ = write!(text, "text: {}", quoted(&format!("so ${{ {value} }}")));
+        if self.rng.permille(200) {
+            let id = self.some_id();
+            let _ = write!(text, ", cites: [{id}]");
+        }
+        text.push_str(" }\n");
+        text
+    }
+
+    /// The id of a step that is there, or, by mistake, is not.
+    pub(crate) fn some_id(&mut self) -> String {
+        if self.mistake(80) {
+            return "ghost".to_owned();
+        }
+        if self.mistake(60) {
+            return format!("s{}", self.rng.between(0, 7));
+        }
+        let ids: Vec<&str> = self.steps.iter().map(|step| step.id.as_str()).collect();
+        let id = self.rng.pick(&ids);
+        if id.is_empty() {
+            "s0".to_owned()
+        } else {
+            id.to_owned()
+        }
+    }
+
+    fn step(&mut self, number: i64) -> String {
+        let id = match self.mistake(40) {
+            true => format!("s{}", self.rng.between(0, number)),
+            false => format!("s{number}"),
+        };
+        let mut text = format!("  - id: {id}\n");
+        if self.rng.permille(70) {
+            self.question(&id, &mut text);
+            return text;
+        }
+        let again = self.last.take().filter(|_| self.rng.permille(170));
+        let name = match &again {
+            Some((name, _)) => name,
+            None if self.rng.permille(200) => {
+                self.rng.pick(&["ledger.post", "notes.add", "vault.read"])
+            }
+            None => self.rng.pick(&catalog::names()),
+        };
+        let shown = if self.mistake(30) {
+            "tickets.cuont"
+        } else {
+            name
+        };
+        let _ = writeln!(text, "    tool: {shown}");
+        self.order(&mut text);
+        let mut guarded = None;
+        let has_when = !self.steps.is_empty() && self.rng.permille(380);
+        if has_when {
+            let (when, step) = self.guard();
+            guarded = step;
+            let _ = writeln!(text, "    when: {}", whole(&when));
+        }
+        let is_list = self.for_each(&mut text);
+        let goes_on = self.rng.permille(120);
+        if goes_on {
+            text.push_str("    on_failure: continue\n");
+        }
+        if let Some(operation) = self.operations.get(name).cloned() {
+            let args = match again {
+                Some((_, args)) if self.rng.permille(500) => args,
+                _ => self.arguments(&operation, guarded.as_deref()),
+            };
+            text.push_str(&args);
+            self.caution(&operation, &mut text);
+            self.last = Some((name, args));
+        }
+        self.in_item = None;
+        self.steps.push(Made {
+            id,
+            tool: Some(name.to_owned()),
+            may_be_absent: has_when || goes_on,
+            is_list,
+        });
+        text
+    }
+
+    fn question(&mut self, id: &str, text: &mut String) {
+        let what = match self.rng.permille(500) {
+            true => self.printable(1),
+            false => "'which?'".to_owned(),
+        };
+        let what = quoted(&format!("Say ${{ {what} }}"));
+        let _ = writeln!(
+            text,
+            "    question: {{ text: {what}, answer: {{ type: string }} }}"
+        );
+        let has_when = !self.steps.is_empty() && self.rng.permille(400);
+        if has_when {
+            let when = self.condition(2);
+            let _ = writeln!(text, "    when: {}", whole(&when));
+        }
+        self.steps.push(Made {
+            id: id.to_owned(),
+            tool: None,
+            may_be_absent: has_when,
+            is_list: false,
+        });
+    }
+
+    fn order(&mut self, text: &mut String) {
+        if !self.rng.permille(if self.faulty { 450 } else { 350 }) || self.steps.is_empty() {
+            return;
+        }
+        let count = self.rng.between(1, 2);
+        let mut ids: Vec<String> = (0..count).map(|_| self.some_id()).collect();
+        ids.sort();
+        ids.dedup();
+        let _ = writeln!(text, "    needs: [{}]", ids.join(", "));
+    }
+
+    fn for_each(&mut self, text: &mut String) -> bool {
+        if !self.rng.permille(130) {
+            return false;
+        }
+        let (list, item) = self.list();
+        let _ = writeln!(text, "    for_each: {}\n    max_items: 5", whole(&list));
+        self.in_item = Some(item);
+        true
+    }
+
+    fn arguments(&mut self, operation: &Operation, guarded: Option<&str>) -> String {
+        let schema = operation.input.value().clone();
+        let fields = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array);
+        let mut args = Vec::new();
+        for (name, field) in fields.into_iter().flatten() {
+            let is_required = required.is_some_and(|names| names.contains(&json!(name)));
+            if is_required || self.rng.permille(500) {
+                let value = self.argument(field, guarded);
+                args.push(format!("{name}: {value}"));
+            }
+        }
+        match args.as_slice() {
+            [] => String::new(),
+            args => format!("    args: {{ {} }}\n", args.join(", ")),
+        }
+    }
+
+    fn argument(&mut self, field: &Value, guarded: Option<&str>) -> String {
+        let is = |word: &str| field.get("type") == Some(&json!(word));
+        if field.get("enum").is_some() {
+            return match self.rng.between(0, 3) {
+                0 => whole(&format!("{} ? 'low' : 'high'", self.condition(1))),
+                _ => "high".to_owned(),
+            };
+        }
+        if is("integer") {
+            return match self.rng.between(0, 5) {
+                0 | 1 => whole(&self.number(2)),
+                2 => quoted("${ params.most }"),
+                _ => self.rng.pick(&["1", "7", "501", "20000"]).to_owned(),
+            };
+        }
+        if is("object") {
+            return "{ a: 1 }".to_owned();
+        }
+        match self.rng.between(0, 9) {
+            0..=3 => {
+                let plain = ["PAY-1", "eve", "ada@example.org", "b"];
+                quoted(self.rng.pick(&plain))
+            }
+            4 => quoted("${ params.team }"),
+            5 => quoted("to ${ params.team }"),
+            6 => quoted(&format!("x ${{ {} }}", self.printable(2))),
+            7 if guarded.is_some() => {
+                let read = self.read_of(guarded.unwrap_or_default());
+                quoted(&format!("y ${{ {read} }}"))
+            }
+            _ => whole(&self.text(2)),
+        }
+    }
+
+    fn caution(&mut self, operation: &Operation, text: &mut String) {
+        let changes = !operation.effect.is_read();
+        let has_output = operation.output.is_some();
+        if has_output && self.rng.permille(if changes { 850 } else { 60 }) {
+            let accept = match self.mistake(100) {
+                true => self.condition(1),
+                false => self.acceptance(operation),
+            };
+            let _ = writeln!(text, "    accept: [{}]", whole(&accept));
+        }
+        let word = match self.rng.between(0, 19) {
+            0 => "critical",
+            1 => "high",
+            2 if self.faulty => "medium",
+            3 if self.faulty => "low",
+            _ => "",
+        };
+        if !word.is_empty() {
+            let _ = writeln!(text, "    risk: {word}");
+        }
+        if self.rng.permille(90) {
+            text.push_str("    approval: required\n");
+        }
+    }
+}
+
+/// A YAML text that is one expression.
+pub(crate) fn whole(expression: &str) -> String {
+    quoted(&format!("${{ {expression} }}"))
+}
+
+/// A YAML text: JSON's form of it is one.
+pub(crate) fn quoted(text: &str) -> String {
+    json!(text).to_string()
+}

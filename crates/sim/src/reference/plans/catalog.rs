@@ -1,0 +1,300 @@
+//! The operations of the generated plans: every effect, every label, every kind of type.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use provost_plan::catalog::{Effect, Idempotency, KeyCarrier, Operation};
+use provost_plan::schema::{Schema, SchemaError};
+use serde_json::{Map, Value, json};
+
+/// One row: name, effect, words (tags, `natural`, `key`, `trusted`, `secret`), arguments, content,
+/// output. A field is `name` or `name?` and a word of [`field`].
+type Row = (
+    &'static str,
+    Effect,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+const ROWS: &[Row] = &[
+    (
+        "tickets.count",
+        Effect::Read,
+        "",
+        "project:text",
+        "",
+        "total:int",
+    ),
+    (
+        "tickets.list",
+        Effect::Read,
+        "",
+        "project:text limit?:int",
+        "",
+        "total:int items:tickets",
+    ),
+    (
+        "tickets.close",
+        Effect::Write,
+        "natural",
+        "id:text note?:text",
+        "note",
+        "closed:bool",
+    ),
+    (
+        "config.sla",
+        Effect::Read,
+        "trusted",
+        "",
+        "",
+        "max:int mode:word contact:text",
+    ),
+    (
+        "pager.notify",
+        Effect::External,
+        "trusted key",
+        "message:text urgency?:word",
+        "message",
+        "delivered:bool",
+    ),
+    (
+        "mail.send",
+        Effect::External,
+        "email",
+        "to:text subject:text body?:text",
+        "subject body",
+        "id:text",
+    ),
+    (
+        "db.update",
+        Effect::Write,
+        "",
+        "id:text amount:int",
+        "",
+        "rows:int",
+    ),
+    (
+        "db.delete",
+        Effect::Destructive,
+        "delete key",
+        "id:text",
+        "",
+        "rows:int",
+    ),
+    (
+        "db.purge",
+        Effect::Destructive,
+        "production",
+        "id:text",
+        "",
+        "rows:int",
+    ),
+    (
+        "bank.pay",
+        Effect::External,
+        "money key",
+        "to:text amount:int",
+        "",
+        "receipt:id",
+    ),
+    (
+        "bank.move",
+        Effect::Write,
+        "money",
+        "to:text amount:int",
+        "",
+        "receipt:id",
+    ),
+    (
+        "access.grant",
+        Effect::Write,
+        "permission natural",
+        "user:text role:word",
+        "",
+        "ok:bool",
+    ),
+    (
+        "deploy.start",
+        Effect::Write,
+        "deploy key",
+        "version:text",
+        "",
+        "ok:bool",
+    ),
+    (
+        "prod.set",
+        Effect::Write,
+        "production natural",
+        "id:text",
+        "",
+        "ok:bool",
+    ),
+    (
+        "web.fetch",
+        Effect::Egress,
+        "",
+        "url:text",
+        "",
+        "code:int body:text",
+    ),
+    (
+        "web.ping",
+        Effect::Egress,
+        "email",
+        "url:text note?:text",
+        "note",
+        "code:int",
+    ),
+    (
+        "vault.read",
+        Effect::Read,
+        "secret",
+        "name:text",
+        "",
+        "value:text uses:int",
+    ),
+    (
+        "metrics.latency",
+        Effect::Read,
+        "",
+        "service:text",
+        "",
+        "peak?:int points:points meta:perhaps flag:bool day:date slug:slug long:long",
+    ),
+    (
+        "notes.add",
+        Effect::Write,
+        "trusted",
+        "list:text text:text",
+        "text",
+        "ok:bool",
+    ),
+    (
+        "ledger.post",
+        Effect::Write,
+        "key",
+        "account:text amount:int",
+        "account",
+        "ok:bool",
+    ),
+    (
+        "free.put",
+        Effect::Write,
+        "natural",
+        "id?:text data?:free",
+        "",
+        "ok:bool",
+    ),
+    ("free.get", Effect::Read, "", "data?:free", "", "blob:any"),
+    ("raw.get", Effect::Read, "", "name:text", "", ""),
+    (
+        "old.drop",
+        Effect::Write,
+        "banned natural",
+        "id:text",
+        "",
+        "ok:bool",
+    ),
+];
+
+/// The operations, by name.
+///
+/// # Errors
+/// [`SchemaError`] if a type of the table does not load.
+pub fn operations() -> Result<BTreeMap<String, Operation>, SchemaError> {
+    ROWS.iter()
+        .map(|row| Ok((row.0.to_owned(), operation(row)?)))
+        .collect()
+}
+
+/// The names of the operations.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    ROWS.iter().map(|row| row.0).collect()
+}
+
+fn operation(row: &Row) -> Result<Operation, SchemaError> {
+    let (name, effect, words, args, content, output) = *row;
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let says = |word: &str| words.contains(&word);
+    let marks = ["natural", "key", "trusted", "secret"];
+    let tags = words.iter().filter(|word| !marks.contains(word));
+    let output = match output {
+        "" => None,
+        fields => Some(Schema::compile(object(fields))?),
+    };
+    Ok(Operation {
+        name: name.to_owned(),
+        description: String::new(),
+        effect,
+        tags: tags.map(|tag| (*tag).to_owned()).collect(),
+        input: Schema::compile(object(args))?,
+        output,
+        trusted: says("trusted"),
+        secret: says("secret"),
+        content: content.split_whitespace().map(str::to_owned).collect(),
+        idempotency: if says("natural") {
+            Idempotency::Natural
+        } else if says("key") {
+            Idempotency::Key {
+                carrier: KeyCarrier::Header("Idempotency-Key".to_owned()),
+                ttl_ms: 86_400_000,
+            }
+        } else {
+            Idempotency::None
+        },
+        errors_no_effect: false,
+        timeout: Duration::from_secs(10),
+        max_bytes: 1 << 20,
+        reconcile: None,
+        cost: None,
+        endpoint: Value::Null,
+    })
+}
+
+fn object(fields: &str) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for written in fields.split_whitespace() {
+        let (name, word) = written.split_once(':').unwrap_or((written, "any"));
+        let plain = name.trim_end_matches('?');
+        if plain == name {
+            required.push(json!(plain));
+        }
+        properties.insert(plain.to_owned(), field(word));
+    }
+    json!({
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+fn field(word: &str) -> Value {
+    let list = |fields| json!({ "type": "array", "items": object(fields) });
+    match word {
+        "int" => json!({ "type": "integer" }),
+        "bool" => json!({ "type": "boolean" }),
+        "text" => json!({ "type": "string" }),
+        "word" => json!({ "enum": ["low", "high"] }),
+        "id" => json!({ "type": "string", "pattern": "^[A-Z]{2,8}-[0-9]{1,6}$" }),
+        "slug" => json!({ "type": "string", "pattern": "^[a-z ]{1,20}$" }),
+        "long" => json!({ "type": "string", "pattern": "^[a-z]{1,80}$" }),
+        "date" => json!({ "type": "string", "format": "date" }),
+        "perhaps-text" => json!({ "type": ["string", "null"] }),
+        "free" => json!({ "type": "object" }),
+        "tickets" => list("id:id subject:text owner:perhaps-text priority:word due?:date"),
+        "points" => list("at:date p95:int"),
+        "perhaps" => {
+            let mut schema = object("k:int note:text");
+            if let Some(fields) = schema.as_object_mut() {
+                fields.insert("type".to_owned(), json!(["object", "null"]));
+            }
+            schema
+        }
+        _ => json!(true),
+    }
+}

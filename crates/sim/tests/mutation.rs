@@ -1,0 +1,476 @@
+//! Mutants of the good plans of the corpus: the breaking ones get an error or a stricter verdict,
+//! the harmless ones do not. The rules stand in [`sim::mutate`].
+//!
+//! `PROVOST_MUTANTS` says how many mutants each operator makes of one plan at most,
+//! `PROVOST_WORLDS` in how many simulated worlds a run is judged, `PROVOST_PLANS=all` takes every
+//! plan: without it, some are. `scripts/full mutations` takes all of all.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+#[path = "../../provost-plan/tests/literate/mod.rs"]
+mod literate;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use provost_plan::check::{Base, Draft, Origin, check};
+use provost_plan::label::{Integrity, Label};
+use provost_plan::plan::Criterion;
+use provost_plan::plan::read::read_plan;
+use provost_plan::policy::{DEFAULT_POLICY, Policy, SOLO_POLICY};
+use provost_plan::source::Source;
+use serde_json::{Value, json};
+use sim::mutate::document::{id_of, walk};
+use sim::mutate::judge::{Judgment, Setting};
+use sim::mutate::naive::{Outcome, World};
+use sim::mutate::{Change, Document, Operator, Rule, Subject, operators, some};
+
+fn number(name: &str, default: usize) -> usize {
+    let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
+    given.unwrap_or(default)
+}
+
+fn files() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/plans/ok");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// A good plan in the setting of the test.
+struct Good {
+    subject: Subject,
+    setting: Setting,
+    /// The same, under a policy that allows the tools of the plan only.
+    allowing: Setting,
+}
+
+impl Good {
+    fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap();
+        let file = literate::Document::parse(&text);
+        let source = Source::new("plan.yaml", file.block("yaml plan").unwrap());
+        let plan = read_plan(&source).unwrap();
+        let literate::Setting {
+            mut terms,
+            previous,
+            settled,
+            ..
+        } = literate::Setting::of(&file, &plan);
+        let mut document = Document(plan.value.clone());
+        document.0.as_object_mut().unwrap().remove("goal");
+        let mut subject = Subject {
+            name: path.file_stem().unwrap().to_string_lossy().into_owned(),
+            catalog: terms.catalog.clone(),
+            goal: terms.goal.clone(),
+            settled: settled.clone(),
+            plan: document,
+        };
+        name_literals(&mut subject);
+        if previous.is_none() {
+            prove_effects(&mut subject);
+        }
+        terms.goal = subject.goal.clone();
+        let trusted = Origin {
+            author: "a person".to_owned(),
+            literals: Label::trusted(),
+            control: Label::trusted(),
+        };
+        let people = terms.policy.people().clone();
+        let setting = |more: Option<String>| {
+            let mut terms = terms.clone();
+            let mut sources = vec![
+                Source::new("default.cedar", DEFAULT_POLICY),
+                Source::new("solo.cedar", SOLO_POLICY),
+            ];
+            sources.extend(more.map(|text| Source::new("allow.cedar", text)));
+            let policy = Policy::load(&terms.catalog, &sources, &people).expect("a policy");
+            terms.policy = Arc::new(policy);
+            let previous = previous.clone().map(|plan| {
+                let origin = trusted.clone();
+                let checked = check(Draft { plan, origin }, &terms, &Base::default());
+                checked.plan.expect("a plan before without errors")
+            });
+            Setting {
+                terms,
+                origin: Origin {
+                    author: "a planner that has seen text".to_owned(),
+                    literals: Label {
+                        integrity: Integrity::Text,
+                        ..Label::trusted()
+                    },
+                    control: Label::trusted(),
+                },
+                previous,
+                settled: settled.clone(),
+            }
+        };
+        let allowing = setting(allow_list(&subject, &terms.catalog));
+        Self {
+            setting: setting(None),
+            allowing,
+            subject,
+        }
+    }
+
+    fn outcomes(&self, text: &str) -> Vec<Outcome> {
+        let Ok(plan) = read_plan(&Source::new("plan", text)) else {
+            return Vec::new();
+        };
+        let worlds = number("PROVOST_WORLDS", 16) as u64;
+        (0..worlds)
+            .map(|seed| {
+                let (catalog, goal) = (&*self.subject.catalog, &self.subject.goal);
+                World {
+                    catalog,
+                    goal,
+                    seed,
+                }
+                .run(&plan)
+            })
+            .collect()
+    }
+}
+
+/// The person who typed the goal named every literal that the plan passes on.
+fn name_literals(subject: &mut Subject) {
+    let mut named = String::new();
+    for step in subject.plan.steps() {
+        walk(&step["args"], "", &mut |_, value| match value {
+            Value::String(text) if !text.contains("${") => write!(named, "\n{text}").unwrap(),
+            Value::Number(number) => write!(named, "\n{number}").unwrap(),
+            _ => {}
+        });
+    }
+    subject.goal.text.push_str(&named);
+}
+
+/// The goal has a criterion for each effect, and the plan its proof.
+fn prove_effects(subject: &mut Subject) {
+    let calls = subject.calls().filter(|(_, _, op)| !op.effect.is_read());
+    let effects: Vec<(String, bool)> = calls
+        .map(|(_, step, _)| (id_of(step), step.get("when").is_some()))
+        .collect();
+    for (id, may_be_skipped) in effects {
+        let mentions = subject.plan.mentions(&id);
+        if mentions
+            .iter()
+            .any(|pointer| pointer.starts_with("/success/"))
+        {
+            continue;
+        }
+        let mut check = format!("steps.{id}.status == \"succeeded\"");
+        if may_be_skipped {
+            check = format!("{check} || steps.{id}.status == \"skipped\"");
+        }
+        let proof = json!({ "for": format!("effect_{id}"), "check": format!("${{ {check} }}") });
+        let mut proofs = subject.plan.0["success"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        proofs.push(proof);
+        subject.plan = subject.plan.with_field("success", proofs.into());
+        subject.goal.success.push(Criterion {
+            id: format!("effect_{id}"),
+            text: format!("the effect of `{id}` took place, if it was called for"),
+        });
+    }
+}
+
+/// A policy that allows the tools of a plan alone; none if the catalog has no other.
+fn allow_list(subject: &Subject, catalog: &provost_plan::catalog::Catalog) -> Option<String> {
+    let steps = subject.plan.steps().iter();
+    let tools: BTreeSet<String> = steps
+        .filter_map(|step| step["tool"].as_str())
+        .map(|tool| format!("Action::{}", json!(tool)))
+        .collect();
+    if catalog.names().count() <= tools.len() {
+        return None;
+    }
+    let list: Vec<String> = tools.into_iter().collect();
+    Some(format!(
+        "@id(\"allow-list\")\nforbid (principal, action in Action::\"call\", resource)\n\
+         unless {{ action in [{}] }};\n",
+        list.join(", ")
+    ))
+}
+
+#[derive(Default)]
+struct Row {
+    mutants: usize,
+    breaking: usize,
+    caught: usize,
+    harmless: usize,
+    flagged: usize,
+}
+
+/// What went another way than it must, one line each.
+#[derive(Default)]
+struct Table {
+    rows: Vec<(&'static str, Rule, Row)>,
+    wrong: Vec<String>,
+}
+
+impl Table {
+    fn of(goods: &[Good], most: usize) -> Self {
+        let mut table = Self::default();
+        for operator in operators() {
+            let mut row = Row::default();
+            for good in goods {
+                table.try_all(&operator, good, most, &mut row);
+            }
+            table.rows.push((operator.name, operator.rule, row));
+        }
+        table
+    }
+
+    fn try_all(&mut self, operator: &Operator, good: &Good, most: usize, row: &mut Row) {
+        let setting = if operator.allow_list {
+            &good.allowing
+        } else {
+            &good.setting
+        };
+        let stream = format!("{} {}", good.subject.name, operator.name);
+        let changes = some((operator.changes)(&good.subject), most, &stream);
+        if changes.is_empty() {
+            return;
+        }
+        let text = good.subject.plan.0.to_string();
+        let (original, _) = setting.judge(&text);
+        assert!(
+            original.errors.is_empty(),
+            "{}: {original:?}\n{text}",
+            good.subject.name
+        );
+        let run = matches!(operator.rule, Rule::Run | Rule::Beside);
+        let outcomes = if run {
+            good.outcomes(&text)
+        } else {
+            Vec::new()
+        };
+        for change in changes {
+            let (judgment, _) = setting.judge(&change.text);
+            let breaking = match operator.rule {
+                Rule::Breaks => true,
+                Rule::Keeps => false,
+                Rule::Run | Rule::Beside => breaks(&outcomes, &good.outcomes(&change.text)),
+            };
+            let stricter = judgment.is_stricter(&original, &change.renamed);
+            row.mutants += 1;
+            row.breaking += usize::from(breaking);
+            row.caught += usize::from(breaking && stricter);
+            row.harmless += usize::from(!breaking);
+            row.flagged += usize::from(!breaking && stricter);
+            if breaking != stricter && operator.rule != Rule::Beside {
+                self.note(operator, good, &change, &judgment, breaking);
+            }
+        }
+    }
+
+    fn note(
+        &mut self,
+        operator: &Operator,
+        good: &Good,
+        change: &Change,
+        judgment: &Judgment,
+        breaking: bool,
+    ) {
+        let word = if breaking { "missed" } else { "flagged" };
+        let (name, what) = (&good.subject.name, &change.what);
+        self.wrong.push(format!(
+            "{word}: {name}: {}: {what}: {judgment:?}",
+            operator.name
+        ));
+        if std::env::var_os("PROVOST_SHOW").is_some() {
+            self.wrong.push(change.text.clone());
+        }
+    }
+
+    fn total(&self) -> Row {
+        let mut total = Row::default();
+        for (_, _, row) in self
+            .rows
+            .iter()
+            .filter(|(_, rule, _)| *rule != Rule::Beside)
+        {
+            total.mutants += row.mutants;
+            total.breaking += row.breaking;
+            total.caught += row.caught;
+            total.harmless += row.harmless;
+            total.flagged += row.flagged;
+        }
+        total
+    }
+}
+
+/// Whether a mutant that can be read breaks the plan in any of the worlds.
+fn breaks(original: &[Outcome], mutant: &[Outcome]) -> bool {
+    mutant.is_empty()
+        || original
+            .iter()
+            .zip(mutant)
+            .any(|(one, other)| other.breaks(one))
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let line = |f: &mut std::fmt::Formatter<'_>, name: &str, row: &Row| {
+            let Row {
+                mutants,
+                breaking,
+                caught,
+                harmless,
+                flagged,
+            } = row;
+            writeln!(
+                f,
+                "{name:<38} {mutants:>7} {breaking:>8} {caught:>6} {harmless:>8} {flagged:>7}"
+            )
+        };
+        writeln!(
+            f,
+            "operator                               mutants breaking caught harmless flagged"
+        )?;
+        for (name, rule, row) in &self.rows {
+            if *rule == Rule::Beside {
+                line(f, &format!("({name}: beside)"), row)?;
+            } else {
+                line(f, name, row)?;
+            }
+        }
+        line(f, "all but those beside", &self.total())
+    }
+}
+
+/// Plans in which there is something for each operator.
+const ALWAYS: [&str; 7] = [
+    "guards",
+    "operators",
+    "nested-args",
+    "ordered-writes",
+    "sla",
+    "known-literals",
+    "warnings",
+];
+/// How many others are taken.
+const OTHERS: usize = 12;
+
+fn goods() -> Vec<Good> {
+    let all = std::env::var_os("PROVOST_PLANS").is_some();
+    let files = files();
+    let every = (files.len() / OTHERS).max(1);
+    let taken = files.iter().enumerate().filter(|(index, path)| {
+        let name = path.file_stem().unwrap().to_string_lossy();
+        all || ALWAYS.contains(&name.as_ref()) || index % every == 0
+    });
+    taken.map(|(_, path)| Good::read(path)).collect()
+}
+
+#[test]
+fn breaking_mutants_are_caught_and_harmless_ones_are_not() {
+    let goods = goods();
+    let table = Table::of(&goods, number("PROVOST_MUTANTS", 1));
+    println!("{table}");
+    for line in &table.wrong {
+        println!("{line}");
+    }
+    let total = table.total();
+    assert!(
+        total.caught * 100 >= total.breaking * 99,
+        "fewer than 99 % are caught"
+    );
+    assert!(
+        total.flagged * 100 <= total.harmless,
+        "more than 1 % are flagged"
+    );
+    let rows: BTreeMap<&str, &Row> = table.rows.iter().map(|(n, _, row)| (*n, row)).collect();
+    for (name, row) in rows {
+        assert!(row.mutants > 0, "`{name}` made no mutant");
+    }
+    // Why: a fault in one pass shows in one row, which may be a small part of the whole.
+    for (name, rule, row) in table
+        .rows
+        .iter()
+        .filter(|(_, rule, _)| *rule != Rule::Beside)
+    {
+        let half = row.caught * 2 > row.breaking || row.breaking == 0;
+        assert!(
+            half,
+            "`{name}` ({rule:?}): {} of {} caught",
+            row.caught, row.breaking
+        );
+    }
+}
+
+/// Control: a check that finds nothing catches nothing, and one that is never content flags all.
+#[test]
+fn a_judge_that_looks_at_nothing_is_noticed() {
+    let nothing = Judgment::default();
+    let strict = Judgment {
+        errors: BTreeSet::from(["X".to_owned()]),
+        ..Judgment::default()
+    };
+    assert!(!nothing.is_stricter(&nothing, &BTreeMap::new()));
+    assert!(strict.is_stricter(&nothing, &BTreeMap::new()));
+    let asks = |policies: &[&str]| Judgment {
+        verdicts: BTreeMap::from([(
+            "a".to_owned(),
+            (1, policies.iter().map(|p| (*p).to_owned()).collect()),
+        )]),
+        ..Judgment::default()
+    };
+    let none = BTreeMap::new();
+    assert!(asks(&["x"]).is_stricter(&nothing, &none), "a new ask");
+    assert!(
+        asks(&["x", "y"]).is_stricter(&asks(&["x"]), &none),
+        "one more asks"
+    );
+    assert!(
+        !asks(&["x"]).is_stricter(&asks(&["x", "y"]), &none),
+        "one asks no longer"
+    );
+    assert!(!asks(&["x"]).is_stricter(&asks(&["x"]), &none), "the same");
+}
+
+/// Control: the simulated run tells a plan that works from one that does not.
+#[test]
+fn a_run_says_what_breaks() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/plans/ok/guards.md");
+    let good = Good::read(&path);
+    let text = good.subject.plan.0.to_string();
+    let before = good.outcomes(&text);
+    assert!(
+        !breaks(&before, &good.outcomes(&text)),
+        "a plan does not break itself"
+    );
+    let unguarded = text.replace("steps.list.status == \\\"succeeded\\\" && ", "");
+    assert_ne!(unguarded, text);
+    assert!(
+        breaks(&before, &good.outcomes(&unguarded)),
+        "a guard is missed"
+    );
+    let other = text.replace("first of", "second of");
+    assert!(
+        breaks(&before, &good.outcomes(&other)),
+        "another page is noticed"
+    );
+    assert!(
+        before.iter().any(|outcome| !outcome.effects.is_empty()),
+        "a page is sent"
+    );
+    assert!(
+        before.iter().any(|outcome| outcome.failed.is_empty()),
+        "a run succeeds"
+    );
+}
