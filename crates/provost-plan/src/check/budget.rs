@@ -1,7 +1,7 @@
 //! The pass `budget`: the worst case of a plan against its limits.
 //!
 //! Owns the findings about steps, calls, attempts, money, tokens and time; the numbers are
-//! [`worst`]'s. Never counts waits for people. INVARIANT: a plan that could pass a limit is
+//! `worst`'s. Never counts waits for people. INVARIANT: a plan that could pass a limit is
 //! refused, and what has no bound is named.
 
 use std::collections::BTreeMap;
