@@ -390,7 +390,7 @@ impl<'a> Flow<'a> {
                 output(self.setting, step, control.worse(secret), vouched)
             }
             _ => {
-                // Nobody vouches for the words of an error, which may repeat what the tool was given.
+                // Nobody vouches for the words of an error; they may repeat what it was given.
                 let error = Tag {
                     trust: Trust::Text,
                     secret: self.is_given_secret(number, step),
