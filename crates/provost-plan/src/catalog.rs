@@ -21,7 +21,7 @@ mod reconcile;
 mod tests;
 
 pub use cost::{Cost, Spend, Tokens};
-pub use reconcile::{Reconcile, ReconcileError};
+pub use reconcile::{Doubted, Reconcile, ReconcileError};
 
 /// What a call does to the world. Ordered by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -168,6 +168,30 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// An operation of this name (`TOOL.OPERATION`), effect and input; whatever else matters is as
+    /// careful as it can be: nothing of it is believed, and no repetition is recognised.
+    #[must_use]
+    pub fn new(name: impl Into<String>, effect: Effect, input: Schema) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            effect,
+            tags: BTreeSet::new(),
+            input,
+            output: None,
+            trusted: false,
+            secret: false,
+            content: BTreeSet::new(),
+            idempotency: Idempotency::None,
+            errors_no_effect: false,
+            timeout: Duration::from_secs(30),
+            max_bytes: 1 << 20,
+            reconcile: None,
+            cost: None,
+            endpoint: Value::Null,
+        }
+    }
+
     /// Everything a call of this operation depends on, field by field.
     #[must_use]
     pub fn value(&self) -> Value {
@@ -269,6 +293,7 @@ pub struct Catalog {
     // Why: each call compares a digest, and an operation does not change once it is in here. Most
     // are never asked for.
     digests: BTreeMap<String, OnceLock<Digest>>,
+    reconciled: BTreeMap<String, OnceLock<bool>>,
 }
 
 impl Catalog {
@@ -278,13 +303,11 @@ impl Catalog {
             .into_iter()
             .map(|op| (op.name.clone(), Arc::new(op)))
             .collect();
-        let digests = operations
-            .keys()
-            .map(|name| (name.clone(), OnceLock::new()))
-            .collect();
+        let names = || operations.keys().cloned();
         Self {
+            digests: names().map(|name| (name, OnceLock::new())).collect(),
+            reconciled: names().map(|name| (name, OnceLock::new())).collect(),
             operations,
-            digests,
         }
     }
 
@@ -293,6 +316,18 @@ impl Catalog {
     pub fn digest(&self, name: &str) -> Option<Digest> {
         let (operation, digest) = (self.operations.get(name)?, self.digests.get(name)?);
         Some(*digest.get_or_init(|| operation.digest()))
+    }
+
+    /// Whether a doubt about the operation called `name` is settled by a read of this catalog.
+    #[must_use]
+    pub fn is_reconciled(&self, name: &str) -> bool {
+        let held = || {
+            let reconcile = self.operations.get(name)?.reconcile.as_ref();
+            reconcile.map(|reconcile| reconcile.hold(self).is_ok())
+        };
+        self.reconciled
+            .get(name)
+            .is_some_and(|known| *known.get_or_init(|| held().unwrap_or(false)))
     }
 
     /// The operation called `name`.

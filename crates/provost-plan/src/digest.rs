@@ -13,6 +13,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::limits::INTEGER_MAX;
 
+mod serial;
+
+pub use serial::canonical_of;
+
 /// What is being digested; part of the hashed bytes, so that no two kinds can collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
@@ -102,13 +106,23 @@ impl Digest {
     /// The 64 hexadecimal digits, without the prefix.
     #[must_use]
     pub fn hex(&self) -> String {
-        self.0
-            .iter()
-            .fold(String::with_capacity(64), |mut text, byte| {
-                text.push(hex_digit(byte >> 4));
-                text.push(hex_digit(byte & 15));
-                text
-            })
+        let mut text = String::with_capacity(64);
+        self.write_hex(&mut text);
+        text
+    }
+
+    fn write_hex(&self, text: &mut String) {
+        for byte in self.0 {
+            text.push(hex_digit(byte >> 4));
+            text.push(hex_digit(byte & 15));
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::with_capacity(71);
+        text.push_str("sha256:");
+        self.write_hex(&mut text);
+        text
     }
 
     /// The first twelve hexadecimal digits, as shown to people.
@@ -139,12 +153,15 @@ impl Digest {
 }
 
 fn hex_digit(nibble: u8) -> char {
-    char::from_digit(u32::from(nibble), 16).unwrap_or('0')
+    char::from(match nibble {
+        0..10 => b'0' + nibble,
+        _ => b'a' + (nibble & 15) - 10,
+    })
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str(&self.text())
     }
 }
 
@@ -188,7 +205,7 @@ impl FromStr for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.text())
     }
 }
 
@@ -270,7 +287,8 @@ fn scalar(text: &mut String, value: &Value) {
         Value::Bool(true) => text.push_str("true"),
         Value::Bool(false) => text.push_str("false"),
         Value::Number(number) if number.as_i64().is_some_and(is_exact) => {
-            text.push_str(&number.to_string());
+            // Why ignored: a text takes all that is written to it.
+            let _ = fmt::Write::write_fmt(text, format_args!("{number}"));
         }
         other => {
             let written = serde_json_canonicalizer::to_string(other);
@@ -362,7 +380,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn any_value() -> impl Strategy<Value = Value> {
+    pub(super) fn any_value() -> impl Strategy<Value = Value> {
         let text = || proptest::string::string_regex(".{0,6}").expect("a pattern");
         let leaf = prop_oneof![
             Just(Value::Null),

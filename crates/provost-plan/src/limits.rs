@@ -54,3 +54,6 @@ pub const GUARD_FACTS_MAX: usize = 200;
 pub const EXPRESSION_WORK_MAX: u64 = 5_000_000;
 /// Items of a `for_each` that does not say how many it may have.
 pub const FOR_EACH_ITEMS_DEFAULT: u64 = 100;
+
+/// Reads that ask in vain whether a write took place, before a person has to.
+pub const RECONCILE_READS_MAX: u32 = 5;

@@ -1,13 +1,13 @@
 //! Reconcile reads: how a doubt about a write is settled by asking the tool.
 //!
-//! Owns what such a read must be. Never makes it: that is the executor's. INVARIANT: nothing but a
-//! plain read of the same catalog counts as one.
+//! Owns what such a read must be, what it asks and what its answer means. Never makes it: that is
+//! the executor's. INVARIANT: nothing but a plain read of the same catalog counts as one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Catalog, Effect};
-use crate::expr::{Root, Template};
+use crate::expr::{EvalError, Root, Scope, Template};
 use crate::source::Span;
 
 /// The read that tells whether a write landed.
@@ -70,6 +70,81 @@ impl Reconcile {
             expression("output", output, &after)?;
         }
         Ok(())
+    }
+}
+
+/// A write whose landing is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Doubted<'a> {
+    /// Its arguments.
+    pub args: &'a Value,
+    /// The key it was sent with, or null.
+    pub key: &'a Value,
+}
+
+impl<'a> Doubted<'a> {
+    fn scope(&self) -> Scope<'a> {
+        Scope::new().with("args", self.args).with("key", self.key)
+    }
+}
+
+impl Reconcile {
+    /// The arguments of the read that asks about a write.
+    ///
+    /// # Errors
+    /// [`ReconcileError::Expression`] if one of them cannot be evaluated.
+    pub fn request(&self, write: Doubted<'_>) -> Result<Value, ReconcileError> {
+        filled(&self.args, &write.scope())
+    }
+
+    /// Whether the write landed, by what the read gave.
+    ///
+    /// # Errors
+    /// [`ReconcileError::Expression`] if the answer says neither.
+    pub fn landed(&self, write: Doubted<'_>, read: &Value) -> Result<bool, ReconcileError> {
+        let scope = write.scope().with("output", read);
+        let said = evaluated("landed", &self.landed, &scope)?;
+        said.as_bool()
+            .ok_or_else(|| wrong("landed", "it is neither true nor false"))
+    }
+
+    /// The output of a write that landed, if the read tells it.
+    ///
+    /// # Errors
+    /// [`ReconcileError::Expression`] if it cannot be evaluated.
+    pub fn recovered(
+        &self,
+        write: Doubted<'_>,
+        read: &Value,
+    ) -> Result<Option<Value>, ReconcileError> {
+        let scope = write.scope().with("output", read);
+        let output = self.output.as_ref();
+        output
+            .map(|text| evaluated("output", text, &scope))
+            .transpose()
+    }
+}
+
+fn evaluated(field: &'static str, text: &str, scope: &Scope<'_>) -> Result<Value, ReconcileError> {
+    let failed = |error: EvalError| wrong(field, error.to_string());
+    let template = Template::parse(text, Span::default(), text)
+        .map_err(|diagnostic| wrong(field, diagnostic.message))?;
+    template.eval(scope).map_err(failed)
+}
+
+/// `value` with every text in it evaluated.
+fn filled(value: &Value, scope: &Scope<'_>) -> Result<Value, ReconcileError> {
+    match value {
+        Value::String(text) => evaluated("args", text, scope),
+        Value::Array(items) => items.iter().map(|item| filled(item, scope)).collect(),
+        Value::Object(map) => {
+            let entry = |(key, item): (&String, &Value)| Ok((key.clone(), filled(item, scope)?));
+            map.iter()
+                .map(entry)
+                .collect::<Result<_, _>>()
+                .map(Value::Object)
+        }
+        plain => Ok(plain.clone()),
     }
 }
 

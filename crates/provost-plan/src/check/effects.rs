@@ -4,14 +4,15 @@
 //! in `stale` readings that writes change. Effect and risk come from the operator's catalog alone.
 //! INVARIANT: two writes are let run at once only if their targets are proven to differ.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::json;
 
 use super::Pass;
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
+use crate::digest::canonical;
 use crate::expr::{Root, Template};
 use crate::fix::Fix;
 use crate::limits::DIAGNOSTICS_MAX;
@@ -39,6 +40,9 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     for writes in writes.values() {
         for (at, second) in writes.iter().enumerate() {
             for first in writes.iter().take(at) {
+                if !is_same_call(first, second) && !may_share_target(first, second) {
+                    continue;
+                }
                 // Why: which call is the repetition follows from the order of the run, not of the
                 // text.
                 let backwards = pass
@@ -116,8 +120,7 @@ fn repetition(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option<Dia
 
 /// Whether a doubt about a call of `operation` is settled by a read of the catalog.
 pub(crate) fn is_reconciled(pass: &Pass<'_>, operation: &Operation) -> bool {
-    let reconcile = operation.reconcile.as_ref();
-    reconcile.is_some_and(|reconcile| reconcile.hold(&pass.terms.catalog).is_ok())
+    pass.terms.catalog.is_reconciled(&operation.name)
 }
 
 fn effect_words(operation: &Operation) -> &'static str {
@@ -130,33 +133,33 @@ fn effect_words(operation: &Operation) -> &'static str {
     }
 }
 
-/// A step that is no read, with what is compared of it.
+/// A step that is no read, with what is compared of it: texts as numbers, since each is compared
+/// with many others.
 struct Write<'a> {
     step: &'a Step,
     operation: &'a Operation,
-    /// Its arguments as written.
-    args: Option<&'a Value>,
-    /// The names of its arguments.
-    names: BTreeSet<&'a str>,
-    /// Those whose value is known before the run.
-    known: BTreeMap<&'a str, Value>,
-    /// Whether an argument hangs on the item of a list.
-    on_item: bool,
+    /// The call it makes: each argument by its value, if that is known before the run, else as it
+    /// is written; and what hangs on an item, with its list.
+    call: usize,
+    /// The values of its sinks that are known before the run.
+    sinks: Vec<(&'a str, usize)>,
 }
 
-impl<'a> Write<'a> {
-    fn written(&self, name: &str) -> Option<&'a Value> {
-        self.args?.get(name)
-    }
+/// Texts, each with its number.
+#[derive(Default)]
+struct Numbered(BTreeMap<String, usize>);
 
-    fn list(&self) -> Option<&'a Value> {
-        self.step.value.get("for_each")
+impl Numbered {
+    fn of(&mut self, text: String) -> usize {
+        let next = self.0.len();
+        *self.0.entry(text).or_insert(next)
     }
 }
 
 /// The steps that are no reads, by operation: only writes of one operation can meet.
 fn writes<'a>(pass: &Pass<'a>) -> BTreeMap<&'a str, Vec<Write<'a>>> {
     let mut writes: BTreeMap<&str, Vec<Write<'a>>> = BTreeMap::new();
+    let mut numbered = Numbered::default();
     for step in &pass.plan.steps {
         let (Some(operation), StepKind::Tool { tool, args }) = (pass.operation(step), &step.kind)
         else {
@@ -165,17 +168,28 @@ fn writes<'a>(pass: &Pass<'a>) -> BTreeMap<&'a str, Vec<Write<'a>>> {
         if operation.effect.is_read() {
             continue;
         }
-        let entries = || args.entries().iter();
         let mut read = args.templates().into_iter().flat_map(Template::references);
+        let on_item = read.any(|r| matches!(r.root, Root::Item | Root::Index));
+        let written = step.value.get("args");
+        let (mut call, mut sinks) = (BTreeMap::new(), Vec::new());
+        for (name, tree) in args.entries() {
+            let known = pass.fixed_tree(tree);
+            let value = known.as_ref().map(canonical);
+            if let Some(value) = value.as_ref().filter(|_| operation.is_sink(name)) {
+                sinks.push((&**name, numbered.of(value.clone())));
+            }
+            let as_written = || json!([written.and_then(|args| args.get(&**name))]).to_string();
+            call.insert(
+                &**name,
+                value.map_or_else(as_written, |value| format!("={value}")),
+            );
+        }
+        let list = step.value.get("for_each").filter(|_| on_item);
         let write = Write {
             step,
             operation,
-            args: step.value.get("args"),
-            names: entries().map(|(name, _)| &**name).collect(),
-            known: entries()
-                .filter_map(|(name, tree)| Some((&**name, pass.fixed_tree(tree)?)))
-                .collect(),
-            on_item: read.any(|r| matches!(r.root, Root::Item | Root::Index)),
+            call: numbered.of(json!([call, list]).to_string()),
+            sinks,
         };
         writes.entry(&tool.value).or_default().push(write);
     }
@@ -232,32 +246,16 @@ impl Meeting {
     }
 }
 
-/// Whether two steps make one call: each argument has one value that is known before the run, or is
-/// written alike, and what hangs on an item comes from one list.
+/// Whether two steps make one call.
 fn is_same_call(first: &Write<'_>, second: &Write<'_>) -> bool {
-    let is_equal = |name: &str| {
-        let known = first.known.get(name);
-        known.is_some() && known == second.known.get(name)
-            || first.written(name) == second.written(name)
-    };
-    first.operation.idempotency != Idempotency::Natural
-        && first.names.len() == second.names.len()
-        && first
-            .names
-            .iter()
-            .all(|name| second.names.contains(name) && is_equal(name))
-        && (!first.on_item || first.list() == second.list())
+    first.operation.idempotency != Idempotency::Natural && first.call == second.call
 }
 
 /// Whether two calls may reach the same target: some sink differs for certain only if both are
 /// constants.
 fn may_share_target(first: &Write<'_>, second: &Write<'_>) -> bool {
-    let mut sinks = first
-        .known
-        .iter()
-        .filter(|(name, _)| first.operation.is_sink(name));
-    !sinks.any(|(name, value)| {
-        let other = second.known.get(name);
-        other.is_some_and(|other| other != value)
+    !first.sinks.iter().any(|(name, value)| {
+        let mut others = second.sinks.iter();
+        others.any(|(other, theirs)| other == name && theirs != value)
     })
 }

@@ -16,8 +16,11 @@ use crate::limits::PLAN_STEPS_MAX;
 use crate::node::{Fields, Kind, Node, parse_yaml};
 use crate::source::{Source, Span, Spanned};
 
+mod kept;
 mod schemas;
 mod step;
+
+pub use kept::read_plan_once;
 
 /// The JSON Schema of the format, for editors and models. It says what [`read_plan`] takes, but
 /// for what stands inside expressions.
@@ -53,7 +56,7 @@ pub fn read_plan_node(node: &Node, source: &Source) -> Result<Plan, Vec<Diagnost
 /// # Errors
 /// Every finding about its structure.
 pub fn plan_from_value(value: &Value, name: &str) -> Result<Plan, Vec<Diagnostic>> {
-    read_plan(&Source::new(name, canonical(value)))
+    read_plan_once(&Source::new(name, canonical(value)))
 }
 
 /// Whether a text is the id of a step: `[a-z][a-z0-9_]{0,39}`.

@@ -129,13 +129,18 @@ pub enum Why {
         /// Their ids.
         criteria: Vec<String>,
     },
+    /// A person put another goal; the plan in force passes under it and may stay.
+    Amended {
+        /// The reason given.
+        reason: String,
+    },
 }
 
 impl Why {
     /// Whether the planner may answer by leaving the plan as it is.
     #[must_use]
     pub fn is_optional(&self) -> bool {
-        matches!(self, Self::Observed { .. })
+        matches!(self, Self::Observed { .. } | Self::Amended { .. })
     }
 }
 

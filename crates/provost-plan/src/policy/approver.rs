@@ -142,7 +142,7 @@ impl Policy {
             Some(&loaded.schema),
         )
         .map_err(|error| words_of(&error))?;
-        let principal = principal_entity(approver)?;
+        let principal = principal_entity(approver, self.people().key(&approver.id))?;
         let entities = loaded
             .approve
             .entities(&loaded.schema, principal, resource)?;

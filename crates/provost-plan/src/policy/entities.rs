@@ -123,12 +123,18 @@ pub(super) fn principal_uid(principal: &Principal) -> Result<EntityUid, String> 
     }
 }
 
-/// A principal, in its groups; an agent is also in the person it acts for.
-pub(super) fn principal_entity(principal: &Principal) -> Result<Entity, String> {
+/// A principal, in its groups; an agent is also in the person it acts for. A person may have a key.
+pub(super) fn principal_entity(principal: &Principal, key: Option<&str>) -> Result<Entity, String> {
     let groups = principal.groups.iter().map(|group| uid("Group", group));
     let acts_for = (principal.kind == PrincipalKind::Agent).then(|| uid("User", &principal.id));
     let parents = groups.chain(acts_for).collect::<Result<_, String>>()?;
-    Ok(Entity::new_no_attrs(principal_uid(principal)?, parents))
+    let key = key.filter(|_| principal.kind == PrincipalKind::User);
+    let attributes = key.map(|key| {
+        let value = RestrictedExpression::new_string(key.to_owned());
+        ("key".to_owned(), value)
+    });
+    let attributes = attributes.into_iter().collect();
+    Entity::new(principal_uid(principal)?, attributes, parents).map_err(|error| words_of(&error))
 }
 
 /// A fact about the resource.

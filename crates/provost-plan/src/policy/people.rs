@@ -1,9 +1,10 @@
 //! People: who may ask for a run, who may answer, which groups they are in.
 //!
 //! Owns the format of `policies/entities.json`:
-//! `{"users": {"ada": {"groups": ["oncall"], "roles": ["approver"]}}}`. A role is a group by
-//! another name: policies see both as `Group`, and `@approver` names either. INVARIANT: a name
-//! that is not listed is in no group.
+//! `{"users": {"ada": {"groups": ["oncall"], "roles": ["approver"], "key": "ed25519:…"}}}`. A role
+//! is a group by another name: policies see both as `Group`, and `@approver` names either. A key is
+//! the public key that the person's words are signed with. INVARIANT: a name that is not listed is
+//! in no group and has no key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +23,7 @@ const NAME_CHARS_MAX: usize = 80;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct People {
     users: BTreeMap<String, BTreeSet<String>>,
+    keys: BTreeMap<String, String>,
 }
 
 impl People {
@@ -38,8 +40,9 @@ impl People {
             fields.finish();
             for (name, user) in users {
                 check_name(name, "a user", &mut diagnostics);
-                let groups = read_user(name, user, &mut diagnostics);
+                let (groups, key) = read_user(name, user, &mut diagnostics);
                 people.users.insert(name.value.clone(), groups);
+                people.keys.extend(key.map(|key| (name.value.clone(), key)));
             }
         }
         if diagnostics.is_empty() {
@@ -70,8 +73,18 @@ impl People {
         self.users.keys().map(String::as_str)
     }
 
+    /// The public key of a person, as text (`ed25519:` and base64), if there is one.
+    #[must_use]
+    pub fn key(&self, id: &str) -> Option<&str> {
+        self.keys.get(id).map(String::as_str)
+    }
+
     pub(super) fn value(&self) -> Value {
-        json!(self.users)
+        if self.keys.is_empty() {
+            // Why: people without keys have the digest they had before there were keys.
+            return json!(self.users);
+        }
+        json!({ "users": self.users, "keys": self.keys })
     }
 }
 
@@ -79,14 +92,14 @@ fn read_user(
     name: &Spanned<String>,
     node: &Node,
     diagnostics: &mut Vec<Diagnostic>,
-) -> BTreeSet<String> {
+) -> (BTreeSet<String>, Option<String>) {
     let mut groups = BTreeSet::new();
     if node.kind == Kind::Null {
-        return groups;
+        return (groups, None);
     }
     let owner = format!("user `{}`", name.value);
     let Some(mut fields) = Fields::new(owner, node, diagnostics) else {
-        return groups;
+        return (groups, None);
     };
     for (key, what) in [("groups", "a group"), ("roles", "a role")] {
         for group in fields.texts(key) {
@@ -94,8 +107,26 @@ fn read_user(
             groups.insert(group.value);
         }
     }
+    let key = fields.text("key");
+    if let Some(key) = key.as_ref().filter(|key| !is_public_key(&key.value)) {
+        let message = "a public key is `ed25519:` and 44 base64 characters";
+        fields.diagnostics().push(
+            Diagnostic::new(Code::BadName, key.span, message)
+                .hint("`provost key new` prints the line to put here"),
+        );
+    }
     fields.finish();
-    groups
+    (groups, key.map(|key| key.value))
+}
+
+/// Whether a text has the form of an Ed25519 public key: 32 bytes in base64, written one way only.
+fn is_public_key(text: &str) -> bool {
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
+    // Why: the last character stands for four bits of the key and two that must be zero.
+    let ends = |body: &str| body.ends_with(|c: char| "AEIMQUYcgkosw048".contains(c));
+    text.strip_prefix("ed25519:")
+        .and_then(|text| text.strip_suffix('='))
+        .is_some_and(|body| body.len() == 43 && body.chars().all(is_base64) && ends(body))
 }
 
 fn check_name(name: &Spanned<String>, what: &str, diagnostics: &mut Vec<Diagnostic>) {
@@ -138,6 +169,27 @@ mod tests {
         assert!(people.is_listed("bo") && people.principal("bo").groups.is_empty());
         assert!(!people.is_listed("eve") && people.principal("eve").groups.is_empty());
         assert_eq!(people.names().collect::<Vec<_>>(), ["ada", "bo"]);
+    }
+
+    #[test]
+    fn a_key_is_one_text_and_changes_who_people_are() {
+        let with = |key: &str| read(&format!(r#"{{"users": {{"ada": {{"key": "{key}"}}}}}}"#));
+        let key = "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        let people = with(key).unwrap();
+        assert_eq!((people.key("ada"), people.key("bo")), (Some(key), None));
+        let none = read(r#"{"users": {"ada": {}}}"#).unwrap();
+        assert_ne!(people.value(), none.value());
+        assert_eq!(none.value(), json!({ "ada": [] }));
+        for bad in [
+            "",
+            "ed25519:",
+            "AAAA",
+            key.trim_end_matches('='),
+            &key.replace("A=", "B="),
+        ] {
+            let found = with(bad).unwrap_err().join("");
+            assert!(found.starts_with("P010: a public key is"), "{bad}: {found}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! have. INVARIANT: what is kept is a function of its key; it is never changed, only dropped.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use cedar_policy::{Context, Entities, Entity, EntityUid, PolicySet, Request};
 
@@ -14,7 +14,7 @@ use super::entities::{ActionTerms, Fact, principal_entity, principal_uid, resour
 use super::load::words_of;
 use super::mentions::Mention;
 use super::vocabulary::server_group;
-use super::{CallFacts, OperationTerms, Policy, Principal};
+use super::{CallFacts, OperationTerms, Policy, Principal, Verdict};
 use crate::catalog::{Effect, Operation};
 use crate::label::{Integrity, Label};
 
@@ -41,6 +41,10 @@ pub(super) struct Ready {
     pub call: EntityUid,
     pub unattended: ReadySide,
     pub attended: ReadySide,
+    /// Whether no policy looks at an argument, but at most at whether one is opaque.
+    pub is_blind: bool,
+    /// The verdict on calls that are known in full and hold nothing opaque, if it is blind.
+    pub blind: OnceLock<Verdict>,
 }
 
 /// One of the two decisions, as far as it is the same for all calls of a standing.
@@ -67,6 +71,17 @@ impl Standing {
             secret: facts.labels.values().any(|label| label.secret),
             inputs_validated: facts.inputs_validated,
         }
+    }
+
+    /// Whether it is the standing of a call.
+    fn is_of(&self, facts: &CallFacts<'_>) -> bool {
+        self.principal == *facts.principal
+            && self.effect == facts.operation.effect
+            && self.tags == facts.operation.tags
+            && self.sinks == sink_integrity(facts)
+            && self.control == facts.control.integrity
+            && self.secret == facts.labels.values().any(|label| label.secret)
+            && self.inputs_validated == facts.inputs_validated
     }
 
     /// Every standing of calls by `principal` that differs in an attribute that `matters`.
@@ -153,21 +168,22 @@ impl OperationTerms {
     pub(super) fn ready(
         &self,
         policy: &Policy,
-        standing: &Standing,
+        facts: &CallFacts<'_>,
     ) -> Result<Arc<Ready>, Vec<String>> {
-        let same = |entry: &&(Standing, Arc<Ready>)| entry.0 == *standing;
+        let same = |entry: &&(Standing, Arc<Ready>)| entry.0.is_of(facts);
         // Why: nothing panics while the lock is held, and the entries are whole in any case.
         let kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, ready)) = kept.iter().find(same) {
             return Ok(Arc::clone(ready));
         }
         drop(kept);
-        let ready = Arc::new(self.make_ready(policy, standing)?);
+        let standing = Standing::of(facts);
+        let ready = Arc::new(self.make_ready(policy, &standing)?);
         let mut kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= STANDINGS_MAX {
             kept.clear();
         }
-        kept.push((standing.clone(), Arc::clone(&ready)));
+        kept.push((standing, Arc::clone(&ready)));
         Ok(ready)
     }
 
@@ -201,7 +217,18 @@ impl OperationTerms {
         let principal = principal_uid(&standing.principal).map_err(one)?;
         let side =
             |resource: Entity| self.ready_side(policy, action, &standing.principal, resource);
+        let sees = |place: &usize| {
+            let mentions = policy
+                .inner
+                .entries
+                .get(*place)
+                .map(|entry| &entry.mentions);
+            let harmless = |m: &Mention| matches!(m, Mention::Attended | Mention::Opaque);
+            mentions.is_none_or(|all| !all.iter().all(harmless))
+        };
         Ok(Ready {
+            is_blind: !action.entries.iter().any(sees),
+            blind: OnceLock::new(),
             principal,
             action: action.uid.clone(),
             call: call(false)?.uid(),
@@ -219,7 +246,8 @@ impl OperationTerms {
     ) -> Result<ReadySide, Vec<String>> {
         let one = |error: String| vec![error];
         let subject = resource.uid();
-        let person = principal_entity(principal).map_err(one)?;
+        let person =
+            principal_entity(principal, policy.people().key(&principal.id)).map_err(one)?;
         let entities = action
             .entities(&policy.inner.schema, person, resource)
             .map_err(one)?;

@@ -14,6 +14,7 @@ mod asking;
 mod closed;
 mod comparing;
 mod cost;
+mod keeping;
 mod loading;
 mod partly;
 mod surveying;

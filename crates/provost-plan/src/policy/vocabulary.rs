@@ -109,7 +109,9 @@ fn entity_types() -> Value {
     );
     json!({
         "Group": {},
-        "User": { "memberOfTypes": ["Group"] },
+        "User": { "memberOfTypes": ["Group"], "shape": { "type": "Record", "attributes": {
+            "key": { "type": "String", "required": false },
+        } } },
         "Agent": { "memberOfTypes": ["User", "Group"] },
         "Call": { "shape": { "type": "Record", "attributes": attributes(&CALL_ATTRIBUTES) } },
         "Approval": { "shape": { "type": "Record", "attributes": approval } },

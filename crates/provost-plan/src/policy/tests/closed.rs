@@ -221,7 +221,7 @@ impl<'a> ActionFor<'a> {
             .chain(flags.into_iter().map(|name| (name, Fact::Flag(true))))
             .chain([("tags", Fact::Texts(&none))]);
         let own = vec![
-            principal_entity(&case.principal).unwrap(),
+            principal_entity(&case.principal, None).unwrap(),
             resource_entity("Call", facts).unwrap(),
         ];
         let entities = Entities::from_entities(own.clone(), Some(&loaded.schema)).unwrap();

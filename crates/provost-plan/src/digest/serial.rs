@@ -1,0 +1,418 @@
+//! The canonical text of whatever can be serialized, without a value in between.
+//!
+//! Owns a serializer that writes what [`super::canonical`] writes of the same thing as a JSON
+//! value. INVARIANT: equal to that way for everything both can write; what has a number beyond
+//! ±2^53 is refused.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use serde::ser::{self, Serialize};
+use serde_json::{Number, Value};
+
+use super::{NumberError, normalize_number, quoted, scalar};
+
+/// The canonical text of `value`.
+///
+/// # Errors
+/// [`NumberError`] names the first number that cannot be held exactly, or whatever else has no
+/// form in JSON.
+pub fn canonical_of<T: Serialize + ?Sized>(value: &T) -> Result<String, NumberError> {
+    let mut text = String::with_capacity(256);
+    match value.serialize(Writer { text: &mut text }) {
+        Ok(()) => Ok(text),
+        Err(Refused(number)) => Err(NumberError { number }),
+    }
+}
+
+/// What cannot be written.
+#[derive(Debug)]
+struct Refused(String);
+
+impl Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl ser::Error for Refused {
+    fn custom<T: Display>(message: T) -> Self {
+        Self(message.to_string())
+    }
+}
+
+type Written = Result<(), Refused>;
+
+struct Writer<'t> {
+    text: &'t mut String,
+}
+
+impl Writer<'_> {
+    fn number(self, number: &Number) -> Written {
+        let number = normalize_number(number).map_err(|error| Refused(error.number))?;
+        scalar(self.text, &Value::Number(number));
+        Ok(())
+    }
+}
+
+/// A list under way.
+struct List<'t> {
+    text: &'t mut String,
+    first: bool,
+    close: &'static str,
+}
+
+impl<'t> List<'t> {
+    fn begin(text: &'t mut String, close: &'static str) -> Self {
+        text.push('[');
+        Self {
+            text,
+            first: true,
+            close,
+        }
+    }
+
+    fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
+        if !std::mem::replace(&mut self.first, false) {
+            self.text.push(',');
+        }
+        value.serialize(Writer { text: self.text })
+    }
+
+    fn close(self) -> Written {
+        self.text.push_str(self.close);
+        Ok(())
+    }
+}
+
+/// A map under way: each entry stands in the text as it came, and they are sorted at the end.
+struct Map<'t> {
+    text: &'t mut String,
+    begin: usize,
+    entries: Vec<(Cow<'static, str>, usize)>,
+    close: &'static str,
+}
+
+impl<'t> Map<'t> {
+    fn begin(text: &'t mut String, entries: usize, close: &'static str) -> Self {
+        text.push('{');
+        Self {
+            begin: text.len(),
+            text,
+            entries: Vec::with_capacity(entries),
+            close,
+        }
+    }
+
+    fn key(&mut self, key: impl Into<Cow<'static, str>>) {
+        let key = key.into();
+        let at = self.text.len();
+        quoted(self.text, &key);
+        self.text.push(':');
+        self.entries.push((key, at));
+    }
+
+    fn entry<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Written {
+        self.key(key);
+        value.serialize(Writer { text: self.text })
+    }
+
+    fn close(self) -> Written {
+        let Self {
+            text,
+            begin,
+            entries,
+            close,
+        } = self;
+        let written = text.len();
+        let ends = entries.iter().skip(1).map(|(_, at)| *at);
+        let mut parts: Vec<(&str, usize, usize)> = entries
+            .iter()
+            .zip(ends.chain([written]))
+            .map(|((name, at), end)| (&**name, *at, end))
+            .collect();
+        if parts.iter().all(|(name, ..)| name.is_ascii()) {
+            parts.sort_unstable_by_key(|(name, ..)| *name);
+        } else {
+            parts.sort_by(|(one, ..), (two, ..)| one.encode_utf16().cmp(two.encode_utf16()));
+        }
+        // Why behind it first: what is sorted has the length of what is not, and commas.
+        for (n, (_, at, end)) in parts.into_iter().enumerate() {
+            if n > 0 {
+                text.push(',');
+            }
+            text.extend_from_within(at..end);
+        }
+        text.drain(begin..written);
+        text.push_str(close);
+        Ok(())
+    }
+}
+
+fn named(text: &mut String, variant: &str) {
+    text.push('{');
+    quoted(text, variant);
+    text.push(':');
+}
+
+impl<'t> ser::Serializer for Writer<'t> {
+    type Ok = ();
+    type Error = Refused;
+    type SerializeSeq = List<'t>;
+    type SerializeTuple = List<'t>;
+    type SerializeTupleStruct = List<'t>;
+    type SerializeTupleVariant = List<'t>;
+    type SerializeMap = Map<'t>;
+    type SerializeStruct = Map<'t>;
+    type SerializeStructVariant = Map<'t>;
+
+    fn serialize_bool(self, value: bool) -> Written {
+        self.text.push_str(if value { "true" } else { "false" });
+        Ok(())
+    }
+    fn serialize_i8(self, value: i8) -> Written {
+        self.serialize_i64(value.into())
+    }
+    fn serialize_i16(self, value: i16) -> Written {
+        self.serialize_i64(value.into())
+    }
+    fn serialize_i32(self, value: i32) -> Written {
+        self.serialize_i64(value.into())
+    }
+    fn serialize_i64(self, value: i64) -> Written {
+        self.number(&value.into())
+    }
+    fn serialize_u8(self, value: u8) -> Written {
+        self.serialize_u64(value.into())
+    }
+    fn serialize_u16(self, value: u16) -> Written {
+        self.serialize_u64(value.into())
+    }
+    fn serialize_u32(self, value: u32) -> Written {
+        self.serialize_u64(value.into())
+    }
+    fn serialize_u64(self, value: u64) -> Written {
+        self.number(&value.into())
+    }
+    fn serialize_f32(self, value: f32) -> Written {
+        self.serialize_f64(value.into())
+    }
+    fn serialize_f64(self, value: f64) -> Written {
+        match Number::from_f64(value) {
+            Some(number) => self.number(&number),
+            None => self.serialize_unit(),
+        }
+    }
+    fn serialize_char(self, value: char) -> Written {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+    fn serialize_str(self, value: &str) -> Written {
+        quoted(self.text, value);
+        Ok(())
+    }
+    fn serialize_bytes(self, value: &[u8]) -> Written {
+        value.serialize(self)
+    }
+    fn serialize_none(self) -> Written {
+        self.serialize_unit()
+    }
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Written {
+        value.serialize(self)
+    }
+    fn serialize_unit(self) -> Written {
+        self.text.push_str("null");
+        Ok(())
+    }
+    fn serialize_unit_struct(self, _: &'static str) -> Written {
+        self.serialize_unit()
+    }
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Written {
+        self.serialize_str(variant)
+    }
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Written {
+        value.serialize(self)
+    }
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Written {
+        named(self.text, variant);
+        value.serialize(Writer { text: self.text })?;
+        self.text.push('}');
+        Ok(())
+    }
+    fn serialize_seq(self, _: Option<usize>) -> Result<List<'t>, Refused> {
+        Ok(List::begin(self.text, "]"))
+    }
+    fn serialize_tuple(self, _: usize) -> Result<List<'t>, Refused> {
+        Ok(List::begin(self.text, "]"))
+    }
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<List<'t>, Refused> {
+        Ok(List::begin(self.text, "]"))
+    }
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<List<'t>, Refused> {
+        named(self.text, variant);
+        Ok(List::begin(self.text, "]}"))
+    }
+    fn serialize_map(self, entries: Option<usize>) -> Result<Map<'t>, Refused> {
+        Ok(Map::begin(self.text, entries.unwrap_or(0), "}"))
+    }
+    fn serialize_struct(self, _: &'static str, entries: usize) -> Result<Map<'t>, Refused> {
+        Ok(Map::begin(self.text, entries, "}"))
+    }
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        entries: usize,
+    ) -> Result<Map<'t>, Refused> {
+        named(self.text, variant);
+        Ok(Map::begin(self.text, entries, "}}"))
+    }
+}
+
+impl ser::SerializeSeq for List<'_> {
+    type Ok = ();
+    type Error = Refused;
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
+        self.item(value)
+    }
+    fn end(self) -> Written {
+        self.close()
+    }
+}
+
+impl ser::SerializeTuple for List<'_> {
+    type Ok = ();
+    type Error = Refused;
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
+        self.item(value)
+    }
+    fn end(self) -> Written {
+        self.close()
+    }
+}
+
+impl ser::SerializeTupleStruct for List<'_> {
+    type Ok = ();
+    type Error = Refused;
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
+        self.item(value)
+    }
+    fn end(self) -> Written {
+        self.close()
+    }
+}
+
+impl ser::SerializeTupleVariant for List<'_> {
+    type Ok = ();
+    type Error = Refused;
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
+        self.item(value)
+    }
+    fn end(self) -> Written {
+        self.close()
+    }
+}
+
+impl ser::SerializeMap for Map<'_> {
+    type Ok = ();
+    type Error = Refused;
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Written {
+        match serde_json::to_value(key) {
+            Ok(Value::String(key)) => self.key(key),
+            Ok(key @ (Value::Number(_) | Value::Bool(_))) => self.key(key.to_string()),
+            _ => return Err(ser::Error::custom("the name of a field is no text")),
+        }
+        Ok(())
+    }
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
+        value.serialize(Writer { text: self.text })
+    }
+    fn end(self) -> Written {
+        self.close()
+    }
+}
+
+impl ser::SerializeStruct for Map<'_> {
+    type Ok = ();
+    type Error = Refused;
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Written {
+        self.entry(name, value)
+    }
+    fn end(self) -> Written {
+        self.close()
+    }
+}
+
+impl ser::SerializeStructVariant for Map<'_> {
+    type Ok = ();
+    type Error = Refused;
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Written {
+        self.entry(name, value)
+    }
+    fn end(self) -> Written {
+        self.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::digest::tests::any_value;
+    use crate::digest::{canonical, normalize};
+
+    proptest! {
+        #[test]
+        fn writes_what_the_canonical_text_of_the_value_is(value in any_value()) {
+            match normalize(value.clone()) {
+                Ok(normal) => prop_assert_eq!(canonical_of(&value).unwrap(), canonical(&normal)),
+                Err(_) => prop_assert!(canonical_of(&value).is_err()),
+            }
+        }
+    }
+
+    #[derive(serde::Serialize)]
+    enum Shape {
+        Point,
+        Round(u8),
+        Pair(i64, f64),
+        Named { z: Option<char>, a: () },
+    }
+
+    #[test]
+    fn writes_every_shape_as_a_value_would_be() {
+        let all = (
+            [Shape::Point, Shape::Round(3), Shape::Pair(-1, 2.0)],
+            Shape::Named { z: None, a: () },
+            BTreeMap::from([(10, "ten"), (9, "nine")]),
+            BTreeMap::from([("\u{e000}", 1.5), ("\u{1f600}", f64::NAN)]),
+        );
+        let value = normalize(serde_json::to_value(&all).unwrap()).unwrap();
+        assert_eq!(canonical_of(&all).unwrap(), canonical(&value));
+        let beyond = canonical_of(&json!({ "a": [1_u64 << 60] }));
+        assert_eq!(beyond.unwrap_err().number, (1_u64 << 60).to_string());
+    }
+}
