@@ -92,6 +92,35 @@ impl Call {
         })
     }
 
+    /// The read that asks whether the write of `slot` under `plan` took place, and the closure
+    /// digest of that step; `None` unless the plan has the write and the write names this read.
+    pub(crate) fn reconciling(
+        plan: &ApprovedPlan,
+        slot: Slot,
+        attempt: u32,
+        write: &Operation,
+        read: Arc<Operation>,
+        args: Value,
+    ) -> Option<(Self, Digest)> {
+        let (step, record) = plan.checked().step(&slot.step)?;
+        let named = write
+            .reconcile
+            .as_ref()
+            .is_some_and(|r| r.tool == read.name);
+        if !named || !read.effect.is_read() || step.tool()?.value != write.name {
+            return None;
+        }
+        let call = Self {
+            slot,
+            attempt,
+            timeout: read.timeout,
+            operation: read,
+            args,
+            key: None,
+        };
+        Some((call, record.closure))
+    }
+
     /// Which step and item it is for.
     #[must_use]
     pub fn slot(&self) -> &Slot {

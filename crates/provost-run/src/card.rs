@@ -29,8 +29,11 @@ pub struct Card {
     pub subject: Subject,
     /// How many must say yes, and who.
     pub terms: AskTerms,
-    /// Who asked for the run.
+    /// Who asked for what is on it: for the run, or for the revision that they amended.
     pub requester: String,
+    /// Who else amended an earlier revision of the plan, and so may not say yes either.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub amended_by: BTreeSet<String>,
     /// Whether the requester may say yes.
     pub solo: bool,
     /// When it was asked, in milliseconds since the epoch.

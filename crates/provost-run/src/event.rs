@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use provost_plan::check::PlanRecord;
-use provost_plan::digest::Digest;
+use provost_plan::digest::{Digest, NumberError, canonical_of};
 use provost_plan::label::Label;
 use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
@@ -19,6 +19,7 @@ use serde_json::Value;
 use crate::call::Slot;
 use crate::card::{Card, Question};
 use crate::outcome::{Class, Landing};
+use crate::said::Said;
 
 mod status;
 
@@ -122,6 +123,9 @@ pub enum Event {
         steps: Vec<String>,
         /// Whether the quorum is reached with this yes.
         complete: bool,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
     },
     /// A person said no.
     ApprovalRejected {
@@ -131,6 +135,9 @@ pub enum Event {
         by: String,
         /// Why.
         reason: String,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
     },
     /// Nobody answered in time.
     ApprovalExpired {
@@ -161,6 +168,9 @@ pub enum Event {
         value: Value,
         /// Who.
         by: String,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
     },
     /// The first plan is in force.
     RunStarted {
@@ -222,16 +232,71 @@ pub enum Event {
         /// What went wrong.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// When a read asks whether it took place, in milliseconds since the epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reconcile_at: Option<i64>,
+    },
+    /// What became of an effect that was in doubt.
+    DoubtSettled {
+        /// Which.
+        slot: Slot,
+        /// What is known now.
+        settled: Settlement,
+        /// Who says so.
+        by: SettledBy,
+        /// Why, in a person's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// What the person said besides, as words do: the output they know of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Value>,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
+    },
+    /// No read asks about a doubt any more: a person has to.
+    ReconcileGivenUp {
+        /// Which.
+        slot: Slot,
+        /// Why.
+        reason: String,
+    },
+    /// Admission lets an attempt begin later.
+    Deferred {
+        /// Which.
+        slot: Slot,
+        /// When it may be tried again, in milliseconds since the epoch.
+        until: i64,
+        /// Why, in words.
+        because: String,
+    },
+    /// No further attempt begins until somebody lets the run go on.
+    Paused {
+        /// Who stopped it.
+        by: String,
+        /// What was stopped, in words: this run, or what it uses.
+        what: String,
+        /// Why.
+        reason: String,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
     },
     /// A revision is wanted.
     ReplanRequested {
         /// Why.
         why: Why,
     },
-    /// A process took the run up again.
+    /// A process took the run up again, or a person let it go on.
     Resumed {
         /// Attempts that were in flight when the process before ended.
         lost: Vec<Slot>,
+        /// Who let a paused run go on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
     },
     /// A person wants the run to end.
     CancelRequested {
@@ -240,6 +305,36 @@ pub enum Event {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
+    },
+    /// A person put another goal in the place of the run's.
+    GoalAmended {
+        /// The goal from here on.
+        goal: Goal,
+        /// Who.
+        by: String,
+        /// Why.
+        reason: String,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
+    },
+    /// A person put a plan of their own in the place of the one in force; it was checked, and the
+    /// check follows.
+    PlanAmended {
+        /// The name shown in diagnostics.
+        name: String,
+        /// The text, as they wrote it.
+        text: String,
+        /// Who; from here on they count as who asks for this revision.
+        by: String,
+        /// Why.
+        reason: String,
+        /// The word it follows from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<Said>,
     },
     /// The run ended.
     RunEnded(RunEnded),
@@ -323,6 +418,13 @@ pub struct AttemptStarted {
     pub approval: Option<Digest>,
     /// Whether it is a read.
     pub read: bool,
+    /// Whether it is the read that asks if an earlier attempt took place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconciles: bool,
+    /// The digest of the values at sinks, of what is no read: no other call with the same begins
+    /// while this one is in doubt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sinks: Option<Digest>,
     /// The money that is reserved for it: the most it can cost, as far as that has a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money: Option<Money>,
@@ -354,6 +456,46 @@ pub struct AttemptEnded {
     /// Whether the process ended before an answer was recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
+}
+
+/// What is known of an effect that was in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settlement {
+    /// It took place.
+    Happened,
+    /// It did not.
+    DidNotHappen,
+    /// Nobody will know, and nobody asks any more.
+    Abandoned,
+}
+
+impl Settlement {
+    /// The word of the journal.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Happened => "happened",
+            Self::DidNotHappen => "did not happen",
+            Self::Abandoned => "abandoned",
+        }
+    }
+}
+
+/// Who settles a doubt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum SettledBy {
+    /// The reconcile read that the operator declared.
+    Reconcile {
+        /// The operation that was read.
+        tool: String,
+    },
+    /// A person.
+    Person {
+        /// Who.
+        id: String,
+    },
 }
 
 /// The end of a run.
@@ -449,6 +591,18 @@ impl Event {
         (kind, EVENT_VERSION, payload)
     }
 
+    /// The payload to store, in its canonical form.
+    ///
+    /// # Errors
+    /// [`NumberError`] if it holds a number that not every reader holds exactly.
+    pub fn to_canonical(&self) -> Result<String, NumberError> {
+        let mut text = canonical_of(self)?;
+        // Why: the event is a map of its kind and its payload, sorted by name.
+        let before = r#"{"kind":"","payload":"#.len() + self.kind().len();
+        text.truncate(text.len().saturating_sub(1));
+        Ok(text.split_off(before.min(text.len())))
+    }
+
     /// Reads a stored event.
     ///
     /// # Errors
@@ -494,10 +648,53 @@ impl Event {
             Self::AttemptEnded(_) => "AttemptEnded",
             Self::ObservationMade { .. } => "ObservationMade",
             Self::StepSettled { .. } => "StepSettled",
+            Self::DoubtSettled { .. } => "DoubtSettled",
+            Self::ReconcileGivenUp { .. } => "ReconcileGivenUp",
+            Self::Deferred { .. } => "Deferred",
+            Self::Paused { .. } => "Paused",
             Self::ReplanRequested { .. } => "ReplanRequested",
             Self::Resumed { .. } => "Resumed",
             Self::CancelRequested { .. } => "CancelRequested",
+            Self::GoalAmended { .. } => "GoalAmended",
+            Self::PlanAmended { .. } => "PlanAmended",
             Self::RunEnded(_) => "RunEnded",
+        }
+    }
+
+    /// Whether it is what a person said.
+    #[must_use]
+    pub fn is_word(&self) -> bool {
+        matches!(
+            self,
+            Self::ApprovalGiven { .. }
+                | Self::ApprovalRejected { .. }
+                | Self::QuestionAnswered { .. }
+                | Self::DoubtSettled {
+                    by: SettledBy::Person { .. },
+                    ..
+                }
+                | Self::Paused { .. }
+                | Self::Resumed { by: Some(_), .. }
+                | Self::CancelRequested { .. }
+                | Self::GoalAmended { .. }
+                | Self::PlanAmended { .. }
+        )
+    }
+
+    /// The word it follows from, if a person's word is recorded with it.
+    #[must_use]
+    pub fn said(&self) -> Option<&Said> {
+        match self {
+            Self::ApprovalGiven { said, .. }
+            | Self::ApprovalRejected { said, .. }
+            | Self::QuestionAnswered { said, .. }
+            | Self::CancelRequested { said, .. }
+            | Self::DoubtSettled { said, .. }
+            | Self::Paused { said, .. }
+            | Self::Resumed { said, .. }
+            | Self::GoalAmended { said, .. }
+            | Self::PlanAmended { said, .. } => said.as_ref(),
+            _ => None,
         }
     }
 }

@@ -5,11 +5,13 @@
 //! INVARIANT: state is the fold of the journal, and commands leave only against its receipt.
 #![deny(missing_docs)]
 
+pub mod admission;
 pub mod call;
 pub mod card;
 pub mod event;
 pub mod machine;
 pub mod outcome;
+pub mod said;
 pub mod state;
 pub mod trace;
 mod turn;

@@ -19,23 +19,36 @@
 //! | attempt in flight | reply failed, unknown, no key | `AttemptEnded StepSettled{in_doubt}` | |
 //! | attempt in flight | reply failed | `AttemptEnded StepSettled{failed}` | replan, stop, go on, ask |
 //! | attempt in flight | resume | `Resumed AttemptEnded{lost}` | as failed, with landing unknown |
+//! | step in doubt, reconcile read due | – | `AttemptStarted{reconciles}` | `Call` |
+//! | reconcile read in flight | reply says it landed or not | `AttemptEnded DoubtSettled StepSettled` | dispatch |
+//! | reconcile read in flight | reply says neither | `AttemptEnded{retry_at}` | `WaitUntil` |
+//! | step in doubt, no read may ask | – | `ReconcileGivenUp` | |
+//! | step in doubt | settle | `DoubtSettled` (`StepSettled`) | dispatch |
+//! | attempt not admitted now | – | `Deferred` | `WaitUntil` |
+//! | attempt not admitted, stopped | – | `Paused` | nothing begins |
+//! | any but ended | pause | `Paused` | nothing begins |
+//! | paused | go on | `Resumed` | dispatch |
 //! | attempt may not be repeated any more | – | `StepSettled{in_doubt}` | |
 //! | step failed, `replan` | nothing in flight | `ReplanRequested PlanRequested` | `Plan` |
 //! | all final, none in doubt | – | `RunEnded` or `ReplanRequested{unmet}` | `Done` |
+//! | any but ended, no planner asked | amend | `GoalAmended` `PlanAmended` `PlanChecked PlanRevised ApprovalsRevised` | dispatch, or `Plan` for a goal alone |
 //! | any but ended | cancel | `CancelRequested` | nothing in flight: `RunEnded{cancelled}` |
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
 use provost_plan::digest::Digest;
-use provost_plan::plan::request::{PlanReply, PlanRequest};
+use provost_plan::plan::request::{FindingView, PlanReply, PlanRequest};
 use provost_plan::policy::{Policy, Principal};
 use serde_json::Value;
 
+use crate::admission::{AdmissionRules, Denial, Entry};
 use crate::call::{Call, Slot};
 use crate::card::{Card, Question};
-use crate::event::{Event, RunCreated, RunEnded};
+use crate::event::{Event, RunCreated, RunEnded, Settlement};
 use crate::outcome::Reply;
+use crate::said::Said;
 use crate::state::{FoldError, State};
 use crate::turn::Turn;
 
@@ -46,6 +59,8 @@ pub struct Rules {
     pub catalog: Arc<Catalog>,
     /// The policy.
     pub policy: Arc<Policy>,
+    /// What the operator says of what runs share.
+    pub admission: AdmissionRules,
 }
 
 /// A run: its state, and the rules it is driven under.
@@ -76,6 +91,11 @@ pub enum Input {
         /// What the adapter reports.
         reply: Reply,
     },
+    /// Several attempts ended, in this order: what follows is looked at once.
+    EndedTogether {
+        /// Step and item, number of the attempt, and what the adapter reports.
+        replies: Vec<(Slot, u32, Reply)>,
+    },
     /// A person said yes.
     Approve {
         /// The card.
@@ -103,6 +123,33 @@ pub enum Input {
         /// The answer.
         value: Value,
     },
+    /// A person settles a doubt.
+    Settle {
+        /// Which step or item is in doubt.
+        slot: Slot,
+        /// What they say of it.
+        settled: Settlement,
+        /// The output of what happened, where they know it.
+        output: Option<Value>,
+        /// Who.
+        by: Principal,
+        /// Why they know.
+        reason: String,
+    },
+    /// Nothing further may begin for now.
+    Pause {
+        /// Who.
+        by: String,
+        /// What they stopped, in words.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// A person lets a paused run go on.
+    GoOn {
+        /// Who.
+        by: Principal,
+    },
     /// A person ends the run.
     Cancel {
         /// Who.
@@ -110,10 +157,35 @@ pub enum Input {
         /// Why.
         reason: Option<String>,
     },
+    /// A person amends the plan, the goal or both.
+    Amend {
+        /// Who.
+        by: Principal,
+        /// What they put in the place of what is there.
+        amended: Amended,
+        /// Why.
+        reason: String,
+    },
+    /// A person's word, verified: what they say, and what is recorded with it.
+    Said {
+        /// What is recorded.
+        said: Said,
+        /// What they say.
+        input: Box<Input>,
+    },
     /// A process took the run up again: what was in flight is lost.
     Resume,
     /// A moment came that was waited for.
     Tick,
+}
+
+/// What a person puts in the place of what is there; at least one of the two.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Amended {
+    /// A plan: the name shown in diagnostics, and its text.
+    pub plan: Option<(String, String)>,
+    /// The text of the goal.
+    pub goal: Option<String>,
 }
 
 /// What the driver must do.
@@ -153,6 +225,8 @@ pub struct Output {
     pub first_seq: u64,
     /// The bytes they name.
     pub blobs: Vec<Blob>,
+    /// What they change of what runs share, in the same transaction.
+    pub admission: Vec<Entry>,
     /// Whether they must be on the disk before the commands leave.
     pub sync: bool,
     /// What to do, once they are.
@@ -283,15 +357,51 @@ pub enum StepError {
         /// The step.
         step: String,
     },
+    /// The step is not in doubt, or several of its items are.
+    #[error("{}", not_in_doubt(slot, doubtful))]
+    NotInDoubt {
+        /// What was named.
+        slot: Slot,
+        /// What is in doubt there.
+        doubtful: Vec<Slot>,
+    },
+    /// The run is not paused.
+    #[error("the run is not paused")]
+    NotPaused,
     /// The answer does not fit.
     #[error("the answer does not fit the question: {reason}")]
     BadAnswer {
         /// Why.
         reason: String,
     },
+    /// The same word was taken before.
+    #[error("the word `{nonce}` was taken before: a word counts once")]
+    Replayed {
+        /// The number that its speaker drew.
+        nonce: String,
+    },
+    /// The amendment cannot be made.
+    #[error("the run cannot be amended: {reason}")]
+    Amendment {
+        /// Why not.
+        reason: String,
+        /// What the check finds in it.
+        findings: Vec<FindingView>,
+    },
     /// The machine contradicts itself.
     #[error("the run's journal contradicts itself: {0}")]
     Fold(#[from] FoldError),
+}
+
+impl Input {
+    /// Whether a person settles a doubt by it.
+    fn settles(&self) -> bool {
+        match self {
+            Self::Settle { .. } => true,
+            Self::Said { input, .. } => input.settles(),
+            _ => false,
+        }
+    }
 }
 
 impl Run {
@@ -314,7 +424,8 @@ impl Run {
             rules,
             held: false,
         };
-        let mut turn = Turn::new(&mut run.state, &run.rules, now, false);
+        let none = BTreeMap::new();
+        let mut turn = Turn::new(&mut run.state, &run.rules, now, false, &none);
         turn.emit(Event::GoalInterpreted {
             goal,
             by: interpreted_by.to_owned(),
@@ -351,6 +462,21 @@ impl Run {
         })
     }
 
+    /// The same run under the same rules, folded anew from its journal.
+    ///
+    /// # Errors
+    /// [`FoldError`] if the events do not follow from one another.
+    pub fn refolded<'e>(
+        &self,
+        events: impl IntoIterator<Item = (&'e Event, i64)>,
+    ) -> Result<Self, FoldError> {
+        let run = Self::from_journal(events, self.rules.clone())?;
+        Ok(Self {
+            held: self.held,
+            ..run
+        })
+    }
+
     /// The state.
     #[must_use]
     pub fn state(&self) -> &State {
@@ -360,6 +486,12 @@ impl Run {
     /// Lets nothing new begin from here on in this process; what is in flight still settles.
     pub fn hold(&mut self) {
         self.held = true;
+    }
+
+    /// Whether nothing new begins in this process.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.held
     }
 
     /// The number of the last event.
@@ -373,14 +505,31 @@ impl Run {
     /// # Errors
     /// [`StepError`] if the run does not take this input; nothing changed then.
     pub fn step(&mut self, input: Input, now: i64) -> Result<Output, StepError> {
-        if let Some(ended) = &self.state.ended {
+        self.step_beside(input, now, &BTreeMap::new())
+    }
+
+    /// [`Run::step`], where admission did not let these slots begin: the run is as it was before
+    /// it took the input for the first time.
+    ///
+    /// # Errors
+    /// As [`Run::step`].
+    pub fn step_beside(
+        &mut self,
+        input: Input,
+        now: i64,
+        denials: &BTreeMap<Slot, Denial>,
+    ) -> Result<Output, StepError> {
+        // Why: what an ended run left in doubt can still be settled, and only that.
+        if let Some(ended) = &self.state.ended
+            && !input.settles()
+        {
             return Err(StepError::Over {
                 status: ended.status.word(),
             });
         }
         // Why: a clock that goes back must not reorder what is already recorded.
         let now = now.max(self.state.last_at);
-        let mut turn = Turn::new(&mut self.state, &self.rules, now, self.held);
+        let mut turn = Turn::new(&mut self.state, &self.rules, now, self.held, denials);
         turn.take(input)?;
         turn.advance()?;
         let output = turn.finish(self.seq);
@@ -395,14 +544,19 @@ impl Output {
         before: u64,
         append: Vec<Event>,
         blobs: Vec<Blob>,
+        admission: Vec<Entry>,
         commands: Vec<Command>,
     ) -> Self {
         let leaves = |command: &Command| match command {
-            Command::Call(call) => !call.operation().effect.is_read(),
+            // Why what costs too: its reservation counts as spent, whatever becomes of the process.
+            Command::Call(call) => {
+                !call.operation().effect.is_read() || call.operation().cost.is_some()
+            }
             Command::WaitUntil(_) => false,
             Command::Ask(..) | Command::Question(..) | Command::Plan(_) | Command::Done(_) => true,
         };
-        let sync = commands.iter().any(leaves);
+        // Why: who is told that their word counts must not have to say it again.
+        let sync = append.iter().any(Event::is_word) || commands.iter().any(leaves);
         let through = before + append.len() as u64;
         let commands = Sealed {
             run,
@@ -414,8 +568,21 @@ impl Output {
             append,
             first_seq: before + 1,
             blobs,
+            admission,
             sync,
             commands,
         }
+    }
+}
+
+fn not_in_doubt(slot: &Slot, doubtful: &[Slot]) -> String {
+    let several: Vec<String> = doubtful.iter().map(|slot| format!("`{slot}`")).collect();
+    if several.is_empty() {
+        format!("`{slot}` is not in doubt")
+    } else {
+        format!(
+            "several items of `{slot}` are in doubt: {}",
+            several.join(", ")
+        )
     }
 }

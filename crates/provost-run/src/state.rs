@@ -21,9 +21,11 @@ use crate::event::{AskMode, Event, PlannerChoice, RunEnded, RunStatus, SkipReaso
 use crate::outcome::{Class, Landing};
 
 mod fold;
+mod frontier;
 mod item;
 
 pub use fold::FoldError;
+use frontier::Frontier;
 pub use item::{InFlight, ItemState, StepState};
 
 /// What is remembered of a run.
@@ -89,14 +91,34 @@ pub struct State {
     pub tokens: u64,
     /// The limit that keeps calls from starting, and the step that met it.
     pub limit: Option<(String, String)>,
+    /// Who amended the revision in force; none if a planner made it.
+    pub amender: Option<String>,
+    /// Everybody who amended a revision.
+    pub amenders: BTreeSet<String>,
+    /// Words taken, by the number that their speaker drew.
+    pub nonces: BTreeSet<String>,
     /// Whether and by whom the run was cancelled.
     pub cancelled: Option<(String, Option<String>)>,
+    /// Who stopped it, until somebody lets it go on.
+    pub paused: Option<Pause>,
     /// How it ended.
     pub ended: Option<RunEnded>,
     /// Time spent running, waits for people not counted, in milliseconds.
     pub active_ms: i64,
     /// When the last event was recorded.
     pub last_at: i64,
+    frontier: Frontier,
+}
+
+/// Why no further attempt begins for now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Who stopped it.
+    pub by: String,
+    /// What was stopped, in words.
+    pub what: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// Where planning stands.
@@ -184,6 +206,9 @@ impl State {
             .outstanding
             .as_ref()
             .is_some_and(|request| request.asked_people);
+        if self.paused.is_some() && self.in_flight() == 0 {
+            return RunStatus::Paused;
+        }
         if self.is_busy() {
             return RunStatus::Running;
         }
@@ -197,7 +222,7 @@ impl State {
             return RunStatus::WaitingApproval;
         }
         // Why: a turn begins everything that may begin, so what is left waits for the doubt.
-        if self.doubts().next().is_some() {
+        if self.any_doubted() {
             return RunStatus::InDoubt;
         }
         if self.plan.is_none() {
@@ -207,25 +232,19 @@ impl State {
         }
     }
 
-    /// Whether an attempt is in flight or waits for its next try.
+    /// Who counts as asking for the revision in force, and may not approve it.
     #[must_use]
-    pub fn is_busy(&self) -> bool {
-        self.items()
-            .any(|(_, item)| item.in_flight.is_some() || item.retry_at.is_some())
+    pub fn requester(&self) -> &str {
+        self.amender.as_deref().unwrap_or(&self.principal.id)
     }
 
-    /// Whether an attempt is in flight.
+    /// Who else may not, because a planner built on what they had amended.
     #[must_use]
-    pub fn in_flight(&self) -> usize {
-        self.items()
-            .filter(|(_, item)| item.in_flight.is_some())
-            .count()
-    }
-
-    /// Whether every step of the plan is final.
-    #[must_use]
-    pub fn all_final(&self) -> bool {
-        self.plan.is_some() && self.steps.values().all(|step| step.status.is_final())
+    pub fn amended_before(&self) -> BTreeSet<String> {
+        match self.amender {
+            Some(_) => BTreeSet::new(),
+            None => self.amenders.clone(),
+        }
     }
 
     /// Every item of every step.
@@ -342,10 +361,7 @@ impl State {
     #[must_use]
     pub fn next_timer(&self, now: i64) -> Option<i64> {
         // Why: an attempt whose time has come and that did not start waits for room, not for time.
-        let retries = self
-            .items()
-            .filter_map(|(_, item)| item.retry_at)
-            .filter(|at| *at > now);
+        let retries = self.retries().filter(|at| *at > now);
         let expiries = self.open_cards().filter_map(|(_, card)| card.expires_at);
         retries.chain(expiries).min()
     }
@@ -380,13 +396,18 @@ impl State {
     pub fn apply(&mut self, event: &Event, at: i64) -> Result<(), FoldError> {
         let waiting = matches!(
             self.status(),
-            RunStatus::WaitingApproval | RunStatus::WaitingAnswer | RunStatus::InDoubt
+            RunStatus::WaitingApproval
+                | RunStatus::WaitingAnswer
+                | RunStatus::InDoubt
+                | RunStatus::Paused
         );
         if !waiting && !matches!(event, Event::Resumed { .. }) {
             self.active_ms += (at - self.last_at).max(0);
         }
         self.last_at = at;
-        fold::apply(self, event, at)
+        fold::apply(self, event, at)?;
+        self.advance_frontier(event);
+        Ok(())
     }
 
     /// The class and message of a failed step.

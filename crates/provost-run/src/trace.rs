@@ -90,6 +90,8 @@ fn view_of(event: &Event) -> View {
         | Event::ApprovalsRevised { .. }
         | Event::QuestionAsked { .. }
         | Event::QuestionAnswered { .. }
+        | Event::GoalAmended { .. }
+        | Event::PlanAmended { .. }
         | Event::ReplanRequested { .. } => View::Planning,
         Event::RunStarted { .. }
         | Event::ListEvaluated { .. }
@@ -100,6 +102,10 @@ fn view_of(event: &Event) -> View {
         | Event::AttemptEnded(_)
         | Event::ObservationMade { .. }
         | Event::StepSettled { .. }
+        | Event::DoubtSettled { .. }
+        | Event::ReconcileGivenUp { .. }
+        | Event::Deferred { .. }
+        | Event::Paused { .. }
         | Event::Resumed { .. }
         | Event::CancelRequested { .. }
         | Event::RunEnded(_) => View::Execution,

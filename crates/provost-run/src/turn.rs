@@ -3,19 +3,24 @@
 //! Owns the order in which things are looked at. INVARIANT: a turn leaves the state exactly where
 //! folding its events would; commands are made from the state after the last event.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::digest::Digest;
 use provost_plan::plan::OnFailure;
-use provost_plan::plan::request::Why;
+use provost_plan::plan::request::{PlanRequest, Why};
 
+use crate::admission::{Denial, Entry};
 use crate::call::{Call, Slot};
 use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, Command, Input, Output, Rules, StepError};
 use crate::outcome::{Class, Landing};
+use crate::said::Said;
 use crate::state::{Need, State};
 
+mod admit;
+mod amend;
 mod dispatch;
+mod doubt;
 mod finish;
 mod gate;
 mod planning;
@@ -39,10 +44,21 @@ pub(crate) struct Turn<'r> {
     calls: Vec<Call>,
     asked: BTreeSet<Digest>,
     plan_asked: bool,
+    /// The request, where this turn makes it.
+    request: Option<PlanRequest>,
+    denials: &'r BTreeMap<Slot, Denial>,
+    entries: Vec<Entry>,
+    said: Option<Said>,
 }
 
 impl<'r> Turn<'r> {
-    pub(crate) fn new(state: &'r mut State, rules: &'r Rules, now: i64, held: bool) -> Self {
+    pub(crate) fn new(
+        state: &'r mut State,
+        rules: &'r Rules,
+        now: i64,
+        held: bool,
+        denials: &'r BTreeMap<Slot, Denial>,
+    ) -> Self {
         Self {
             state,
             rules,
@@ -53,12 +69,18 @@ impl<'r> Turn<'r> {
             calls: Vec::new(),
             asked: BTreeSet::new(),
             plan_asked: false,
+            request: None,
+            denials,
+            entries: Vec::new(),
+            said: None,
         }
     }
 
     /// Records an event and changes the state by it.
     pub(crate) fn emit(&mut self, event: Event) -> Result<(), StepError> {
+        let ends = self.flight_of(&event);
         self.state.apply(&event, self.now)?;
+        self.note(&event, ends);
         self.events.push(event);
         Ok(())
     }
@@ -71,6 +93,15 @@ impl<'r> Turn<'r> {
                 attempt,
                 reply,
             } => self.ended(&slot, attempt, reply),
+            Input::EndedTogether { replies } => {
+                // Why first: an input that is not taken changes nothing.
+                for (slot, attempt, _) in &replies {
+                    self.expect_flying(slot, *attempt)?;
+                }
+                replies
+                    .into_iter()
+                    .try_for_each(|(slot, attempt, reply)| self.ended(&slot, attempt, reply))
+            }
             Input::Approve { card, by, steps } => self.approve(card, &by, steps),
             Input::Reject { card, by, reason } => self.reject(card, &by, &reason),
             Input::Answer {
@@ -78,7 +109,25 @@ impl<'r> Turn<'r> {
                 by,
                 value,
             } => self.answer(question, &by, value),
-            Input::Cancel { by, reason } => self.emit(Event::CancelRequested { by: by.id, reason }),
+            Input::Settle {
+                slot,
+                settled,
+                output,
+                by,
+                reason,
+            } => self.settle(&slot, settled, output, &by, &reason),
+            Input::Pause { by, what, reason } => self.pause(by, what, reason),
+            Input::GoOn { by } => self.go_on(&by),
+            Input::Cancel { by, reason } => {
+                let (by, said) = (by.id, self.said.take());
+                self.emit(Event::CancelRequested { by, reason, said })
+            }
+            Input::Amend {
+                by,
+                amended,
+                reason,
+            } => self.amend(&by, amended, reason),
+            Input::Said { said, input } => self.said_by(said, *input),
             Input::Resume => self.resume(),
             Input::Tick => self.expire(),
         }
@@ -93,14 +142,15 @@ impl<'r> Turn<'r> {
             if self.state.cancelled.is_some() {
                 return self.end_cancelled();
             }
-            if self.held {
+            if self.held || self.state.paused.is_some() {
                 return Ok(());
             }
             if self.state.limit.is_some() {
                 return self.end_limit();
             }
             if self.state.stopping.is_some() {
-                return if self.state.in_flight() == 0 {
+                self.reconcile_ready()?;
+                return if self.state.in_flight() == 0 && !self.is_reconciling() {
                     self.end_stopped()
                 } else {
                     Ok(())
@@ -129,6 +179,7 @@ impl<'r> Turn<'r> {
                 return Ok(());
             }
             if self.events.len() == before {
+                self.reconcile_ready()?;
                 self.dispatch_ready()?;
             }
             if self.events.len() == before {
@@ -143,6 +194,10 @@ impl<'r> Turn<'r> {
         let Some(plan) = &self.state.plan else {
             return Ok(Flow::Go);
         };
+        let nobody_asks = self.state.consult.is_empty() && self.state.returned.is_empty();
+        if nobody_asks && !self.state.any_failed() {
+            return Ok(Flow::Go);
+        }
         for step in &plan.checked().plan().steps {
             let id = &step.id.value;
             let Some(known) = self.state.steps.get(id) else {
@@ -223,13 +278,26 @@ impl<'r> Turn<'r> {
             .map(|(slot, item)| (slot, item.attempt))
             .collect();
         let slots = lost.iter().map(|(slot, _)| slot.clone()).collect();
-        self.emit(Event::Resumed { lost: slots })?;
+        self.emit(Event::Resumed {
+            lost: slots,
+            by: None,
+            said: None,
+        })?;
         for (slot, attempt) in lost {
+            let flight = self
+                .state
+                .item(&slot)
+                .and_then(|item| item.in_flight.as_ref());
+            let asks = flight.is_some_and(|flight| flight.reconciles);
             let ended = AttemptEnded {
                 slot: slot.clone(),
                 attempt,
                 class: Class::Unavailable,
-                landing: Landing::Unknown,
+                landing: if asks {
+                    Landing::None
+                } else {
+                    Landing::Unknown
+                },
                 message: Some("the process ended before an answer was recorded".to_owned()),
                 evidence: None,
                 retry_at: None,
@@ -262,12 +330,14 @@ impl<'r> Turn<'r> {
             calls,
             asked,
             plan_asked,
+            request,
             now,
+            entries,
             ..
         } = self;
         if let Some(ended) = &state.ended {
             let commands = vec![Command::Done(Box::new(ended.clone()))];
-            return Output::new(state.run.clone(), before, events, blobs, commands);
+            return Output::new(state.run.clone(), before, events, blobs, entries, commands);
         }
         let mut commands: Vec<Command> = calls
             .into_iter()
@@ -289,13 +359,12 @@ impl<'r> Turn<'r> {
                 .as_ref()
                 .is_some_and(|r| !r.asked_people)
         {
-            commands.push(Command::Plan(Box::new(planning::current_request(
-                state, rules,
-            ))));
+            let request = request.unwrap_or_else(|| planning::current_request(state, rules));
+            commands.push(Command::Plan(Box::new(request)));
         }
         if let Some(at) = state.next_timer(now) {
             commands.push(Command::WaitUntil(at));
         }
-        Output::new(state.run.clone(), before, events, blobs, commands)
+        Output::new(state.run.clone(), before, events, blobs, entries, commands)
     }
 }

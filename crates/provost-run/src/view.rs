@@ -53,19 +53,25 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(catalog: &'a Catalog, step: &'a Step, record: &'a StepRecord) -> Self {
+        let mut reader = Self::of_labels(catalog, step, record);
+        let output = reader.operation.and_then(|op| op.output.as_ref());
+        if let Some(schema) = output {
+            collect_names(schema.value(), &mut reader.names);
+        }
+        reader
+    }
+
+    /// One that tells labels, and not what a field is called.
+    fn of_labels(catalog: &'a Catalog, step: &'a Step, record: &'a StepRecord) -> Self {
         let operation = step
             .tool()
             .and_then(|tool| catalog.get(&tool.value))
             .map(AsRef::as_ref);
-        let mut names = BTreeSet::new();
-        if let Some(schema) = operation.and_then(|operation| operation.output.as_ref()) {
-            collect_names(schema.value(), &mut names);
-        }
         Self {
             step,
             record,
             operation,
-            names,
+            names: BTreeSet::new(),
         }
     }
 
@@ -184,7 +190,7 @@ pub(crate) fn output_label(
             _ => reader.integrity(path),
         }
     }
-    let reader = Reader::new(catalog, step, record);
+    let reader = Reader::of_labels(catalog, step, record);
     let integrity = worst(&reader, output, &mut Vec::new());
     Label::from_step(step.id.value.clone(), integrity).join(&reader.record.control)
 }

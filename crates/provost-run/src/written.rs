@@ -122,11 +122,13 @@ fn event_of_people(words: &[&str], text: Option<String>) -> Event {
             by: words[2].to_owned(),
             steps: Vec::new(),
             complete: true,
+            said: None,
         },
         "no" => Event::ApprovalRejected {
             card: digest(words[1]),
             by: words[2].to_owned(),
             reason: said,
+            said: None,
         },
         "lapsed" => Event::ApprovalExpired {
             card: digest(words[1]),
@@ -156,10 +158,12 @@ fn event_of_people(words: &[&str], text: Option<String>) -> Event {
             question: digest(words[1]),
             value: said.into(),
             by: words[2].to_owned(),
+            said: None,
         },
         "cancel" => Event::CancelRequested {
             by: words[1].to_owned(),
             reason: text,
+            said: None,
         },
         _ => event_of_execution(words, text),
     }
@@ -207,9 +211,12 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             status: parse(words[2]),
             class: words.get(3).map(|word| parse(word)),
             message: text,
+            reconcile_at: None,
         },
         "resumed" => Event::Resumed {
             lost: words.get(1).into_iter().map(|word| slot(word)).collect(),
+            by: None,
+            said: None,
         },
         "over" => over(&words[1..], text),
         other => panic!("no event `{other}`"),
@@ -398,6 +405,7 @@ fn card(step: &str, repeats: bool) -> Card {
             on_expiry: OnExpiry::Fail,
         },
         requester: "ada".to_owned(),
+        amended_by: Default::default(),
         solo: true,
         asked_at: BEGIN,
         expires_at: None,
@@ -418,6 +426,8 @@ fn started(words: &[&str], args: &str) -> Event {
         verdict: verdict(false),
         approval: None,
         read: !words.contains(&"write"),
+        reconciles: false,
+        sinks: None,
         money: None,
         tokens: None,
     })

@@ -106,6 +106,20 @@ fn a_key_that_is_too_old_by_the_next_attempt_leaves_a_doubt() {
     ");
 }
 
+/// A call takes up to five seconds to arrive, and its key lives for sixty.
+#[test]
+fn a_key_must_live_until_the_next_attempt_has_arrived() {
+    let after = |backoff: &str| {
+        let retry = format!(", retry: {{ attempts: 3, backoff: {backoff} }}");
+        Case::new(&one("page.send", &retry))
+            .started()
+            .ends("put", failed(Class::Timeout, Landing::Unknown))
+            .status()
+    };
+    assert_eq!(after("54s"), "running", "it arrives in time");
+    assert_eq!(after("56s"), "in_doubt", "it may arrive too late");
+}
+
 #[test]
 fn a_key_that_died_while_no_process_ran_leaves_a_doubt() {
     let case = Case::new(&one("page.send", ""))

@@ -1,12 +1,20 @@
 //! Receipts: commands leave only against the store's word for what they follow from.
 mod case;
 
-use case::{person, rules_with};
+use case::{person, plan_reply, rules_with};
 use provost_plan::plan::{Goal, Limits};
 use provost_run::event::{AskMode, PlannerChoice, RunCreated};
-use provost_run::machine::{Output, Receipt, Run, StepError};
+use provost_run::machine::{Input, Output, Receipt, Run, StepError};
 
 fn begun() -> Result<Output, StepError> {
+    create().map(|(_, output)| output)
+}
+
+fn begun_run() -> Result<Run, StepError> {
+    create().map(|(run, _)| run)
+}
+
+fn create() -> Result<(Run, Output), StepError> {
     let created = RunCreated {
         run: "run".to_owned(),
         goal: Goal::of_text("test"),
@@ -18,7 +26,7 @@ fn begun() -> Result<Output, StepError> {
         ask: AskMode::Step,
         solo: true,
     };
-    Run::create(created, "test", rules_with(|_| {}), 1_000).map(|(_, output)| output)
+    Run::create(created, "test", rules_with(|_| {}), 1_000)
 }
 
 fn opened(run: &str, through: u64, durable: bool) -> Result<String, StepError> {
@@ -44,5 +52,26 @@ fn only_the_whole_of_the_right_run_on_the_disk_is_enough() -> Result<(), StepErr
     insta::assert_snapshot!(opened("run", 2, true)?, @"the store kept events of run `run` through 2, but 3 are needed");
     insta::assert_snapshot!(opened("run", 3, false)?, @"the events of run `run` are kept, but not yet on the disk");
     insta::assert_snapshot!(opened("another", 3, true)?, @"the store's receipt is of run `another`, and run `run` is driven");
+    Ok(())
+}
+
+/// A word that starts nothing is on the disk all the same before it is acknowledged.
+#[test]
+fn what_a_person_said_is_on_the_disk() -> Result<(), StepError> {
+    let (mut run, id) = (begun_run()?, 1);
+    let plan = "schema: provost/plan/v1\nsuccess:\n  - { for: goal, check: '${ steps.look.status \
+                == \"succeeded\" }' }\nsteps:\n  - { id: look, tool: look.up }\nanswer: done\n";
+    let reply = plan_reply(plan, &[]);
+    let read = run.step(Input::Planned { id, reply }, 1_000)?;
+    assert!(
+        !read.sync,
+        "a read may begin before its intent is on the disk"
+    );
+    let by = person("ada");
+    let cancelled = run.step(Input::Cancel { by, reason: None }, 1_001)?;
+    assert!(
+        cancelled.sync,
+        "a call is in flight, so nothing follows from the word yet"
+    );
     Ok(())
 }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use provost_plan::approve::ApprovedPlan;
 use provost_plan::check::{CheckedPlan, PlanRecord};
 use provost_plan::label::Label;
+use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::money::Money;
 use provost_plan::plan::read::plan_from_value;
 use provost_plan::plan::request::{PlanReply, Why};
 use serde_json::Value;
 
-use super::{ItemState, Outstanding, Planning, QuestionState, State, StepState};
+use super::{ItemState, Outstanding, Pause, Planning, QuestionState, State, StepState};
 use crate::call::Slot;
 use crate::card::Purpose;
 use crate::event::{Event, RunCreated, SkipReason, StepStatus};
@@ -20,11 +21,11 @@ use crate::event::{Event, RunCreated, SkipReason, StepStatus};
 mod attempt;
 mod people;
 
-use attempt::{attempt_ended, attempt_started, step_settled};
+use attempt::{attempt_ended, attempt_started, doubt_settled, step_settled};
 
 use people::{
-    approval_given, approval_requested, approvals_revised, close_card, question_answered,
-    withdraw_questions,
+    approval_given, approval_requested, approvals_revised, close_card, plan_amended,
+    question_answered, withdraw_questions,
 };
 
 /// A journal that cannot be folded.
@@ -100,16 +101,24 @@ impl State {
             money: Money::ZERO,
             tokens: 0,
             limit: None,
+            amender: None,
+            amenders: Default::default(),
+            nonces: Default::default(),
             cancelled: None,
+            paused: None,
             ended: None,
             active_ms: 0,
             last_at: at,
+            frontier: Default::default(),
         })
     }
 }
 
 pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), FoldError> {
     let kind = event.kind();
+    if let Some(said) = event.said() {
+        state.nonces.insert(said.nonce.clone());
+    }
     match event {
         Event::RunCreated(_) => return Err(FoldError::NoBeginning),
         Event::GoalInterpreted { goal, .. } => state.goal = goal.clone(),
@@ -137,6 +146,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                     requests,
                     ..Planning::default()
                 };
+                state.amender = None;
             }
         }
         Event::PlanRefused { findings, .. } => {
@@ -171,6 +181,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             by,
             steps,
             complete,
+            ..
         } => {
             approval_given(state, *card, by, steps, *complete)?;
         }
@@ -236,8 +247,30 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             status,
             class,
             message,
+            reconcile_at,
         } => {
-            step_settled(state, slot, *status, *class, message.as_ref())?;
+            let message = message.as_ref();
+            step_settled(state, slot, *status, *class, message, *reconcile_at)?;
+        }
+        Event::DoubtSettled { slot, settled, .. } => doubt_settled(state, slot, *settled)?,
+        Event::ReconcileGivenUp { slot, .. } => {
+            let item = item_mut(state, slot, kind)?;
+            item.retry_at = None;
+            item.reconcile_tries = RECONCILE_READS_MAX;
+        }
+        Event::Deferred { slot, until, .. } => {
+            let item = item_mut(state, slot, kind)?;
+            item.retry_at = Some(*until);
+            item.deferrals += 1;
+        }
+        Event::Paused {
+            by, what, reason, ..
+        } => {
+            state.paused = Some(Pause {
+                by: by.clone(),
+                what: what.clone(),
+                reason: reason.clone(),
+            });
         }
         Event::ReplanRequested { why } => {
             if let Why::StepFailed { step, .. }
@@ -255,10 +288,18 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             }
             state.planning.wanted = Some(why.clone());
         }
-        Event::Resumed { .. } => {}
-        Event::CancelRequested { by, reason } => {
+        Event::Resumed { by, .. } => {
+            if by.is_some() {
+                state.paused = None;
+            }
+            let items = state.steps.values_mut().flat_map(|step| &mut step.items);
+            items.for_each(|item| item.reconcile_tries = 0);
+        }
+        Event::CancelRequested { by, reason, .. } => {
             state.cancelled = Some((by.clone(), reason.clone()));
         }
+        Event::GoalAmended { goal, .. } => state.goal = goal.clone(),
+        Event::PlanAmended { by, .. } => plan_amended(state, by),
         Event::RunEnded(ended) => {
             for card in state.cards.values_mut() {
                 card.open = false;

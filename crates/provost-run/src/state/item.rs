@@ -62,6 +62,10 @@ pub struct ItemState {
     pub landing: Option<Landing>,
     /// The class of its failure.
     pub class: Option<Class>,
+    /// Reads that asked in vain whether it took place, since a process took the run up.
+    pub reconcile_tries: u32,
+    /// How often admission put it off in a row.
+    pub deferrals: u32,
 }
 
 /// An attempt in flight.
@@ -75,6 +79,8 @@ pub struct InFlight {
     pub read: bool,
     /// Whether a key is sent.
     pub keyed: bool,
+    /// Whether it asks if an earlier attempt took place.
+    pub reconciles: bool,
 }
 
 impl StepState {
@@ -103,6 +109,14 @@ impl StepState {
     #[must_use]
     pub fn attempted(&self) -> bool {
         self.items.iter().any(|item| item.attempt > 0)
+    }
+
+    /// Opens a step again of which an effect was in doubt.
+    pub(super) fn reopen(&mut self) {
+        self.status = StepStatus::Running;
+        self.class = None;
+        self.message = None;
+        self.view = json!({ "status": StepStatus::Running.word() });
     }
 
     /// Sets the status and what expressions see of it.

@@ -125,7 +125,7 @@ impl Metrics {
         match event {
             Event::AttemptStarted(started) => {
                 self.attempts += 1;
-                self.retries += u64::from(started.attempt > 1);
+                self.retries += u64::from(started.attempt > 1 && !started.reconciles);
             }
             Event::AttemptEnded(ended) if ended.class != Class::Ok => {
                 *self.failures.entry(ended.class.word()).or_default() += 1;

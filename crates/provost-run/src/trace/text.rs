@@ -10,7 +10,10 @@ use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
 
 use crate::call::Slot;
 use crate::card::{Card, Purpose, Subject};
-use crate::event::{AttemptEnded, AttemptStarted, Event, PlannerChoice, RunEnded, SkipReason};
+use crate::event::{
+    AttemptEnded, AttemptStarted, Event, PlannerChoice, RunEnded, SettledBy, SkipReason,
+};
+use crate::said::Said;
 
 /// The line of an event.
 pub(crate) fn line_of(event: &Event) -> String {
@@ -94,13 +97,21 @@ fn line_of_people(event: &Event) -> String {
             by,
             steps,
             complete,
+            said,
         } => {
             let which = also("steps", &listed(steps));
             let more = if *complete { "" } else { "; others must too" };
-            format!("`{by}` said yes to {}{which}{more}", card.short())
+            let signed = signed(said.as_ref());
+            format!("`{by}` said yes to {}{which}{more}{signed}", card.short())
         }
-        Event::ApprovalRejected { card, by, reason } => {
-            format!("`{by}` said no to {}: {reason}", card.short())
+        Event::ApprovalRejected {
+            card,
+            by,
+            reason,
+            said,
+        } => {
+            let signed = signed(said.as_ref());
+            format!("`{by}` said no to {}: {reason}{signed}", card.short())
         }
         Event::ApprovalExpired { card } => format!("nobody answered {} in time", card.short()),
         Event::ApprovalsRevised {
@@ -128,13 +139,29 @@ fn line_of_people(event: &Event) -> String {
             question,
             value,
             by,
-        } => format!("`{by}` answered {}: {value}", question.short()),
+            said,
+        } => {
+            let signed = signed(said.as_ref());
+            format!("`{by}` answered {}: {value}{signed}", question.short())
+        }
+        Event::GoalAmended {
+            goal, by, reason, ..
+        } => format!("`{by}` put another goal: {}: {reason}", goal.text),
+        Event::PlanAmended { by, reason, .. } => format!("`{by}` put another plan: {reason}"),
         Event::ReplanRequested { why } => format!("because {}", why_text(why)),
-        Event::CancelRequested { by, reason } => {
+        Event::CancelRequested { by, reason, .. } => {
             let reason = reason.as_deref().map(|text| format!(": {text}"));
             format!("by `{by}`{}", reason.unwrap_or_default())
         }
         other => line_of_execution(other),
+    }
+}
+
+/// Whether a word bears a signature.
+fn signed(said: Option<&Said>) -> &'static str {
+    match said {
+        Some(said) if said.signature.is_some() => ", signed",
+        _ => "",
     }
 }
 
@@ -166,6 +193,7 @@ fn line_of_execution(event: &Event) -> String {
             status,
             class,
             message,
+            ..
         } => {
             let class = class.map(|class| format!(" ({})", class.word()));
             let message = message.as_deref().map(|text| format!(": {text}"));
@@ -176,14 +204,40 @@ fn line_of_execution(event: &Event) -> String {
                 message.unwrap_or_default()
             )
         }
-        Event::Resumed { lost } if lost.is_empty() => "nothing was in flight".to_owned(),
-        Event::Resumed { lost } => {
+        Event::DoubtSettled {
+            slot,
+            settled,
+            by,
+            reason,
+            ..
+        } => {
+            let reason = reason.as_deref().map(|text| format!(": {text}"));
+            let (word, by) = (settled.word(), settler(by));
+            format!("`{slot}` {word}, says {by}{}", reason.unwrap_or_default())
+        }
+        Event::ReconcileGivenUp { slot, reason } => format!("`{slot}`: {reason}"),
+        Event::Deferred { slot, because, .. } => format!("`{slot}`: {because}"),
+        Event::Paused {
+            by, what, reason, ..
+        } => format!("{what} by `{by}`: {reason}"),
+        Event::Resumed { by: Some(by), .. } => format!("by `{by}`"),
+        Event::Resumed { lost, .. } if lost.is_empty() => "nothing was in flight".to_owned(),
+        Event::Resumed { lost, .. } => {
             let lost: Vec<String> = lost.iter().map(Slot::to_string).collect();
             format!("lost in flight {}", listed(&lost))
         }
         Event::RunEnded(ended) => end_text(ended),
         // Why: the other kinds were answered by the two functions that call this one.
         other => other.kind().to_owned(),
+    }
+}
+
+/// Who settled a doubt, in words.
+#[must_use]
+pub fn settler(by: &SettledBy) -> String {
+    match by {
+        SettledBy::Reconcile { tool } => format!("`{tool}`"),
+        SettledBy::Person { id } => format!("`{id}`"),
     }
 }
 
@@ -368,6 +422,7 @@ pub(crate) fn why_text(why: &Why) -> String {
         Why::Expired { step } if step.is_empty() => "nobody answered about the plan".to_owned(),
         Why::Expired { step } => format!("nobody answered about `{step}`"),
         Why::Unmet { criteria } => format!("{} not shown to hold", listed(criteria)),
+        Why::Amended { reason } => format!("a person put another goal: {reason}"),
     }
 }
 

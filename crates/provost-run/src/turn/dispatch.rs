@@ -10,6 +10,7 @@ use provost_plan::catalog::{Idempotency, Operation, Spend};
 use provost_plan::check::StepRecord;
 use provost_plan::check::policy::with_own_caution;
 use provost_plan::digest::{Digest, Domain, canonical};
+use provost_plan::expr::Template;
 use provost_plan::limits::ARGS_BYTES_MAX;
 use provost_plan::money::Money;
 use provost_plan::plan::{Step, StepKind};
@@ -48,7 +49,13 @@ impl Turn<'_> {
         let Some(plan) = self.state.plan.clone() else {
             return Ok(());
         };
-        for step in &plan.checked().plan().steps {
+        let steps = &plan.checked().plan().steps;
+        let mut from = 0;
+        while let Some(place) = self.state.next_to_look_at(from) {
+            from = place + 1;
+            let Some(step) = steps.get(place) else {
+                continue;
+            };
             let id = &step.id.value;
             let Some((_, record)) = plan.checked().step(id) else {
                 continue;
@@ -60,7 +67,7 @@ impl Turn<'_> {
                 }
                 _ => {}
             }
-            if self.state.limit.is_some() {
+            if self.state.limit.is_some() || self.state.paused.is_some() {
                 return Ok(());
             }
         }
@@ -73,7 +80,10 @@ impl Turn<'_> {
         for on in &record.after {
             match self.need_of(on) {
                 Need::Met => {}
-                Need::Wait => return Ok(()),
+                Need::Wait => {
+                    self.state.waits_for(id, on);
+                    return Ok(());
+                }
                 Need::Never => {
                     return self.emit(Event::StepBlocked {
                         step: id.clone(),
@@ -87,8 +97,8 @@ impl Turn<'_> {
             item: None,
         };
         if let Some(when) = &step.when {
-            let roots = Roots::of(self.state);
-            let runs = when.eval_bool(&roots.scope(self.state));
+            let roots = Roots::new();
+            let runs = when.eval_bool(&roots.scope_for(self.state, when.references()));
             match runs {
                 Ok(true) => {}
                 Ok(false) => {
@@ -109,7 +119,7 @@ impl Turn<'_> {
             });
         }
         if let StepKind::Question { text, answer, of } = &step.kind {
-            let roots = Roots::of(self.state);
+            let roots = Roots::new();
             let text = text.eval(&roots.scope(self.state));
             return match text {
                 Ok(text) => {
@@ -142,8 +152,10 @@ impl Turn<'_> {
             step: id.clone(),
             item: None,
         };
-        let roots = Roots::of(self.state);
-        let list = for_each.list.eval(&roots.scope(self.state));
+        let roots = Roots::new();
+        let list = for_each
+            .list
+            .eval(&roots.scope_for(self.state, for_each.list.references()));
         let items = match list {
             Ok(Value::Array(items)) => items,
             Ok(_) => {
@@ -209,6 +221,8 @@ impl Turn<'_> {
                 continue;
             }
             match self.candidate(step, record, &slot) {
+                // Why: a read may still tell what became of the other call.
+                Err(refusal) if refusal.class == Class::Conflict && self.is_reconciling() => {}
                 Err(refusal) => self.settle_failed(&slot, refusal.class, refusal.message)?,
                 Ok(candidate) => match candidate.verdict.decision {
                     Decision::Forbid => {
@@ -225,7 +239,7 @@ impl Turn<'_> {
                     },
                 },
             }
-            if self.state.limit.is_some() {
+            if self.state.limit.is_some() || self.state.paused.is_some() {
                 return Ok(());
             }
         }
@@ -273,9 +287,12 @@ impl Turn<'_> {
             let list = &self.state.steps.get(&slot.step)?.list;
             list.get(index).map(|value| (index, value))
         });
-        let roots = Roots::of(self.state).with_item(item);
+        let roots = Roots::new().with_item(item);
         let args = args
-            .eval(&roots.scope(self.state))
+            .eval(&roots.scope_for(
+                self.state,
+                args.templates().into_iter().flat_map(Template::references),
+            ))
             .map_err(|error| refusal(Class::Expression, &error.to_string()))?;
         let text = canonical(&args);
         if text.len() > ARGS_BYTES_MAX {
@@ -329,29 +346,22 @@ impl Turn<'_> {
         if operation.effect.is_read() {
             return Ok(None);
         }
-        let others = self.state.effects.iter().filter(|effect| {
+        let in_doubt = self.state.unsure_effects().find(|effect| {
             effect.slot != *slot
                 && effect.operation == operation.name
-                && effect.landing != Landing::None
+                && same_sinks(operation, &effect.args, args)
         });
-        let mut repeated = None;
-        for effect in others {
-            let in_doubt = self
-                .state
-                .item(&effect.slot)
-                .is_none_or(|item| item.settled == Some(StepStatus::InDoubt));
-            if in_doubt && same_sinks(operation, &effect.args, args) {
-                let message = format!(
-                    "step `{}` may already have done this, and nobody knows yet",
-                    effect.slot
-                );
-                return Err(refusal(Class::Conflict, &message));
-            }
-            if effect.args_digest == args_digest {
-                repeated = Some(effect.slot.to_string());
-            }
+        if let Some(effect) = in_doubt {
+            let message = format!(
+                "step `{}` may already have done this, and nobody knows yet",
+                effect.slot
+            );
+            return Err(refusal(Class::Conflict, &message));
         }
-        Ok(repeated)
+        let same = self.state.effects_of(&operation.name, args_digest);
+        let repeated =
+            same.filter(|effect| effect.slot != *slot && effect.landing != Landing::None);
+        Ok(repeated.last().map(|effect| effect.slot.to_string()))
     }
 
     /// Records the intent and makes the call.
@@ -374,6 +384,9 @@ impl Turn<'_> {
         if let Some(limit) = self.limit_reached(&slot, &spend) {
             return self.emit(Event::AdmissionRefused { slot, limit });
         }
+        if let Some(denial) = self.denials.get(&slot).cloned() {
+            return self.put_off(&slot, denial);
+        }
         let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
         let keyed = matches!(operation.idempotency, Idempotency::Key { .. });
         let sent = self.state.item(&slot).and_then(|item| item.key.clone());
@@ -393,6 +406,7 @@ impl Turn<'_> {
             let message = "the plan in force has no such call".to_owned();
             return self.settle_failed(&slot, Class::ToolBug, message);
         };
+        let sinks = sinks_digest(&operation, &args);
         self.emit(Event::AttemptStarted(AttemptStarted {
             slot,
             attempt,
@@ -405,6 +419,8 @@ impl Turn<'_> {
             verdict,
             approval,
             read: operation.effect.is_read(),
+            reconciles: false,
+            sinks: (!operation.effect.is_read()).then_some(sinks),
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),
         }))?;
@@ -413,7 +429,7 @@ impl Turn<'_> {
     }
 
     /// The limit that an attempt would pass which uses up as much as it can.
-    fn limit_reached(&self, slot: &Slot, spend: &Spend) -> Option<String> {
+    pub(super) fn limit_reached(&self, slot: &Slot, spend: &Spend) -> Option<String> {
         let limits = self.state.limits_in_force();
         let first = self.state.item(slot).is_none_or(|item| item.attempt == 0);
         if first && self.state.calls >= limits.calls {
@@ -491,13 +507,17 @@ fn forbidden(verdict: &Verdict) -> String {
 
 /// Whether two calls of an operation reach the same.
 fn same_sinks(operation: &Operation, one: &Value, other: &Value) -> bool {
-    let sinks = |args: &Value| -> Vec<(String, Value)> {
-        args.as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(name, _)| operation.is_sink(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    };
-    sinks(one) == sinks(other)
+    sinks(operation, one) == sinks(operation, other)
+}
+
+/// The values of a call at its sinks.
+fn sinks(operation: &Operation, args: &Value) -> Value {
+    let args = args.as_object().into_iter().flatten();
+    args.filter(|(name, _)| operation.is_sink(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+fn sinks_digest(operation: &Operation, args: &Value) -> Digest {
+    Digest::of_value(Domain::Args, &sinks(operation, args))
 }

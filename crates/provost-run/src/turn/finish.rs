@@ -22,7 +22,7 @@ use crate::view;
 impl Turn<'_> {
     /// Ends the run if nothing more can happen in it.
     pub(super) fn finish_if_over(&mut self) -> Result<(), StepError> {
-        let doubt = self.state.doubts().next().is_some();
+        let doubt = self.state.any_doubted();
         // Why: a failed step is final, but a person may still send it back to the planner.
         let asked = self.state.open_questions().next().is_some();
         if !self.state.all_final() || doubt || asked {
@@ -55,7 +55,7 @@ impl Turn<'_> {
         let Some(plan) = &self.state.plan else {
             return BTreeMap::new();
         };
-        let roots = Roots::of(self.state);
+        let roots = Roots::new();
         let scope = roots.scope(self.state);
         let mut criteria: BTreeMap<String, Proven> = BTreeMap::new();
         for proof in &plan.checked().plan().success {
@@ -88,7 +88,7 @@ impl Turn<'_> {
 
     /// One claim, if its guard holds.
     fn answer_part(&self, claim: &Claim) -> Option<AnswerPart> {
-        let roots = Roots::of(self.state);
+        let roots = Roots::new();
         let scope = roots.scope(self.state);
         match claim.when.as_ref().map(|when| when.eval_bool(&scope)) {
             None | Some(Ok(true)) => {}
@@ -164,7 +164,7 @@ impl Turn<'_> {
 
     pub(super) fn end_because(&mut self, why: &Why) -> Result<(), StepError> {
         match why {
-            Why::Observed { .. } => Ok(()),
+            Why::Observed { .. } | Why::Amended { .. } => Ok(()),
             Why::Rejected { step, reason } => {
                 let message = format!("a person said no: {reason}");
                 self.end_with(RunStatus::Rejected, Class::Rejected, step.clone(), message)

@@ -203,7 +203,8 @@ impl Turn<'_> {
             plan: plan.checked().record().digest,
             subject,
             terms,
-            requester: self.state.principal.id.clone(),
+            requester: self.state.requester().to_owned(),
+            amended_by: self.state.amended_before(),
             solo: self.state.solo,
             asked_at: self.now,
             expires_at: lasts.map(|ms| self.now.saturating_add(ms)),
@@ -231,11 +232,13 @@ impl Turn<'_> {
             });
         }
         let complete = people.len() as u64 >= u64::from(card.terms.quorum);
+        let said = self.said.take();
         self.emit(Event::ApprovalGiven {
             card: digest,
             by: by.id.clone(),
             steps,
             complete,
+            said,
         })?;
         if complete {
             self.leave_out(digest)
@@ -285,11 +288,13 @@ impl Turn<'_> {
         reason: &str,
     ) -> Result<(), StepError> {
         let card = self.answerable(digest, by)?;
-        let (by, said) = (by.id.clone(), reason.to_owned());
+        let (by, why) = (by.id.clone(), reason.to_owned());
+        let said = self.said.take();
         self.emit(Event::ApprovalRejected {
             card: digest,
             by,
-            reason: said,
+            reason: why,
+            said,
         })?;
         self.card_failed(&card, Class::Rejected, reason)
     }
@@ -365,18 +370,21 @@ impl Turn<'_> {
             let (step, _) = plan.checked().step(step)?;
             self.rules.catalog.get(&step.tool()?.value)
         });
-        self.rules
-            .policy
-            .may_approve(
-                by,
-                &self.state.principal,
-                operation.map(AsRef::as_ref),
-                &state.card.terms,
-            )
-            .map_err(|denied| StepError::NotAllowed {
-                by: by.id.clone(),
-                reason: denied.to_string(),
-            })?;
+        // Why every one: who wrote a part of what is asked about has asked for it.
+        for id in std::iter::once(&state.card.requester).chain(&state.card.amended_by) {
+            let requester = Principal {
+                id: id.clone(),
+                ..self.state.principal.clone()
+            };
+            let operation = operation.map(AsRef::as_ref);
+            self.rules
+                .policy
+                .may_approve(by, &requester, operation, &state.card.terms)
+                .map_err(|denied| StepError::NotAllowed {
+                    by: by.id.clone(),
+                    reason: denied.to_string(),
+                })?;
+        }
         Ok(state.card.clone())
     }
 
@@ -418,10 +426,12 @@ impl Turn<'_> {
             });
         }
         let by = by.id.clone();
+        let said = self.said.take();
         self.emit(Event::QuestionAnswered {
             question: digest,
             value: value.clone(),
             by,
+            said,
         })?;
         match &question.purpose {
             Purpose::Step { step } => {

@@ -8,7 +8,8 @@ use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, chec
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::Label;
-use provost_plan::plan::read::read_plan;
+use provost_plan::plan::Goal;
+use provost_plan::plan::read::read_plan_once;
 use provost_plan::plan::request::{
     FindingView, PlanReply, PlanRequest, PlannerQuestion, RequestKind, ToolSignature, Why,
 };
@@ -54,6 +55,7 @@ impl Turn<'_> {
             why,
         })?;
         self.plan_asked = true;
+        self.request = Some(request);
         Ok(())
     }
 
@@ -161,7 +163,7 @@ impl Turn<'_> {
         else {
             return Ok(());
         };
-        let plan = match read_plan(&Source::new(name, text)) {
+        let plan = match read_plan_once(&Source::new(name, text)) {
             Ok(plan) => plan,
             Err(diagnostics) => return self.refuse(id, &diagnostics),
         };
@@ -177,7 +179,7 @@ impl Turn<'_> {
             plan,
             mut diagnostics,
             ..
-        } = self.compile(draft, self.state.revision + 1);
+        } = self.compile(draft, &self.state.goal, self.state.revision + 1);
         let Some(checked) = plan else {
             return self.refuse(id, &diagnostics);
         };
@@ -190,13 +192,13 @@ impl Turn<'_> {
     }
 
     /// Checks a draft under the rules in force and the facts of this run.
-    fn compile(&self, draft: Draft, revision: u32) -> Checked {
+    pub(super) fn compile(&self, draft: Draft, goal: &Goal, revision: u32) -> Checked {
         let terms = Terms {
             catalog: self.rules.catalog.clone(),
             policy: self.rules.policy.clone(),
             principal: self.state.principal.clone(),
             limits: self.state.limits.clone(),
-            goal: self.state.goal.clone(),
+            goal: goal.clone(),
         };
         let base = Base {
             revision,
@@ -211,9 +213,12 @@ impl Turn<'_> {
     }
 
     /// A new step that repeats, unchanged, a call that failed for good.
-    fn repeated_failure(&self, checked: &CheckedPlan) -> Option<Diagnostic> {
+    pub(super) fn repeated_failure(&self, checked: &CheckedPlan) -> Option<Diagnostic> {
+        if self.state.failed_calls.is_empty() {
+            return None;
+        }
         let settled = self.state.settled();
-        let roots = Roots::of(self.state);
+        let roots = Roots::new();
         checked
             .plan()
             .steps
@@ -336,7 +341,7 @@ impl Turn<'_> {
     }
 
     /// What a new plan changes, against the one in force.
-    fn change_to(&self, checked: &CheckedPlan) -> Change {
+    pub(super) fn change_to(&self, checked: &CheckedPlan) -> Change {
         let mut change = Change::default();
         let Some(old) = &self.state.plan else {
             return change;
@@ -391,7 +396,7 @@ impl Turn<'_> {
         };
         let Checked {
             plan, diagnostics, ..
-        } = self.compile(draft, self.state.revision);
+        } = self.compile(draft, &self.state.goal, self.state.revision);
         let Some(checked) = plan else {
             let finding = diagnostics.iter().find(|d| d.severity() == Severity::Error);
             let message = finding.map_or_else(String::new, |d| d.message.clone());
@@ -427,11 +432,11 @@ impl Turn<'_> {
 }
 
 #[derive(Default)]
-struct Change {
-    added: Vec<String>,
-    changed: Vec<String>,
-    removed: Vec<String>,
-    approvals: Delta,
+pub(super) struct Change {
+    pub(super) added: Vec<String>,
+    pub(super) changed: Vec<String>,
+    pub(super) removed: Vec<String>,
+    pub(super) approvals: Delta,
 }
 
 /// The request that waits for a reply, as it was made.
@@ -481,7 +486,7 @@ fn build_request(state: &State, rules: &Rules, id: u64, why: Option<Why>) -> Pla
     }
 }
 
-fn views(diagnostics: &[Diagnostic]) -> Vec<FindingView> {
+pub(super) fn views(diagnostics: &[Diagnostic]) -> Vec<FindingView> {
     diagnostics
         .iter()
         .map(|d| FindingView {

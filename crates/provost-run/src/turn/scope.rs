@@ -1,27 +1,27 @@
 //! What the expressions of a step see.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use provost_plan::expr::{Reference, Root, Scope};
 use serde_json::{Value, json};
 
-use crate::state::State;
+use crate::state::{State, StepState};
 
-/// Values an expression may read that are made anew for each evaluation.
+/// Values an expression may read that are made anew for each evaluation, those of the run only
+/// where they are read.
 pub(crate) struct Roots {
-    run: Value,
-    params: Value,
+    run: OnceCell<Value>,
+    params: OnceCell<Value>,
     item: Option<(Value, Value)>,
     output: Option<Value>,
 }
 
 impl Roots {
-    pub(crate) fn of(state: &State) -> Self {
-        let started = jiff::Timestamp::from_millisecond(state.created_at)
-            .map_or_else(|_| String::new(), |at| at.to_string());
+    pub(crate) fn new() -> Self {
         Self {
-            run: json!({ "id": state.run, "started_at": started }),
-            params: Value::Object(state.goal.params.clone()),
+            run: OnceCell::new(),
+            params: OnceCell::new(),
             item: None,
             output: None,
         }
@@ -41,10 +41,44 @@ impl Roots {
 
     /// The scope over these values and the steps of `state`.
     pub(crate) fn scope<'a>(&'a self, state: &'a State) -> Scope<'a> {
-        let mut scope = Scope::new()
-            .with("run", &self.run)
-            .with("params", &self.params);
-        for (id, step) in &state.steps {
+        self.over(state, state.steps.iter(), true, true)
+    }
+
+    /// The scope over these values and the steps of `state` that `references` name, for an
+    /// expression that has no others.
+    pub(crate) fn scope_for<'a, 'r>(
+        &'a self,
+        state: &'a State,
+        references: impl Iterator<Item = &'r Reference>,
+    ) -> Scope<'a> {
+        let (mut named, mut run, mut params) = (Vec::new(), false, false);
+        for reference in references {
+            match &reference.root {
+                Root::Step(id) => named.extend(state.steps.get_key_value(id)),
+                Root::Run => run = true,
+                Root::Params => params = true,
+                _ => {}
+            }
+        }
+        self.over(state, named.into_iter(), run, params)
+    }
+
+    fn over<'a>(
+        &'a self,
+        state: &'a State,
+        steps: impl Iterator<Item = (&'a String, &'a StepState)>,
+        run: bool,
+        params: bool,
+    ) -> Scope<'a> {
+        let mut scope = Scope::new();
+        if run {
+            scope = scope.with("run", self.run.get_or_init(|| run_value(state)));
+        }
+        if params {
+            let made = || Value::Object(state.goal.params.clone());
+            scope = scope.with("params", self.params.get_or_init(made));
+        }
+        for (id, step) in steps {
             scope = scope.with_step(id, &step.view);
         }
         if let Some((item, index)) = &self.item {
@@ -55,6 +89,12 @@ impl Roots {
             None => scope,
         }
     }
+}
+
+fn run_value(state: &State) -> Value {
+    let started = jiff::Timestamp::from_millisecond(state.created_at)
+        .map_or_else(|_| String::new(), |at| at.to_string());
+    json!({ "id": state.run, "started_at": started })
 }
 
 /// The steps that references name, once each.

@@ -15,16 +15,12 @@ use crate::call::Slot;
 use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, StepError};
 use crate::outcome::{Class, Landing, Reply};
-use crate::state::StepState;
+use crate::state::{EffectFact, StepState};
 use crate::view;
 
 impl Turn<'_> {
-    pub(super) fn ended(
-        &mut self,
-        slot: &Slot,
-        attempt: u32,
-        reply: Reply,
-    ) -> Result<(), StepError> {
+    /// Refuses the end of an attempt that is not in flight.
+    pub(super) fn expect_flying(&self, slot: &Slot, attempt: u32) -> Result<(), StepError> {
         let flying = self
             .state
             .item(slot)
@@ -34,6 +30,23 @@ impl Turn<'_> {
                 slot: slot.clone(),
                 attempt,
             });
+        }
+        Ok(())
+    }
+
+    pub(super) fn ended(
+        &mut self,
+        slot: &Slot,
+        attempt: u32,
+        reply: Reply,
+    ) -> Result<(), StepError> {
+        self.expect_flying(slot, attempt)?;
+        let flight = self
+            .state
+            .item(slot)
+            .and_then(|item| item.in_flight.as_ref());
+        if flight.is_some_and(|flight| flight.reconciles) {
+            return self.reconciled(slot, attempt, reply);
         }
         let Reply {
             class,
@@ -86,6 +99,14 @@ impl Turn<'_> {
         slot: &Slot,
         ended: AttemptEnded,
     ) -> Result<(), StepError> {
+        let flight = self
+            .state
+            .item(slot)
+            .and_then(|item| item.in_flight.as_ref());
+        if flight.is_some_and(|flight| flight.reconciles) {
+            // Why nothing more: the doubt stands, and the read is made again.
+            return self.emit(Event::AttemptEnded(ended));
+        }
         let (class, lost, landing) = (ended.class, ended.lost, ended.landing);
         let retries = ended.retry_at.is_some();
         let message = ended.message.clone().unwrap_or_default();
@@ -94,35 +115,15 @@ impl Turn<'_> {
         if retries || (lost && repeatable) {
             return Ok(());
         }
-        let effect = self
-            .state
-            .effects
-            .iter()
-            .find(|effect| effect.slot == *slot);
+        let effect = self.state.effect(slot);
         if effect.is_some_and(|effect| effect.landing == Landing::Unknown) {
             return self.settle_in_doubt(slot, class, message);
         }
         self.settle_failed(slot, class, message)
     }
 
-    /// Settles a step or item whose effect may or may not have taken place.
-    pub(super) fn settle_in_doubt(
-        &mut self,
-        slot: &Slot,
-        class: Class,
-        message: String,
-    ) -> Result<(), StepError> {
-        self.emit(Event::StepSettled {
-            slot: slot.clone(),
-            status: StepStatus::InDoubt,
-            class: Some(class),
-            message: Some(message),
-        })?;
-        self.settle_list_of(slot)
-    }
-
     /// The output in normal form, if it fits its schemas.
-    fn judge_output(&self, slot: &Slot, output: Value) -> Result<Value, String> {
+    pub(super) fn judge_output(&self, slot: &Slot, output: Value) -> Result<Value, String> {
         let output = normalize(output).map_err(|error| error.to_string())?;
         let Some((step, operation)) = self.step_and_operation(&slot.step) else {
             return Ok(output);
@@ -144,7 +145,7 @@ impl Turn<'_> {
         Ok(output)
     }
 
-    fn step_and_operation(
+    pub(super) fn step_and_operation(
         &self,
         id: &str,
     ) -> Option<(&Step, &std::sync::Arc<provost_plan::catalog::Operation>)> {
@@ -174,6 +175,7 @@ impl Turn<'_> {
                     status: StepStatus::Succeeded,
                     class: None,
                     message: None,
+                    reconcile_at: None,
                 })?;
                 self.settle_list_of(slot)
             }
@@ -198,12 +200,16 @@ impl Turn<'_> {
         let Some((step, _)) = plan.checked().step(&slot.step) else {
             return Ok(());
         };
+        if step.accept.is_empty() {
+            return Ok(());
+        }
         let item = slot.item.and_then(|index| {
             let list = &self.state.steps.get(&slot.step)?.list;
             list.get(index).map(|value| (index, value))
         });
-        let roots = Roots::of(self.state).with_item(item).with_output(output);
-        let scope = roots.scope(self.state);
+        let roots = Roots::new().with_item(item).with_output(output);
+        let named = step.accept.iter().flat_map(|accept| accept.references());
+        let scope = roots.scope_for(self.state, named);
         for accept in &step.accept {
             match accept.eval_bool(&scope) {
                 Ok(true) => {}
@@ -246,21 +252,19 @@ impl Turn<'_> {
     /// Whether the same call may be made again at the moment `at`, after an attempt with this
     /// landing.
     pub(super) fn may_repeat(&self, slot: &Slot, landing: Landing, at: i64) -> bool {
-        let Some((_, operation)) = self.step_and_operation(&slot.step) else {
+        let Some((step, operation)) = self.step_and_operation(&slot.step) else {
             return false;
         };
-        let before = self
-            .state
-            .effects
-            .iter()
-            .find(|effect| effect.slot == *slot);
+        let before = self.state.effect(slot);
         // Why: an earlier try that may have landed is not undone by a later one that did not.
         let unknown = landing != Landing::None || before.is_some_and(|effect| effect.doubtful);
         if operation.effect.is_read() || !unknown {
             return true;
         }
         // Why: only the tool that was called is known to recognise its key.
-        if self.state.item(slot).and_then(|item| item.tool) != Some(operation.digest()) {
+        if self.state.item(slot).and_then(|item| item.tool)
+            != self.rules.catalog.digest(&operation.name)
+        {
             return false;
         }
         match &operation.idempotency {
@@ -269,7 +273,14 @@ impl Turn<'_> {
             Idempotency::Key { ttl_ms, .. } => {
                 let first = self.state.item(slot).and_then(|item| item.first_at);
                 let lives = i64::try_from(*ttl_ms).unwrap_or(i64::MAX);
-                first.is_some_and(|first| at < first.saturating_add(lives))
+                // Why: it may arrive as late as its time allows, and the key must live until then.
+                let own = step
+                    .timeout
+                    .unwrap_or(operation.timeout)
+                    .min(operation.timeout);
+                let takes = i64::try_from(own.as_millis()).unwrap_or(i64::MAX);
+                let arrives = at.saturating_add(takes);
+                first.is_some_and(|first| arrives < first.saturating_add(lives))
             }
         }
     }
@@ -281,16 +292,22 @@ impl Turn<'_> {
         class: Class,
         message: String,
     ) -> Result<(), StepError> {
+        // Why: what keeps the next try from beginning does not undo an earlier one.
+        let unknown = |e: &EffectFact| e.doubtful && e.landing == Landing::Unknown;
+        if self.state.effect(slot).is_some_and(unknown) {
+            return self.settle_in_doubt(slot, class, message);
+        }
         self.emit(Event::StepSettled {
             slot: slot.clone(),
             status: StepStatus::Failed,
             class: Some(class),
             message: Some(message),
+            reconcile_at: None,
         })?;
         self.settle_list_of(slot)
     }
 
-    fn settle_list_of(&mut self, slot: &Slot) -> Result<(), StepError> {
+    pub(super) fn settle_list_of(&mut self, slot: &Slot) -> Result<(), StepError> {
         if slot.item.is_some() {
             self.settle_list(&slot.step)
         } else {
@@ -344,6 +361,7 @@ impl Turn<'_> {
             status,
             class,
             message,
+            reconcile_at: None,
         })
     }
 }

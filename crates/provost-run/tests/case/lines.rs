@@ -96,6 +96,7 @@ pub fn line(event: &Event) -> String {
             status,
             class,
             message,
+            ..
         } => {
             let class = class.map_or_else(String::new, |class| format!(" {}", class.word()));
             let message = message
@@ -109,7 +110,30 @@ pub fn line(event: &Event) -> String {
                 serde_json::to_value(why).unwrap()["kind"].as_str().unwrap()
             )
         }
-        Event::Resumed { lost } => format!("{kind}, {} lost", lost.len()),
+        Event::DoubtSettled {
+            slot, settled, by, ..
+        } => {
+            let by = serde_json::to_value(by).unwrap();
+            let who = by.get("id").or_else(|| by.get("tool")).unwrap();
+            format!(
+                "{kind} {slot} {} says {}",
+                settled.word(),
+                who.as_str().unwrap()
+            )
+        }
+        Event::ReconcileGivenUp { slot, reason } => format!("{kind} {slot}: {reason}"),
+        Event::Deferred {
+            slot,
+            until,
+            because,
+        } => {
+            format!("{kind} {slot} until {until}: {because}")
+        }
+        Event::Paused {
+            by, what, reason, ..
+        } => format!("{kind} {what} by {by}: {reason}"),
+        Event::Resumed { by: Some(by), .. } => format!("{kind} by {by}"),
+        Event::Resumed { lost, .. } => format!("{kind}, {} lost", lost.len()),
         Event::RunEnded(ended) => {
             let message = ended
                 .message

@@ -11,7 +11,7 @@
     reason = "tests"
 )]
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,11 @@ use provost_plan::policy::{
 };
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
+use provost_run::admission::Denial;
 use provost_run::call::Slot;
 use provost_run::card::{Card, ConcreteCall, StepAsk, Subject};
-use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
-use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
+use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement};
+use provost_run::machine::{Amended, Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::State;
 use serde_json::{Value, json};
@@ -63,6 +64,19 @@ pub struct Case {
     waiting: Option<u64>,
     absent_planner: bool,
     requests: Vec<PlanRequest>,
+    denials: BTreeMap<Slot, Denial>,
+}
+
+/// `step` or `step[2]`.
+fn slot_of(text: &str) -> Slot {
+    let (step, item) = match text.trim_end_matches(']').split_once('[') {
+        Some((step, item)) => (step, Some(item.parse().unwrap())),
+        None => (text, None),
+    };
+    Slot {
+        step: step.to_owned(),
+        item,
+    }
 }
 
 pub fn plan_reply(text: &str, consult: &[&str]) -> PlanReply {
@@ -104,6 +118,7 @@ impl Case {
             waiting: None,
             absent_planner: false,
             requests: Vec::new(),
+            denials: BTreeMap::new(),
         }
     }
 
@@ -202,7 +217,8 @@ impl Case {
 
     fn input(&mut self, input: Input) {
         let before = format!("{:?}", self.state());
-        let result = self.run.as_mut().expect("begun").step(input, self.now);
+        let (run, denials) = (self.run.as_mut().expect("begun"), &self.denials);
+        let result = run.step_beside(input, self.now, denials);
         match result {
             Ok(output) => self.keep(output),
             Err(error) => {
@@ -349,6 +365,54 @@ impl Case {
         self.give(Input::Cancel {
             by: person(by),
             reason: None,
+        })
+    }
+
+    /// A person settles a doubt.
+    pub fn settle(mut self, slot: &str, settled: Settlement, output: Option<Value>) -> Self {
+        writeln!(self.transcript, "< ada settles {slot}: {}", settled.word()).unwrap();
+        self.give(Input::Settle {
+            slot: slot_of(slot),
+            settled,
+            output,
+            by: person("ada"),
+            reason: "I looked".to_owned(),
+        })
+    }
+
+    pub fn pause(mut self) -> Self {
+        self.push("< bob pauses");
+        self.give(Input::Pause {
+            by: "bob".to_owned(),
+            what: "the run".to_owned(),
+            reason: "lunch".to_owned(),
+        })
+    }
+
+    pub fn go_on(mut self) -> Self {
+        self.push("< ada lets it go on");
+        self.give(Input::GoOn { by: person("ada") })
+    }
+
+    /// From here on admission lets these slots not begin; empty: everything is admitted.
+    pub fn denying(mut self, denials: Vec<(&str, Denial)>) -> Self {
+        let named = denials
+            .into_iter()
+            .map(|(slot, denial)| (slot_of(slot), denial));
+        self.denials = named.collect();
+        self
+    }
+
+    pub fn amends(mut self, by: &str, plan: Option<&str>, goal: Option<&str>) -> Self {
+        writeln!(self.transcript, "< {by} amends").unwrap();
+        let amended = Amended {
+            plan: plan.map(|text| ("amended".to_owned(), text.to_owned())),
+            goal: goal.map(str::to_owned),
+        };
+        self.give(Input::Amend {
+            by: person(by),
+            amended,
+            reason: "for a test".to_owned(),
         })
     }
 

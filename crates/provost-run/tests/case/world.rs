@@ -1,5 +1,7 @@
 //! A small catalog and the rules over it.
 
+use provost_run::admission::AdmissionRules;
+
 use super::*;
 
 pub const PEOPLE: &str = r#"{ "users": { "ada": {}, "bob": {}, "eve": {} } }"#;
@@ -95,5 +97,6 @@ fn rules_of(policies: &[Source], change: impl Fn(&mut Operation)) -> Rules {
     Rules {
         catalog: Arc::new(catalog),
         policy: Arc::new(policy),
+        admission: AdmissionRules::default(),
     }
 }

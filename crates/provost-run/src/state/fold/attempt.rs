@@ -4,7 +4,7 @@
 
 use super::{item_mut, step_mut};
 use crate::call::Slot;
-use crate::event::{AttemptEnded, AttemptStarted, StepStatus};
+use crate::event::{AttemptEnded, AttemptStarted, Settlement, StepStatus};
 use crate::outcome::{Class, Landing};
 use crate::state::fold::FoldError;
 use crate::state::{EffectFact, InFlight, State};
@@ -15,32 +15,32 @@ pub(super) fn attempt_started(
     at: i64,
 ) -> Result<(), FoldError> {
     let kind = "AttemptStarted";
-    step_mut(state, &started.slot.step, kind)?.set_status(StepStatus::Running);
+    state.attempts += 1;
+    state.money = state
+        .money
+        .saturating_add(started.money.unwrap_or_default());
+    state.tokens = state.tokens.saturating_add(started.tokens.unwrap_or(0));
+    if !started.reconciles {
+        step_mut(state, &started.slot.step, kind)?.set_status(StepStatus::Running);
+    }
     let item = item_mut(state, &started.slot, kind)?;
+    item.deferrals = 0;
+    if started.reconciles {
+        item.attempt = started.attempt;
+        item.retry_at = None;
+        item.reconcile_tries += 1;
+        item.in_flight = Some(in_flight(started));
+        return Ok(());
+    }
     let first = item.attempt == 0;
     item.attempt = started.attempt;
     item.first_at = item.first_at.or(Some(at));
     item.tool = Some(started.tool);
     item.key.clone_from(&started.key);
     item.retry_at = None;
-    item.in_flight = Some(InFlight {
-        operation: started.operation.clone(),
-        args_digest: started.args_digest,
-        read: started.read,
-        keyed: started.key.is_some(),
-    });
+    item.in_flight = Some(in_flight(started));
     state.calls += u64::from(first);
-    state.attempts += 1;
-    state.money = state
-        .money
-        .saturating_add(started.money.unwrap_or_default());
-    state.tokens = state.tokens.saturating_add(started.tokens.unwrap_or(0));
-    if !started.read
-        && !state
-            .effects
-            .iter()
-            .any(|effect| effect.slot == started.slot)
-    {
+    if !started.read && state.effect(&started.slot).is_none() {
         state.effects.push(EffectFact {
             slot: started.slot.clone(),
             operation: started.operation.clone(),
@@ -53,14 +53,27 @@ pub(super) fn attempt_started(
     Ok(())
 }
 
+fn in_flight(started: &AttemptStarted) -> InFlight {
+    InFlight {
+        operation: started.operation.clone(),
+        args_digest: started.args_digest,
+        read: started.read,
+        keyed: started.key.is_some(),
+        reconciles: started.reconciles,
+    }
+}
+
 pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(), FoldError> {
     let kind = "AttemptEnded";
     let item = item_mut(state, &ended.slot, kind)?;
     let attempt = item.in_flight.take();
+    item.retry_at = ended.retry_at;
+    if attempt.as_ref().is_some_and(|attempt| attempt.reconciles) {
+        return Ok(());
+    }
     item.tries += u32::from(!ended.lost);
     item.landing = Some(ended.landing);
     item.class = Some(ended.class);
-    item.retry_at = ended.retry_at;
     item.evidence = ended.evidence.or(item.evidence);
     let step = step_mut(state, &ended.slot.step, kind)?;
     // Why: other items of the list may still wait for a person.
@@ -69,11 +82,7 @@ pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(
     {
         step.set_status(StepStatus::WaitingApproval);
     }
-    if let Some(effect) = state
-        .effects
-        .iter_mut()
-        .find(|effect| effect.slot == ended.slot)
-    {
+    if let Some(effect) = state.effect_mut(&ended.slot) {
         // Why: an earlier try that may have landed is not undone by a later one that did not.
         effect.doubtful |= ended.landing == Landing::Unknown;
         effect.landing = match ended.landing {
@@ -99,6 +108,7 @@ pub(super) fn step_settled(
     status: StepStatus,
     class: Option<Class>,
     message: Option<&String>,
+    reconcile_at: Option<i64>,
 ) -> Result<(), FoldError> {
     let step = step_mut(state, &slot.step, "StepSettled")?;
     if step.is_list && slot.item.is_none() {
@@ -111,7 +121,7 @@ pub(super) fn step_settled(
     if let Some(item) = step.items.get_mut(slot.item.unwrap_or(0)) {
         item.settled = Some(status);
         item.class = class;
-        item.retry_at = None;
+        item.retry_at = reconcile_at;
     }
     if step.is_list {
         step.message = step.message.take().or_else(|| message.cloned());
@@ -121,5 +131,35 @@ pub(super) fn step_settled(
     step.message = message.cloned();
     step.set_status(status);
     step.close_view();
+    Ok(())
+}
+
+pub(super) fn doubt_settled(
+    state: &mut State,
+    slot: &Slot,
+    settled: Settlement,
+) -> Result<(), FoldError> {
+    let kind = "DoubtSettled";
+    let landing = match settled {
+        Settlement::Happened => Landing::Happened,
+        Settlement::DidNotHappen => Landing::None,
+        Settlement::Abandoned => Landing::Unknown,
+    };
+    let item = item_mut(state, slot, kind)?;
+    item.settled = None;
+    item.retry_at = None;
+    item.reconcile_tries = 0;
+    item.landing = Some(landing);
+    if settled == Settlement::DidNotHappen {
+        // Why: what did not take place has used up nothing of its key's life.
+        item.first_at = None;
+    }
+    if let Some(effect) = state.effects.iter_mut().find(|effect| effect.slot == *slot) {
+        effect.landing = landing;
+        effect.doubtful = false;
+    }
+    if state.ended.is_none() {
+        step_mut(state, &slot.step, kind)?.reopen();
+    }
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::FoldError;
 use crate::card::{Card, Purpose, Subject};
 use crate::event::StepStatus;
-use crate::state::{CardState, State, StepState};
+use crate::state::{CardState, Planning, State, StepState};
 
 pub(super) fn approval_requested(state: &mut State, card: &Card, digest: Digest) {
     if let Subject::Step { step, calls, .. } = &card.subject
@@ -201,6 +201,28 @@ pub(super) fn withdraw_questions(state: &mut State) {
         if let Purpose::Step { step } = &asked.question.purpose {
             let waits = |known: &StepState| known.status == StepStatus::WaitingAnswer;
             asked.open &= steps.get(step).is_some_and(waits);
+        }
+    }
+}
+
+/// What waited for a planner, or for a person's word on a failure, is overtaken by an amendment.
+pub(super) fn plan_amended(state: &mut State, by: &str) {
+    let requests = state.planning.requests;
+    state.planning = Planning {
+        requests,
+        ..Planning::default()
+    };
+    state.amender = Some(by.to_owned());
+    state.amenders.insert(by.to_owned());
+    state.returned.clear();
+    let failed = state
+        .steps
+        .iter()
+        .filter(|(_, step)| step.status == StepStatus::Failed);
+    state.handled.extend(failed.map(|(id, _)| id.clone()));
+    for asked in state.questions.values_mut() {
+        if !matches!(asked.question.purpose, Purpose::Step { .. }) {
+            asked.open = false;
         }
     }
 }

@@ -1,0 +1,180 @@
+//! Admission as the run sees it: what its events change of what runs share, and what it does when
+//! it is not admitted.
+//!
+//! Owns pause, deferral and the entries that go with each event. Decides nothing about other
+//! runs: that is [`crate::admission`]'s. INVARIANT: every attempt that begins has its entry.
+
+use super::Turn;
+use crate::admission::{Begin, Denial, Entry, Stop, health, tool_of};
+use crate::call::Slot;
+use crate::event::{AttemptEnded, AttemptStarted, Event, PlannerChoice, StepStatus};
+use crate::machine::StepError;
+use crate::outcome::{Class, Landing};
+use crate::state::InFlight;
+use provost_plan::money::Money;
+use provost_plan::policy::{Principal, PrincipalKind};
+
+/// How often the breaker of a tool may put one attempt off before the step fails.
+const BREAKER_DEFERRALS_MAX: u32 = 3;
+/// The first and the longest wait for a place, in milliseconds.
+const PLACE_WAIT_MS: (i64, i64) = (20, 1_000);
+
+impl Turn<'_> {
+    /// The flight that an event ends.
+    pub(super) fn flight_of(&self, event: &Event) -> Option<InFlight> {
+        match event {
+            Event::AttemptEnded(ended) => self.state.item(&ended.slot)?.in_flight.clone(),
+            _ => None,
+        }
+    }
+
+    /// Writes down what an event changes of what runs share.
+    pub(super) fn note(&mut self, event: &Event, ends: Option<InFlight>) {
+        let entry = match event {
+            Event::AttemptStarted(started) => self.begin_of(started),
+            Event::AttemptEnded(ended) => match ends {
+                Some(flight) => self.end_of(ended, &flight),
+                None => return,
+            },
+            Event::StepSettled {
+                slot,
+                status: StepStatus::InDoubt,
+                ..
+            } if self.effect_landing(slot) == Some(Landing::Unknown) => {
+                Entry::Doubt { slot: slot.clone() }
+            }
+            Event::DoubtSettled { slot, .. } => Entry::Settled { slot: slot.clone() },
+            _ => return,
+        };
+        self.entries.push(entry);
+    }
+
+    fn effect_landing(&self, slot: &Slot) -> Option<Landing> {
+        self.state.effect(slot).map(|effect| effect.landing)
+    }
+
+    fn begin_of(&self, started: &AttemptStarted) -> Entry {
+        let rules = &self.rules.admission;
+        let tool = tool_of(&started.operation);
+        let budget = rules.budget.as_ref();
+        let costs = started.money.is_some() || started.tokens.is_some();
+        let playbook = match &self.state.planner {
+            PlannerChoice::Playbook { name } => Some(name.clone()),
+            PlannerChoice::File { playbook, .. } => playbook.clone(),
+        };
+        Entry::Begin(Box::new(Begin {
+            slot: started.slot.clone(),
+            tool: tool.to_owned(),
+            operation: started.operation.clone(),
+            sinks: started.sinks,
+            plain: !started.read && started.key.is_none(),
+            money: started.money.unwrap_or(Money::ZERO),
+            tokens: started.tokens.unwrap_or(0),
+            limits: rules.of_tool(tool),
+            budget: budget
+                .filter(|_| costs)
+                .map(|budget| (budget.clone(), budget.per.name_at(self.now))),
+            principal: self.state.principal.id.clone(),
+            playbook,
+        }))
+    }
+
+    fn end_of(&self, ended: &AttemptEnded, flight: &InFlight) -> Entry {
+        let tool = tool_of(&flight.operation);
+        let unknown = self.effect_landing(&ended.slot) == Some(Landing::Unknown);
+        Entry::End {
+            slot: ended.slot.clone(),
+            tool: tool.to_owned(),
+            healthy: health(ended.class, ended.lost),
+            // Why not of a read that asks: only what settles the doubt ends it.
+            known: !flight.reconciles && !unknown,
+            breaker: self.rules.admission.of_tool(tool).breaker,
+        }
+    }
+
+    /// What becomes of an attempt that was not admitted.
+    pub(super) fn put_off(&mut self, slot: &Slot, denial: Denial) -> Result<(), StepError> {
+        let deferrals = self.state.item(slot).map_or(0, |item| item.deferrals);
+        match denial {
+            Denial::Stopped(Stop { what, by, reason }) => {
+                let said = None;
+                self.emit(Event::Paused {
+                    by,
+                    what,
+                    reason,
+                    said,
+                })
+            }
+            Denial::Doubt { run, slot: other } => {
+                let message = format!(
+                    "step `{other}` of run {run} may already have done this, and nobody knows yet"
+                );
+                self.settle_failed(slot, Class::Conflict, message)
+            }
+            Denial::Later {
+                broken: true,
+                because,
+                ..
+            } if deferrals >= BREAKER_DEFERRALS_MAX => {
+                self.settle_failed(slot, Class::BreakerOpen, because)
+            }
+            Denial::Later { until, because, .. } => {
+                let until = until.max(self.now + 1);
+                self.defer(slot, until, because)
+            }
+            Denial::Full { because } => {
+                let (first, most) = PLACE_WAIT_MS;
+                let wait = first.saturating_mul(1 << deferrals.min(10)).min(most);
+                self.defer(slot, self.now.saturating_add(wait), because)
+            }
+            Denial::Budget { because } => self.emit(Event::AdmissionRefused {
+                slot: slot.clone(),
+                limit: because,
+            }),
+        }
+    }
+
+    fn defer(&mut self, slot: &Slot, until: i64, because: String) -> Result<(), StepError> {
+        self.emit(Event::Deferred {
+            slot: slot.clone(),
+            until,
+            because,
+        })
+    }
+
+    pub(super) fn pause(
+        &mut self,
+        by: String,
+        what: String,
+        reason: String,
+    ) -> Result<(), StepError> {
+        if self.state.paused.is_some() {
+            return Ok(());
+        }
+        let said = self.said.take();
+        self.emit(Event::Paused {
+            by,
+            what,
+            reason,
+            said,
+        })
+    }
+
+    pub(super) fn go_on(&mut self, by: &Principal) -> Result<(), StepError> {
+        if by.kind != PrincipalKind::User {
+            return Err(StepError::NotAllowed {
+                by: by.id.clone(),
+                reason: "only a person lets a paused run go on".to_owned(),
+            });
+        }
+        if self.state.paused.is_none() {
+            return Err(StepError::NotPaused);
+        }
+        let said = self.said.take();
+        self.emit(Event::Resumed {
+            lost: Vec::new(),
+            by: Some(by.id.clone()),
+            said,
+        })
+    }
+}

@@ -1,0 +1,489 @@
+//! Doubt: effects of which nobody knows whether they took place, and how that ends.
+//!
+//! Owns the reconcile read, a person's settlement and what follows from either. Never repeats the
+//! write itself. INVARIANT: a doubt ends by an event that says who ended it, and by nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use provost_plan::catalog::{Doubted, Operation, Reconcile};
+use provost_plan::digest::{Digest, Domain, canonical};
+use provost_plan::label::Label;
+use provost_plan::limits::RECONCILE_READS_MAX;
+use provost_plan::money::Money;
+use provost_plan::plan::Retry;
+use provost_plan::policy::{CallFacts, Decision, Principal, PrincipalKind, Verdict};
+use serde_json::Value;
+
+use super::Turn;
+use crate::call::{Call, Slot};
+use crate::event::{AttemptEnded, AttemptStarted, Event, SettledBy, Settlement, StepStatus};
+use crate::machine::{Blob, StepError};
+use crate::outcome::{Class, Landing, Reply};
+
+/// A reconcile read that could be made.
+struct Inquiry {
+    write: Arc<Operation>,
+    read: Arc<Operation>,
+    args: Value,
+    verdict: Verdict,
+}
+
+impl Turn<'_> {
+    /// Settles a step or item whose effect may or may not have taken place.
+    pub(super) fn settle_in_doubt(
+        &mut self,
+        slot: &Slot,
+        class: Class,
+        message: String,
+    ) -> Result<(), StepError> {
+        let reconcile = self.reconcile_of(slot).map(|(_, reconcile)| reconcile);
+        let wait = reconcile.and_then(|reconcile| i64::try_from(reconcile.final_after_ms).ok());
+        self.emit(Event::StepSettled {
+            slot: slot.clone(),
+            status: StepStatus::InDoubt,
+            class: Some(class),
+            message: Some(message),
+            reconcile_at: wait.map(|wait| self.now.saturating_add(wait)),
+        })?;
+        self.settle_list_of(slot)
+    }
+
+    /// The operation that was called and its reconcile read, if it has one that can be believed
+    /// and is still the one that was called.
+    fn reconcile_of(&self, slot: &Slot) -> Option<(Arc<Operation>, Reconcile)> {
+        let (_, operation) = self.step_and_operation(&slot.step)?;
+        let reconcile = operation.reconcile.as_ref()?;
+        let catalog = &self.rules.catalog;
+        let called = self.state.item(slot).and_then(|item| item.tool);
+        let same = called == catalog.digest(&operation.name);
+        (same && catalog.is_reconciled(&operation.name))
+            .then(|| (operation.clone(), reconcile.clone()))
+    }
+
+    /// Slots in doubt about which the tool can still be asked.
+    fn reconcilable(&self) -> Vec<(Slot, Option<i64>)> {
+        let open = self.state.items().filter(|(_, item)| {
+            item.settled == Some(StepStatus::InDoubt)
+                && item.in_flight.is_none()
+                && item.reconcile_tries < RECONCILE_READS_MAX
+        });
+        open.map(|(slot, item)| (slot, item.retry_at))
+            .filter(|(slot, _)| self.reconcile_of(slot).is_some())
+            .collect()
+    }
+
+    /// Whether a read about a doubt is on its way or will be.
+    pub(super) fn is_reconciling(&self) -> bool {
+        let asks = |item: &crate::state::ItemState| {
+            item.in_flight
+                .as_ref()
+                .is_some_and(|flight| flight.reconciles)
+        };
+        self.state.items().any(|(_, item)| asks(item)) || !self.reconcilable().is_empty()
+    }
+
+    /// Asks about every doubt whose time has come.
+    pub(super) fn reconcile_ready(&mut self) -> Result<(), StepError> {
+        // Why effects and not steps: a list goes on while one of its items is in doubt.
+        if self.state.unsure_effects().next().is_none() {
+            return Ok(());
+        }
+        self.give_up_unasked()?;
+        for (slot, due) in self.reconcilable() {
+            let full = self.state.in_flight() as u64 >= self.state.limits_in_force().concurrency;
+            if full || due.is_some_and(|at| at > self.now) {
+                continue;
+            }
+            match self.inquiry(&slot) {
+                Ok(inquiry) => self.inquire(slot, inquiry)?,
+                Err(reason) => self.emit(Event::ReconcileGivenUp { slot, reason })?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves to a person what a read was to ask about that the catalog does not have any more.
+    fn give_up_unasked(&mut self) -> Result<(), StepError> {
+        let waits = self.state.items().filter(|(_, item)| {
+            item.settled == Some(StepStatus::InDoubt)
+                && item.in_flight.is_none()
+                && item.retry_at.is_some()
+        });
+        let slots: Vec<Slot> = waits.map(|(slot, _)| slot).collect();
+        for slot in slots {
+            if self.reconcile_of(&slot).is_none() {
+                let reason = "the tool is not the one that was called".to_owned();
+                self.emit(Event::ReconcileGivenUp { slot, reason })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn inquiry(&self, slot: &Slot) -> Result<Inquiry, String> {
+        let gone = || "the tool has no reconcile read any more".to_owned();
+        let (write, reconcile) = self.reconcile_of(slot).ok_or_else(gone)?;
+        let read = self
+            .rules
+            .catalog
+            .get(&reconcile.tool)
+            .ok_or_else(gone)?
+            .clone();
+        let key = self.sent_key(slot);
+        let written = self.written_args(slot).ok_or_else(gone)?;
+        let doubted = Doubted {
+            args: &written,
+            key: &key,
+        };
+        let args = reconcile
+            .request(doubted)
+            .map_err(|error| error.to_string())?;
+        if let Some(violation) = read.input.violations(&args).first() {
+            let (place, message) = (&violation.pointer, &violation.message);
+            return Err(format!(
+                "argument `{place}` of the reconcile read: {message}"
+            ));
+        }
+        let verdict = self.verdict_on_read(slot, &read, &args);
+        if verdict.decision != Decision::Permit {
+            return Err(format!("policy does not permit `{}` by itself", read.name));
+        }
+        Ok(Inquiry {
+            write,
+            read,
+            args,
+            verdict,
+        })
+    }
+
+    /// Policy's word on the read. Its arguments come from the write's: each is as little trusted
+    /// as the least trusted of those.
+    fn verdict_on_read(&self, slot: &Slot, read: &Operation, args: &Value) -> Verdict {
+        let empty = serde_json::Map::new();
+        let args = args.as_object().unwrap_or(&empty);
+        let plan = self.state.plan.as_ref();
+        let record = plan
+            .and_then(|plan| plan.checked().step(&slot.step))
+            .map(|(_, r)| r);
+        let joined = record.map_or_else(Label::trusted, |r| Label::join_all(r.labels.values()));
+        let labels: BTreeMap<String, Label> = args
+            .keys()
+            .map(|name| (name.clone(), joined.clone()))
+            .collect();
+        let control = record.map_or_else(Label::trusted, |record| record.control.clone());
+        self.rules.policy.decide(&CallFacts {
+            principal: &self.state.principal,
+            operation: read,
+            args,
+            unknown: &std::collections::BTreeSet::new(),
+            labels: &labels,
+            control: &control,
+            inputs_validated: true,
+        })
+    }
+
+    fn sent_key(&self, slot: &Slot) -> Value {
+        let key = self.state.item(slot).and_then(|item| item.key.clone());
+        key.map_or(Value::Null, Value::String)
+    }
+
+    fn written_args(&self, slot: &Slot) -> Option<Value> {
+        Some(self.state.effect(slot)?.args.clone())
+    }
+
+    /// Records that the tool is asked, and asks it.
+    fn inquire(&mut self, slot: Slot, inquiry: Inquiry) -> Result<(), StepError> {
+        let Inquiry {
+            write,
+            read,
+            args,
+            verdict,
+        } = inquiry;
+        let text = canonical(&args);
+        let spend = read.spend(u64::try_from(text.len()).ok());
+        if let Some(limit) = self.limit_reached(&slot, &spend) {
+            let reason = format!("no read may begin: {limit}");
+            return self.emit(Event::ReconcileGivenUp { slot, reason });
+        }
+        if let Some(denial) = self.denials.get(&slot).cloned() {
+            return self.put_off(&slot, denial);
+        }
+        let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
+        let plan = self.state.plan.clone();
+        let call = plan.as_ref().and_then(|plan| {
+            Call::reconciling(
+                plan,
+                slot.clone(),
+                attempt,
+                &write,
+                read.clone(),
+                args.clone(),
+            )
+        });
+        let Some((call, closure)) = call else {
+            let reason = "the plan in force has no such call".to_owned();
+            return self.emit(Event::ReconcileGivenUp { slot, reason });
+        };
+        self.emit(Event::AttemptStarted(AttemptStarted {
+            slot,
+            attempt,
+            operation: read.name.clone(),
+            tool: read.digest(),
+            closure,
+            args,
+            args_digest: Digest::of_bytes(Domain::Args, text.as_bytes()),
+            key: None,
+            verdict,
+            approval: None,
+            read: true,
+            reconciles: true,
+            sinks: None,
+            money: (spend.money > Money::ZERO).then_some(spend.money),
+            tokens: (spend.tokens > 0).then_some(spend.tokens),
+        }))?;
+        self.calls.push(call);
+        Ok(())
+    }
+
+    /// Takes what a reconcile read brought.
+    pub(super) fn reconciled(
+        &mut self,
+        slot: &Slot,
+        attempt: u32,
+        reply: Reply,
+    ) -> Result<(), StepError> {
+        let Reply {
+            class,
+            output,
+            evidence,
+            media,
+            message,
+            ..
+        } = reply;
+        let digest = Digest::of_bytes(Domain::Evidence, &evidence);
+        self.blobs.push(Blob {
+            digest,
+            media,
+            bytes: evidence,
+        });
+        let told = match (class, output) {
+            (Class::Ok, Some(output)) => self.told(slot, output),
+            (Class::Ok, None) => Err((Class::OutputInvalid, "the tool gave no output".to_owned())),
+            (class, _) => Err((class, message.unwrap_or_default())),
+        };
+        let ended = |class, message, retry_at| {
+            Event::AttemptEnded(AttemptEnded {
+                slot: slot.clone(),
+                attempt,
+                class,
+                landing: Landing::None,
+                message,
+                evidence: Some(digest),
+                retry_at,
+                lost: false,
+            })
+        };
+        match told {
+            Ok((tool, landed, output)) => {
+                self.emit(ended(Class::Ok, None, None))?;
+                let settled = if landed {
+                    Settlement::Happened
+                } else {
+                    Settlement::DidNotHappen
+                };
+                let by = SettledBy::Reconcile { tool };
+                self.end_doubt(slot, settled, by, None, output.map(|value| (value, digest)))
+            }
+            Err((class, message)) => {
+                let tries = self.state.item(slot).map_or(1, |item| item.reconcile_tries);
+                let wait = i64::try_from(Retry::DEFAULT.wait_after(tries).as_millis());
+                let next = self.now.saturating_add(wait.unwrap_or(i64::MAX));
+                let retry_at = (tries < RECONCILE_READS_MAX).then_some(next);
+                self.emit(ended(class, Some(message), retry_at))
+            }
+        }
+    }
+
+    /// What the output of the read says: its operation, whether the write landed, its output.
+    fn told(
+        &self,
+        slot: &Slot,
+        output: Value,
+    ) -> Result<(String, bool, Option<Value>), (Class, String)> {
+        let wrong = |reason: String| (Class::OutputInvalid, reason);
+        let (_, reconcile) = self.reconcile_of(slot).ok_or_else(|| {
+            (
+                Class::Drift,
+                "the tool is not the one that was called".to_owned(),
+            )
+        })?;
+        let read = self.rules.catalog.get(&reconcile.tool);
+        let output = provost_plan::digest::normalize(output).map_err(|e| wrong(e.to_string()))?;
+        let schema = read.and_then(|read| read.output.as_ref());
+        if let Some(violation) = schema.and_then(|s| s.violations(&output).into_iter().next()) {
+            return Err(wrong(format!(
+                "the output does not fit: {}",
+                violation.message
+            )));
+        }
+        let (key, args) = (
+            self.sent_key(slot),
+            self.written_args(slot).unwrap_or_default(),
+        );
+        let doubted = Doubted {
+            args: &args,
+            key: &key,
+        };
+        let expression =
+            |error: provost_plan::catalog::ReconcileError| (Class::Expression, error.to_string());
+        let landed = reconcile.landed(doubted, &output).map_err(expression)?;
+        let recovered = if landed {
+            reconcile.recovered(doubted, &output).map_err(expression)?
+        } else {
+            None
+        };
+        Ok((reconcile.tool, landed, recovered))
+    }
+
+    /// Takes a person's word on a doubt.
+    pub(super) fn settle(
+        &mut self,
+        slot: &Slot,
+        settled: Settlement,
+        output: Option<Value>,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<(), StepError> {
+        let refused = |reason: &str| StepError::NotAllowed {
+            by: by.id.clone(),
+            reason: reason.to_owned(),
+        };
+        if by.kind != PrincipalKind::User {
+            return Err(refused("only a person settles a doubt"));
+        }
+        if reason.trim().is_empty() {
+            return Err(refused("a doubt is settled with a reason"));
+        }
+        let slot = self.doubtful_slot(slot)?;
+        let asking = self
+            .state
+            .item(&slot)
+            .is_some_and(|item| item.in_flight.is_some());
+        if asking {
+            return Err(refused("the tool is being asked about it right now"));
+        }
+        let output = match output {
+            Some(_) if settled != Settlement::Happened => {
+                return Err(refused("only what happened has an output"));
+            }
+            Some(output) => Some(
+                self.judge_output(&slot, output)
+                    .map_err(|reason| StepError::BadAnswer { reason })?,
+            ),
+            None => None,
+        };
+        let told = output.clone();
+        let output = output.map(|value| {
+            let bytes = canonical(&value).into_bytes();
+            let digest = Digest::of_bytes(Domain::Evidence, &bytes);
+            let media = "application/json".to_owned();
+            self.blobs.push(Blob {
+                digest,
+                media,
+                bytes,
+            });
+            (value, digest)
+        });
+        let by = SettledBy::Person { id: by.id.clone() };
+        let reason = Some((reason.to_owned(), told));
+        self.end_doubt(&slot, settled, by, reason, output)
+    }
+
+    /// The one slot in doubt that is meant.
+    fn doubtful_slot(&self, meant: &Slot) -> Result<Slot, StepError> {
+        let doubtful = self.state.items().filter(|(slot, item)| {
+            item.settled == Some(StepStatus::InDoubt)
+                && slot.step == meant.step
+                && (meant.item.is_none() || slot.item == meant.item)
+        });
+        let all: Vec<Slot> = doubtful.map(|(slot, _)| slot).collect();
+        match all.as_slice() {
+            [only] => Ok(only.clone()),
+            several => Err(StepError::NotInDoubt {
+                slot: meant.clone(),
+                doubtful: several.to_vec(),
+            }),
+        }
+    }
+
+    fn end_doubt(
+        &mut self,
+        slot: &Slot,
+        settled: Settlement,
+        by: SettledBy,
+        reason: Option<(String, Option<Value>)>,
+        output: Option<(Value, Digest)>,
+    ) -> Result<(), StepError> {
+        let class = self.state.item(slot).and_then(|item| item.class);
+        let class = class.unwrap_or(Class::Unavailable);
+        let by_person = matches!(by, SettledBy::Person { .. });
+        let (reason, told) = reason.unzip();
+        let said = self.said.take();
+        self.emit(Event::DoubtSettled {
+            slot: slot.clone(),
+            settled,
+            by,
+            reason,
+            output: told.flatten(),
+            said,
+        })?;
+        match (settled, output) {
+            (Settlement::Happened, Some((output, evidence))) => {
+                match self.judge_output(slot, output) {
+                    Ok(output) => self.accept_output(slot, &output, evidence),
+                    Err(reason) => self.settle_failed(slot, Class::OutputInvalid, reason),
+                }
+            }
+            (Settlement::Happened, None) => self.happened_unseen(slot),
+            (Settlement::DidNotHappen, _) if self.goes_on(slot, by_person) => Ok(()),
+            (Settlement::DidNotHappen, _) => {
+                let message = "it did not take place".to_owned();
+                self.settle_failed(slot, class, message)
+            }
+            (Settlement::Abandoned, _) => {
+                let message = "whether it took place will not be known".to_owned();
+                self.settle_failed(slot, class, message)
+            }
+        }
+    }
+
+    /// Whether a write that did not take place is tried again: a person's word opens it anew, a
+    /// read's word counts against the retries of the step.
+    fn goes_on(&self, slot: &Slot, by_person: bool) -> bool {
+        let step = self
+            .step_and_operation(&slot.step)
+            .and_then(|(step, _)| step.retry);
+        let most = step.unwrap_or(Retry::DEFAULT).attempts;
+        let tries = self.state.item(slot).map_or(0, |item| item.tries);
+        self.state.ended.is_none() && (by_person || tries < most)
+    }
+
+    /// Settles a write that took place and whose output nobody saw.
+    fn happened_unseen(&mut self, slot: &Slot) -> Result<(), StepError> {
+        let step = self.step_and_operation(&slot.step);
+        if step.is_some_and(|(step, _)| !step.accept.is_empty()) {
+            let message = "it took place, but its output is not known, so what is accepted of it \
+                           cannot be looked at"
+                .to_owned();
+            return self.settle_failed(slot, Class::AcceptanceFailed, message);
+        }
+        self.emit(Event::StepSettled {
+            slot: slot.clone(),
+            status: StepStatus::Succeeded,
+            class: None,
+            message: None,
+            reconcile_at: None,
+        })?;
+        self.settle_list_of(slot)
+    }
+}
