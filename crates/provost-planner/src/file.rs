@@ -37,10 +37,12 @@ impl FilePlanner {
 
     /// The steps whose observation the playbook waits for.
     fn consult(&self) -> Vec<String> {
-        let plan = parse_yaml(&self.source.text).map(|node| node.to_value());
-        match (&self.playbook, plan) {
-            (Some(playbook), Ok(plan)) => playbook.consult(&plan, &BTreeMap::new()),
-            _ => Vec::new(),
+        let Some(playbook) = &self.playbook else {
+            return Vec::new();
+        };
+        match parse_yaml(&self.source.text) {
+            Ok(plan) => playbook.consult(&plan.to_value(), &BTreeMap::new()),
+            Err(_) => Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! an operation depends on stands in its `endpoint`, so that the operation's digest covers it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use provost_plan::catalog::Operation;
@@ -12,12 +13,15 @@ use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, has_errors};
 use provost_plan::node::{Fields, Node};
 use provost_plan::source::{Span, Spanned};
+use provost_run::admission::ToolLimits;
 use provost_wire::SecretName;
 
 use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
+use crate::own::{self, Tool};
 use crate::{files, http, sql};
 
 mod operation;
+mod pace;
 mod schemas;
 
 pub(crate) use operation::{Declared, Parts, property_names};
@@ -30,6 +34,7 @@ pub struct ToolConfig {
     span: Span,
     settings: Settings,
     operations: Vec<Operation>,
+    limits: ToolLimits,
 }
 
 #[derive(Clone, Debug)]
@@ -37,6 +42,7 @@ pub(crate) enum Settings {
     Sql(sql::Settings),
     Files(files::Settings),
     Http(http::Settings),
+    Own(Arc<dyn Tool>),
 }
 
 /// Where a tool is being read: what its operations take over from it.
@@ -104,6 +110,7 @@ impl ToolConfig {
             timeout: timeout(&mut fields, TIMEOUT_DEFAULT),
             max_bytes: max_bytes(&mut fields, RESULT_BYTES_DEFAULT),
         };
+        let limits = pace::read(&mut fields);
         let (settings, operations) = match kind {
             KindWord::Sql => {
                 let read = sql::Settings::read(&site, &mut fields);
@@ -129,6 +136,20 @@ impl ToolConfig {
             span: node.span,
             settings,
             operations,
+            limits,
+        })
+    }
+
+    /// A tool that the program around the engine carries out itself. Returns `None` if it does
+    /// not describe itself as a tool must; why is in `diagnostics`.
+    pub fn own(tool: Arc<dyn Tool>, diagnostics: &mut Vec<Diagnostic>) -> Option<Self> {
+        let (name, operations) = own::described(tool.as_ref(), diagnostics)?;
+        Some(Self {
+            name,
+            span: Span::default(),
+            settings: Settings::Own(tool),
+            operations,
+            limits: ToolLimits::default(),
         })
     }
 
@@ -150,11 +171,17 @@ impl ToolConfig {
         self.operations.clone()
     }
 
+    /// How fast and how often it may be called.
+    #[must_use]
+    pub fn limits(&self) -> &ToolLimits {
+        &self.limits
+    }
+
     /// The secrets it names.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let http = match &self.settings {
             Settings::Http(http) => Some(http),
-            Settings::Sql(_) | Settings::Files(_) => None,
+            Settings::Sql(_) | Settings::Files(_) | Settings::Own(_) => None,
         };
         http.into_iter().flat_map(http::Settings::secrets)
     }

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use crate::limits::MESSAGE_CHARS_MAX;
 
-/// What an adapter is asked to do: the part of a call that it may see.
+/// What a tool is asked to do: the part of a call that it may see.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub struct Request {
     pub(crate) operation: Arc<Operation>,
     pub(crate) args: Map<String, Value>,
     pub(crate) key: Option<String>,
@@ -22,6 +22,30 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// The operation that is called.
+    #[must_use]
+    pub fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    /// The arguments: they fit the operation's input schema.
+    #[must_use]
+    pub fn args(&self) -> &Map<String, Value> {
+        &self.args
+    }
+
+    /// The idempotency key, where the operation takes one: the same for every attempt.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// How long the call may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// The name of the operation inside its tool: the part after the dot.
     pub(crate) fn short_name(&self) -> &str {
         let name = &self.operation.name;

@@ -1,4 +1,4 @@
-//! The tools: SQLite queries, files under a root, HTTP operations.
+//! The tools: SQLite queries, files under a root, HTTP operations, a program's own.
 //!
 //! Owns reading a tool from `provost.toml`, guarding what it can reach, and turning one call into
 //! one [`Reply`](provost_run::outcome::Reply) whose class and landing are true. Never makes a call
@@ -13,10 +13,13 @@ mod files;
 mod guard;
 mod http;
 mod limits;
+mod own;
 mod sql;
 mod toolbox;
 
 pub use config::ToolConfig;
+pub use fault::Request;
+pub use own::{Replying, Tool};
 pub use toolbox::{OpenError, Toolbox, Trouble};
 
 #[cfg(test)]

@@ -61,3 +61,9 @@ pub(crate) const GROUPS_SHOWN_MAX: usize = 500;
 pub(crate) const FILES_SHOWN_MAX: usize = 1_000;
 /// How many lines are searched between two looks at the clock.
 pub(crate) const LINES_PER_LOOK: u64 = 512;
+/// Most places at a tool that an operator may give.
+pub const PLACES_MAX: u64 = 10_000;
+/// Longest time that a breaker may keep a tool alone.
+pub const BREAKER_COOLDOWN_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Longest time that a write may take to land.
+pub const FINAL_AFTER_MAX: Duration = Duration::from_secs(7 * 24 * 3600);

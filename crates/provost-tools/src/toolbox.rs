@@ -22,6 +22,7 @@ use crate::fault::{Fault, Request, one_line};
 use crate::files::Files;
 use crate::guard::Protected;
 use crate::http::Http;
+use crate::own::{self, Tool};
 use crate::sql::Sql;
 
 /// The open tools of a workspace.
@@ -37,6 +38,7 @@ enum Adapter {
     Sql(Sql),
     Files(Files),
     Http(Http),
+    Own(Arc<dyn Tool>),
 }
 
 /// A tool that must not be opened.
@@ -94,6 +96,18 @@ impl Toolbox {
     /// # Errors
     /// One [`OpenError`] for every tool that reaches what it must not.
     pub fn open(base: &Path, configs: Vec<ToolConfig>) -> Result<Self, Vec<OpenError>> {
+        Self::open_beside(base, configs, &[])
+    }
+
+    /// [`Toolbox::open`] beside `private` files that no tool may reach.
+    ///
+    /// # Errors
+    /// As [`Toolbox::open`].
+    pub fn open_beside(
+        base: &Path,
+        configs: Vec<ToolConfig>,
+        private: &[PathBuf],
+    ) -> Result<Self, Vec<OpenError>> {
         let secrets = configs
             .iter()
             .flat_map(ToolConfig::secrets)
@@ -102,6 +116,7 @@ impl Toolbox {
         let secret_files = secrets
             .iter()
             .filter_map(|name| name.file().map(Path::to_owned))
+            .chain(private.iter().cloned())
             .collect::<Vec<_>>();
         let protected = match Protected::of(base, &secret_files) {
             Ok(protected) => Arc::new(protected),
@@ -219,6 +234,7 @@ impl Adapter {
                 settings,
                 protected.base().to_owned(),
             ))),
+            Settings::Own(tool) => Ok(Self::Own(Arc::clone(tool))),
             Settings::Files(settings) => Files::open(name, settings, protected)
                 .map(Self::Files)
                 .map_err(|what| OpenError::reaches(config, settings.root.span, "root", &what)),
@@ -230,6 +246,7 @@ impl Adapter {
             Self::Sql(sql) => sql.trouble(),
             Self::Files(files) => files.trouble(),
             Self::Http(http) => http.trouble(),
+            Self::Own(_) => None,
         }
     }
 
@@ -238,6 +255,7 @@ impl Adapter {
             Self::Sql(sql) => sql.perform(request).await,
             Self::Files(files) => files.perform(request).await,
             Self::Http(http) => http.perform(request, redactor).await,
+            Self::Own(tool) => own::perform(tool, request).await,
         }
     }
 }

@@ -6,10 +6,12 @@
 //! [`Secret::expose`].
 #![deny(missing_docs)]
 
+mod child;
 pub mod http;
 mod limits;
 mod redact;
 mod secret;
 
+pub use child::{Child, ChildError};
 pub use redact::Redactor;
 pub use secret::{Secret, SecretError, SecretName, SecretNameError};

@@ -12,6 +12,10 @@ pub(crate) const ERROR_BODY_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 /// Most headers of one answer.
 pub(crate) const HEADERS_MAX: usize = 100;
+/// Most bytes kept of what a child process says on stderr.
+pub(crate) const CHILD_SAID_BYTES_MAX: usize = 4 * 1024;
+/// How long the last words of a child that ended are waited for.
+pub(crate) const CHILD_LAST_WORDS: Duration = Duration::from_millis(50);
 /// Shortest secret: a shorter one cannot be taken out of records without ruining them.
 pub(crate) const SECRET_BYTES_MIN: usize = 8;
 /// Longest secret.

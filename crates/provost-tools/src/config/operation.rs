@@ -7,16 +7,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use provost_plan::catalog::{Cost, Effect, Idempotency, KeyCarrier, Operation, Tokens};
+use provost_plan::catalog::{Cost, Effect, Idempotency, KeyCarrier, Operation, Reconcile, Tokens};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::schema::Schema;
 use provost_plan::source::{Span, Spanned};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Site, bad_setting, max_bytes, timeout};
-use crate::limits::{DESCRIPTION_CHARS_MAX, KEY_TTL_MAX};
+use crate::limits::{DESCRIPTION_CHARS_MAX, FINAL_AFTER_MAX, KEY_TTL_MAX};
 
 /// What an operation declares beside what its kind asks for.
 pub(crate) struct Declared {
@@ -31,6 +31,7 @@ pub(crate) struct Declared {
     timeout: Duration,
     pub(crate) max_bytes: u64,
     cost: Option<Cost>,
+    reconcile: Option<Reconcile>,
 }
 
 /// What the kind of operation adds.
@@ -59,8 +60,8 @@ impl Declared {
             timeout: timeout(fields, site.timeout),
             max_bytes: max_bytes(fields, site.max_bytes),
             cost: cost(fields),
+            reconcile: reconcile(fields),
         };
-        fields.later("reconcile", "a doubt is settled by a person");
         fields.later("preview", "approval cards show the arguments only");
         fields.later("creates", "what a call made is not tracked");
         declared
@@ -114,7 +115,7 @@ impl Declared {
             errors_no_effect: parts.errors_no_effect,
             timeout: self.timeout,
             max_bytes: self.max_bytes,
-            reconcile: None,
+            reconcile: self.reconcile,
             cost: self.cost,
             endpoint: parts.endpoint,
         }
@@ -186,6 +187,32 @@ fn cost(outer: &mut Fields<'_, '_>) -> Option<Cost> {
     }
     fields.finish();
     Some(cost)
+}
+
+/// `{ tool = "pager.by_key", args = { key = "${ key }" }, landed = "${ output.found }",
+/// final_after = "30s" }`
+fn reconcile(outer: &mut Fields<'_, '_>) -> Option<Reconcile> {
+    let node = outer.node("reconcile")?;
+    let mut fields = Fields::new("`reconcile`", node, outer.diagnostics())?;
+    let tool = fields.required_text("tool");
+    let args = fields
+        .node("args")
+        .map_or_else(|| json!({}), Node::to_value);
+    let landed = fields.required_text("landed");
+    let output = fields.text("output").map(|text| text.value);
+    let wait = fields.required("final_after");
+    let wait = wait.and_then(|_| fields.duration("final_after"));
+    if let Some(wait) = wait.as_ref().filter(|wait| wait.value > FINAL_AFTER_MAX) {
+        bad_setting(&mut fields, wait.span, "`final_after` must be at most 7d");
+    }
+    fields.finish();
+    Some(Reconcile {
+        tool: tool?.value,
+        args,
+        landed: landed?.value,
+        output,
+        final_after_ms: u64::try_from(wait?.value.as_millis()).unwrap_or(u64::MAX),
+    })
 }
 
 fn tokens(outer: &mut Fields<'_, '_>, name: &'static str) -> Option<Tokens> {

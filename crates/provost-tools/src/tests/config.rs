@@ -231,7 +231,12 @@ input = { type = "string" }
 
 query = "select 1"
 reconcile = { tool = "x" }
-#> P008 `reconcile` is not carried out
+#> P005 `reconcile` needs the field `landed`
+#> P005 `reconcile` needs the field `final_after`
+
+query = "select 1"
+reconcile = { tool = "x", landed = "${ output.found }", final_after = "8d" }
+#> W801 `final_after` must be at most 7d
 
 query = "select 1"
 preview = {}

@@ -1,0 +1,127 @@
+//! Tools that the program around the engine carries out itself.
+//!
+//! Owns the trait that a builder implements, and what is asked of every such tool. Never looks
+//! inside one. INVARIANT: a tool of the program's own gets what any adapter gets, arguments that
+//! were checked and a time that ends, and its reply is judged like any other.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use provost_plan::catalog::Operation;
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::duration;
+use provost_plan::source::Span;
+use provost_run::outcome::{Class, Landing, Reply};
+
+use crate::config::check_name;
+use crate::fault::Request;
+
+/// A reply on its way.
+pub type Replying<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+
+/// A tool that is code of the program around the engine: the operator's word, like an entry of
+/// `provost.toml`, and pinned by `provost.lock` like one.
+///
+/// ```
+/// use provost_plan::catalog::{Effect, Operation};
+/// use provost_plan::schema::{Schema, SchemaError};
+/// use provost_run::outcome::Reply;
+/// use provost_tools::{Replying, Request, Tool};
+/// use serde_json::json;
+///
+/// #[derive(Debug)]
+/// struct Clock {
+///     now: Operation,
+/// }
+///
+/// impl Clock {
+///     fn new() -> Result<Self, SchemaError> {
+///         let nothing = json!({ "type": "object", "additionalProperties": false });
+///         let text = json!({ "type": "string", "format": "date-time" });
+///         Ok(Self {
+///             now: Operation {
+///                 output: Some(Schema::compile(text)?),
+///                 ..Operation::new("clock.now", Effect::Read, Schema::compile(nothing)?)
+///             },
+///         })
+///     }
+/// }
+///
+/// impl Tool for Clock {
+///     fn describe(&self) -> Vec<Operation> {
+///         vec![self.now.clone()]
+///     }
+///
+///     fn call<'a>(&'a self, _: &'a Request) -> Replying<'a> {
+///         Box::pin(async {
+///             let now = "2026-11-21T09:00:00Z";
+///             Reply::ok(json!(now), now.as_bytes().to_vec(), "text/plain")
+///         })
+///     }
+/// }
+/// # Clock::new().unwrap();
+/// ```
+pub trait Tool: fmt::Debug + Send + Sync {
+    /// Its operations, `TOOL.OPERATION` each, all of one tool. Asked once, when the workspace is
+    /// opened. What their `endpoint` says is part of their digest: a version there makes approvals
+    /// and `provost.lock` notice that the code behind them is another.
+    fn describe(&self) -> Vec<Operation>;
+
+    /// Makes one call and says what came of it. Landing `none` is a promise that nothing happened.
+    /// Dropped when its time is over: what it did by then is not known to anybody.
+    fn call<'a>(&'a self, request: &'a Request) -> Replying<'a>;
+}
+
+/// What such a tool is called, and its operations.
+pub(crate) fn described(
+    tool: &dyn Tool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(String, Vec<Operation>)> {
+    let operations = tool.describe();
+    let Some(name) = operations.first().map(|first| first.server().to_owned()) else {
+        let message = format!("the tool {tool:?} has no operation");
+        diagnostics.push(bad(message));
+        return None;
+    };
+    let before = diagnostics.len();
+    check_name("a tool", &name, Span::default(), diagnostics);
+    for operation in &operations {
+        match operation.name.split_once('.') {
+            Some((server, short)) if server == name => {
+                check_name("an operation", short, Span::default(), diagnostics);
+            }
+            _ => diagnostics.push(bad(format!(
+                "the operation `{}` is none of the tool `{name}`",
+                operation.name
+            ))),
+        }
+    }
+    (diagnostics.len() == before).then_some((name, operations))
+}
+
+fn bad(message: String) -> Diagnostic {
+    Diagnostic::new(Code::BadWorkspace, Span::default(), message)
+}
+
+/// Makes one call of it, within its time and whatever it does.
+pub(crate) async fn perform(tool: &Arc<dyn Tool>, request: &Request) -> Reply {
+    let reply = AssertUnwindSafe(tool.call(request)).catch_unwind();
+    match tokio::time::timeout(request.timeout, reply).await {
+        Ok(Ok(reply)) => reply,
+        Ok(Err(_)) => Reply::failed(
+            Class::ToolBug,
+            Landing::Unknown,
+            "the tool stopped unexpectedly",
+        ),
+        Err(_) => Reply::failed(
+            Class::Timeout,
+            Landing::Unknown,
+            format!("no result within {}", duration::print(request.timeout)),
+        ),
+    }
+}

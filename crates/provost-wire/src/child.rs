@@ -1,0 +1,138 @@
+//! Child processes: one command, a few bytes in, an exit code out, within a time.
+//!
+//! Owns starting, feeding and ending them. Passes on no variable of this process but `PATH`.
+//! INVARIANT: a child does not outlive the call that started it.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStderr, Command};
+
+use crate::limits::{CHILD_LAST_WORDS, CHILD_SAID_BYTES_MAX};
+
+/// A command to carry out.
+#[derive(Clone, Copy, Debug)]
+pub struct Child<'a> {
+    /// The program and its arguments; no shell reads them.
+    pub argv: &'a [String],
+    /// Where it runs; a program with a `/` in its name lies below.
+    pub dir: &'a Path,
+    /// What it reads.
+    pub stdin: &'a [u8],
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// A command that did not do its work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChildError {
+    /// It did not begin.
+    #[error("`{program}` cannot be started: {reason}")]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// Why.
+        reason: String,
+    },
+    /// The time was over; it was ended.
+    #[error("it did not end within the time")]
+    TimedOut,
+    /// It ended with another code than 0.
+    #[error("it ended with {status}{}", after(said))]
+    Failed {
+        /// How it ended.
+        status: String,
+        /// The beginning of what it wrote to stderr.
+        said: String,
+    },
+}
+
+fn after(said: &str) -> String {
+    match said.trim() {
+        "" => String::new(),
+        said => format!(": {said}"),
+    }
+}
+
+impl Child<'_> {
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// [`ChildError`] unless it exits with 0 within the time.
+    pub async fn run(self) -> Result<(), ChildError> {
+        match tokio::time::timeout(self.timeout, self.ran()).await {
+            Ok(ran) => ran,
+            Err(_) => Err(ChildError::TimedOut),
+        }
+    }
+
+    async fn ran(self) -> Result<(), ChildError> {
+        let (program, args) = self
+            .argv
+            .split_first()
+            .map_or(("", &[][..]), |(p, a)| (p, a));
+        let not_started = |error: std::io::Error| ChildError::NotStarted {
+            program: program.to_owned(),
+            reason: error.to_string(),
+        };
+        let path = match program.contains('/') {
+            true => self.dir.join(program),
+            false => program.into(),
+        };
+        let mut command = Command::new(path);
+        command.env_clear().args(args).current_dir(self.dir);
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn().map_err(not_started)?;
+        let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+        let mut said = Vec::new();
+        let status = {
+            let reading = read(stderr, &mut said);
+            let waiting = async {
+                if let Some(mut stdin) = stdin {
+                    // Why ignored: a child need not read what it is told.
+                    let _ = stdin.write_all(self.stdin).await;
+                }
+                child.wait().await
+            };
+            tokio::pin!(reading, waiting);
+            let mut at_end = false;
+            let status = loop {
+                tokio::select! {
+                    status = &mut waiting => break status,
+                    () = &mut reading, if !at_end => at_end = true,
+                }
+            };
+            if !at_end {
+                // Why not to its end: a process that the child left behind may hold it open.
+                let _ = tokio::time::timeout(CHILD_LAST_WORDS, reading).await;
+            }
+            status.map_err(not_started)?
+        };
+        if status.success() {
+            return Ok(());
+        }
+        Err(ChildError::Failed {
+            status: status.to_string(),
+            said: String::from_utf8_lossy(&said).into_owned(),
+        })
+    }
+}
+
+/// Reads to the end, and keeps the beginning.
+async fn read(stderr: Option<ChildStderr>, said: &mut Vec<u8>) {
+    let Some(mut stderr) = stderr else { return };
+    let mut part = [0; 1024];
+    while let Ok(count @ 1..) = stderr.read(&mut part).await {
+        let room = CHILD_SAID_BYTES_MAX.saturating_sub(said.len());
+        said.extend(part.iter().take(count.min(room)));
+    }
+}
