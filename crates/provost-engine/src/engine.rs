@@ -12,10 +12,13 @@ use provost_run::machine::{Input, Rules, Run, StepError};
 use provost_run::state::FoldError;
 use provost_tools::{Toolbox, Trouble};
 
+use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
+use crate::inbox::{Inbox, Word};
 use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
-use crate::store::{FindError, RunFilter, RunRow, Store, StoreError};
+use crate::store::heads::Head;
+use crate::store::{FindError, Store, StoreError};
 use crate::workspace::Workspace;
 
 /// A workspace with its journal and its tools.
@@ -23,6 +26,8 @@ pub struct Engine {
     workspace: Arc<Workspace>,
     store: Arc<Store>,
     toolbox: Arc<Toolbox>,
+    audit: Option<Audit>,
+    inbox: Arc<Inbox>,
 }
 
 /// What a run is to be.
@@ -49,6 +54,9 @@ pub enum EngineError {
     /// The run is not there, or its name is short.
     #[error(transparent)]
     Find(#[from] FindError),
+    /// Heads cannot be signed, or the journal is not the one that was signed.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// A tool cannot be opened.
     #[error("{0}")]
     Tools(String),
@@ -115,8 +123,22 @@ impl Engine {
     pub fn open(workspace: Workspace) -> Result<Self, EngineError> {
         // Why before the journal: a workspace whose tools do not open leaves no trace of a try.
         let toolbox = open_tools(&workspace)?;
-        let store = Store::open(&workspace.store_dir())?;
-        Ok(Self::with(workspace, store, toolbox))
+        let audit = workspace
+            .audit()
+            .map(|settings| Audit::open(workspace.root(), settings))
+            .transpose()?;
+        let dir = workspace.store_dir();
+        if let Some(audit) = &audit {
+            audit.refuse_lost(&dir)?;
+        }
+        let store = Store::open(&dir)?;
+        if let Some(audit) = &audit {
+            audit.hold(&store)?;
+        }
+        Ok(Self {
+            audit,
+            ..Self::with(workspace, store, toolbox)?
+        })
     }
 
     /// Opens a workspace to look at only: no run can be begun or taken up, and no tool is opened.
@@ -126,15 +148,41 @@ impl Engine {
     pub fn open_to_read(workspace: Workspace) -> Result<Self, EngineError> {
         let store = Store::open_read_only(&workspace.store_dir())?;
         let toolbox = Toolbox::open(workspace.root(), Vec::new()).map_err(no_tools)?;
-        Ok(Self::with(workspace, store, toolbox))
+        Self::with(workspace, store, toolbox)
     }
 
-    fn with(workspace: Workspace, store: Store, toolbox: Toolbox) -> Self {
-        Self {
+    pub(crate) fn with(
+        workspace: Workspace,
+        store: Store,
+        toolbox: Toolbox,
+    ) -> Result<Self, EngineError> {
+        let people = workspace.people().clone();
+        let inbox = Inbox::new(store.name()?, people, workspace.requires_signatures());
+        Ok(Self {
             workspace: Arc::new(workspace),
             store: Arc::new(store),
             toolbox: Arc::new(toolbox),
+            audit: None,
+            inbox: Arc::new(inbox),
+        })
+    }
+
+    /// Signs where the journal stands, if the workspace says so; for the end of whatever drove
+    /// runs. Waits on this thread.
+    ///
+    /// # Errors
+    /// [`AuditError`] if it cannot; what was driven stands all the same.
+    pub fn sign_head(&self) -> Result<Option<Head>, AuditError> {
+        match &self.audit {
+            Some(audit) => audit.sign(&self.store),
+            None => Ok(None),
         }
+    }
+
+    /// What people's words are held to.
+    #[must_use]
+    pub fn inbox(&self) -> &Inbox {
+        &self.inbox
     }
 
     /// The workspace.
@@ -153,6 +201,7 @@ impl Engine {
         Rules {
             catalog: self.workspace.catalog().clone(),
             policy: self.workspace.policy().clone(),
+            admission: self.workspace.admission().clone(),
         }
     }
 
@@ -180,7 +229,7 @@ impl Engine {
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
         if !new.again
-            && let Some(row) = self.unfinished_with(&new.goal.text)?
+            && let Some(row) = self.store.unfinished_of(&new.goal.text)?
         {
             return Err(EngineError::SameGoal {
                 run: row.id,
@@ -201,34 +250,28 @@ impl Engine {
         };
         let (run, output) = Run::create(created, &new.interpreted_by, self.rules(), now_ms())
             .map_err(DriveError::from)?;
-        let mut session = Session::new(run, self.store.clone(), self.toolbox.clone(), planner);
+        let mut session = self.session(run, planner);
         session.keep(output, watcher).await?;
         Ok(session)
     }
 
     /// A run whose tools cannot work is not begun: it would only fail later and slower.
     fn refuse_troubled(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
+        let troubles = self.toolbox.troubles();
+        // Why first: which tools a plan names is known only once it is read.
+        if troubles.is_empty() {
+            return Ok(());
+        }
         let named = self.workspace.tools_named(planner);
         let uses = |tool: &str| {
             named
                 .iter()
                 .any(|name| name.split('.').next() == Some(tool))
         };
-        match self
-            .toolbox
-            .troubles()
-            .into_iter()
-            .find(|trouble| uses(&trouble.tool))
-        {
+        match troubles.into_iter().find(|trouble| uses(&trouble.tool)) {
             Some(Trouble { tool, message }) => Err(EngineError::Trouble { tool, message }),
             None => Ok(()),
         }
-    }
-
-    fn unfinished_with(&self, goal: &str) -> Result<Option<RunRow>, EngineError> {
-        let same = |row: &RunRow| words(&row.goal).eq(words(goal));
-        let rows = self.store.runs(&RunFilter::unfinished())?;
-        Ok(rows.into_iter().find(same))
     }
 
     /// Takes up a run that an earlier process left: what was in flight is lost and settled by the
@@ -241,11 +284,42 @@ impl Engine {
         run: &str,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
+        let session = self.claim(run).await?;
+        resumed(session, watcher).await
+    }
+
+    /// Takes up a run to record what is said to it: nothing begins.
+    ///
+    /// # Errors
+    /// [`EngineError::Held`] if a living process drives it.
+    pub async fn take_up_to_record(
+        &self,
+        run: &str,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Session, EngineError> {
         let mut session = self.claim(run).await?;
-        match session.give(Input::Resume, watcher).await {
-            Ok(()) | Err(DriveError::Step(StepError::Over { .. })) => Ok(session),
-            Err(error) => Err(error.into()),
-        }
+        session.hold();
+        resumed(session, watcher).await
+    }
+
+    /// Whether a word would count now, as the run's journal stands; nothing is changed.
+    ///
+    /// # Errors
+    /// [`EngineError::Drive`] says why it would not.
+    pub fn rehearse(&self, word: &Word) -> Result<(), EngineError> {
+        let mut run = self.read(&word.run)?.run;
+        let now = now_ms();
+        let input = self.inbox.verify(word, run.state(), now);
+        let input = input.map_err(DriveError::from)?;
+        run.hold();
+        run.step(input, now).map_err(DriveError::from)?;
+        Ok(())
+    }
+
+    fn session(&self, run: Run, planner: Box<dyn Planner + Send + Sync>) -> Session {
+        let (store, toolbox) = (self.store.clone(), self.toolbox.clone());
+        let notify = Arc::clone(self.workspace.notify());
+        Session::new(run, store, toolbox, planner, self.inbox.clone(), notify)
     }
 
     async fn claim(&self, run: &str) -> Result<Session, EngineError> {
@@ -260,12 +334,9 @@ impl Engine {
         }
         let record = self.read(run)?;
         let planner = self.planner(&record.run.state().planner)?;
-        Ok(Session::new(
-            record.run,
-            self.store.clone(),
-            self.toolbox.clone(),
-            planner,
-        ))
+        let mut session = self.session(record.run, planner);
+        session.expect_words();
+        Ok(session)
     }
 
     /// Reads a run's journal, its chain checked on the way.
@@ -299,22 +370,32 @@ impl Engine {
     }
 }
 
+/// What was in flight when the process before ended is lost, and settled by the machine's rules.
+async fn resumed(mut session: Session, watcher: &mut dyn Watcher) -> Result<Session, EngineError> {
+    match session.give(Input::Resume, watcher).await {
+        Ok(()) | Err(DriveError::Step(StepError::Over { .. })) => Ok(session),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Opens every tool of a workspace.
 ///
 /// # Errors
 /// [`EngineError::Tools`] with a line for each that cannot be opened.
 pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
-    Toolbox::open(workspace.root(), workspace.tools().to_vec()).map_err(no_tools)
+    let private = workspace.audit().map(AuditSettings::files);
+    Toolbox::open_beside(
+        workspace.root(),
+        workspace.tools().to_vec(),
+        &private.unwrap_or_default(),
+    )
+    .map_err(no_tools)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]
 fn no_tools<E: std::fmt::Display>(errors: Vec<E>) -> EngineError {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     EngineError::Tools(lines.join("\n"))
-}
-
-fn words(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split_whitespace().map(str::to_lowercase)
 }
 
 /// The number of a process, where it is known.

@@ -3,10 +3,14 @@
 //! Owns everything that outlives a run: journal, evidence, claims. Holds no rule of its own: it
 //! obeys the machines of `provost-run`. INVARIANT: what leaves the process was journaled before.
 
+pub mod audit;
 pub mod bundle;
-mod clock;
+pub mod clock;
 pub mod engine;
+pub mod inbox;
+pub mod keys;
 pub mod limits;
+pub mod notify;
 pub mod owner;
 /// Who proposes plans: what a front end needs to name of it.
 pub mod planners {
@@ -17,4 +21,9 @@ pub use provost_run as run;
 pub mod session;
 pub mod store;
 pub mod summary;
+/// Tools that the program around the engine carries out itself.
+pub mod tools {
+    pub use provost_tools::{Replying, Request, Tool};
+}
+pub mod work;
 pub mod workspace;

@@ -22,3 +22,54 @@ pub const CHECKPOINT_PAGES_MAX: u32 = 16_384;
 pub const AMBIGUOUS_NAMES_MAX: usize = 6;
 /// Most calls in flight at once that an operator may allow.
 pub const CONCURRENT_CALLS_MAX: u64 = 256;
+/// Most runs that one process drives at once, unless it is told otherwise.
+pub const DRIVEN_RUNS_MAX: usize = 64;
+/// How often a process that works looks for runs and words.
+pub const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// The longest that such a process does not look where nobody seems to have written: a run whose
+/// process died leaves no trace in the journal.
+pub const LOOK_MIN_EVERY: Duration = Duration::from_secs(1);
+/// The longest wait of a run that such a process sits out.
+pub const SAT_OUT_MAX: Duration = Duration::from_secs(5);
+/// How far off the next moment of a run may be for a process that ends when nothing can move.
+pub const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
+/// The first rest of a run that could not be driven; it doubles each time.
+pub const REST_MIN: Duration = Duration::from_secs(1);
+/// The longest such rest.
+pub const REST_MAX: Duration = Duration::from_secs(60);
+/// Most notices that are delivered at once.
+pub const NOTICES_AT_ONCE_MAX: usize = 16;
+/// How long one delivery may take, unless the operator says otherwise.
+pub const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest that the operator may say.
+pub const NOTIFY_TIMEOUT_MAX: Duration = Duration::from_secs(60);
+/// The rest after the first delivery that failed; it doubles each time.
+pub const NOTIFY_WAIT_MIN: Duration = Duration::from_secs(5);
+/// The longest such rest.
+pub const NOTIFY_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+/// The shortest time after which somebody is told again, or somebody else is.
+pub const NOTIFY_REMIND_MIN: Duration = Duration::from_secs(1);
+/// How long a command that drove a run delivers notices before it ends.
+pub const NOTIFY_LAST: Duration = Duration::from_secs(12);
+/// Most characters kept of why a notice could not be delivered.
+pub const NOTICE_SAID_CHARS_MAX: usize = 500;
+/// Largest answer of a webhook, in bytes.
+pub const NOTICE_ANSWER_BYTES_MAX: u64 = 64 * 1024;
+/// Largest file of signed heads that is read, in bytes.
+pub const HEADS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Largest line of one signed head, in bytes.
+pub const HEAD_BYTES_MAX: u64 = 16 * 1024;
+/// Longest reason for accepting a store that signed heads contradict, in bytes.
+pub const REASON_BYTES_MAX: usize = 2_000;
+/// Largest word or card file, in bytes: a plan may stand in a word.
+pub const WORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long a word counts, unless what it answers lapses earlier.
+pub const WORD_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Longest life that a word may give itself.
+pub const WORD_LIFE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How far ahead of this clock the clock of who said a word may be.
+pub const WORD_EARLY_MAX: Duration = Duration::from_secs(5 * 60);
+/// Longest nonce of a word, in characters.
+pub const WORD_NONCE_CHARS_MAX: usize = 64;
+/// Most posted words that are taken at once; the others wait for the next look.
+pub const WORDS_AT_ONCE_MAX: u32 = 1_000;

@@ -4,27 +4,34 @@
 //! INVARIANT: no call, question or planner request leaves before the store acknowledged the
 //! events it follows from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use provost_plan::digest::Digest;
 use provost_plan::plan::request::PlanRequest;
 use provost_planner::Planner;
 use provost_run::call::Slot;
 use provost_run::card::{Card, Question};
-use provost_run::event::{Event, RunEnded, RunStatus};
+use provost_run::event::{EVENT_VERSION, Event, EventError, RunEnded, RunStatus};
 use provost_run::machine::{Command, Input, Output, Receipt, Run, SealError, StepError};
 use provost_run::outcome::Reply;
-use provost_run::state::State;
+use provost_run::state::{FoldError, State};
 use provost_tools::Toolbox;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::store::{Append, Evidence, NewEvent, Store, StoreError};
+use crate::inbox::{Inbox, WordError};
+use crate::notify::{Target, made};
+use crate::store::{Append, Evidence, NewEvent, Payload, Store, StoreError};
 use crate::summary;
+
+mod words;
+
+pub use words::{IGNORED, TAKEN};
 
 /// A run that this process drives.
 pub struct Session {
@@ -35,6 +42,16 @@ pub struct Session {
     calls: FuturesUnordered<BoxFuture<'static, (Slot, u32, Reply)>>,
     plan_request: Option<PlanRequest>,
     timer: Option<i64>,
+    inbox: Arc<Inbox>,
+    notify: Arc<[Target]>,
+    /// What the store's number of changes was at the last look for words.
+    words_seen: Option<i64>,
+    words_due: bool,
+    is_new: bool,
+    /// How long a wait may be that this process sits out; none if it sits out all.
+    patience_ms: Option<i64>,
+    /// How far what the run has recorded is ahead of this machine's clock, in milliseconds.
+    ahead: i64,
 }
 
 /// Why the driving loop returned.
@@ -46,6 +63,11 @@ pub enum Stop {
     Waiting,
     /// Nothing runs, and the effect of a write is unknown.
     InDoubt,
+    /// Somebody stopped it: nothing begins before it is let go on.
+    Paused,
+    /// Nothing happens before this moment, in milliseconds since the epoch, and the caller does
+    /// not sit it out: see [`Session::let_go_beyond`].
+    Until(i64),
     /// The caller asked for a halt; nothing is in flight.
     Halted,
 }
@@ -56,6 +78,8 @@ pub trait Watcher {
     fn kept(&mut self, first_seq: u64, events: &[Event], state: &State);
     /// Time passed while the run was busy.
     fn tick(&mut self, state: &State);
+    /// A word that another process posted does not count; the text says why.
+    fn ignored(&mut self, _why: &str) {}
 }
 
 /// The driving loop failed: the run stays as its journal says.
@@ -70,6 +94,15 @@ pub enum DriveError {
     /// The store's receipt does not cover the commands.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// A stored event cannot be read.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// The journal does not fold.
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+    /// A person's word does not count.
+    #[error(transparent)]
+    Word(#[from] WordError),
 }
 
 /// How often a watcher is told that time passes.
@@ -81,9 +114,13 @@ impl Session {
         store: Arc<Store>,
         toolbox: Arc<Toolbox>,
         planner: Box<dyn Planner + Send + Sync>,
+        inbox: Arc<Inbox>,
+        notify: Arc<[Target]>,
     ) -> Self {
         let calls = FuturesUnordered::new();
+        let ahead = (run.state().last_at - now_ms()).max(0);
         Self {
+            ahead,
             run,
             store,
             toolbox,
@@ -91,7 +128,18 @@ impl Session {
             calls,
             plan_request: None,
             timer: None,
+            inbox,
+            notify,
+            words_seen: None,
+            words_due: false,
+            is_new: true,
+            patience_ms: None,
         }
+    }
+
+    /// Now, as the run tells time: a clock that was set back does not stop it.
+    fn now(&self) -> i64 {
+        now_ms().saturating_add(self.ahead)
     }
 
     /// The run's state.
@@ -121,14 +169,52 @@ impl Session {
     /// Gives the machine one input and keeps what follows.
     ///
     /// # Errors
-    /// [`DriveError::Step`] if the run does not take it; [`DriveError::Store`] if it is not kept.
+    /// [`DriveError::Step`] if the run does not take it; [`DriveError::Store`] if it is not kept;
+    /// [`DriveError::Word`] for what a person says where that must be signed: see
+    /// [`Session::hear`].
     pub async fn give(
         &mut self,
         input: Input,
         watcher: &mut dyn Watcher,
     ) -> Result<(), DriveError> {
-        let output = self.run.step(input, now_ms())?;
-        self.keep(output, watcher).await
+        if self.inbox.refuses_bare(&input) {
+            let by = "somebody".to_owned();
+            return Err(WordError::Unsigned { by }.into());
+        }
+        self.take_in(input, watcher).await
+    }
+
+    pub(crate) async fn take_in(
+        &mut self,
+        input: Input,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), DriveError> {
+        let mut denials = BTreeMap::new();
+        loop {
+            let output = self.run.step_beside(input.clone(), self.now(), &denials)?;
+            match self.keep(output, watcher).await {
+                Err(DriveError::Store(StoreError::NotAdmitted { denials: more, .. })) => {
+                    // Why from the journal: what the machine made of the input was not kept.
+                    self.run = self.reread()?;
+                    denials.extend(more);
+                }
+                kept => return kept,
+            }
+        }
+    }
+
+    /// The run as its journal has it.
+    fn reread(&self) -> Result<Run, DriveError> {
+        let stored = self.store.load(&self.state().run)?;
+        let mut events = Vec::with_capacity(stored.len());
+        for row in stored {
+            events.push((
+                Event::from_stored(&row.kind, row.version, &row.payload)?,
+                row.at_ms,
+            ));
+        }
+        let pairs = events.iter().map(|(event, at)| (event, *at));
+        Ok(self.run.refolded(pairs)?)
     }
 
     /// Keeps an output and starts what it commands.
@@ -141,6 +227,7 @@ impl Session {
             append,
             first_seq,
             blobs,
+            admission,
             sync,
             commands,
         } = output;
@@ -154,18 +241,15 @@ impl Session {
             }
         } else {
             let at_ms = self.state().last_at;
-            let events = append
-                .iter()
-                .map(|event| {
-                    let (kind, version, payload) = event.to_stored();
-                    NewEvent {
-                        kind: kind.into(),
-                        version,
-                        at_ms,
-                        payload,
-                    }
-                })
-                .collect();
+            let notices = made::notices(
+                &self.notify,
+                first_seq,
+                &append,
+                &admission,
+                self.run.state(),
+            );
+            let events = append.iter().map(|event| to_keep(&run, event, at_ms));
+            let events = events.collect::<Result<_, StoreError>>()?;
             let evidence = blobs
                 .into_iter()
                 .map(|blob| Evidence::new(blob.media, blob.bytes))
@@ -177,7 +261,9 @@ impl Session {
                     expect_seq: first_seq - 1,
                     events,
                     evidence,
-                    row: summary::projection(self.run.state()),
+                    admission,
+                    notices,
+                    row: summary::projection(&self.run),
                     durable: sync,
                 })
                 .await?;
@@ -222,6 +308,9 @@ impl Session {
     ) -> Result<Stop, DriveError> {
         let mut ticks = tokio::time::interval(TICK);
         loop {
+            if self.words_due {
+                self.hear_posted(watcher).await?;
+            }
             if *halt.borrow() {
                 self.run.hold();
             }
@@ -244,6 +333,10 @@ impl Session {
                         return Ok(Stop::Waiting);
                     }
                     RunStatus::InDoubt => return Ok(Stop::InDoubt),
+                    RunStatus::Paused => return Ok(Stop::Paused),
+                    _ if self.is_long_wait() => {
+                        return Ok(Stop::Until(self.timer.unwrap_or_default()));
+                    }
                     _ if self.timer.is_none() => {
                         let reason = format!("the run is {} and nothing moves it", status.word());
                         return Err(DriveError::Store(StoreError::Refused {
@@ -255,18 +348,54 @@ impl Session {
                 }
             }
             let timer = self.timer;
+            let wait = timer.map_or(0, |at| at - self.now());
             tokio::select! {
-                Some((slot, attempt, reply)) = self.calls.next(), if !self.calls.is_empty() => {
-                    self.give(Input::Ended { slot, attempt, reply }, watcher).await?;
+                Some(reply) = self.calls.next(), if !self.calls.is_empty() => {
+                    let input = self.with_others(reply);
+                    self.give(input, watcher).await?;
                 }
-                () = until(timer), if timer.is_some() => {
+                () = until(wait), if timer.is_some() => {
                     self.timer = None;
                     self.give(Input::Tick, watcher).await?;
                 }
                 _ = halt.changed() => {}
-                _ = ticks.tick() => watcher.tick(self.run.state()),
+                _ = ticks.tick() => {
+                    watcher.tick(self.run.state());
+                    self.look_for_words()?;
+                }
             }
         }
+    }
+
+    /// A reply, with all the others that are there already: they share one commit.
+    fn with_others(&mut self, first: (Slot, u32, Reply)) -> Input {
+        let mut replies = vec![first];
+        while let Some(Some(reply)) = self.calls.next().now_or_never() {
+            replies.push(reply);
+        }
+        Input::EndedTogether { replies }
+    }
+
+    /// Returns from [`Session::drive`] with [`Stop::Until`] rather than sit out a wait that is
+    /// longer than this: the run's row says when it is due.
+    pub fn let_go_beyond(&mut self, patience: Duration) {
+        self.patience_ms = i64::try_from(patience.as_millis()).ok();
+    }
+
+    fn is_long_wait(&self) -> bool {
+        let wait = self.timer.map(|at| at - now_ms());
+        wait.zip(self.patience_ms)
+            .is_some_and(|(wait, most)| wait > most)
+    }
+
+    /// Lets nothing begin from here on: what is heard is recorded, and that is all.
+    pub fn hold(&mut self) {
+        self.run.hold();
+    }
+
+    /// The run was there before this process: words may wait for it.
+    pub(crate) fn expect_words(&mut self) {
+        (self.words_due, self.is_new) = (true, false);
     }
 
     /// Gives the run back, so that another process may take it up at once.
@@ -279,8 +408,22 @@ impl Session {
     }
 }
 
-async fn until(timer: Option<i64>) {
-    let wait = timer.map_or(0, |at| at - now_ms()).max(0);
+/// An event of `run` as the journal keeps it.
+fn to_keep(run: &str, event: &Event, at_ms: i64) -> Result<NewEvent, StoreError> {
+    let payload = Payload::of(event).map_err(|error| StoreError::Refused {
+        run: run.to_owned(),
+        reason: error.to_string(),
+    })?;
+    Ok(NewEvent {
+        kind: event.kind().into(),
+        version: EVENT_VERSION,
+        at_ms,
+        payload,
+    })
+}
+
+async fn until(wait: i64) {
+    let wait = wait.max(0);
     tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(0))).await;
 }
 

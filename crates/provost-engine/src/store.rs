@@ -16,25 +16,40 @@ use serde_json::Value;
 use crate::limits::QUEUE_REQUESTS_MAX;
 use crate::owner::{Claim, Owner};
 
+mod admission;
+mod backup;
 mod chain;
+mod due;
 mod error;
 mod event;
+pub mod heads;
+mod notices;
 mod open;
 mod pending;
+mod prune;
 mod read;
+mod stops;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod words;
 mod writer;
 
+pub use admission::Remembered;
+pub use due::Look;
 pub use error::{FindError, StoreError};
-pub use event::{Append, Evidence, NewEvent, Projection, StoredEvent, StoredEvidence};
+pub use event::{Append, Evidence, NewEvent, Payload, Projection, StoredEvent, StoredEvidence};
+pub use notices::{DueNotice, NewNotice};
 pub use pending::Pending;
+pub use prune::Pruned;
 pub use read::{RunFilter, RunRow};
+pub use stops::{StopScope, Stopped};
 pub use verify::Verified;
+pub use words::Posted;
 pub use writer::Counts;
 
 use event::Prepared;
+use heads::Standing;
 use pending::Answer;
 use writer::{Job, Shared};
 
@@ -106,8 +121,23 @@ impl Store {
     /// [`Store::open`] with a most of pages, beyond which every commit fails.
     pub(crate) fn open_sized(dir: &Path, pages_max: Option<u32>) -> Result<Self, StoreError> {
         open::create_dir(dir)?;
-        let connection = open::read_write(dir, pages_max)?;
-        let reader = open::reader_beside_writer(dir)?;
+        Self::write_through(dir, open::read_write(dir, pages_max)?)
+    }
+
+    /// [`Store::open`] whose writing connection a test makes fail.
+    #[cfg(test)]
+    pub(crate) fn open_faulty(
+        dir: &Path,
+        spoil: impl FnOnce(&mut Connection),
+    ) -> Result<Self, StoreError> {
+        open::create_dir(dir)?;
+        let mut connection = open::read_write(dir, None)?;
+        spoil(&mut connection);
+        Self::write_through(dir, connection)
+    }
+
+    fn write_through(dir: &Path, connection: Connection) -> Result<Self, StoreError> {
+        let reader = open::reader_beside_writer(&dir.join(JOURNAL_FILE))?;
         let owner = Owner::new(dir).map_err(|error| StoreError::NotWritable {
             path: dir.to_owned(),
             reason: error.to_string(),
@@ -141,9 +171,17 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] where there is no journal, otherwise as [`Store::open`].
     pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_file_read_only(&dir.join(JOURNAL_FILE))
+    }
+
+    /// [`Store::open_read_only`] for a journal under any name, such as a backup.
+    ///
+    /// # Errors
+    /// As [`Store::open_read_only`].
+    pub fn open_file_read_only(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            dir: dir.to_owned(),
-            reader: Mutex::new(open::read_only(dir)?),
+            dir: path.parent().unwrap_or(Path::new("")).to_owned(),
+            reader: Mutex::new(open::read_only(path)?),
             writer: None,
         })
     }
@@ -181,6 +219,17 @@ impl Store {
     pub fn release(&self, run: &str) -> Pending<()> {
         let run = run.to_owned();
         self.send(|answer| Job::Release { run, answer })
+    }
+
+    /// Makes a change that is no event, durably. An error of the database ends all writing.
+    fn change(
+        &self,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Pending<()> {
+        self.send(|answer| Job::Change {
+            change: Box::new(change),
+            answer,
+        })
     }
 
     /// Makes everything that was committed before durable.
@@ -263,6 +312,14 @@ impl Store {
         self.read(|connection| read::runs(connection, filter))
     }
 
+    /// The latest run that is not over and has a goal of the same words.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn unfinished_of(&self, goal: &str) -> Result<Option<RunRow>, StoreError> {
+        self.read(|connection| read::unfinished_of(connection, goal))
+    }
+
     /// The one run whose id begins with `prefix`.
     ///
     /// # Errors
@@ -289,7 +346,39 @@ impl Store {
         self.read(|connection| read::evidence(connection, digest))
     }
 
-    /// Walks both chains and all evidence.
+    /// Where the chain of commits stands.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn standing(&self) -> Result<Standing, StoreError> {
+        self.read(|connection| {
+            let store = read::store_name(connection)?;
+            let (commit, link) = read::last_commit(connection)?;
+            Ok(Standing {
+                store,
+                commit,
+                link,
+            })
+        })
+    }
+
+    /// The link of commit `n`, if there is one; 0 stands before the first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn commit_link(&self, n: u64) -> Result<Option<Digest>, StoreError> {
+        self.read(|connection| read::commit_link(connection, n))
+    }
+
+    /// How many events were committed after commit `n`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn events_after_commit(&self, n: u64) -> Result<u64, StoreError> {
+        self.read(|connection| read::events_after_commit(connection, n))
+    }
+
+    /// Walks both chains, the listing and all evidence.
     ///
     /// # Errors
     /// [`StoreError`] names the first place that does not fit.

@@ -1,7 +1,9 @@
 //! What the listing shows of a run: made from its state after every append.
 
+use provost_plan::digest::Digest;
 use provost_run::card::Purpose;
 use provost_run::event::RunStatus;
+use provost_run::machine::Run;
 use provost_run::state::State;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +42,11 @@ pub struct WaitingFor {
 /// Digits of a digest in a command: enough to be unique, short enough to read.
 const DIGEST_DIGITS: usize = 16;
 
+/// The first digits of a digest, as commands name it.
+pub(crate) fn short(digest: &Digest) -> String {
+    digest.hex().chars().take(DIGEST_DIGITS).collect()
+}
+
 impl Summary {
     /// The summary of a run in this state.
     #[must_use]
@@ -57,7 +64,7 @@ fn waiting_for(state: &State) -> Option<WaitingFor> {
     match state.status() {
         RunStatus::WaitingApproval => {
             let (digest, card) = state.open_cards().next()?;
-            let short: String = digest.hex().chars().take(DIGEST_DIGITS).collect();
+            let short = short(digest);
             Some(WaitingFor {
                 kind: "approval".to_owned(),
                 step: card.step().map(str::to_owned),
@@ -71,7 +78,7 @@ fn waiting_for(state: &State) -> Option<WaitingFor> {
                 Purpose::Step { step } | Purpose::Escalation { step } => Some(step.clone()),
                 Purpose::Planner { .. } => None,
             };
-            let short: String = digest.hex().chars().take(DIGEST_DIGITS).collect();
+            let short = short(digest);
             Some(WaitingFor {
                 kind: "answer".to_owned(),
                 step,
@@ -85,19 +92,40 @@ fn waiting_for(state: &State) -> Option<WaitingFor> {
                 kind: "settlement".to_owned(),
                 step: Some(step.clone()),
                 digest: None,
-                command: None,
+                command: Some(format!("provost show {}", state.run)),
             })
         }
         _ => None,
     }
 }
 
+/// When somebody has to look at a run next; none if only a person's word moves it.
+fn due(run: &Run) -> Option<i64> {
+    let state = run.state();
+    if state.ended.is_some() || state.status() == RunStatus::Paused {
+        return None;
+    }
+    let timer = state.next_timer(state.last_at);
+    // Why not the last moment: what is due at once stays as it is, and its row with it.
+    let now = Some(state.created_at);
+    match state.status() {
+        // Why now: what was held back begins with whoever takes the run up without holding it.
+        _ if run.is_held() => now,
+        RunStatus::Planning => now,
+        RunStatus::Running if state.in_flight() == 0 => timer.or(now),
+        RunStatus::Running => now,
+        _ => timer,
+    }
+}
+
 /// The row of the listing for a run in this state.
-pub(crate) fn projection(state: &State) -> Projection {
+pub(crate) fn projection(run: &Run) -> Projection {
+    let state = run.state();
     let summary = serde_json::to_value(Summary::of(state)).unwrap_or_default();
     Projection {
         status: state.status().word().to_owned(),
         goal: state.goal.text.clone(),
         summary,
+        due_ms: due(run),
     }
 }

@@ -14,18 +14,25 @@ use provost_plan::plan::read::read_plan;
 use provost_plan::policy::{Policy, Principal};
 use provost_plan::source::Source;
 use provost_planner::{FilePlanner, Planner, Playbook, Router};
+use provost_run::admission::AdmissionRules;
 use provost_run::event::{AskMode, PlannerChoice};
-use provost_tools::ToolConfig;
+use provost_tools::{Tool, ToolConfig};
 
+use crate::audit::AuditSettings;
+use crate::notify::Target;
+
+mod audit;
 mod config;
 mod error;
 mod files;
 mod lock;
+mod notify;
 mod rules;
 mod scaffold;
 #[cfg(test)]
 mod tests;
 
+pub use audit::audit_settings;
 pub use error::{Findings, WorkspaceError};
 pub use lock::{Drift, LOCK_FILE, Lock};
 pub use provost_plan::policy::People;
@@ -51,6 +58,10 @@ pub struct Workspace {
     user: Principal,
     limits: Limits,
     ask: AskMode,
+    admission: AdmissionRules,
+    audit: Option<AuditSettings>,
+    notify: Arc<[Target]>,
+    signed: bool,
     playbooks: Router,
     sources: Vec<Source>,
     not_checked: Vec<String>,
@@ -95,13 +106,26 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::Refused`] with every finding in every file.
     pub fn open(root: &Path, opening: &Opening<'_>) -> Result<Self, WorkspaceError> {
+        Self::open_with(root, opening, &[])
+    }
+
+    /// Opens the workspace whose directory is `root`, with tools of the program's own beside those
+    /// of `provost.toml`: policy, lock and checks hold for them as for any other.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Refused`] with every finding in every file, and in the tools.
+    pub fn open_with(
+        root: &Path,
+        opening: &Opening<'_>,
+        own: &[Arc<dyn Tool>],
+    ) -> Result<Self, WorkspaceError> {
         let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
         if !root.join(CONFIG_FILE).is_file() {
             return Err(WorkspaceError::NoConfig { root });
         }
         let mut found = error::Collector::new();
         let text = files::required(&root, CONFIG_FILE, &mut found);
-        let config = text.and_then(|source| config::read(&root, &source, &mut found));
+        let config = text.and_then(|source| config::read(&root, &source, own, &mut found));
         let playbooks_dir = config.as_ref().map(|config| config.playbooks_dir.clone());
         let playbooks = files::playbooks(
             &root,
@@ -135,6 +159,10 @@ impl Workspace {
             people: rules.people,
             limits: config.limits,
             ask: config.ask,
+            admission: config.admission,
+            audit: config.audit,
+            notify: config.notify.into(),
+            signed: config.signed,
             playbooks: Router::new(playbooks),
             sources,
             not_checked,
@@ -205,6 +233,30 @@ impl Workspace {
     #[must_use]
     pub fn ask(&self) -> AskMode {
         self.ask
+    }
+
+    /// What the operator says of what runs share.
+    #[must_use]
+    pub fn admission(&self) -> &AdmissionRules {
+        &self.admission
+    }
+
+    /// Who signs heads of its journal, and where they are kept; none if nobody does.
+    #[must_use]
+    pub fn audit(&self) -> Option<&AuditSettings> {
+        self.audit.as_ref()
+    }
+
+    /// Who is told of what, and how.
+    #[must_use]
+    pub fn notify(&self) -> &Arc<[Target]> {
+        &self.notify
+    }
+
+    /// Whether what a person says counts only with their signature.
+    #[must_use]
+    pub fn requires_signatures(&self) -> bool {
+        self.signed
     }
 
     /// The playbooks.

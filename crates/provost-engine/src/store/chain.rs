@@ -5,8 +5,8 @@
 //! event's link covers its header and the digest of its payload, never the payload itself, so a
 //! body can be erased; a commit's link covers the links of all its events in order.
 
-use provost_plan::digest::{Digest, Domain};
-use serde_json::{Value, json};
+use provost_plan::digest::{Digest, Domain, canonical};
+use serde_json::Value;
 
 /// The link before the first of a chain.
 pub(super) const GENESIS: Digest = Digest::from_bytes([0; 32]);
@@ -20,39 +20,141 @@ pub(super) struct Header<'a> {
     pub(super) version: u32,
 }
 
-/// The link of an event.
+/// The link of an event: of `[previous, run, seq, at_ms, kind, version, payload]`.
 pub(super) fn event_link(previous: &Digest, header: &Header<'_>, payload: &Digest) -> Digest {
-    let Header {
-        run,
-        seq,
-        at_ms,
-        kind,
-        version,
-    } = header;
-    let value = json!([previous, run, seq, at_ms, kind, version, payload]);
-    Digest::of_value(Domain::Link, &value)
+    let mut text = String::with_capacity(256);
+    text.push('[');
+    put_digest(&mut text, previous);
+    text.push(',');
+    put_text(&mut text, header.run);
+    text.push(',');
+    put_number(&mut text, header.seq);
+    text.push(',');
+    put_number(&mut text, header.at_ms);
+    text.push(',');
+    put_text(&mut text, header.kind);
+    text.push(',');
+    put_number(&mut text, header.version);
+    text.push(',');
+    put_digest(&mut text, payload);
+    text.push(']');
+    Digest::of_bytes(Domain::Link, text.as_bytes())
 }
 
-/// The digest of a commit's events, as it grows.
+/// The events of a commit as they are digested, one after the other.
 #[derive(Debug)]
-pub(super) struct CommitEntries(Vec<Value>);
+pub(super) struct CommitEntries {
+    text: String,
+    count: usize,
+}
 
 impl CommitEntries {
     pub(super) fn new() -> Self {
-        Self(Vec::new())
+        Self {
+            text: String::new(),
+            count: 0,
+        }
     }
 
     pub(super) fn push(&mut self, run: &str, seq: u64, link: &Digest) {
-        self.0.push(json!([run, seq, link]));
+        self.text.push_str(if self.count == 0 { "[" } else { ",[" });
+        put_text(&mut self.text, run);
+        self.text.push(',');
+        put_number(&mut self.text, seq);
+        self.text.push(',');
+        put_digest(&mut self.text, link);
+        self.text.push(']');
+        self.count += 1;
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.count
     }
 
-    /// The link of commit `n`.
+    /// The link of commit `n`: of `[previous, store, n, [[run, seq, link], …]]`.
     pub(super) fn link(self, store: &str, previous: &Digest, n: u64) -> Digest {
-        let value = json!([previous, store, n, self.0]);
-        Digest::of_value(Domain::Commit, &value)
+        let mut text = String::with_capacity(self.text.len() + 160);
+        text.push('[');
+        put_digest(&mut text, previous);
+        text.push(',');
+        put_text(&mut text, store);
+        text.push(',');
+        put_number(&mut text, n);
+        text.push_str(",[");
+        text.push_str(&self.text);
+        text.push_str("]]");
+        Digest::of_bytes(Domain::Commit, text.as_bytes())
+    }
+}
+
+// Why by hand: this is most of what writing and checking a journal costs, and what stands in a
+// link is a few plain words and numbers. Anything else takes the way of all canonical forms.
+
+fn put_digest(text: &mut String, digest: &Digest) {
+    const HEX: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+    ];
+    text.push_str("\"sha256:");
+    for byte in digest.bytes() {
+        for nibble in [byte >> 4, byte & 15] {
+            text.extend(HEX.get(usize::from(nibble)));
+        }
+    }
+    text.push('"');
+}
+
+fn put_text(text: &mut String, word: &str) {
+    if word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        text.push('"');
+        text.push_str(word);
+        text.push('"');
+    } else {
+        text.push_str(&canonical(&Value::from(word)));
+    }
+}
+
+fn put_number(text: &mut String, number: impl Into<Value>) {
+    text.push_str(&canonical(&number.into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn links_are_of_the_canonical_form_whatever_stands_in_them() {
+        let one = Digest::of_bytes(Domain::Event, b"one");
+        let two = Digest::of_bytes(Domain::Event, b"two");
+        let words = [
+            "abc234",
+            "",
+            "a b",
+            "\u{e9}\"\\\n\u{1}\u{1f600}",
+            "RunEnded",
+        ];
+        let numbers = [0, 1, 1_763_717_000_000, i64::MAX];
+        for (run, kind) in words.iter().zip(words.iter().rev()) {
+            for at_ms in numbers.into_iter().chain([-1]) {
+                let header = Header {
+                    run,
+                    seq: at_ms.unsigned_abs(),
+                    at_ms,
+                    kind,
+                    version: 1,
+                };
+                let form = json!([one, run, header.seq, at_ms, kind, 1, two]);
+                let link = event_link(&one, &header, &two);
+                assert_eq!(link, Digest::of_value(Domain::Link, &form));
+                for count in 0..3_u64 {
+                    let mut entries = CommitEntries::new();
+                    (0..count).for_each(|seq| entries.push(run, seq, &two));
+                    let listed: Vec<_> = (0..count).map(|seq| json!([run, seq, two])).collect();
+                    let form = json!([one, kind, 7, listed]);
+                    let link = entries.link(kind, &one, 7);
+                    assert_eq!(link, Digest::of_value(Domain::Commit, &form));
+                }
+            }
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use provost_run::admission::Denial;
+use provost_run::call::Slot;
 use rusqlite::ErrorCode;
 
 /// Why the journal could not be opened, read or written.
@@ -38,6 +40,12 @@ pub enum StoreError {
         found: i64,
         /// The newest format known.
         known: i64,
+    },
+    /// Somebody was writing when it was copied, and the log beside it needs a place to be read in.
+    #[error("the log beside {} cannot be read where nothing may be written", path.display())]
+    LogUnread {
+        /// The journal.
+        path: PathBuf,
     },
     /// The journal is open for reading only.
     #[error("the journal is open for reading only")]
@@ -79,6 +87,14 @@ pub enum StoreError {
         /// What is there.
         found: u64,
     },
+    /// Admission lets attempts of the append not begin now.
+    #[error("run {run} may not begin {} now", slots_of(denials))]
+    NotAdmitted {
+        /// The run.
+        run: String,
+        /// Which, and why.
+        denials: Vec<(Slot, Denial)>,
+    },
     /// An event or evidence is too large, or holds a number that cannot be kept exactly.
     #[error("what is to be stored for run {run} is refused: {reason}")]
     Refused {
@@ -119,6 +135,50 @@ pub enum StoreError {
         /// The digest, in words.
         digest: String,
     },
+    /// Evidence that an event names is gone, and nothing says that it was pruned.
+    #[error("the evidence {digest} is gone; event {seq} of run {run} names it")]
+    EvidenceMissing {
+        /// The digest, in words.
+        digest: String,
+        /// The run.
+        run: String,
+        /// The first event that names it.
+        seq: u64,
+    },
+    /// The bytes of evidence were dropped by `prune`.
+    #[error("the bytes of the evidence {digest} were pruned")]
+    EvidencePruned {
+        /// The digest, in words.
+        digest: String,
+    },
+    /// The listing of runs does not tell what the events tell.
+    #[error("the listing of run {run} does not fit its events: {reason}")]
+    RowBroken {
+        /// The run.
+        run: String,
+        /// How.
+        reason: String,
+    },
+    /// The database finds its file damaged.
+    #[error("the file of the journal is damaged: {reason}")]
+    Damaged {
+        /// What the database said.
+        reason: String,
+    },
+    /// A copy cannot be written.
+    #[error("the copy {} cannot be written: {reason}", path.display())]
+    NotCopied {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// A file that is to be written is there already.
+    #[error("{} is there already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// Anything else the database said.
     #[error("the journal cannot be read: {reason}")]
     Failed {
@@ -140,6 +200,9 @@ impl StoreError {
                 "put a backup in its place, or move the file away: a new journal is then begun, \
                  without the runs of the old one"
             }
+            Self::LogUnread { .. } => {
+                "copy the whole directory to where you may write, and look at the copy"
+            }
             Self::Newer { .. } => "use the version of provost that wrote it, or a later one",
             Self::Poisoned { .. } => {
                 "end this process, look for space and health of the disk, then `provost resume`"
@@ -147,12 +210,21 @@ impl StoreError {
             Self::Moved { .. } | Self::SeqMismatch { .. } => {
                 "another process took the run over: look at it with `provost trace`"
             }
-            Self::ChainBroken { .. } | Self::CommitBroken { .. } | Self::EvidenceBroken { .. } => {
+            Self::ChainBroken { .. }
+            | Self::CommitBroken { .. }
+            | Self::EvidenceBroken { .. }
+            | Self::EvidenceMissing { .. }
+            | Self::RowBroken { .. }
+            | Self::Damaged { .. } => {
                 "the journal was changed from outside or the disk is damaged: keep this file as \
                  it is and compare it with a backup"
             }
+            Self::NotCopied { .. } => "name a file in a directory that can be written",
+            Self::Exists { .. } => "name a file that is not there yet",
+            Self::EvidencePruned { .. } => "a backup from before may still hold them",
             Self::Busy | Self::QueueFull => "try again in a moment",
             Self::ReadOnly
+            | Self::NotAdmitted { .. }
             | Self::Closed
             | Self::UnknownRun { .. }
             | Self::Refused { .. }
@@ -234,4 +306,12 @@ impl FindError {
             Self::Store(error) => error.hint(),
         }
     }
+}
+
+fn slots_of(denials: &[(Slot, Denial)]) -> String {
+    let slots: Vec<String> = denials
+        .iter()
+        .map(|(slot, _)| format!("`{slot}`"))
+        .collect();
+    slots.join(", ")
 }

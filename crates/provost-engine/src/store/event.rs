@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use provost_plan::digest::{Digest, Domain};
+use provost_plan::digest::{Digest, Domain, NumberError};
+use provost_run::admission::Entry;
+use provost_run::event::Event;
 use serde_json::Value;
 
-use super::{StoreError, canonical_text};
+use super::{NewNotice, StoreError, canonical_text};
 use crate::limits::{EVENT_BYTES_MAX, EVIDENCE_BYTES_MAX};
 
 /// Events of one run that are stored together or not at all.
@@ -19,6 +21,10 @@ pub struct Append {
     pub events: Vec<NewEvent>,
     /// The bytes that the events name by digest.
     pub evidence: Vec<Evidence>,
+    /// What they change of what runs share; if it is not admitted, nothing is stored.
+    pub admission: Vec<Entry>,
+    /// Of what somebody is told.
+    pub notices: Vec<NewNotice>,
     /// What the listing shows of the run after these events.
     pub row: Projection,
     /// Whether they, and every earlier event of the run, must survive a loss of power.
@@ -35,7 +41,39 @@ pub struct NewEvent {
     /// When it happened, in milliseconds since 1970.
     pub at_ms: i64,
     /// Its payload.
-    pub payload: Value,
+    pub payload: Payload,
+}
+
+/// The payload of an event to append.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payload(Content);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Content {
+    Value(Value),
+    Canonical(String),
+}
+
+impl Payload {
+    /// The payload of an event of a run.
+    pub(crate) fn of(event: &Event) -> Result<Self, NumberError> {
+        event
+            .to_canonical()
+            .map(|text| Self(Content::Canonical(text)))
+    }
+
+    fn into_text(self) -> Result<String, NumberError> {
+        match self.0 {
+            Content::Value(value) => canonical_text(value),
+            Content::Canonical(text) => Ok(text),
+        }
+    }
+}
+
+impl From<Value> for Payload {
+    fn from(value: Value) -> Self {
+        Self(Content::Value(value))
+    }
 }
 
 /// What the listing shows of a run.
@@ -47,6 +85,9 @@ pub struct Projection {
     pub goal: String,
     /// What else is shown.
     pub summary: Value,
+    /// When somebody has to look at it next, in milliseconds since 1970; none if only a person's
+    /// word moves it.
+    pub due_ms: Option<i64>,
 }
 
 /// Bytes with their digest.
@@ -111,6 +152,12 @@ pub struct StoredEvent {
     pub link: Digest,
 }
 
+/// The digest of a goal's words, whatever their case and the spaces between them.
+pub(super) fn goal_words(goal: &str) -> Digest {
+    let words: Vec<String> = goal.split_whitespace().map(str::to_lowercase).collect();
+    Digest::of_bytes(Domain::Goal, words.join(" ").as_bytes())
+}
+
 /// An append whose texts and digests are computed, on the caller's thread.
 #[derive(Debug)]
 pub(super) struct Prepared {
@@ -118,9 +165,12 @@ pub(super) struct Prepared {
     pub(super) expect_seq: u64,
     pub(super) events: Vec<PreparedEvent>,
     pub(super) evidence: Vec<Evidence>,
+    pub(super) admission: Vec<Entry>,
+    pub(super) notices: Vec<NewNotice>,
     pub(super) status: String,
     pub(super) goal: String,
     pub(super) summary: String,
+    pub(super) due_ms: Option<i64>,
     pub(super) durable: bool,
 }
 
@@ -154,7 +204,10 @@ impl Prepared {
         }
         let mut events = Vec::with_capacity(append.events.len());
         for event in append.events {
-            let payload = canonical_text(event.payload).map_err(|e| refused(e.to_string()))?;
+            let payload = event
+                .payload
+                .into_text()
+                .map_err(|e| refused(e.to_string()))?;
             if payload.len() > EVENT_BYTES_MAX {
                 let size = payload.len();
                 return Err(refused(format!(
@@ -176,8 +229,11 @@ impl Prepared {
             expect_seq: append.expect_seq,
             events,
             evidence: append.evidence,
+            admission: append.admission,
+            notices: append.notices,
             status: append.row.status,
             goal: append.row.goal,
+            due_ms: append.row.due_ms,
             durable: append.durable,
         })
     }

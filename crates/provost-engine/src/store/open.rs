@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::plain;
@@ -12,10 +13,16 @@ use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format that this version writes.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 4;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
+/// What each later format adds, from format 2 on.
+const ADDITIONS: [&str; 3] = [
+    include_str!("format2.sql"),
+    include_str!("format3.sql"),
+    include_str!("format4.sql"),
+];
 
 /// Makes the store directory, private to its user and out of version control.
 pub(super) fn create_dir(dir: &Path) -> Result<(), StoreError> {
@@ -51,8 +58,10 @@ pub(super) fn read_write(dir: &Path, pages_max: Option<u32>) -> Result<Connectio
     let mut connection = Connection::open_with_flags(&path, flags).map_err(opening)?;
     connection.busy_timeout(BUSY_WAIT).map_err(opening)?;
     // Why first: a file of somebody else's must be found out before anything is changed in it.
-    if check_format(&connection, &path)? == Found::Empty {
-        create(&mut connection, &path)?;
+    match check_format(&connection, &path)? {
+        Found::Current => {}
+        Found::Empty => create(&mut connection, &path)?,
+        Found::Older => upgrade(&mut connection, &path)?,
     }
     let mode: String = connection
         .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
@@ -79,31 +88,39 @@ pub(super) fn read_write(dir: &Path, pages_max: Option<u32>) -> Result<Connectio
         });
     writable.map_err(opening)?;
     connection.set_prepared_statement_cache_capacity(64);
+    keep_plans(&connection).map_err(opening)?;
     Ok(connection)
 }
 
-/// The connection for reads of a process that also writes.
-pub(super) fn reader_beside_writer(dir: &Path) -> Result<Connection, StoreError> {
-    let path = dir.join(JOURNAL_FILE);
+/// The connection for reads of a process that also writes the journal `path`.
+pub(super) fn reader_beside_writer(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opening = |error| StoreError::opening(&path, error);
-    let connection = Connection::open_with_flags(&path, flags).map_err(opening)?;
+    let opening = |error| StoreError::opening(path, error);
+    let connection = Connection::open_with_flags(path, flags).map_err(opening)?;
     connection.busy_timeout(BUSY_WAIT).map_err(opening)?;
     connection
         .execute_batch("PRAGMA trusted_schema = OFF")
         .map_err(opening)?;
+    keep_plans(&connection).map_err(opening)?;
     Ok(connection)
 }
 
-/// A connection for somebody who may only read.
-pub(super) fn read_only(dir: &Path) -> Result<Connection, StoreError> {
-    let path = dir.join(JOURNAL_FILE);
-    match fs::metadata(&path) {
+/// Without this SQLite plans a query anew for other values.
+fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map(|_| ())
+}
+
+/// A connection for somebody who may only read the journal `path`.
+pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
+    let missing = || StoreError::Missing {
+        path: path.parent().unwrap_or(path).to_owned(),
+    };
+    match fs::metadata(path) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(StoreError::Missing {
-                path: dir.to_owned(),
-            });
+            return Err(missing());
         }
         Err(error) => {
             return Err(StoreError::Failed {
@@ -111,17 +128,18 @@ pub(super) fn read_only(dir: &Path) -> Result<Connection, StoreError> {
             });
         }
     }
-    let connection = reader_beside_writer(dir)?;
-    match check_format(&connection, &path) {
-        Ok(Found::Current) => Ok(connection),
-        Ok(Found::Empty) => Err(StoreError::Missing {
-            path: dir.to_owned(),
-        }),
-        Err(StoreError::NotWritable { .. }) if !has_log(&path) => {
+    let connection = reader_beside_writer(path)?;
+    match check_format(&connection, path) {
+        Ok(Found::Current | Found::Older) => Ok(connection),
+        Ok(Found::Empty) => Err(missing()),
+        Err(StoreError::NotWritable { path, .. }) if has_log(&path) => {
+            Err(StoreError::LogUnread { path })
+        }
+        Err(StoreError::NotWritable { .. }) => {
             // Why: where the log's index cannot be created, a journal that nobody is writing to
             // can still be read as a file that does not change.
-            let connection = immutable(&path)?;
-            check_format(&connection, &path)?;
+            let connection = immutable(path)?;
+            check_format(&connection, path)?;
             Ok(connection)
         }
         Err(error) => Err(error),
@@ -153,6 +171,7 @@ fn immutable(path: &Path) -> Result<Connection, StoreError> {
 #[derive(PartialEq)]
 enum Found {
     Empty,
+    Older,
     Current,
 }
 
@@ -180,7 +199,11 @@ fn check_format(connection: &Connection, path: &Path) -> Result<Found, StoreErro
             known: FORMAT,
         });
     }
-    Ok(Found::Current)
+    Ok(if format < FORMAT {
+        Found::Older
+    } else {
+        Found::Current
+    })
 }
 
 fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -192,11 +215,12 @@ fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(opening)?;
     // Why again: another process may have created it between the look and the lock.
-    if check_format(&tx, path)? == Found::Current {
+    if check_format(&tx, path)? != Found::Empty {
         return Ok(());
     }
     let created = tx
         .execute_batch(SCHEMA)
+        .and_then(|()| tx.execute_batch(&ADDITIONS.concat()))
         .and_then(|()| tx.execute("INSERT INTO meta VALUES ('store', ?1)", [&name]))
         .and_then(|_| tx.pragma_update(None, "application_id", APPLICATION))
         .and_then(|()| tx.pragma_update(None, "user_version", FORMAT));
@@ -205,4 +229,24 @@ fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         path: path.to_owned(),
         reason: plain(&error),
     })
+}
+
+/// Brings a journal of an older format up to this one; its events stay as they are.
+fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let opening = |error| StoreError::opening(path, error);
+    let tx = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(opening)?;
+    let found: i64 = tx
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(opening)?;
+    // Why from what is found: another process may have done it between the look and the lock.
+    let done = usize::try_from(found - 1).unwrap_or(0);
+    let added = ADDITIONS
+        .iter()
+        .skip(done)
+        .try_for_each(|sql| tx.execute_batch(sql))
+        .and_then(|()| tx.pragma_update(None, "user_version", FORMAT));
+    added.map_err(opening)?;
+    tx.commit().map_err(opening)
 }

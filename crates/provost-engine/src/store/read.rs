@@ -3,9 +3,10 @@
 use provost_plan::digest::{Digest, Domain};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use serde_json::Value;
 
 use super::chain::{self, GENESIS, Header};
+use super::event::goal_words;
+use super::prune;
 use super::{StoreError, StoredEvent, StoredEvidence};
 use crate::limits::AMBIGUOUS_NAMES_MAX;
 
@@ -24,8 +25,8 @@ pub struct RunRow {
     pub status: String,
     /// The goal in the user's words.
     pub goal: String,
-    /// What else is shown.
-    pub summary: Value,
+    /// What else is shown, as JSON: see [`crate::summary::Summary`].
+    pub summary: String,
     /// Its last event.
     pub head_seq: u64,
     /// The link of that event.
@@ -65,7 +66,6 @@ impl RunFilter {
 const COLUMNS: &str = "id, owner, created_at, updated_at, status, goal, summary, head_seq, head";
 
 fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
-    let summary: String = row.get(6)?;
     Ok(RunRow {
         id: row.get(0)?,
         owner: row.get(1)?,
@@ -73,7 +73,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         updated_at_ms: row.get(3)?,
         status: row.get(4)?,
         goal: row.get(5)?,
-        summary: serde_json::from_str(&summary).unwrap_or(Value::Null),
+        summary: row.get(6)?,
         head_seq: row.get(7)?,
         head: Digest::from_bytes(row.get(8)?),
     })
@@ -113,6 +113,35 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ru
                 .collect()
         })
         .map_err(StoreError::read)
+}
+
+/// The latest run that is not over and has a goal of the same words.
+pub(super) fn unfinished_of(
+    connection: &Connection,
+    goal: &str,
+) -> Result<Option<RunRow>, StoreError> {
+    let unfinished = RunFilter::unfinished().statuses;
+    let marks = vec!["?"; unfinished.len()].join(", ");
+    let key = goal_words(goal);
+    let values = [Sql::Blob(key.bytes().to_vec())];
+    let values = values
+        .into_iter()
+        .chain(unfinished.into_iter().map(Sql::from));
+    // Why the rows without words too: an older version wrote them, and their goal still counts.
+    let mut query = connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM runs WHERE (goal_words = ? OR goal_words IS NULL) \
+             AND status IN ({marks}) ORDER BY updated_at DESC, n DESC"
+        ))
+        .map_err(StoreError::read)?;
+    let rows = query.query_map(rusqlite::params_from_iter(values), row);
+    for found in rows.map_err(StoreError::read)? {
+        let found = found.map_err(StoreError::read)?;
+        if goal_words(&found.goal) == key {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn names(connection: &Connection, prefix: &str) -> Result<Vec<String>, StoreError> {
@@ -274,6 +303,52 @@ pub(super) fn check_head(head: &RunRow, seq: u64, link: &Digest) -> Result<(), S
     })
 }
 
+/// The name of the store.
+pub(super) fn store_name(connection: &Connection) -> Result<String, StoreError> {
+    connection
+        .query_row("SELECT value FROM meta WHERE key = 'store'", [], |row| {
+            row.get(0)
+        })
+        .map_err(StoreError::read)
+}
+
+/// The last commit and its link; 0 and the link before the first where there is none.
+pub(super) fn last_commit(connection: &Connection) -> Result<(u64, Digest), StoreError> {
+    let last = connection
+        .query_row(
+            "SELECT n, link FROM commits ORDER BY n DESC LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, Digest::from_bytes(row.get(1)?))),
+        )
+        .optional()
+        .map_err(StoreError::read)?;
+    Ok(last.unwrap_or((0, GENESIS)))
+}
+
+/// The link of commit `n`, if it is there; that of 0 is the link before the first.
+pub(super) fn commit_link(connection: &Connection, n: u64) -> Result<Option<Digest>, StoreError> {
+    if n == 0 {
+        return Ok(Some(GENESIS));
+    }
+    connection
+        .query_row("SELECT link FROM commits WHERE n = ?1", [n], |row| {
+            Ok(Digest::from_bytes(row.get(0)?))
+        })
+        .optional()
+        .map_err(StoreError::read)
+}
+
+/// How many events the commits after `n` carry.
+pub(super) fn events_after_commit(connection: &Connection, n: u64) -> Result<u64, StoreError> {
+    connection
+        .query_row(
+            "SELECT coalesce(sum(events), 0) FROM commits WHERE n > ?1",
+            [n],
+            |row| row.get(0),
+        )
+        .map_err(StoreError::read)
+}
+
 pub(super) fn evidence(
     connection: &Connection,
     digest: &Digest,
@@ -291,6 +366,11 @@ pub(super) fn evidence(
                 .optional()
         })
         .map_err(StoreError::read)?;
+    if found.is_none() && prune::is_pruned(connection, digest)? {
+        return Err(StoreError::EvidencePruned {
+            digest: digest.to_string(),
+        });
+    }
     if let Some(evidence) = &found
         && Digest::of_bytes(Domain::Evidence, &evidence.bytes) != *digest
     {

@@ -1,4 +1,4 @@
--- The journal, format 1. The number stands in `PRAGMA user_version`.
+-- The journal, format 2. The number stands in `PRAGMA user_version`.
 CREATE TABLE meta (
     key   TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL

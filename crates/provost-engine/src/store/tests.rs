@@ -1,9 +1,11 @@
 //! What needs an option that only tests have: a store that is full.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::borrow::Cow;
 
 use serde_json::json;
+
+mod failing;
 
 use super::{Append, NewEvent, Projection, Store, StoreError};
 
@@ -15,13 +17,16 @@ fn append(after: u64, size: usize) -> Append {
             kind: Cow::Borrowed("Noted"),
             version: 1,
             at_ms: 1,
-            payload: json!("x".repeat(size)),
+            payload: json!("x".repeat(size)).into(),
         }],
         evidence: Vec::new(),
+        admission: Vec::new(),
+        notices: Vec::new(),
         row: Projection {
             status: "running".to_owned(),
             goal: "fill the disk".to_owned(),
             summary: json!({}),
+            due_ms: None,
         },
         durable: true,
     }

@@ -1,20 +1,26 @@
-//! The whole-store check: both chains and all evidence, in one walk.
+//! The whole-store check: both chains, every row and all evidence, in one walk.
 //!
-//! Owns nothing but the walk; what a link covers stands in `chain`. INVARIANT: a change, a swap
-//! or a removal of any event under a commit that is still there is found.
+//! Owns nothing but the walk; what a link covers stands in `chain`, what a signed head says in
+//! `heads`. Never writes and never trusts an index: events are read in the order of the commits.
+//! INVARIANT: a change, a swap or a removal of any event under a commit that is still there is
+//! found, and so is evidence that an event names and that is gone without having been pruned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use provost_plan::digest::{Digest, Domain};
 use rusqlite::{Connection, Rows};
+use serde::Deserialize;
 
 use super::StoreError;
 use super::chain::{CommitEntries, GENESIS};
-use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter};
+use super::prune;
+use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
 
 /// What was found in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
+    /// The name of the store.
+    pub store: String,
     /// Events.
     pub events: u64,
     /// Events among them whose body was erased.
@@ -23,8 +29,10 @@ pub struct Verified {
     pub commits: u64,
     /// Runs.
     pub runs: u64,
-    /// Pieces of evidence.
+    /// Pieces of evidence whose bytes are there.
     pub evidence: u64,
+    /// Pieces of evidence whose bytes were pruned.
+    pub pruned: u64,
     /// The link of the last commit.
     pub head: Digest,
     /// What was not looked at, in words.
@@ -35,52 +43,107 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
     let tx = connection
         .unchecked_transaction()
         .map_err(StoreError::read)?;
-    let mut walk = Walk::default();
+    let mut walk = Walk {
+        store: read::store_name(&tx)?,
+        present: check_evidence(&tx)?,
+        pruned: prune::pruned(&tx)?,
+        events: 0,
+        erased: 0,
+        commits: 0,
+        head: GENESIS,
+        runs: BTreeMap::new(),
+    };
     walk.chains(&tx)?;
     let runs = read::runs(&tx, &RunFilter::default())?;
     for run in &runs {
-        let (seq, link) = walk.heads.get(&run.id).copied().unwrap_or((0, GENESIS));
-        read::check_head(run, seq, &link)?;
+        let facts = walk.runs.remove(&run.id);
+        let facts = facts.unwrap_or_else(Facts::before_the_first);
+        read::check_head(run, facts.seq, &facts.link)?;
+        facts.check_row(run)?;
     }
-    let evidence = check_evidence(&tx)?;
+    check_file(&tx)?;
+    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     Ok(Verified {
         events: walk.events,
         erased: walk.erased,
         commits: walk.commits,
-        runs: u64::try_from(runs.len()).unwrap_or(u64::MAX),
-        evidence,
-        head: walk.head.unwrap_or(GENESIS),
+        runs: count(runs.len()),
+        evidence: count(walk.present.len()),
+        pruned: count(walk.pruned.difference(&walk.present).count()),
+        head: walk.head,
+        store: walk.store,
         not_checked: vec![
-            "whether the last commits were cut off together with their events: only a head kept \
-             elsewhere shows that"
-                .to_owned(),
-            "status and summary in the listing: they are computed from the events".to_owned(),
+            "goal and summary in the listing of runs: they are computed from the events".to_owned(),
+            "the media types noted beside evidence: its digests cover its bytes".to_owned(),
+            "what processes share beside the journal: breakers, budgets, stops, notices".to_owned(),
         ],
     })
 }
 
-#[derive(Default)]
+/// What the events of one run say of it.
+struct Facts {
+    seq: u64,
+    link: Digest,
+    began_ms: i64,
+    last_ms: i64,
+    /// Status of the last `RunEnded`.
+    ended: Option<String>,
+    /// Whether that is the last event.
+    is_over: bool,
+}
+
+impl Facts {
+    fn before_the_first() -> Self {
+        Self {
+            seq: 0,
+            link: GENESIS,
+            began_ms: 0,
+            last_ms: 0,
+            ended: None,
+            is_over: false,
+        }
+    }
+
+    /// Whether the row of the listing tells what the events tell.
+    fn check_row(&self, row: &RunRow) -> Result<(), StoreError> {
+        let broken = |reason: &str| StoreError::RowBroken {
+            run: row.id.clone(),
+            reason: reason.to_owned(),
+        };
+        if (row.created_at_ms, row.updated_at_ms) != (self.began_ms, self.last_ms) {
+            return Err(broken("its moments are not those of its events"));
+        }
+        let listed_as_over = !RunFilter::unfinished().statuses.contains(&row.status);
+        if (self.is_over || listed_as_over) && self.ended.as_deref() != Some(&row.status) {
+            let events = self.ended.as_deref().unwrap_or("not over");
+            return Err(broken(&format!(
+                "it is listed as {}, and its events say {events}",
+                row.status
+            )));
+        }
+        Ok(())
+    }
+}
+
 struct Walk {
+    store: String,
+    present: HashSet<Digest>,
+    pruned: HashSet<Digest>,
     events: u64,
     erased: u64,
     commits: u64,
-    head: Option<Digest>,
-    heads: BTreeMap<String, (u64, Digest)>,
+    head: Digest,
+    runs: BTreeMap<String, Facts>,
 }
 
 impl Walk {
     fn chains(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let store: String = connection
-            .query_row("SELECT value FROM meta WHERE key = 'store'", [], |row| {
-                row.get(0)
-            })
-            .map_err(StoreError::read)?;
         let mut commits = connection
             .prepare("SELECT n, events, link FROM commits ORDER BY n")
             .map_err(StoreError::read)?;
         let mut events = connection
             .prepare(&format!(
-                "SELECT {EVENT_COLUMNS}, commit_n, coalesce(runs.id, ''), events.n FROM events \
+                "SELECT {EVENT_COLUMNS}, commit_n, runs.id FROM events \
                  LEFT JOIN runs ON runs.n = events.run ORDER BY events.n"
             ))
             .map_err(StoreError::read)?;
@@ -89,6 +152,7 @@ impl Walk {
         let mut next = read_next(&mut events)?;
         while let Some(row) = commits.next().map_err(StoreError::read)? {
             let n: u64 = row.get(0).map_err(StoreError::read)?;
+            let counted: usize = row.get(1).map_err(StoreError::read)?;
             let stored: [u8; 32] = row.get(2).map_err(StoreError::read)?;
             if n != self.commits + 1 {
                 return Err(broken(self.commits + 1, "it is not there"));
@@ -98,16 +162,22 @@ impl Walk {
                 if commit != n {
                     return Err(broken(commit, "an event of it stands elsewhere"));
                 }
+                let Some(run) = run else {
+                    return Err(broken(n, "an event of it is of a run that is not listed"));
+                };
                 self.event(&event, &run)?;
                 entries.push(&run, event.seq, &event.link);
                 next = read_next(&mut events)?;
             }
-            let previous = self.head.unwrap_or(GENESIS);
-            let link = entries.link(&store, &previous, n);
+            if entries.len() != counted {
+                let reason = format!("it had {counted} events and has {}", entries.len());
+                return Err(broken(n, &reason));
+            }
+            let link = entries.link(&self.store, &self.head, n);
             if *link.bytes() != stored {
                 return Err(broken(n, "its events are not those that were committed"));
             }
-            self.head = Some(link);
+            self.head = link;
             self.commits = n;
         }
         match next {
@@ -117,16 +187,71 @@ impl Walk {
     }
 
     fn event(&mut self, event: &EventRow, run: &str) -> Result<(), StoreError> {
-        let (seq, link) = self.heads.get(run).copied().unwrap_or((0, GENESIS));
-        event.check(run, seq, &link)?;
+        if !self.runs.contains_key(run) {
+            let first = Facts {
+                began_ms: event.at_ms,
+                ..Facts::before_the_first()
+            };
+            self.runs.insert(run.to_owned(), first);
+        }
+        let Some(facts) = self.runs.get_mut(run) else {
+            return Ok(());
+        };
+        event.check(run, facts.seq, &facts.link)?;
+        let said = Said::of(event);
+        for digest in said.evidence.into_iter().chain(said.request) {
+            let Ok(digest) = digest.parse::<Digest>() else {
+                continue;
+            };
+            if !self.present.contains(&digest) && !self.pruned.contains(&digest) {
+                return Err(StoreError::EvidenceMissing {
+                    digest: digest.to_string(),
+                    run: run.to_owned(),
+                    seq: event.seq,
+                });
+            }
+        }
+        facts.is_over = event.kind == "RunEnded";
+        if let (true, Some(status)) = (facts.is_over, said.status) {
+            facts.ended = Some(status.to_owned());
+        }
+        (facts.seq, facts.link, facts.last_ms) = (event.seq, event.link, event.at_ms);
         self.events += 1;
         self.erased += u64::from(event.payload.is_none());
-        self.heads.insert(run.to_owned(), (event.seq, event.link));
         Ok(())
     }
 }
 
-type Next = Option<(EventRow, u64, String)>;
+/// The little that the check reads out of payloads. Fields of other kinds and versions are passed
+/// over: what an event means is the machine's.
+#[derive(Default, Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    evidence: Option<&'a str>,
+    #[serde(borrow, default)]
+    request: Option<&'a str>,
+    #[serde(borrow, default)]
+    status: Option<&'a str>,
+}
+
+impl<'a> Said<'a> {
+    fn of(event: &'a EventRow) -> Self {
+        let tells = [
+            "AttemptEnded",
+            "ObservationMade",
+            "PlanRequested",
+            "RunEnded",
+        ];
+        match &event.payload {
+            Some(payload) if tells.contains(&event.kind.as_str()) => {
+                serde_json::from_str(payload).unwrap_or_default()
+            }
+            _ => Self::default(),
+        }
+    }
+}
+
+type Next = Option<(EventRow, u64, Option<String>)>;
 
 fn read_next(events: &mut Rows<'_>) -> Result<Next, StoreError> {
     let Some(row) = events.next().map_err(StoreError::read)? else {
@@ -145,12 +270,13 @@ fn broken(commit: u64, reason: &str) -> StoreError {
     }
 }
 
-fn check_evidence(connection: &Connection) -> Result<u64, StoreError> {
+/// The digests whose bytes are there, each checked against its bytes.
+fn check_evidence(connection: &Connection) -> Result<HashSet<Digest>, StoreError> {
     let mut query = connection
         .prepare("SELECT digest, bytes FROM evidence")
         .map_err(StoreError::read)?;
     let mut rows = query.query([]).map_err(StoreError::read)?;
-    let mut count = 0;
+    let mut present = HashSet::new();
     while let Some(row) = rows.next().map_err(StoreError::read)? {
         let digest = Digest::from_bytes(row.get(0).map_err(StoreError::read)?);
         let bytes = row
@@ -165,7 +291,23 @@ fn check_evidence(connection: &Connection) -> Result<u64, StoreError> {
                 digest: digest.to_string(),
             });
         }
-        count += 1;
+        present.insert(digest);
     }
-    Ok(count)
+    Ok(present)
+}
+
+/// What the database itself finds wrong with its file: an index that leads astray, a lost page.
+fn check_file(connection: &Connection) -> Result<(), StoreError> {
+    let said: String = connection
+        .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+        .map_err(StoreError::read)?;
+    if said == "ok" {
+        return Ok(());
+    }
+    Err(StoreError::Damaged {
+        reason: said
+            .trim_start_matches("*** in database main ***")
+            .trim()
+            .to_owned(),
+    })
 }

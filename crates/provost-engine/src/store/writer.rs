@@ -8,24 +8,33 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_plan::digest::Digest;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
+use super::admission::Desk;
 use super::chain::{self, CommitEntries, GENESIS, Header};
 use super::error::plain;
-use super::event::Prepared;
+use super::event::{Prepared, goal_words};
 use super::pending::Answer;
-use super::{Receipt, StoreError};
+use super::{Receipt, StoreError, notices};
 use crate::limits::{BATCH_REQUESTS_MAX, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::{Claim, Owner, Standing};
+
+mod head;
+
+use head::Head;
+
+/// A change of what is no event, inside the transaction of a batch.
+pub(super) type Change = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
 
 /// A request to the writer, with who waits for it.
 pub(super) enum Job {
     Append(Box<Prepared>, Answer<Receipt>),
     Claim { run: String, answer: Answer<Claim> },
     Release { run: String, answer: Answer<()> },
+    Change { change: Change, answer: Answer<()> },
     Barrier { answer: Answer<()> },
 }
 
@@ -34,8 +43,9 @@ impl Job {
     fn is_durable(&self) -> bool {
         match self {
             Self::Append(append, _) => append.durable,
-            // Why: two processes must never both believe that they own a run.
-            Self::Claim { .. } | Self::Barrier { .. } => true,
+            // Why: two processes must never both believe that they own a run, and what a person
+            // said is acknowledged.
+            Self::Claim { .. } | Self::Change { .. } | Self::Barrier { .. } => true,
             Self::Release { .. } => false,
         }
     }
@@ -71,7 +81,9 @@ fn fail(job: Job, error: StoreError) {
     match job {
         Job::Append(_, answer) => drop(answer.send(Err(error))),
         Job::Claim { answer, .. } => drop(answer.send(Err(error))),
-        Job::Release { answer, .. } | Job::Barrier { answer } => drop(answer.send(Err(error))),
+        Job::Release { answer, .. } | Job::Change { answer, .. } | Job::Barrier { answer } => {
+            drop(answer.send(Err(error)));
+        }
     }
 }
 
@@ -133,6 +145,7 @@ pub(super) fn run(
         shared,
         full: false,
         since_checkpoint: 0,
+        store: None,
     };
     while let Some(first) = writer.next(jobs) {
         let batch: Vec<Job> = std::iter::once(first)
@@ -152,11 +165,13 @@ struct Writer<'a> {
     /// Whether `synchronous` is FULL now.
     full: bool,
     since_checkpoint: u64,
+    /// The name of the store, once it was read.
+    store: Option<Arc<str>>,
 }
 
 /// A transaction that is open.
 struct Batch {
-    store: String,
+    store: Arc<str>,
     commit: u64,
     previous: Digest,
     entries: CommitEntries,
@@ -247,7 +262,9 @@ impl Writer<'_> {
             self.full = durable;
             self.shared.switches.fetch_add(1, Ordering::Relaxed);
         }
-        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        self.connection
+            .prepare_cached("BEGIN IMMEDIATE")?
+            .execute([])?;
         let last = self
             .connection
             .prepare_cached("SELECT n, link FROM commits ORDER BY n DESC LIMIT 1")?
@@ -257,10 +274,14 @@ impl Writer<'_> {
             .optional()?;
         let (commit, previous) =
             last.map_or((0, GENESIS), |(n, link)| (n, Digest::from_bytes(link)));
-        let store = self
-            .connection
-            .prepare_cached("SELECT value FROM meta WHERE key = 'store'")?
-            .query_row([], |row| row.get(0))?;
+        let store = match &self.store {
+            Some(store) => Arc::clone(store),
+            None => self
+                .connection
+                .prepare_cached("SELECT value FROM meta WHERE key = 'store'")?
+                .query_row([], |row| row.get(0))?,
+        };
+        self.store = Some(Arc::clone(&store));
         Ok(Batch {
             store,
             commit: commit + 1,
@@ -280,7 +301,8 @@ impl Writer<'_> {
                 .prepare_cached("INSERT INTO commits (n, events, link) VALUES (?1, ?2, ?3)")?
                 .execute(params![n, events, link.bytes()])?;
         }
-        self.connection.execute_batch("COMMIT")
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
     }
 
     /// Carries out one request inside the transaction. An `Err` is the database's and ends all
@@ -313,6 +335,17 @@ impl Writer<'_> {
                     return Err(error);
                 }
             },
+            Job::Change { change, answer } => {
+                // Why a barrier: a transaction without an event has to sync all the same.
+                batch.barrier = true;
+                match change(self.connection) {
+                    Ok(()) => settled.push(Settled::Done(answer, Ok(()))),
+                    Err(error) => {
+                        settled.push(Settled::Done(answer, Err(StoreError::Closed)));
+                        return Err(error);
+                    }
+                }
+            }
             Job::Barrier { answer } => {
                 batch.barrier = true;
                 settled.push(Settled::Done(answer, Ok(())));
@@ -321,17 +354,30 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// The row of an append's run, and whether it shows what the append wants shown.
+    fn head_shown(&self, append: &Prepared) -> rusqlite::Result<Option<(Head, bool)>> {
+        self.connection
+            .prepare_cached(
+                "SELECT n, owner, head_seq, head, status = ?2 AND goal = ?3 AND summary = ?4 \
+                 AND due_ms IS ?5 FROM runs WHERE id = ?1",
+            )?
+            .query_row(
+                params![
+                    append.run,
+                    append.status,
+                    append.goal,
+                    append.summary,
+                    append.due_ms
+                ],
+                |row| Ok((Head::read(row)?, row.get(4)?)),
+            )
+            .optional()
+    }
+
     fn head(&self, run: &str) -> rusqlite::Result<Option<Head>> {
         self.connection
             .prepare_cached("SELECT n, owner, head_seq, head FROM runs WHERE id = ?1")?
-            .query_row([run], |row| {
-                Ok(Head {
-                    n: row.get(0)?,
-                    owner: row.get(1)?,
-                    seq: row.get(2)?,
-                    link: Digest::from_bytes(row.get(3)?),
-                })
-            })
+            .query_row([run], Head::read)
             .optional()
     }
 
@@ -341,29 +387,49 @@ impl Writer<'_> {
         append: &Prepared,
     ) -> rusqlite::Result<Result<Receipt, StoreError>> {
         let run = &append.run;
-        let head = match self.head(run)? {
-            Some(head) if head.seq != append.expect_seq => {
+        let (head, is_shown) = match self.head_shown(append)? {
+            Some((head, _)) if head.seq != append.expect_seq => {
                 return Ok(Err(StoreError::SeqMismatch {
                     run: run.clone(),
                     expected: append.expect_seq,
                     found: head.seq,
                 }));
             }
-            Some(head) if head.owner.as_deref() != Some(self.owner.instance()) => {
+            Some((head, _)) if head.owner.as_deref() != Some(self.owner.instance()) => {
                 return Ok(Err(StoreError::Moved { run: run.clone() }));
             }
-            Some(head) => head,
-            None if append.expect_seq == 0 => self.create(append)?,
+            Some(found) => found,
+            None if append.expect_seq == 0 => (self.create(append)?, false),
             None => return Ok(Err(StoreError::UnknownRun { run: run.clone() })),
         };
+        let mut opened = Vec::new();
+        if !append.admission.is_empty() {
+            let desk = Desk {
+                connection: self.connection,
+                owner: self.owner,
+                run,
+                at_ms: append.events.last().map_or(0, |event| event.at_ms),
+            };
+            opened = match desk.enter(&append.admission)? {
+                Ok(opened) => opened,
+                Err(denials) => {
+                    let run = run.clone();
+                    return Ok(Err(StoreError::NotAdmitted { run, denials }));
+                }
+            };
+        }
+        notices::keep(self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
         let (seq, link) = self.insert_events(batch, append, &head)?;
         let updated_at = append.events.last().map_or(0, |event| event.at_ms);
+        if !is_shown {
+            self.show(append, head.n)?;
+        }
         let changed = self
             .connection
             .prepare_cached(
-                "UPDATE runs SET head_seq = ?3, head = ?4, updated_at = ?5, status = ?6, \
-                 goal = ?7, summary = ?8 WHERE n = ?1 AND owner = ?2",
+                "UPDATE runs SET head_seq = ?3, head = ?4, updated_at = ?5 \
+                 WHERE n = ?1 AND owner = ?2",
             )?
             .execute(params![
                 head.n,
@@ -371,9 +437,6 @@ impl Writer<'_> {
                 seq,
                 link.bytes(),
                 updated_at,
-                append.status,
-                append.goal,
-                append.summary,
             ])?;
         if changed != 1 {
             // Why an error of the database: the row was ours a moment ago under this very lock.
@@ -385,6 +448,23 @@ impl Writer<'_> {
             head: link,
             durable: batch.durable,
         }))
+    }
+
+    /// Why apart: most appends show nothing new, and what is shown stands in indices.
+    fn show(&self, append: &Prepared, n: i64) -> rusqlite::Result<usize> {
+        self.connection
+            .prepare_cached(
+                "UPDATE runs SET status = ?2, goal = ?3, summary = ?4, goal_words = ?5, \
+                 due_ms = ?6 WHERE n = ?1",
+            )?
+            .execute(params![
+                n,
+                append.status,
+                append.goal,
+                append.summary,
+                goal_words(&append.goal).bytes(),
+                append.due_ms,
+            ])
     }
 
     fn create(&mut self, append: &Prepared) -> rusqlite::Result<Head> {
@@ -480,10 +560,12 @@ impl Writer<'_> {
             },
             None => None,
         };
-        // Why: its lock file goes, so every other run that names it must be free as well.
-        self.connection
-            .prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?
-            .execute([before])?;
+        if let Some(before) = before {
+            // Why: its lock file goes, so every other run that names it must be free as well.
+            self.connection
+                .prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?
+                .execute([before])?;
+        }
         self.connection
             .prepare_cached("UPDATE runs SET owner = ?2 WHERE n = ?1")?
             .execute(params![head.n, mine])?;
@@ -503,11 +585,4 @@ impl Writer<'_> {
             })
         })
     }
-}
-
-struct Head {
-    n: i64,
-    owner: Option<String>,
-    seq: u64,
-    link: Digest,
 }

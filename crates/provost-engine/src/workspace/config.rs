@@ -1,6 +1,7 @@
 //! `provost.toml`: what the operator says, every key known or refused.
 
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
 use provost_plan::codes::Code;
@@ -9,11 +10,15 @@ use provost_plan::limits::PLAN_STEPS_MAX;
 use provost_plan::node::{Fields, Node, parse_toml};
 use provost_plan::plan::Limits;
 use provost_plan::source::{Source, Span, Spanned};
+use provost_run::admission::{AdmissionRules, Budget, Period};
 use provost_run::event::AskMode;
-use provost_tools::ToolConfig;
+use provost_tools::{Tool, ToolConfig};
 
 use super::error::Collector;
+use super::{audit, notify};
+use crate::audit::AuditSettings;
 use crate::limits::CONCURRENT_CALLS_MAX;
+use crate::notify::Target;
 
 /// Where playbooks lie unless the operator says otherwise.
 pub(super) const PLAYBOOKS_DIR: &str = "playbooks";
@@ -25,17 +30,26 @@ pub(super) struct Config {
     pub(super) user: Option<String>,
     pub(super) limits: Limits,
     pub(super) ask: AskMode,
+    pub(super) audit: Option<AuditSettings>,
+    pub(super) notify: Vec<Target>,
+    pub(super) signed: bool,
     pub(super) playbooks_dir: String,
     pub(super) tools: Vec<ToolConfig>,
     pub(super) catalog: Catalog,
+    pub(super) admission: AdmissionRules,
 }
 
 /// Reads the file. `None` if it is not readable at all, or its tools are not: without the whole
 /// catalog, a policy cannot be judged.
-pub(super) fn read(root: &Path, source: &Source, found: &mut Collector) -> Option<Config> {
+pub(super) fn read(
+    root: &Path,
+    source: &Source,
+    own: &[Arc<dyn Tool>],
+    found: &mut Collector,
+) -> Option<Config> {
     let mut diagnostics = Vec::new();
     let config = match parse_toml(&source.text) {
-        Ok(node) => fields(root, source, &node, &mut diagnostics),
+        Ok(node) => fields(root, source, &node, own, &mut diagnostics),
         Err(diagnostic) => {
             diagnostics.push(*diagnostic);
             None
@@ -49,6 +63,7 @@ fn fields(
     root: &Path,
     source: &Source,
     node: &Node,
+    own: &[Arc<dyn Tool>],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Config> {
     let mut fields = Fields::new("provost.toml", node, diagnostics)?;
@@ -56,34 +71,59 @@ fn fields(
     let limits = fields.node("limits");
     let approvals = fields.node("approvals");
     let planner = fields.node("planner");
+    let budget = fields.node("budget");
+    let audit = fields.node("audit");
     let tools = fields.map("tools").unwrap_or_default();
+    let notify = fields.map("notify").unwrap_or_default();
     fields.later("models", "no model is called");
-    fields.later("notify", "nobody is notified");
     fields.later("store", "the journal lies in `.provost/`");
     fields.finish();
 
     let (description, user) = workspace.map_or((None, None), |node| about(node, diagnostics));
     let limits = limits.map_or_else(Limits::default, |node| read_limits(node, diagnostics));
-    let ask = approvals.map_or_else(AskMode::default, |node| read_approvals(node, diagnostics));
+    let (ask, signed) =
+        approvals.map_or_else(Default::default, |node| read_approvals(node, diagnostics));
     let playbooks_dir = planner.and_then(|node| read_planner(node, diagnostics));
+    let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
+    let notify = notify::read(notify, diagnostics);
     let read: Vec<_> = tools
         .iter()
         .map(|(name, node)| ToolConfig::read(&name.value, node, root, diagnostics))
         .collect();
-    let tools: Vec<ToolConfig> = read.into_iter().collect::<Option<_>>()?;
+    let mut tools: Vec<ToolConfig> = read.into_iter().collect::<Option<_>>()?;
+    for tool in own {
+        let tool = ToolConfig::own(Arc::clone(tool), diagnostics)?;
+        if tools.iter().any(|other| other.name() == tool.name()) {
+            let message = format!("there are two tools called `{}`", tool.name());
+            bad(diagnostics, Span::default(), message);
+            return None;
+        }
+        tools.push(tool);
+    }
+    let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
+    hold_reconciles(&tools, &catalog, diagnostics);
+    let limits_of = |tool: &ToolConfig| (tool.name().to_owned(), tool.limits().clone());
+    let admission = AdmissionRules {
+        tools: Arc::new(tools.iter().map(limits_of).collect()),
+        budget: budget.and_then(|node| read_budget(node, diagnostics)),
+    };
     Some(Config {
         source: source.clone(),
         description,
         user,
         limits,
         ask,
+        audit,
+        notify,
+        signed,
         playbooks_dir: playbooks_dir.unwrap_or_else(|| PLAYBOOKS_DIR.to_owned()),
-        catalog: Catalog::new(tools.iter().flat_map(ToolConfig::operations)),
+        catalog,
+        admission,
         tools,
     })
 }
 
-fn bad(diagnostics: &mut Vec<Diagnostic>, span: Span, message: impl Into<String>) {
+pub(super) fn bad(diagnostics: &mut Vec<Diagnostic>, span: Span, message: impl Into<String>) {
     diagnostics.push(Diagnostic::new(Code::BadWorkspace, span, message));
 }
 
@@ -147,14 +187,50 @@ fn read_limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Limits {
     limits
 }
 
-fn read_approvals(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> AskMode {
+/// `[budget]`: what all runs share.
+fn read_budget(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Budget> {
+    let mut fields = Fields::new("`[budget]`", node, diagnostics)?;
+    let budget = Budget {
+        money: fields.money("money").map(|money| money.value),
+        tokens: fields.count("tokens").map(|tokens| tokens.value),
+        per: fields.choice("per", &Period::WORDS).unwrap_or_default(),
+    };
+    let span = fields.span();
+    if budget.money.is_none() && budget.tokens.is_none() {
+        let message = "`[budget]` limits nothing: give `money`, `tokens` or both";
+        bad(fields.diagnostics(), span, message);
+    }
+    fields.finish();
+    Some(budget)
+}
+
+/// A reconcile read that cannot be believed is no way out of a doubt.
+fn hold_reconciles(tools: &[ToolConfig], catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
+    for tool in tools {
+        for operation in tool.operations() {
+            let held = operation.reconcile.as_ref().map(|r| r.hold(catalog));
+            if let Some(Err(error)) = held {
+                bad(
+                    diagnostics,
+                    tool.span(),
+                    format!("`{}`: {error}", operation.name),
+                );
+            }
+        }
+    }
+}
+
+/// When a person is asked, and whether what they say must be signed.
+fn read_approvals(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (AskMode, bool) {
     let Some(mut fields) = Fields::new("`[approvals]`", node, diagnostics) else {
-        return AskMode::default();
+        return Default::default();
     };
     let words = [("step", AskMode::Step), ("plan", AskMode::Plan)];
     let ask = fields.choice("ask", &words).unwrap_or_default();
+    let words = [("nothing", false), ("signature", true)];
+    let signed = fields.choice("require", &words).unwrap_or_default();
     fields.finish();
-    ask
+    (ask, signed)
 }
 
 fn read_planner(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {

@@ -37,7 +37,7 @@ fn a_wrong_place_or_run_writes_nothing_and_harms_nobody_else() {
     let mut empty = append("aaa", 6, 1);
     empty.events.clear();
     let mut huge = append("aaa", 6, 1);
-    huge.events[0].payload = json!({ "n": 9_007_199_254_740_993_i64 });
+    huge.events[0].payload = json!({ "n": 9_007_199_254_740_993_i64 }).into();
     let refused: [(Append, &str); 5] = [
         (append("aaa", 5, 1), "run aaa stands at event 6, not at 5"),
         (append("aaa", 0, 1), "run aaa stands at event 6, not at 0"),
@@ -168,7 +168,10 @@ fn runs_are_listed_latest_first_and_found_by_prefix() {
     assert!(ids(&finished).is_empty());
     assert_eq!(ids(&RunFilter::unfinished()).len(), 3);
     let row = store.run("aaa").unwrap();
-    assert_eq!((row.head_seq, row.summary), (6, json!({ "events": 6 })));
+    assert_eq!(
+        (row.head_seq, row.summary),
+        (6, json!({ "events": 6 }).to_string())
+    );
     assert_eq!((row.created_at_ms, row.updated_at_ms), (1_001, 1_006));
 
     assert_eq!(store.find("c").unwrap(), "ccc");
@@ -194,4 +197,39 @@ fn requests_are_awaited_as_futures_too() {
         (second.await.unwrap().seq(), first.await.unwrap().seq())
     });
     assert_eq!(seqs, (3, 2));
+}
+
+#[test]
+fn an_unfinished_run_is_found_by_the_words_of_its_goal() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let of = |run: &str, after, goal: &str, status: &str| {
+        let mut one = append(run, after, 1);
+        one.row.goal = goal.to_owned();
+        one.row.status = status.to_owned();
+        store.append(one).wait().unwrap();
+    };
+    let found = |goal: &str| store.unfinished_of(goal).unwrap().map(|row| row.id);
+    of("first", 0, "Look  at the\nlogs", "running");
+    of("other", 0, "Look at the log", "running");
+    assert_eq!(found("look AT the logs").as_deref(), Some("first"));
+    assert_eq!(found("look at logs"), None);
+    // What is shown changes with the run: its goal, and whether it is over.
+    of("first", 1, "Look at logs", "paused");
+    assert_eq!(
+        (found("look at the logs"), found("look at logs").as_deref()),
+        (None, Some("first"))
+    );
+    of("first", 2, "Look at logs", "succeeded");
+    assert_eq!(found("look at logs"), None);
+    // The control: a row of an older version has no words, and is found all the same.
+    drop(store);
+    let connection = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
+    connection
+        .execute("UPDATE runs SET goal_words = NULL", [])
+        .unwrap();
+    drop(connection);
+    let store = Store::open(dir.path()).unwrap();
+    let found = store.unfinished_of("LOOK at the log").unwrap();
+    assert_eq!(found.unwrap().id, "other");
 }

@@ -13,11 +13,15 @@ use std::process::{Child, Command, Stdio};
 use provost_engine::store::{Append, NewEvent, Projection, Store};
 use serde_json::json;
 
+mod admitting;
 mod appending;
 mod children;
 mod crashing;
+mod flips;
+mod heads;
 mod opening;
 mod owning;
+mod speed;
 mod tampering;
 
 /// `count` events for `run` after event `after`.
@@ -26,17 +30,20 @@ fn append(run: &str, after: u64, count: u64) -> Append {
         kind: Cow::Borrowed("Noted"),
         version: 1,
         at_ms: 1_000 + i64::try_from(seq).unwrap(),
-        payload: json!({ "note": format!("event {seq} of {run}"), "b": 1.0, "a": [seq] }),
+        payload: json!({ "note": format!("event {seq} of {run}"), "b": 1.0, "a": [seq] }).into(),
     });
     Append {
         run: run.to_owned(),
         expect_seq: after,
         events: events.collect(),
         evidence: Vec::new(),
+        admission: Vec::new(),
+        notices: Vec::new(),
         row: Projection {
             status: "running".to_owned(),
             goal: format!("the goal of {run}"),
             summary: json!({ "events": after + count }),
+            due_ms: None,
         },
         durable: false,
     }
@@ -75,4 +82,21 @@ fn small_store() -> tempfile::TempDir {
     }
     drop(store);
     dir
+}
+
+/// How often a test repeats: `PROVOST_COUNT`, or what is enough on every change.
+fn count(otherwise: u64) -> u64 {
+    let given = std::env::var("PROVOST_COUNT").ok();
+    given
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(otherwise)
+}
+
+/// The next of a row of numbers that only its seed decides (splitmix64).
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *seed;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

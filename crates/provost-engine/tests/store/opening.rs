@@ -81,7 +81,7 @@ fn a_newer_format_is_refused() {
     let (message, hint) = error(dir.path());
     assert_eq!(
         message,
-        "DIR/journal.db has format 7, but this version reads up to 1"
+        "DIR/journal.db has format 7, but this version reads up to 4"
     );
     assert_eq!(
         hint,
@@ -166,4 +166,57 @@ fn as_nobody(part: &str, dir: &Path) -> Option<String> {
     text.lines()
         .find(|line| !line.trim().is_empty() && !words.iter().any(|word| line.starts_with(word)))
         .map(str::to_owned)
+}
+
+/// A journal as the first version wrote it: its tables, one run of two events, format 1.
+fn format_1(dir: &Path) {
+    let whole = small_store();
+    fs::create_dir_all(dir).unwrap();
+    let old = rusqlite::Connection::open(dir.join("journal.db")).unwrap();
+    old.execute_batch(include_str!("../../src/store/schema.sql"))
+        .unwrap();
+    old.pragma_update(None, "application_id", 0x7072_6f76)
+        .unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    let from = whole.path().join("journal.db").display().to_string();
+    old.execute("ATTACH ?1 AS whole", [from]).unwrap();
+    for table in ["meta", "runs", "commits", "events", "evidence"] {
+        let sql = format!("SELECT group_concat(name) FROM pragma_table_info('{table}', 'main')");
+        let columns: String = old.query_row(&sql, [], |row| row.get(0)).unwrap();
+        old.execute_batch(&format!(
+            "INSERT INTO {table} ({columns}) SELECT {columns} FROM whole.{table}"
+        ))
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_journal_of_the_first_format_is_read_and_brought_up() {
+    let dir = tempfile::tempdir().unwrap();
+    format_1(dir.path());
+    let read = Store::open_read_only(dir.path()).unwrap();
+    let before = read.load("aaa").unwrap();
+    let verified = read.verify().unwrap();
+    assert_eq!((verified.events, verified.commits), (10, 5));
+    let unknown = provost_engine::store::Evidence::new("text/plain", b"x".to_vec()).digest();
+    assert_eq!(read.evidence(&unknown), Ok(None));
+    drop(read);
+
+    let store = Store::open(dir.path()).unwrap();
+    assert_eq!(store.load("aaa").unwrap(), before);
+    store.claim("aaa").wait().unwrap();
+    store.append(super::append("aaa", 6, 1)).wait().unwrap();
+    assert_eq!(store.prune(i64::MAX, 1).unwrap().pieces, 0);
+    assert_eq!(store.verify().unwrap().events, 11);
+    drop(store);
+    let file = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
+    let format: i64 = file
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(format, 4);
+    drop(file);
+    // What stood unfinished in an older journal is due, whoever works there next.
+    let ready = Store::open(dir.path()).unwrap();
+    let look = ready.look(i64::MAX, 9, &|_| false).unwrap();
+    assert_eq!(look.ready, ["abb", "ccc"]);
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use provost_engine::store::{Evidence, Store};
 use rusqlite::Connection;
+use serde_json::json;
 
 use super::{append, small_store};
 
@@ -80,7 +81,7 @@ fn a_removed_event_is_found_in_the_middle_and_at_the_end() {
     let (verify, load) = after(&format!("DELETE FROM events WHERE seq = 3 AND {AAA}"));
     assert_eq!(
         verify,
-        "the chain of commits is broken at commit 1: its events are not those that were committed"
+        "the chain of commits is broken at commit 1: it had 3 events and has 2"
     );
     assert_eq!(
         load,
@@ -90,7 +91,7 @@ fn a_removed_event_is_found_in_the_middle_and_at_the_end() {
     let (verify, load) = after(&format!("DELETE FROM events WHERE seq = 6 AND {AAA}"));
     assert_eq!(
         verify,
-        "the chain of commits is broken at commit 5: its events are not those that were committed"
+        "the chain of commits is broken at commit 5: it had 2 events and has 1"
     );
     assert_eq!(
         load,
@@ -108,7 +109,7 @@ fn a_run_cut_short_with_its_row_is_found_by_the_chain_of_commits() {
     let (verify, load) = after(&sql);
     assert_eq!(
         verify,
-        "the chain of commits is broken at commit 5: its events are not those that were committed"
+        "the chain of commits is broken at commit 5: it had 2 events and has 1"
     );
     assert_eq!(load, "5 events", "the chain of a run alone cannot show it");
 }
@@ -118,7 +119,7 @@ fn a_removed_run_is_found() {
     let sql = "DELETE FROM events WHERE run = (SELECT n FROM runs WHERE id = 'abb'); DELETE FROM runs WHERE id = 'abb'";
     assert_eq!(
         after(sql).0,
-        "the chain of commits is broken at commit 2: its events are not those that were committed"
+        "the chain of commits is broken at commit 2: it had 2 events and has 0"
     );
 }
 
@@ -156,4 +157,95 @@ fn changed_evidence_is_found() {
     let message = format!("the evidence {digest} does not hold the bytes it was stored with");
     assert_eq!(store.verify().unwrap_err().to_string(), message);
     assert_eq!(store.evidence(&digest).unwrap_err().to_string(), message);
+}
+
+/// What `verify` says after `sql` was done to a store whose events name evidence and end.
+fn after_a_whole_run(sql: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let evidence = Evidence::new("text/plain", b"it was so".to_vec());
+    let mut one = append("run", 0, 3);
+    one.events[1].kind = "AttemptEnded".into();
+    one.events[1].payload = json!({ "evidence": evidence.digest(), "class": "ok" }).into();
+    one.events[2].kind = "RunEnded".into();
+    one.events[2].payload = json!({ "status": "failed" }).into();
+    one.row.status = "failed".to_owned();
+    one.evidence = vec![evidence];
+    store.append(one).wait().unwrap();
+    drop(store);
+    change(dir.path(), sql);
+    let store = Store::open_read_only(dir.path()).unwrap();
+    let said = match store.verify() {
+        Ok(verified) => format!("{} events", verified.events),
+        Err(error) => error.to_string(),
+    };
+    without_digests(&said)
+}
+
+fn without_digests(text: &str) -> String {
+    let words = text
+        .split(' ')
+        .map(|word| match word.split_once("sha256:") {
+            Some(_) => "DIGEST",
+            None => word,
+        });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn evidence_that_is_gone_is_missed_by_the_event_that_names_it() {
+    assert_eq!(after_a_whole_run(""), "3 events");
+    assert_eq!(
+        after_a_whole_run("DELETE FROM evidence"),
+        "the evidence DIGEST is gone; event 2 of run run names it"
+    );
+}
+
+#[test]
+fn a_listing_that_says_what_the_events_do_not_say_is_found() {
+    for (set, reason) in [
+        (
+            "status = 'succeeded'",
+            "it is listed as succeeded, and its events say failed",
+        ),
+        (
+            "status = 'running'",
+            "it is listed as running, and its events say failed",
+        ),
+        (
+            "updated_at = updated_at + 1",
+            "its moments are not those of its events",
+        ),
+        ("created_at = 0", "its moments are not those of its events"),
+    ] {
+        assert_eq!(
+            after_a_whole_run(&format!("UPDATE runs SET {set}")),
+            format!("the listing of run run does not fit its events: {reason}")
+        );
+    }
+    assert_eq!(
+        after("UPDATE runs SET status = 'succeeded' WHERE id = 'aaa'").0,
+        "the listing of run aaa does not fit its events: it is listed as succeeded, and its \
+         events say not over"
+    );
+}
+
+#[test]
+fn a_commit_that_counts_otherwise_is_found() {
+    assert_eq!(
+        after("UPDATE commits SET events = 4 WHERE n = 1").0,
+        "the chain of commits is broken at commit 1: it had 4 events and has 3"
+    );
+}
+
+#[test]
+fn an_index_that_leads_astray_is_found() {
+    let sql = "PRAGMA writable_schema = ON;
+               DELETE FROM sqlite_schema WHERE name = 'runs_by_status';";
+    let (verify, load) = after(sql);
+    assert!(
+        verify.starts_with("the file of the journal is damaged: "),
+        "{verify}"
+    );
+    assert_eq!(load, "6 events");
 }

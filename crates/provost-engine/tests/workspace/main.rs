@@ -14,6 +14,7 @@ use provost_planner::{Planner as _, Route};
 use provost_run::event::PlannerChoice;
 use serde_json::json;
 
+mod own;
 mod running;
 
 const OPENING: Opening<'_> = Opening {

@@ -1,0 +1,88 @@
+//! Telling people elsewhere: what the operator says in `[notify.NAME]`, and what follows from it.
+//!
+//! Owns the targets and their occasions; `made` turns events into notices, `deliver` sends them.
+//! INVARIANT: a notice stands in the journal's file before anybody is told, under an id that is
+//! the same at every delivery.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use provost_wire::SecretName;
+use provost_wire::http::Base;
+
+mod deliver;
+pub(crate) mod made;
+
+pub use deliver::{Delivered, Told};
+
+/// Somebody to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The name in `[notify.NAME]`.
+    pub name: String,
+    /// How they are told.
+    pub by: By,
+    /// How long one delivery may take.
+    pub timeout: Duration,
+    /// Of what they are told.
+    pub on: BTreeSet<Occasion>,
+    /// How often they are told again while it still waits.
+    pub remind: Option<Duration>,
+    /// Who else is told when it still waits.
+    pub escalate: Option<Escalation>,
+}
+
+/// How somebody is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A command with the notice on stdin.
+    Command(Vec<String>),
+    /// A webhook.
+    Webhook {
+        /// The host.
+        base: Base,
+        /// The path below it.
+        path: String,
+        /// What the notice is signed with.
+        secret: SecretName,
+    },
+}
+
+/// Who else is told when something still waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Escalation {
+    /// After how long.
+    pub after: Duration,
+    /// The name of another target.
+    pub to: String,
+}
+
+/// Of what somebody is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Occasion {
+    /// Something waits for a yes or an answer.
+    Waiting,
+    /// Nobody knows whether a write took place, and no tool can be asked.
+    InDoubt,
+    /// A run failed, was refused or expired.
+    Failed,
+    /// A tool failed so often that nothing is sent to it for a while.
+    BreakerOpen,
+}
+
+impl Occasion {
+    /// The words of provost.toml.
+    pub const WORDS: [(&'static str, Self); 4] = [
+        ("waiting", Self::Waiting),
+        ("in_doubt", Self::InDoubt),
+        ("failed", Self::Failed),
+        ("breaker_open", Self::BreakerOpen),
+    ];
+
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, occasion)| *occasion == self);
+        found.map_or("", |(word, _)| word)
+    }
+}

@@ -1,0 +1,93 @@
+//! What people say to a run while this process drives it.
+//!
+//! Owns looking for posted words, hearing them, and noting what became of each. INVARIANT: a word
+//! is noted as taken only after the event that follows from it is kept, and the machine knows a
+//! word it took before: so none counts twice, and none is lost between the two.
+
+use std::time::Duration;
+
+use provost_run::machine::StepError;
+
+use super::{DriveError, Session, Watcher};
+use crate::clock::now_ms;
+use crate::inbox::Word;
+use crate::store::{Posted, StoreError};
+
+/// What stands beside a word that counted.
+pub const TAKEN: &str = "taken";
+/// What stands before the reason why a word did not count.
+pub const IGNORED: &str = "ignored: ";
+/// How often somebody who waits for words looks for them.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Session {
+    /// Hears a person's word, and keeps what follows from it.
+    ///
+    /// # Errors
+    /// [`DriveError::Word`] if it does not count, [`DriveError::Step`] if the run does not take
+    /// it, [`DriveError::Store`] if it is not kept.
+    pub async fn hear(&mut self, word: &Word, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
+        let input = self.inbox.verify(word, self.state(), now_ms())?;
+        self.take_in(input, watcher).await
+    }
+
+    /// Hears every word that was posted for the run and that nobody took.
+    ///
+    /// # Errors
+    /// [`DriveError`] if the journal fails; a word that does not count is no error.
+    pub async fn hear_posted(&mut self, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
+        self.words_due = false;
+        let posted = self.store.untaken(&self.state().run)?;
+        for one in posted {
+            let became = self.hear_one(&one, watcher).await?;
+            self.store.take(one.n, &became).await?;
+        }
+        Ok(())
+    }
+
+    async fn hear_one(
+        &mut self,
+        posted: &Posted,
+        watcher: &mut dyn Watcher,
+    ) -> Result<String, DriveError> {
+        let heard = match Word::read(&posted.text) {
+            Ok(word) => self.hear(&word, watcher).await,
+            Err(none) => Err(DriveError::Word(none.into())),
+        };
+        let why = match heard {
+            Ok(()) => return Ok(TAKEN.to_owned()),
+            Err(DriveError::Word(why)) => why.to_string(),
+            Err(DriveError::Step(why)) if !matches!(why, StepError::Fold(_)) => why.to_string(),
+            Err(error) => return Err(error),
+        };
+        watcher.ignored(&why);
+        Ok(format!("{IGNORED}{why}"))
+    }
+
+    /// Notes whether another connection wrote since the last look: then words may have come.
+    pub(super) fn look_for_words(&mut self) -> Result<(), StoreError> {
+        if std::mem::take(&mut self.is_new) {
+            // Why not at once: nobody can speak to a run before it is there.
+            return Ok(());
+        }
+        let version = Some(self.store.data_version()?);
+        self.words_due |= version != std::mem::replace(&mut self.words_seen, version);
+        Ok(())
+    }
+
+    /// Waits until somebody posted a word for the run.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub async fn words_come(&self) -> Result<(), StoreError> {
+        let mut seen = None;
+        loop {
+            let version = Some(self.store.data_version()?);
+            if version != seen && !self.store.untaken(&self.state().run)?.is_empty() {
+                return Ok(());
+            }
+            seen = version;
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}

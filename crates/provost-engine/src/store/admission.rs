@@ -1,0 +1,326 @@
+//! What runs share, as rows: changed in the transaction of the intent, or not at all.
+//!
+//! Owns the tables `open_effects`, `in_flight`, `admission`, `budgets` and `stops`. Decides
+//! nothing: the facts go to [`provost_run::admission`], which does. INVARIANT: an append that is
+//! not admitted leaves no row behind.
+
+use provost_plan::money::Money;
+use provost_run::admission::{Begin, Breaker, Denial, Entry, Facts, Stop, ToolRow, admit};
+use provost_run::call::Slot;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::{Store, StoreError};
+use crate::owner::{Owner, Standing};
+
+/// Whose rows are changed, and when.
+pub(super) struct Desk<'c> {
+    pub(super) connection: &'c Connection,
+    pub(super) owner: &'c Owner,
+    pub(super) run: &'c str,
+    pub(super) at_ms: i64,
+}
+
+/// What became of the entries of an append: the tools whose breaker opened, or every denial.
+pub(super) type Answered = Result<Vec<String>, Vec<(Slot, Denial)>>;
+
+impl Desk<'_> {
+    /// Carries out the entries of an append.
+    pub(super) fn enter(&self, entries: &[Entry]) -> rusqlite::Result<Answered> {
+        let begins = entries.iter().any(|entry| matches!(entry, Entry::Begin(_)));
+        if begins {
+            self.run_cached("SAVEPOINT admission")?;
+        }
+        let (mut denials, mut opened) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match entry {
+                Entry::Begin(begin) => {
+                    if let Err(denial) = self.begin(begin)? {
+                        denials.push((begin.slot.clone(), denial));
+                    }
+                }
+                Entry::End {
+                    slot,
+                    tool,
+                    healthy,
+                    known,
+                    breaker,
+                } => {
+                    self.end(slot, tool, *known)?;
+                    if self.judge(tool, *healthy, *breaker)? {
+                        opened.push(tool.clone());
+                    }
+                }
+                Entry::Doubt { slot } => self.doubt(slot)?,
+                Entry::Settled { slot } => self.settled(slot)?,
+            }
+        }
+        if denials.is_empty() {
+            if begins {
+                self.run_cached("RELEASE admission")?;
+            }
+            return Ok(Ok(opened));
+        }
+        self.run_cached("ROLLBACK TO admission")?;
+        self.run_cached("RELEASE admission")?;
+        Ok(Err(denials))
+    }
+
+    fn run_cached(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(|_| ())
+    }
+
+    fn begin(&self, begin: &Begin) -> rusqlite::Result<Result<(), Denial>> {
+        let before = self.tool_row(&begin.tool)?;
+        let mut facts = Facts {
+            stop: self.stop(begin)?,
+            doubt: self.doubt_on_target(begin)?,
+            row: before.clone().unwrap_or_default(),
+            ..Facts::default()
+        };
+        if begin.limits.concurrency.is_some() {
+            facts.in_flight = self.living_in_flight(&begin.tool)?;
+        }
+        if let Some((_, period)) = &begin.budget {
+            (facts.money, facts.tokens) = spent(self.connection, period)?;
+        }
+        let row = match admit(begin, &facts, self.at_ms) {
+            Ok(row) => row,
+            Err(denial) => return Ok(Err(denial)),
+        };
+        if row != facts.row {
+            self.keep_tool_row(&begin.tool, &row)?;
+        }
+        let slot = begin.slot.to_string();
+        let owner = self.owner.instance();
+        if begin.limits.concurrency.is_some() {
+            self.connection
+                .prepare_cached("INSERT OR REPLACE INTO in_flight VALUES (?1, ?2, ?3, ?4, ?5)")?
+                .execute(params![begin.tool, self.run, slot, owner, self.at_ms])?;
+        }
+        if let Some(sinks) = begin.sinks {
+            let standing = if begin.plain { "plain" } else { "keyed" };
+            self.connection
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO open_effects VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                )?
+                .execute(params![
+                    self.run,
+                    slot,
+                    begin.operation,
+                    sinks.bytes(),
+                    standing,
+                    owner,
+                    self.at_ms
+                ])?;
+        }
+        if let Some((_, period)) = &begin.budget {
+            self.connection
+                .prepare_cached(
+                    "INSERT INTO budgets VALUES ('workspace', ?1, ?2, ?3) ON CONFLICT DO UPDATE \
+                     SET money = money + excluded.money, tokens = tokens + excluded.tokens",
+                )?
+                .execute(params![period, begin.money.millionths(), begin.tokens])?;
+        }
+        Ok(Ok(()))
+    }
+
+    fn tool_row(&self, tool: &str) -> rusqlite::Result<Option<ToolRow>> {
+        let text: Option<String> = self
+            .connection
+            .prepare_cached("SELECT row FROM admission WHERE tool = ?1")?
+            .query_row([tool], |row| row.get(0))
+            .optional()?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    fn keep_tool_row(&self, tool: &str, row: &ToolRow) -> rusqlite::Result<()> {
+        let text = serde_json::to_string(row).unwrap_or_default();
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO admission VALUES (?1, ?2)")?
+            .execute([tool, text.as_str()])
+            .map(|_| ())
+    }
+
+    fn stop(&self, begin: &Begin) -> rusqlite::Result<Option<Stop>> {
+        let mut query = self
+            .connection
+            .prepare_cached("SELECT scope, name, by, reason FROM stops")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            let (scope, name): (String, String) = (row.get(0)?, row.get(1)?);
+            let binds = match scope.as_str() {
+                "all" => true,
+                "run" => name == self.run,
+                "tool" => name == begin.tool || name == begin.operation,
+                "playbook" => begin.playbook.as_deref() == Some(name.as_str()),
+                "principal" => name == begin.principal,
+                _ => false,
+            };
+            if binds {
+                return stopped(&scope, &name, row).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Another run that may have done the same: in doubt about it, or dead while it did it.
+    fn doubt_on_target(&self, begin: &Begin) -> rusqlite::Result<Option<(String, String)>> {
+        let Some(sinks) = begin.sinks else {
+            return Ok(None);
+        };
+        let mut query = self.connection.prepare_cached(
+            "SELECT run, slot, standing, owner FROM open_effects \
+             WHERE operation = ?1 AND sinks = ?2 AND run <> ?3",
+        )?;
+        let mut rows = query.query(params![begin.operation, sinks.bytes(), self.run])?;
+        while let Some(row) = rows.next()? {
+            let (standing, owner): (String, String) = (row.get(2)?, row.get(3)?);
+            let unknown = match standing.as_str() {
+                "doubtful" => true,
+                "plain" => !self.lives(&owner),
+                _ => false,
+            };
+            if unknown {
+                return Ok(Some((row.get(0)?, row.get(1)?)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn lives(&self, owner: &str) -> bool {
+        owner == self.owner.instance()
+            || matches!(self.owner.standing_of(owner), Standing::Alive { .. })
+    }
+
+    fn living_in_flight(&self, tool: &str) -> rusqlite::Result<u64> {
+        let mut query = self.connection.prepare_cached(
+            "SELECT owner, count(*) FROM in_flight WHERE tool = ?1 GROUP BY owner",
+        )?;
+        let mut rows = query.query([tool])?;
+        let mut living = 0;
+        while let Some(row) = rows.next()? {
+            let owner: String = row.get(0)?;
+            if self.lives(&owner) {
+                living += row.get::<_, u64>(1)?;
+            }
+        }
+        Ok(living)
+    }
+
+    fn end(&self, slot: &Slot, tool: &str, known: bool) -> rusqlite::Result<()> {
+        let slot = slot.to_string();
+        self.connection
+            .prepare_cached("DELETE FROM in_flight WHERE tool = ?1 AND run = ?2 AND slot = ?3")?
+            .execute([tool, self.run, slot.as_str()])?;
+        if known {
+            self.forget_effect(&slot)?;
+        }
+        Ok(())
+    }
+
+    /// Counts an end for or against the tool; true if its breaker opened by it.
+    fn judge(
+        &self,
+        tool: &str,
+        healthy: Option<bool>,
+        breaker: Option<Breaker>,
+    ) -> rusqlite::Result<bool> {
+        let before = self.tool_row(tool)?;
+        if before.is_none() && healthy != Some(false) {
+            return Ok(false);
+        }
+        let before = before.unwrap_or_default();
+        let (after, opened) = before.clone().after(healthy, breaker, self.at_ms);
+        if after != before {
+            self.keep_tool_row(tool, &after)?;
+        }
+        Ok(opened)
+    }
+
+    fn doubt(&self, slot: &Slot) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE open_effects SET standing = 'doubtful' WHERE run = ?1 AND slot = ?2",
+            )?
+            .execute([self.run, slot.to_string().as_str()])
+            .map(|_| ())
+    }
+
+    fn settled(&self, slot: &Slot) -> rusqlite::Result<()> {
+        self.forget_effect(&slot.to_string())
+    }
+
+    fn forget_effect(&self, slot: &str) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM open_effects WHERE run = ?1 AND slot = ?2")?
+            .execute([self.run, slot])
+            .map(|_| ())
+    }
+}
+
+/// What is reserved and spent of the workspace's budget in a period.
+pub(super) fn spent(connection: &Connection, period: &str) -> rusqlite::Result<(Money, u64)> {
+    let row = connection
+        .prepare_cached(
+            "SELECT money, tokens FROM budgets WHERE name = 'workspace' AND period = ?1",
+        )?
+        .query_row([period], |row| Ok((row.get::<_, u64>(0)?, row.get(1)?)))
+        .optional()?;
+    let (money, tokens) = row.unwrap_or_default();
+    Ok((Money::from_millionths(money), tokens))
+}
+
+fn stopped(scope: &str, name: &str, row: &Row<'_>) -> rusqlite::Result<Stop> {
+    let what = match scope {
+        "all" => "all runs".to_owned(),
+        "run" => "the run".to_owned(),
+        scope => format!("{scope} `{name}`"),
+    };
+    Ok(Stop {
+        what,
+        by: row.get(2)?,
+        reason: row.get(3)?,
+    })
+}
+
+/// What is remembered of a tool, for whoever looks at it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remembered {
+    /// Its breaker and its rate.
+    pub row: ToolRow,
+    /// Attempts in flight, where the tool has only so many places.
+    pub in_flight: u64,
+}
+
+impl Store {
+    /// What is remembered of a tool.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn remembered(&self, tool: &str) -> Result<Remembered, StoreError> {
+        self.read(|connection| remembered(connection, tool).map_err(StoreError::read))
+    }
+
+    /// Money and tokens of the workspace's budget that are reserved or spent in a period.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn spent(&self, period: &str) -> Result<(Money, u64), StoreError> {
+        self.read(|connection| spent(connection, period).map_err(StoreError::read))
+    }
+}
+
+fn remembered(connection: &Connection, tool: &str) -> rusqlite::Result<Remembered> {
+    let text: Option<String> = connection
+        .query_row("SELECT row FROM admission WHERE tool = ?1", [tool], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    let count = "SELECT count(*) FROM in_flight WHERE tool = ?1";
+    Ok(Remembered {
+        row: text
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default(),
+        in_flight: connection.query_row(count, [tool], |row| row.get(0))?,
+    })
+}

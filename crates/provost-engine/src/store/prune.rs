@@ -1,0 +1,254 @@
+//! Pruning: the bytes of old evidence go, their digests stay.
+//!
+//! Owns the judgment on what may go. Never touches an event. INVARIANT: evidence that any run
+//! names which is unfinished or younger stays, also where such a run names it while pruning goes
+//! on; what went is written down in the transaction that drops it.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use provost_plan::digest::Digest;
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+
+use super::read::{self, RunFilter};
+use super::{JOURNAL_FILE, Store, StoreError};
+use crate::limits::BUSY_WAIT;
+
+/// What pruning dropped, or would drop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Runs that ended early enough.
+    pub runs: u64,
+    /// Pieces of evidence dropped.
+    pub pieces: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Pieces of those runs that stay, because another run names them too.
+    pub shared: u64,
+}
+
+/// What may go, as of one moment.
+struct Candidates {
+    found: Pruned,
+    digests: BTreeSet<Digest>,
+    /// The last event that was looked at.
+    through: i64,
+}
+
+impl Store {
+    /// What [`Store::prune`] would drop.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn prunable(&self, before_ms: i64) -> Result<Pruned, StoreError> {
+        Ok(self
+            .read(|connection| candidates(connection, before_ms))?
+            .found)
+    }
+
+    /// Drops the bytes of evidence that only runs name which ended before `before_ms`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read or written.
+    pub fn prune(&self, before_ms: i64, now_ms: i64) -> Result<Pruned, StoreError> {
+        let mut candidates = self.read(|connection| candidates(connection, before_ms))?;
+        if candidates.digests.is_empty() {
+            return Ok(candidates.found);
+        }
+        let dropped = Arc::new(Mutex::new((0, 0)));
+        let told = Arc::clone(&dropped);
+        let (digests, through) = (std::mem::take(&mut candidates.digests), candidates.through);
+        self.change(move |connection| {
+            let done = drop_bytes(connection, digests, through, now_ms)?;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = done;
+            Ok(())
+        })
+        .wait()?;
+        // Why ignored: the bytes are gone from the tables; the log empties with the next
+        // checkpoint, if somebody reads just now.
+        let _ = self.empty_log();
+        let (pieces, bytes) = *dropped.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Pruned {
+            pieces,
+            bytes,
+            ..candidates.found
+        })
+    }
+
+    /// Moves the log into the file, so that dropped bytes are not left in it.
+    fn empty_log(&self) -> Result<(), rusqlite::Error> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(self.dir.join(JOURNAL_FILE), flags)?;
+        connection.busy_timeout(BUSY_WAIT)?;
+        // Why: moving pages overwrites them, and the free ones must be overwritten as well.
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    }
+}
+
+fn candidates(connection: &Connection, before_ms: i64) -> Result<Candidates, StoreError> {
+    let tx = connection
+        .unchecked_transaction()
+        .map_err(StoreError::read)?;
+    let unfinished = RunFilter::unfinished().statuses;
+    let rows = read::runs(&tx, &RunFilter::default())?;
+    let old: HashSet<String> = rows
+        .into_iter()
+        .filter(|row| row.updated_at_ms < before_ms && !unfinished.contains(&row.status))
+        .map(|row| row.id)
+        .collect();
+    let (mut may_go, mut stays) = (BTreeSet::new(), BTreeSet::new());
+    let mut through = 0;
+    {
+        let mut query = tx
+            .prepare(
+                "SELECT events.n, runs.id, payload FROM events JOIN runs ON runs.n = events.run \
+                 ORDER BY events.n",
+            )
+            .map_err(StoreError::read)?;
+        let mut events = query.query([]).map_err(StoreError::read)?;
+        while let Some(row) = events.next().map_err(StoreError::read)? {
+            through = row.get(0).map_err(StoreError::read)?;
+            let run: String = row.get(1).map_err(StoreError::read)?;
+            let payload: Option<String> = row.get(2).map_err(StoreError::read)?;
+            let named = if old.contains(&run) {
+                &mut may_go
+            } else {
+                &mut stays
+            };
+            named.extend(digests_in(payload.as_deref().unwrap_or_default()));
+        }
+    }
+    let mut found = Pruned {
+        runs: u64::try_from(old.len()).unwrap_or(u64::MAX),
+        ..Pruned::default()
+    };
+    let mut digests = BTreeSet::new();
+    for digest in may_go {
+        let Some(size) = size_of(&tx, &digest).map_err(StoreError::read)? else {
+            continue;
+        };
+        if stays.contains(&digest) {
+            found.shared += 1;
+        } else {
+            found.pieces += 1;
+            found.bytes += size;
+            digests.insert(digest);
+        }
+    }
+    Ok(Candidates {
+        found,
+        digests,
+        through,
+    })
+}
+
+fn size_of(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<u64>> {
+    connection
+        .prepare_cached("SELECT length(bytes) FROM evidence WHERE digest = ?1")?
+        .query_row([digest.bytes()], |row| row.get(0))
+        .optional()
+}
+
+/// Every digest that a text names.
+fn digests_in(text: &str) -> impl Iterator<Item = Digest> + '_ {
+    const PREFIX: &str = "sha256:";
+    let starts = text.match_indices(PREFIX).map(|(at, _)| at);
+    starts.filter_map(move |at| text.get(at..at + PREFIX.len() + 64)?.parse().ok())
+}
+
+/// Drops what may still go inside the transaction that is open; pieces and bytes.
+fn drop_bytes(
+    connection: &Connection,
+    mut digests: BTreeSet<Digest>,
+    through: i64,
+    now_ms: i64,
+) -> rusqlite::Result<(u64, u64)> {
+    {
+        // Why again: a run may have gone on, or begun, since the look; what it names stays.
+        let mut query = connection.prepare(
+            "SELECT payload FROM events \
+             WHERE run IN (SELECT DISTINCT run FROM events WHERE n > ?1)",
+        )?;
+        let mut rows = query.query([through])?;
+        while let Some(row) = rows.next()? {
+            let payload: Option<String> = row.get(0)?;
+            for digest in digests_in(payload.as_deref().unwrap_or_default()) {
+                digests.remove(&digest);
+            }
+        }
+    }
+    // Why: freed pages keep their bytes otherwise.
+    connection.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
+    let (mut pieces, mut bytes) = (0, 0);
+    for digest in &digests {
+        let Some(size) = size_of(connection, digest)? else {
+            continue;
+        };
+        connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO pruned (digest, media, size, at_ms) \
+                 SELECT digest, media, length(bytes), ?2 FROM evidence WHERE digest = ?1",
+            )?
+            .execute(params![digest.bytes(), now_ms])?;
+        connection
+            .prepare_cached("DELETE FROM evidence WHERE digest = ?1")?
+            .execute([digest.bytes()])?;
+        pieces += 1;
+        bytes += size;
+    }
+    connection.query_row("PRAGMA secure_delete = OFF", [], |_| Ok(()))?;
+    Ok((pieces, bytes))
+}
+
+/// Whether the journal is of a format that can say what was pruned.
+fn can_tell(connection: &Connection) -> Result<bool, StoreError> {
+    connection
+        .query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE name = 'pruned'",
+            [],
+            |row| row.get::<_, i64>(0).map(|count| count == 1),
+        )
+        .map_err(StoreError::read)
+}
+
+/// The digests whose bytes were dropped.
+pub(super) fn pruned(connection: &Connection) -> Result<HashSet<Digest>, StoreError> {
+    if !can_tell(connection)? {
+        return Ok(HashSet::new());
+    }
+    connection
+        .prepare("SELECT digest FROM pruned")
+        .and_then(|mut query| {
+            query
+                .query_map([], |row| Ok(Digest::from_bytes(row.get(0)?)))?
+                .collect()
+        })
+        .map_err(StoreError::read)
+}
+
+/// Whether the bytes of `digest` were dropped.
+pub(super) fn is_pruned(connection: &Connection, digest: &Digest) -> Result<bool, StoreError> {
+    if !can_tell(connection)? {
+        return Ok(false);
+    }
+    connection
+        .query_row(
+            "SELECT count(*) FROM pruned WHERE digest = ?1",
+            [digest.bytes()],
+            |row| row.get::<_, i64>(0).map(|count| count == 1),
+        )
+        .map_err(StoreError::read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digests_in;
+
+    #[test]
+    fn digests_are_found_wherever_they_stand() {
+        let one = format!("sha256:{}", "0a".repeat(32));
+        let text = format!("{{\"a\":\"{one}\",\"b\":\"see {one}é\",\"c\":\"sha256:00\"}} sha256:");
+        assert_eq!(digests_in(&text).count(), 2);
+        assert!(digests_in(&text).all(|digest| digest.to_string() == one));
+    }
+}

@@ -1,0 +1,138 @@
+//! Words in the journal's file: posted by one process, taken by the one that drives the run.
+//!
+//! Owns the rows of the table `words`. Never reads what a word says: a row is text that somebody
+//! could write. INVARIANT: a row is taken once; what became of it stays with it.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{Pending, Store, StoreError};
+use crate::limits::WORDS_AT_ONCE_MAX;
+
+/// A word that nobody has taken yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posted {
+    /// The number of its row.
+    pub n: i64,
+    /// The run that the row names.
+    pub run: String,
+    /// The text, as somebody wrote it.
+    pub text: String,
+    /// When it was posted, in milliseconds since the epoch.
+    pub at_ms: i64,
+}
+
+impl Store {
+    /// The name of the store: a word of another workspace names another.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn name(&self) -> Result<String, StoreError> {
+        self.read(|connection| {
+            connection
+                .query_row("SELECT value FROM meta WHERE key = 'store'", [], |row| {
+                    row.get(0)
+                })
+                .map_err(StoreError::read)
+        })
+    }
+
+    /// Posts a word for whoever drives the run; resolves when it is on the disk.
+    pub fn post(&self, run: &str, text: &str, at_ms: i64) -> Pending<()> {
+        let (run, text) = (run.to_owned(), text.to_owned());
+        self.change(move |connection| {
+            connection
+                .prepare_cached("INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, ?3)")?
+                .execute(params![run, text, at_ms])
+                .map(|_| ())
+        })
+    }
+
+    /// Notes what became of a posted word; resolves when it is on the disk.
+    pub fn take(&self, n: i64, became: &str) -> Pending<()> {
+        let became = became.to_owned();
+        self.change(move |connection| {
+            connection
+                .prepare_cached("UPDATE words SET taken = ?2 WHERE n = ?1 AND taken IS NULL")?
+                .execute(params![n, became])
+                .map(|_| ())
+        })
+    }
+
+    /// The words posted for a run that nobody took, in the order they came; the first
+    /// [`WORDS_AT_ONCE_MAX`] of them.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn untaken(&self, run: &str) -> Result<Vec<Posted>, StoreError> {
+        self.read(|connection| untaken(connection, run))
+    }
+
+    /// The runs for which somebody posted a word that nobody took.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn runs_with_words(&self) -> Result<Vec<String>, StoreError> {
+        self.read(|connection| {
+            let mut query = connection
+                .prepare_cached("SELECT DISTINCT run FROM words WHERE taken IS NULL ORDER BY run")
+                .map_err(StoreError::read)?;
+            let rows = query
+                .query_map([], |row| row.get(0))
+                .map_err(StoreError::read)?;
+            rows.collect::<Result<_, _>>().map_err(StoreError::read)
+        })
+    }
+
+    /// What became of a word, once somebody took it.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn became(&self, run: &str, text: &str) -> Result<Option<String>, StoreError> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT taken FROM words WHERE run = ?1 AND word = ?2 AND taken IS NOT NULL \
+                     ORDER BY n LIMIT 1",
+                )
+                .and_then(|mut query| {
+                    query
+                        .query_row(params![run, text], |row| row.get(0))
+                        .optional()
+                })
+                .map_err(StoreError::read)
+        })
+    }
+
+    /// A number that changes whenever another connection commits: cheap to ask for, often.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn data_version(&self) -> Result<i64, StoreError> {
+        self.read(|connection| {
+            connection
+                .prepare_cached("PRAGMA data_version")
+                .and_then(|mut query| query.query_row([], |row| row.get(0)))
+                .map_err(StoreError::read)
+        })
+    }
+}
+
+fn untaken(connection: &Connection, run: &str) -> Result<Vec<Posted>, StoreError> {
+    let mut query = connection
+        .prepare_cached(
+            "SELECT n, run, word, at_ms FROM words WHERE run = ?1 AND taken IS NULL \
+             ORDER BY n LIMIT ?2",
+        )
+        .map_err(StoreError::read)?;
+    let rows = query
+        .query_map(params![run, WORDS_AT_ONCE_MAX], |row| {
+            Ok(Posted {
+                n: row.get(0)?,
+                run: row.get(1)?,
+                text: row.get(2)?,
+                at_ms: row.get(3)?,
+            })
+        })
+        .map_err(StoreError::read)?;
+    rows.collect::<Result<_, _>>().map_err(StoreError::read)
+}

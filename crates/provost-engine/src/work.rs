@@ -1,0 +1,313 @@
+//! Working: driving every run of a workspace that can move, many at once, in one process.
+//!
+//! Owns looking for runs that are due, taking them up and letting go of those that only wait.
+//! Rules nothing: what a run does is its machine's word. INVARIANT: a run that waits for a person
+//! or for a distant moment costs this process nothing: its row says when it is due.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use futures::future::LocalBoxFuture;
+use futures::stream::FuturesUnordered;
+use provost_run::event::Event;
+use provost_run::state::State;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use crate::clock::now_ms;
+use crate::engine::{Engine, EngineError};
+use crate::limits::{
+    DRIVEN_RUNS_MAX, IDLE_WAIT_MAX, LOOK_EVERY, LOOK_MIN_EVERY, REST_MAX, REST_MIN, SAT_OUT_MAX,
+};
+use crate::notify::Delivered;
+use crate::session::{Session, Stop, Watcher};
+use crate::store::{Look, StoreError};
+
+/// How a process works.
+#[derive(Clone, Copy, Debug)]
+pub struct Working {
+    /// Whether it ends when nothing can move, rather than wait for what comes.
+    pub until_idle: bool,
+    /// Most runs that it drives at once.
+    pub runs_max: usize,
+}
+
+impl Default for Working {
+    fn default() -> Self {
+        Self {
+            until_idle: false,
+            runs_max: DRIVEN_RUNS_MAX,
+        }
+    }
+}
+
+/// What happens while a process works.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// Events of a run were kept; `state` is the run after them.
+    Kept {
+        /// The number of the first of them.
+        first_seq: u64,
+        /// The events.
+        events: &'a [Event],
+        /// The run.
+        state: &'a State,
+    },
+    /// A word that somebody posted does not count.
+    Ignored {
+        /// The run.
+        run: &'a str,
+        /// Why not.
+        why: &'a str,
+    },
+    /// A run is let go of.
+    LetGo {
+        /// The run.
+        run: &'a str,
+        /// Why.
+        stop: &'a Stop,
+    },
+    /// A run could not be driven; it is tried again later.
+    Failed {
+        /// The run.
+        run: &'a str,
+        /// Why.
+        why: &'a EngineError,
+        /// How long it rests.
+        rest: Duration,
+    },
+    /// Somebody was to be told of something.
+    Notified(&'a Delivered),
+}
+
+/// Somebody who is told.
+pub type Listener<'a> = dyn Fn(&Told<'_>) + 'a;
+
+/// What became of a run that was driven; none if another process holds it.
+type Driven = (String, Result<Option<Stop>, EngineError>);
+
+/// How long a run that could not be driven is left alone.
+struct Rest {
+    until: Instant,
+    length: Duration,
+}
+
+struct Worker<'e> {
+    engine: &'e Engine,
+    working: Working,
+    halt: watch::Receiver<bool>,
+    listener: &'e Listener<'e>,
+    driving: BTreeSet<String>,
+    resting: BTreeMap<String, Rest>,
+    /// The store's number of changes at the last look, when that was, and what it found.
+    version: Option<i64>,
+    looked: Option<Instant>,
+    last: Look,
+    words_left: bool,
+}
+
+/// Drives what can move until `halt` turns true, or nothing can move and that is the end.
+///
+/// # Errors
+/// [`StoreError`] if the journal fails; every run can be taken up again.
+pub async fn work(
+    engine: &Engine,
+    working: Working,
+    mut halt: watch::Receiver<bool>,
+    listener: &Listener<'_>,
+) -> Result<(), StoreError> {
+    let mut worker = Worker {
+        engine,
+        working,
+        halt: halt.clone(),
+        listener,
+        driving: BTreeSet::new(),
+        resting: BTreeMap::new(),
+        version: None,
+        looked: None,
+        last: Look::default(),
+        words_left: false,
+    };
+    let mut driven: FuturesUnordered<LocalBoxFuture<'_, Driven>> = FuturesUnordered::new();
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut telling = FuturesUnordered::new();
+    loop {
+        if let Some(failure) = engine.store().failure() {
+            return Err(failure);
+        }
+        let halted = *halt.borrow();
+        if !halted && worker.is_look_due()? {
+            for run in worker.look()? {
+                driven.push(worker.drive(run));
+            }
+        }
+        if telling.is_empty() && !halted && worker.is_telling_due()? {
+            telling.push(engine.deliver_due());
+        }
+        let idle = working.until_idle && telling.is_empty() && worker.is_idle();
+        // Why not the telling: what is cut off is told again, under the same id.
+        if driven.is_empty() && (halted || idle) {
+            return Ok(());
+        }
+        tokio::select! {
+            Some((run, became)) = driven.next(), if !driven.is_empty() => {
+                worker.ended(&run, became);
+            }
+            Some(told) = telling.next(), if !telling.is_empty() => worker.told(&told?),
+            _ = looks.tick() => {}
+            Ok(()) = halt.changed() => {}
+        }
+    }
+}
+
+impl<'e> Worker<'e> {
+    /// Whether somebody wrote since the last look, a moment came, or it is long ago.
+    fn is_look_due(&mut self) -> Result<bool, StoreError> {
+        if self.driving.len() >= self.working.runs_max {
+            return Ok(false);
+        }
+        let version = Some(self.engine.store().data_version()?);
+        let written = version != std::mem::replace(&mut self.version, version);
+        let moment = self.last.next_ms.is_some_and(|at| at <= now_ms());
+        let long = self
+            .looked
+            .is_none_or(|looked| looked.elapsed() >= LOOK_MIN_EVERY);
+        Ok(written || moment || long)
+    }
+
+    /// The runs to take up now: those that are due, and those that somebody spoke to.
+    fn look(&mut self) -> Result<Vec<String>, StoreError> {
+        let now = Instant::now();
+        let room = self.working.runs_max - self.driving.len();
+        let rests = |run: &str| self.resting.get(run).is_some_and(|rest| rest.until > now);
+        let skip = |run: &str| self.driving.contains(run) || rests(run);
+        let store = self.engine.store();
+        let found = store.look(now_ms(), room, &skip)?;
+        let spoken: Vec<String> = store
+            .runs_with_words()?
+            .into_iter()
+            .filter(|run| !skip(run))
+            .collect();
+        self.words_left = !spoken.is_empty();
+        let mut runs = found.ready.clone();
+        runs.extend(spoken.into_iter().filter(|run| !found.ready.contains(run)));
+        runs.truncate(room);
+        self.driving.extend(runs.iter().cloned());
+        self.last = found;
+        self.looked = Some(now);
+        Ok(runs)
+    }
+
+    /// Whether the last look found nothing that can move by itself, now or within a moment.
+    fn is_idle(&self) -> bool {
+        let moves = self.last.moves_ms.is_some_and(|at| {
+            let wait = Duration::from_millis(u64::try_from(at - now_ms()).unwrap_or(0));
+            wait <= IDLE_WAIT_MAX
+        });
+        let nothing = self.last.ready.is_empty() && !moves;
+        self.looked.is_some() && nothing && !self.words_left
+    }
+
+    /// Whether somebody has to be told of something now.
+    fn is_telling_due(&self) -> Result<bool, StoreError> {
+        if self.engine.workspace().notify().is_empty() {
+            return Ok(false);
+        }
+        let next = self.engine.store().next_notice()?;
+        Ok(next.is_some_and(|at| at <= now_ms()))
+    }
+
+    fn told(&self, all: &[Delivered]) {
+        for one in all {
+            (self.listener)(&Told::Notified(one));
+        }
+    }
+
+    fn drive(&self, run: String) -> LocalBoxFuture<'e, Driven> {
+        let (engine, listener, halt) = (self.engine, self.listener, self.halt.clone());
+        Box::pin(async move {
+            let became = drive(engine, &run, halt, listener).await;
+            (run, became)
+        })
+    }
+
+    fn ended(&mut self, run: &str, became: Result<Option<Stop>, EngineError>) {
+        self.driving.remove(run);
+        // Why: what it left may be due at once, and there is room for another.
+        self.version = None;
+        match became {
+            Ok(Some(stop)) => {
+                self.resting.remove(run);
+                (self.listener)(&Told::LetGo { run, stop: &stop });
+            }
+            Ok(None) => {
+                self.rest(run);
+            }
+            Err(why) => {
+                let rest = self.rest(run);
+                let why = &why;
+                (self.listener)(&Told::Failed { run, why, rest });
+            }
+        }
+    }
+
+    fn rest(&mut self, run: &str) -> Duration {
+        let length = match self.resting.get(run) {
+            Some(rest) => (rest.length * 2).min(REST_MAX),
+            None => REST_MIN,
+        };
+        let until = Instant::now() + length;
+        self.resting.insert(run.to_owned(), Rest { until, length });
+        length
+    }
+}
+
+/// Drives one run as far as it goes, and lets go of it; none if another process holds it.
+async fn drive(
+    engine: &Engine,
+    run: &str,
+    mut halt: watch::Receiver<bool>,
+    listener: &Listener<'_>,
+) -> Result<Option<Stop>, EngineError> {
+    let mut watcher = Telling { run, listener };
+    let mut session = match engine.take_up(run, &mut watcher).await {
+        Ok(session) => session,
+        Err(EngineError::Held { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    session.let_go_beyond(SAT_OUT_MAX);
+    let driven = session.drive(&mut watcher, &mut halt).await;
+    let_go(session, driven.is_ok()).await?;
+    Ok(Some(driven?))
+}
+
+/// Gives a run back; what kept it from being driven is said rather than that it stays ours.
+async fn let_go(session: Session, well: bool) -> Result<(), StoreError> {
+    let released = session.release().await;
+    if well { released } else { Ok(()) }
+}
+
+/// Passes on what becomes of one run.
+struct Telling<'a> {
+    run: &'a str,
+    listener: &'a Listener<'a>,
+}
+
+impl Watcher for Telling<'_> {
+    fn kept(&mut self, first_seq: u64, events: &[Event], state: &State) {
+        (self.listener)(&Told::Kept {
+            first_seq,
+            events,
+            state,
+        });
+    }
+
+    fn tick(&mut self, _: &State) {}
+
+    fn ignored(&mut self, why: &str) {
+        let run = self.run;
+        (self.listener)(&Told::Ignored { run, why });
+    }
+}

@@ -1,0 +1,13 @@
+//! What people say to runs: who counts, how often, and what no forger gets past.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod answers;
+mod forged;
+mod place;
+mod posted;
+mod working;

@@ -1,0 +1,222 @@
+//! A workspace of ada, bo, eve and dan, in which a note is written after a yes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use provost_engine::clock::now_ms;
+use provost_engine::engine::{Engine, NewRun};
+use provost_engine::inbox::{Saying, Word};
+use provost_engine::keys::PrivateKey;
+use provost_engine::session::{Session, Stop, Unwatched, Watcher};
+use provost_engine::workspace::{LockUse, Opening, Workspace};
+use provost_plan::digest::Digest;
+use provost_plan::plan::Goal;
+use provost_plan::policy::DEFAULT_POLICY;
+use provost_run::event::{AskMode, Event, PlannerChoice};
+use provost_run::state::State;
+use tokio::runtime::Runtime;
+
+pub const PEOPLE: [&str; 4] = ["ada", "bo", "eve", "dan"];
+
+const CONFIG: &str = r#"
+[workspace]
+user = "ada"
+[tools.notes]
+kind = "files"
+root = "notes"
+[tools.notes.ops.read]
+op = "read"
+effect = "read"
+[tools.notes.ops.write]
+op = "write"
+effect = "write"
+tags = ["production"]
+"#;
+
+const PLAN: &str = r#"schema: provost/plan/v1
+goal: { text: Write a note, success: [ { id: noted, text: the note is written } ] }
+steps:
+  - id: note
+    tool: notes.write
+    args: { path: note.txt, text: hello }
+    accept: ['${ output.bytes > 0 }']
+success:
+  - { for: noted, check: '${ steps.note.status == "succeeded" }' }
+answer:
+  - { text: The note is written., cites: [note] }
+"#;
+
+pub struct Place {
+    dir: tempfile::TempDir,
+}
+
+/// The key of a person, always the same.
+pub fn key(person: &str) -> PrivateKey {
+    let mut seed = [0; 32];
+    seed[..person.len()].copy_from_slice(person.as_bytes());
+    PrivateKey::from_seed(&seed).unwrap()
+}
+
+impl Place {
+    /// Several people; `require` stands in `[approvals]`.
+    pub fn new(require: &str) -> Self {
+        let place = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        let approvals = format!("[approvals]\nrequire = \"{require}\"\n");
+        place.write("provost.toml", &format!("{approvals}{CONFIG}"));
+        place.write("policies/default.cedar", DEFAULT_POLICY);
+        place.people(&PEOPLE);
+        std::fs::create_dir_all(place.path("notes")).unwrap();
+        std::fs::create_dir_all(place.path("playbooks")).unwrap();
+        place
+    }
+
+    /// These people have a key from here on; the others have none.
+    pub fn people(&self, with_key: &[&str]) {
+        let users: serde_json::Map<_, _> = PEOPLE
+            .iter()
+            .map(|person| {
+                let mut user = serde_json::json!({});
+                if with_key.contains(person) {
+                    user["key"] = key(person).public().to_string().into();
+                }
+                ((*person).to_owned(), user)
+            })
+            .collect();
+        let text = serde_json::json!({ "users": users }).to_string();
+        self.write("policies/entities.json", &text);
+    }
+
+    /// Asks about writes in this way, in place of the default policy's.
+    pub fn asks(&self, annotations: &str) {
+        let policy = format!(
+            "permit (principal, action, resource);\n@id(\"writes\") {annotations}\n\
+             forbid (principal, action in Action::\"call\", resource)\n\
+             when {{ !resource.attended && resource.effect == \"write\" }};\n"
+        );
+        self.write("policies/default.cedar", &policy);
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// The engine of a new process.
+    pub fn engine(&self) -> Engine {
+        let opening = Opening {
+            user: "ada",
+            lock: LockUse::Ignore,
+        };
+        Engine::open(Workspace::open(self.dir.path(), &opening).unwrap()).unwrap()
+    }
+
+    /// A run that waits for a yes, and that nobody drives; its id.
+    pub fn waiting(&self) -> String {
+        let engine = self.engine();
+        runtime().block_on(async {
+            let session = begin(&engine).await;
+            let run = session.state().run.clone();
+            session.release().await.unwrap();
+            run
+        })
+    }
+
+    /// How many events of a kind the journal holds.
+    pub fn count(&self, kind: &str) -> usize {
+        let journal = self.journal();
+        let sql = "SELECT count(*) FROM events WHERE kind = ?1";
+        journal.query_row(sql, [kind], |row| row.get(0)).unwrap()
+    }
+
+    pub fn journal(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path(".provost/journal.db")).unwrap()
+    }
+}
+
+/// A run that this engine drives, and that waits for a yes.
+pub async fn begin(engine: &Engine) -> Session {
+    let new = NewRun {
+        goal: Goal {
+            success: vec![provost_plan::plan::Criterion {
+                id: "noted".to_owned(),
+                text: "the note is written".to_owned(),
+            }],
+            ..Goal::of_text("Write a note")
+        },
+        interpreted_by: "test".to_owned(),
+        planner: PlannerChoice::File {
+            name: "plan".to_owned(),
+            text: PLAN.to_owned(),
+            playbook: None,
+        },
+        ask: AskMode::Step,
+        again: true,
+    };
+    let mut session = engine.begin(new, &mut Unwatched).await.unwrap();
+    assert_eq!(drive(&mut session).await, Stop::Waiting);
+    session
+}
+
+pub async fn drive(session: &mut Session) -> Stop {
+    let (_keep, mut halt) = tokio::sync::watch::channel(false);
+    session.drive(&mut Unwatched, &mut halt).await.unwrap()
+}
+
+pub fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+pub fn card(state: &State) -> Digest {
+    *state.open_cards().next().unwrap().0
+}
+
+/// An unsigned yes to the open card.
+pub fn yes(engine: &Engine, state: &State, by: &str) -> Word {
+    let card = card(state);
+    let asked = &state.cards[&card].card;
+    let saying = Saying::Approve {
+        card,
+        steps: Vec::new(),
+    };
+    let to = (engine.inbox().store(), state.run.as_str(), asked.revision);
+    Word::new(to, saying, by, (now_ms(), asked.expires_at)).unwrap()
+}
+
+/// Keeps why words were ignored.
+#[derive(Default)]
+pub struct Ear {
+    pub ignored: Vec<String>,
+    pub kinds: Vec<&'static str>,
+}
+
+impl Watcher for Ear {
+    fn kept(&mut self, _: u64, events: &[Event], _: &State) {
+        self.kinds.extend(events.iter().map(Event::kind));
+    }
+    fn tick(&mut self, _: &State) {}
+    fn ignored(&mut self, why: &str) {
+        self.ignored.push(why.to_owned());
+    }
+}
+
+/// How often a test repeats: the variable, else `default`. Printed.
+pub fn count(default: usize) -> usize {
+    let typed = std::env::var("PROVOST_COUNT").ok();
+    let count = typed.and_then(|text| text.parse().ok()).unwrap_or(default);
+    println!("count: {count}");
+    count
+}
+
+pub fn shared(place: Place) -> Arc<Place> {
+    Arc::new(place)
+}

@@ -1,0 +1,152 @@
+//! Words that other processes post, for a run that is driven and for one that is not.
+
+use provost_engine::clock::now_ms;
+use provost_engine::inbox::{Saying, Word};
+use provost_engine::session::Stop;
+use provost_run::event::RunStatus;
+
+use super::place::{Ear, Place, begin, card, key, runtime, yes};
+
+/// Posts words while a session waits at a prompt; what it hears of them.
+#[test]
+fn a_word_by_another_process_wakes_who_waits() {
+    let place = Place::new("signature");
+    let (here, there) = (place.engine(), place.engine());
+    let mut ear = Ear::default();
+    runtime().block_on(async {
+        let mut session = begin(&here).await;
+        let run = session.state().run.clone();
+        let word = yes(&there, session.state(), "bo").signed_with(&key("bo"));
+        let post = async {
+            let posted = there.store().post(&run, &word.to_text(), now_ms());
+            posted.await.unwrap();
+        };
+        let (come, ()) = tokio::join!(session.words_come(), post);
+        come.unwrap();
+        session.hear_posted(&mut ear).await.unwrap();
+        let (_keep, mut halt) = tokio::sync::watch::channel(false);
+        let stop = session.drive(&mut ear, &mut halt).await.unwrap();
+        assert!(matches!(stop, Stop::Ended(end) if end.status == RunStatus::Succeeded));
+        let became = there.store().became(&run, &word.to_text()).unwrap();
+        assert_eq!(became.as_deref(), Some("taken"));
+    });
+    assert!(ear.ignored.is_empty(), "{:?}", ear.ignored);
+}
+
+#[test]
+fn a_row_written_from_outside_counts_for_nothing_and_is_reported() {
+    let place = Place::new("signature");
+    let run = place.waiting();
+    let engine = place.engine();
+    let state_of = engine.read(&run).unwrap();
+    let state = state_of.run.state();
+    let good = yes(&engine, state, "bo").signed_with(&key("bo"));
+    let bare = yes(&engine, state, "bo");
+    let eves = yes(&engine, state, "bo").signed_with(&key("eve"));
+    let extra = good.to_text().replacen('{', "{\"also\":1,", 1);
+    let mut moved = good.clone();
+    moved.run = "aaaaaaaaaaaa".to_owned();
+    let moved = moved.signed_with(&key("bo"));
+    let mut later = good.clone();
+    later.expires_at = now_ms() - 1;
+    let later = later.signed_with(&key("bo"));
+    let rows = [
+        "yes".to_owned(),
+        "{}".to_owned(),
+        bare.to_text(),
+        eves.to_text(),
+        extra,
+        moved.to_text(),
+        later.to_text(),
+    ];
+    let journal = place.journal();
+    for row in &rows {
+        let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
+        journal.execute(sql, [&run, row]).unwrap();
+    }
+    let mut ear = Ear::default();
+    runtime().block_on(async {
+        let mut session = engine.take_up(&run, &mut ear).await.unwrap();
+        let (_keep, mut halt) = tokio::sync::watch::channel(false);
+        let stop = session.drive(&mut ear, &mut halt).await.unwrap();
+        assert_eq!(stop, Stop::Waiting);
+        session.release().await.unwrap();
+    });
+    insta::assert_snapshot!(ear.ignored.join("\n"), @"
+    this is no word of a person: expected value at line 1 column 1
+    this is no word of a person: missing field `schema`
+    this word of `bo` is not signed, and this workspace requires signatures
+    this word is not signed with the key of `bo`
+    this is no word of a person: it has what this version does not know
+    this word is for run `aaaaaaaaaaaa`
+    this word of `bo` lapsed
+    ");
+    assert_eq!(
+        (place.count("ApprovalGiven"), place.count("AttemptStarted")),
+        (0, 0)
+    );
+    // The control: the same row, signed by who it says, counts.
+    let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
+    journal.execute(sql, [&run, &good.to_text()]).unwrap();
+    runtime().block_on(async {
+        let mut session = engine.take_up(&run, &mut ear).await.unwrap();
+        let (_keep, mut halt) = tokio::sync::watch::channel(false);
+        session.drive(&mut ear, &mut halt).await.unwrap();
+    });
+    assert_eq!(
+        (place.count("ApprovalGiven"), place.count("RunEnded")),
+        (1, 1)
+    );
+}
+
+#[test]
+fn a_word_taken_before_its_process_died_is_not_taken_again() {
+    let place = Place::new("nothing");
+    place.asks("@quorum(\"2\")");
+    let engine = place.engine();
+    runtime().block_on(async {
+        let mut session = begin(&engine).await;
+        let run = session.state().run.clone();
+        let word = yes(&engine, session.state(), "bo");
+        let post = engine.store().post(&run, &word.to_text(), now_ms());
+        post.await.unwrap();
+        // Why: as if the process had died after the event and before the row was noted.
+        session.hear(&word, &mut Ear::default()).await.unwrap();
+        session.release().await.unwrap();
+        let mut ear = Ear::default();
+        let mut session = engine.take_up(&run, &mut ear).await.unwrap();
+        session.hear_posted(&mut ear).await.unwrap();
+        assert_eq!(ear.ignored.len(), 1, "{:?}", ear.ignored);
+        assert!(
+            ear.ignored[0].contains("was taken before"),
+            "{:?}",
+            ear.ignored
+        );
+    });
+    assert_eq!(place.count("ApprovalGiven"), 1);
+}
+
+#[test]
+fn the_journal_keeps_what_was_signed_so_that_anybody_can_verify_it() {
+    let place = Place::new("signature");
+    let engine = place.engine();
+    runtime().block_on(async {
+        let mut session = begin(&engine).await;
+        let run = session.state().run.clone();
+        let saying = Saying::Reject {
+            card: card(session.state()),
+            reason: "not today".to_owned(),
+        };
+        let mut word = yes(&engine, session.state(), "bo");
+        word.saying = saying;
+        let word = word.signed_with(&key("bo"));
+        session.hear(&word, &mut Ear::default()).await.unwrap();
+        let events = engine.read(&run).unwrap().events;
+        let kept = events
+            .iter()
+            .find_map(|(event, _)| Word::of_event(engine.inbox().store(), &run, event))
+            .unwrap();
+        assert_eq!(kept, word);
+        assert!(kept.is_signed_by(&key("bo").public()));
+    });
+}

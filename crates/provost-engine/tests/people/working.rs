@@ -1,0 +1,89 @@
+//! Working: many runs at once, in one process and in two, and nobody drives what another holds.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use provost_engine::clock::now_ms;
+use provost_engine::engine::Engine;
+use provost_engine::session::Stop;
+use provost_engine::work::{Told, Working, work};
+
+use super::place::{Place, begin, count, runtime, yes};
+
+const IDLE: Working = Working {
+    until_idle: true,
+    runs_max: 8,
+};
+
+/// Runs that wait for a yes, and a yes for each that somebody posted.
+async fn posted(there: &Engine, runs: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    for _ in 0..runs {
+        let session = begin(there).await;
+        let run = session.state().run.clone();
+        let word = yes(there, session.state(), "bo").to_text();
+        session.release().await.unwrap();
+        there.store().post(&run, &word, now_ms()).await.unwrap();
+        ids.push(run);
+    }
+    ids
+}
+
+/// How many times each run was let go of.
+async fn worked(engine: &Engine) -> (BTreeMap<String, usize>, usize) {
+    let (_keep, halt) = tokio::sync::watch::channel(false);
+    let ends = RefCell::new(BTreeMap::new());
+    let (now, most) = (
+        RefCell::new(std::collections::BTreeSet::new()),
+        RefCell::new(0),
+    );
+    let listener = |told: &Told<'_>| match told {
+        Told::Kept { state, .. } => {
+            now.borrow_mut().insert(state.run.clone());
+            let at_once = now.borrow().len();
+            let before = *most.borrow();
+            *most.borrow_mut() = before.max(at_once);
+        }
+        Told::LetGo { run, stop } => {
+            now.borrow_mut().remove(*run);
+            // Why ended at all: the note that the first run writes is not written twice.
+            assert!(matches!(stop, Stop::Ended(_)), "{stop:?}");
+            *ends.borrow_mut().entry((*run).to_owned()).or_insert(0) += 1;
+        }
+        other => panic!("{other:?}"),
+    };
+    work(engine, IDLE, halt, &listener).await.unwrap();
+    let most = *most.borrow();
+    (ends.into_inner(), most)
+}
+
+#[test]
+fn many_runs_are_driven_at_once_and_no_more_than_that() {
+    let place = Place::new("nothing");
+    let engine = place.engine();
+    runtime().block_on(async {
+        let runs = posted(&engine, 3 * IDLE.runs_max).await;
+        let (ends, most) = worked(&engine).await;
+        assert_eq!(ends.len(), runs.len());
+        assert!((2..=IDLE.runs_max).contains(&most), "{most} at once");
+    });
+    assert_eq!(place.count("AttemptStarted"), 3 * IDLE.runs_max);
+}
+
+#[test]
+fn two_processes_that_work_drive_each_run_once() {
+    let place = Place::new("nothing");
+    let (one, other) = (place.engine(), place.engine());
+    let many = count(20);
+    runtime().block_on(async {
+        let runs = posted(&one, many).await;
+        let ((mut ends, _), (others, _)) = tokio::join!(worked(&one), worked(&other));
+        for (run, times) in others {
+            *ends.entry(run).or_insert(0) += times;
+        }
+        // Why at most once in the journal: a run that ended may be looked at by the other.
+        assert!(runs.iter().all(|run| ends.contains_key(run)), "{ends:?}");
+    });
+    assert_eq!(place.count("AttemptStarted"), many);
+    assert_eq!(place.count("ApprovalGiven"), many);
+}

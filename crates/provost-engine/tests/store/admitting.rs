@@ -1,0 +1,342 @@
+//! What runs share: the guard over doubts, breakers, rates, places, budgets, stops; between
+//! processes as within one.
+
+use provost_engine::store::{StopScope, Stopped, Store, StoreError};
+use provost_plan::digest::{Digest, Domain};
+use provost_plan::money::Money;
+use provost_run::admission::{Begin, Breaker, Budget, Denial, Entry, Period, Rate, ToolLimits};
+use provost_run::call::Slot;
+
+use super::{append, durable};
+
+fn slot(step: &str) -> Slot {
+    Slot {
+        step: step.to_owned(),
+        item: None,
+    }
+}
+
+fn sinks(of: &str) -> Digest {
+    Digest::of_bytes(Domain::Args, of.as_bytes())
+}
+
+fn begin(step: &str) -> Begin {
+    Begin {
+        slot: slot(step),
+        tool: "mail".to_owned(),
+        operation: "mail.send".to_owned(),
+        sinks: Some(sinks("bob")),
+        plain: true,
+        money: Money::ZERO,
+        tokens: 0,
+        limits: ToolLimits::default(),
+        budget: None,
+        principal: "ada".to_owned(),
+        playbook: Some("greet".to_owned()),
+    }
+}
+
+fn begins(begin: Begin) -> Entry {
+    Entry::Begin(Box::new(begin))
+}
+
+fn ends(step: &str, healthy: bool, known: bool, breaker: Option<Breaker>) -> Entry {
+    Entry::End {
+        slot: slot(step),
+        tool: "mail".to_owned(),
+        healthy: Some(healthy),
+        known,
+        breaker,
+    }
+}
+
+/// One run of a store, that appends one event with each entry.
+struct Writes<'s> {
+    store: &'s Store,
+    run: &'static str,
+    seq: u64,
+}
+
+impl<'s> Writes<'s> {
+    fn new(store: &'s Store, run: &'static str) -> Self {
+        store.append(append(run, 0, 1)).wait().unwrap();
+        Self { store, run, seq: 1 }
+    }
+
+    fn at(&mut self, at_ms: i64, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
+        let mut one = durable(append(self.run, self.seq, 1));
+        one.events[0].at_ms = at_ms;
+        one.admission = entries;
+        match self.store.append(one).wait() {
+            Ok(_) => {
+                self.seq += 1;
+                Ok(())
+            }
+            Err(StoreError::NotAdmitted { denials, .. }) => Err(denials),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn enter(&mut self, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
+        self.at(1_000, entries)
+    }
+}
+
+fn opened() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    (dir, store)
+}
+
+fn doubted(run: &str, step: &str) -> Vec<(Slot, Denial)> {
+    let denial = Denial::Doubt {
+        run: run.to_owned(),
+        slot: step.to_owned(),
+    };
+    vec![(slot("b"), denial)]
+}
+
+#[test]
+fn no_run_repeats_what_another_is_in_doubt_about() {
+    let (_dir, store) = opened();
+    let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
+    one.enter(vec![begins(begin("a"))]).unwrap();
+    // Why admitted: what a living process has in flight is no doubt.
+    two.enter(vec![begins(begin("b"))]).unwrap();
+    two.enter(vec![ends("b", true, true, None)]).unwrap();
+    one.enter(vec![
+        ends("a", false, false, None),
+        Entry::Doubt { slot: slot("a") },
+    ])
+    .unwrap();
+    assert_eq!(
+        two.enter(vec![begins(begin("b"))]),
+        Err(doubted("one", "a"))
+    );
+    let elsewhere = Begin {
+        sinks: Some(sinks("eve")),
+        ..begin("b")
+    };
+    two.enter(vec![begins(elsewhere), ends("b", true, true, None)])
+        .unwrap();
+    let read = Begin {
+        sinks: None,
+        plain: false,
+        ..begin("b")
+    };
+    two.enter(vec![begins(read)]).unwrap();
+    one.enter(vec![Entry::Settled { slot: slot("a") }]).unwrap();
+    two.enter(vec![begins(begin("b"))]).unwrap();
+}
+
+/// A process that dies between intent and outcome leaves a doubt, before anybody takes its run up.
+#[test]
+fn what_a_dead_process_began_is_not_begun_by_another_run() {
+    let (dir, store) = opened();
+    let mut one = Writes::new(&store, "one");
+    one.enter(vec![begins(begin("a"))]).unwrap();
+    let keyed = Begin {
+        plain: false,
+        sinks: Some(sinks("keyed")),
+        ..begin("k")
+    };
+    one.enter(vec![begins(keyed.clone())]).unwrap();
+    drop(store);
+    let store = Store::open(dir.path()).unwrap();
+    let mut two = Writes::new(&store, "two");
+    assert_eq!(
+        two.enter(vec![begins(begin("b"))]),
+        Err(doubted("one", "a"))
+    );
+    // Why: a call with a key is settled by its own next attempt, and another run's is another.
+    two.enter(vec![begins(Begin {
+        slot: slot("b"),
+        ..keyed
+    })])
+    .unwrap();
+}
+
+/// An append that is not admitted leaves nothing: not the end that stood before it either.
+#[test]
+fn what_is_not_admitted_leaves_no_row() {
+    let (_dir, store) = opened();
+    let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
+    one.enter(vec![begins(begin("a")), Entry::Doubt { slot: slot("a") }])
+        .unwrap();
+    let other = Begin {
+        sinks: Some(sinks("eve")),
+        ..begin("c")
+    };
+    let both = vec![begins(other.clone()), begins(begin("b"))];
+    assert_eq!(two.enter(both), Err(doubted("one", "a")));
+    assert_eq!(store.load("two").unwrap().len(), 1);
+    let bare = rusqlite::Connection::open(_dir.path().join("journal.db")).unwrap();
+    let rows: i64 = bare
+        .query_row(
+            "SELECT count(*) FROM open_effects WHERE run = 'two'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(rows, 0);
+}
+
+fn begin_read(step: &str, limits: ToolLimits) -> Entry {
+    begins(Begin {
+        sinks: None,
+        plain: false,
+        limits,
+        ..begin(step)
+    })
+}
+
+#[test]
+fn a_breaker_opens_for_every_run_and_one_probe_closes_it() {
+    let breaker = Breaker {
+        failures: 2,
+        cooldown_ms: 10_000,
+    };
+    let limits = || ToolLimits {
+        breaker: Some(breaker),
+        ..ToolLimits::default()
+    };
+    let (_dir, store) = opened();
+    let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
+    for at in [1_000, 2_000] {
+        one.at(at, vec![begin_read("a", limits())]).unwrap();
+        one.at(at, vec![ends("a", false, true, Some(breaker))])
+            .unwrap();
+    }
+    let denied = |result: Result<(), Vec<(Slot, Denial)>>| match result {
+        Err(denials) => match &denials[0].1 {
+            Denial::Later { until, broken, .. } => (*until, *broken),
+            other => panic!("{other:?}"),
+        },
+        Ok(()) => panic!("admitted"),
+    };
+    assert_eq!(
+        denied(two.at(2_001, vec![begin_read("b", limits())])),
+        (12_000, true)
+    );
+    two.at(12_000, vec![begin_read("b", limits())]).unwrap();
+    assert!(
+        denied(one.at(12_001, vec![begin_read("a", limits())])).1,
+        "one probe only"
+    );
+    two.at(12_500, vec![ends("b", false, true, Some(breaker))])
+        .unwrap();
+    assert_eq!(
+        denied(one.at(12_600, vec![begin_read("a", limits())])),
+        (22_500, true)
+    );
+    one.at(22_500, vec![begin_read("a", limits())]).unwrap();
+    one.at(22_600, vec![ends("a", true, true, Some(breaker))])
+        .unwrap();
+    two.at(22_601, vec![begin_read("b", limits())]).unwrap();
+    one.at(22_602, vec![begin_read("a", limits())]).unwrap();
+}
+
+#[test]
+fn a_rate_and_places_are_shared_by_all_runs() {
+    let (dir, store) = opened();
+    let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
+    let slow = || ToolLimits {
+        rate: Some(Rate {
+            count: 2,
+            per_ms: 1_000,
+        }),
+        ..ToolLimits::default()
+    };
+    one.at(5_000, vec![begin_read("a", slow())]).unwrap();
+    two.at(5_100, vec![begin_read("b", slow())]).unwrap();
+    let Err(denials) = one.at(5_999, vec![begin_read("a", slow())]) else {
+        panic!("admitted");
+    };
+    assert!(matches!(
+        denials[0].1,
+        Denial::Later {
+            until: 6_000,
+            broken: false,
+            ..
+        }
+    ));
+    one.at(6_000, vec![begin_read("a", slow())]).unwrap();
+
+    let narrow = || ToolLimits {
+        concurrency: Some(1),
+        ..ToolLimits::default()
+    };
+    one.at(9_000, vec![begin_read("a", narrow())]).unwrap();
+    let Err(denials) = two.at(9_000, vec![begin_read("b", narrow())]) else {
+        panic!("admitted");
+    };
+    assert!(matches!(denials[0].1, Denial::Full { .. }));
+    one.at(9_100, vec![ends("a", true, true, None)]).unwrap();
+    two.at(9_100, vec![begin_read("b", narrow())]).unwrap();
+    // Why: the place of a process that died is free.
+    drop(store);
+    let store = Store::open(dir.path()).unwrap();
+    let mut three = Writes::new(&store, "three");
+    three.at(9_200, vec![begin_read("c", narrow())]).unwrap();
+}
+
+#[test]
+fn a_budget_is_never_passed_by_runs_beside_each_other() {
+    let (_dir, store) = opened();
+    let budget = Budget {
+        money: Some(Money::parse("1").unwrap()),
+        tokens: Some(100),
+        per: Period::Day,
+    };
+    let dear = |step: &str, money: &str, tokens: u64| {
+        begins(Begin {
+            sinks: None,
+            money: Money::parse(money).unwrap(),
+            tokens,
+            budget: Some((budget.clone(), "2026-11-21".to_owned())),
+            ..begin(step)
+        })
+    };
+    let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
+    one.enter(vec![dear("a", "0.6", 10)]).unwrap();
+    assert!(two.enter(vec![dear("b", "0.400001", 10)]).is_err());
+    two.enter(vec![dear("b", "0.4", 10)]).unwrap();
+    assert!(one.enter(vec![dear("a", "0.000001", 0)]).is_err());
+    one.enter(vec![dear("a", "0", 80)]).unwrap();
+    assert!(one.enter(vec![dear("a", "0", 1)]).is_err());
+}
+
+#[test]
+fn a_stop_binds_every_run_that_it_names() {
+    let (_dir, store) = opened();
+    let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
+    let cases = [
+        (StopScope::All, "", [false, false]),
+        (StopScope::Run, "two", [true, false]),
+        (StopScope::Tool, "mail", [false, false]),
+        (StopScope::Tool, "mail.send", [false, false]),
+        (StopScope::Tool, "mail.read", [true, true]),
+        (StopScope::Playbook, "greet", [false, false]),
+        (StopScope::Principal, "bob", [true, true]),
+    ];
+    for (scope, name, admitted) in cases {
+        let stopped = Stopped {
+            scope,
+            name: name.to_owned(),
+            by: "eve".to_owned(),
+            reason: "for now".to_owned(),
+            at_ms: 5,
+        };
+        store.stop(&stopped).wait().unwrap();
+        assert_eq!(store.stops().unwrap(), [stopped]);
+        let entries = |step| vec![begins(begin(step)), ends(step, true, true, None)];
+        let found = [
+            one.enter(entries("a")).is_ok(),
+            two.enter(entries("b")).is_ok(),
+        ];
+        assert_eq!(found, admitted, "{scope:?} {name}");
+        store.unstop(scope, name).wait().unwrap();
+        assert_eq!(store.stops().unwrap(), []);
+    }
+    one.enter(vec![begins(begin("a"))]).unwrap();
+}
