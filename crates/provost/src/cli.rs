@@ -11,9 +11,12 @@ use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
 
+mod amend;
 mod answer;
 mod apply;
 mod approve;
+mod audit;
+mod backup;
 mod cancel;
 mod check;
 mod diff;
@@ -21,20 +24,28 @@ mod doctor;
 mod explain;
 mod inbox;
 mod init;
+mod key;
+mod pause;
 mod plan;
 mod policy;
+mod prune;
+mod record;
 mod reject;
 mod resume;
 mod run;
 mod runs;
+mod say;
+mod settle;
 mod show;
 mod target;
 mod tools;
 mod trace;
 mod why;
+mod work;
 
 const AFTER: &str = "exit codes: 0 succeeded or done · 1 failed, rejected, expired, refused or \
-                     cancelled · 2 usage or configuration · 3 waits for a person · 4 in doubt";
+                     cancelled · 2 usage or configuration · 3 waits for a person, or paused · 4 in \
+                     doubt";
 
 /// planner decides intent, executor enforces reality: plans are proposed, checked, approved and
 /// executed, with evidence
@@ -81,14 +92,24 @@ enum Verb {
     Reject(reject::Reject),
     /// answer a question, and go on
     Answer(answer::Answer),
+    /// say what became of a write that is in doubt, and go on
+    Settle(settle::Settle),
+    /// put another plan, other arguments or another goal in the place of a run's
+    Amend(amend::Amend),
+    /// take in what somebody signed elsewhere
+    Record(record::Record),
     /// list the runs
     Runs(runs::Runs),
     /// list what waits for a person, with the commands to type
     Inbox(inbox::Inbox),
     /// end a run
     Cancel(cancel::Cancel),
-    /// go on with a run that was halted or whose process ended
+    /// stop a run, all runs, a tool, a playbook or a principal
+    Pause(pause::Pause),
+    /// go on with a run that was halted, paused or whose process ended; lift a stop
     Resume(resume::Resume),
+    /// drive every run that can go on, without a person at a terminal
+    Work(work::Work),
     /// show how a run was planned and what was done, apart
     Trace(trace::Trace),
     /// say who is guilty of how a run ended, with the events that prove it
@@ -97,6 +118,14 @@ enum Verb {
     Tools(tools::Tools),
     /// look at what the policies say, and hold them to cases
     Policy(policy::Policy),
+    /// check the journal, offline, and sign heads of it
+    Audit(audit::Audit),
+    /// drop the bytes of old evidence, and keep their digests
+    Prune(prune::Prune),
+    /// copy the journal while others write
+    Backup(backup::Backup),
+    /// make the key that your words are signed with
+    Key(key::Key),
     /// explain the code of a finding
     Explain(explain::Explain),
     /// look whether the workspace is fit to work in
@@ -132,14 +161,23 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Approve(verb) => approve::run(verb, &place),
         Verb::Reject(verb) => reject::run(verb, &place),
         Verb::Answer(verb) => answer::run(&verb, &place),
+        Verb::Settle(verb) => settle::run(&verb, &place),
+        Verb::Pause(verb) => pause::run(&verb, &place),
+        Verb::Amend(verb) => amend::run(verb, &place),
+        Verb::Record(verb) => record::run(&verb, &place),
         Verb::Runs(verb) => runs::run(verb, &place),
-        Verb::Inbox(verb) => inbox::run(verb, &place),
+        Verb::Inbox(verb) => inbox::run(&verb, &place),
         Verb::Cancel(verb) => cancel::run(verb, &place),
         Verb::Resume(verb) => resume::run(&verb, &place),
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),
+        Verb::Work(verb) => work::run(verb, &place),
         Verb::Tools(verb) => tools::run(verb, &place),
         Verb::Policy(verb) => policy::run(&verb, &place),
+        Verb::Audit(verb) => audit::run(verb, &place),
+        Verb::Prune(verb) => prune::run(verb, &place),
+        Verb::Backup(verb) => backup::run(&verb, &place),
+        Verb::Key(verb) => key::run(verb, &place),
         Verb::Explain(verb) => explain::run(&verb),
         Verb::Doctor(verb) => doctor::run(verb, &place),
     };

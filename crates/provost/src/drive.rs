@@ -5,24 +5,30 @@
 
 use std::sync::Arc;
 
-use provost_engine::engine::{Engine, NewRun};
+use provost_engine::engine::{Engine, EngineError, NewRun};
+use provost_engine::inbox::{Saying, Word};
+use provost_engine::limits::NOTIFY_LAST;
 use provost_engine::run::machine::{Input, StepError};
 use provost_engine::run::state::State;
 use provost_engine::session::{DriveError, Session, Stop};
-use provost_plan::policy::Principal;
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::Watching;
 use crate::failure::{Exit, Failure};
+use crate::keyring::{KeyChoice, Speaker};
 use crate::output;
 use crate::place::Place;
 use crate::screen::page::{Look, Page};
 use crate::screen::run;
-use crate::screen::view::{HALTING, View};
+use crate::screen::view::View;
 
 mod ask;
+pub mod halt;
+mod post;
+
+use ask::{Asked, Typist};
+use post::Posted;
 
 /// Where a drive begins.
 pub enum Start {
@@ -33,7 +39,7 @@ pub enum Start {
         /// Its id.
         run: String,
         /// The person's word.
-        input: Option<Box<Input>>,
+        word: Option<Box<Word>>,
     },
 }
 
@@ -44,6 +50,29 @@ pub fn drive(
     start: Start,
     watching: Watching,
 ) -> Result<Exit, Failure> {
+    with_driver(place, engine, watching, async |driver| {
+        driver.run(start).await
+    })
+}
+
+/// Records a person's word and ends: nothing is called.
+pub fn record(
+    place: &Place,
+    engine: &Engine,
+    word: &Word,
+    watching: Watching,
+) -> Result<Exit, Failure> {
+    with_driver(place, engine, watching, async |driver| {
+        driver.record(word).await
+    })
+}
+
+fn with_driver(
+    place: &Place,
+    engine: &Engine,
+    watching: Watching,
+    work: impl AsyncFnOnce(Driver<'_>) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Why one: the run itself is driven by this thread; the worker sees to signals and timers.
         .worker_threads(1)
@@ -51,19 +80,43 @@ pub fn drive(
         .build()
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
     let driven = runtime.block_on(async {
-        let halt = interruptible();
-        Driver {
+        let halt = halt::at_interrupt();
+        let driver = Driver {
             place,
             engine,
             watching,
             halt,
-        }
-        .run(start)
-        .await
+            typist: Typist::default(),
+            speaker: None,
+        };
+        let driven = work(driver).await;
+        tell(engine).await;
+        driven
     });
     // Why not waited for: a tool's thread that hangs must not keep the command from ending.
     runtime.shutdown_background();
+    sign_head(place, engine);
     driven
+}
+
+/// Tells whom it may concern, for a moment: what is left is told by whoever works next.
+async fn tell(engine: &Engine) {
+    if engine.workspace().notify().is_empty() || engine.store().failure().is_some() {
+        return;
+    }
+    // Why ignored: the exit code is the run's, and what was not told stays to be told.
+    let _ = tokio::time::timeout(NOTIFY_LAST, engine.deliver_due()).await;
+}
+
+/// Signs what was committed, however the drive ended; the exit code stays that of the run.
+pub fn sign_head(place: &Place, engine: &Engine) {
+    // Why: after a failed commit nobody knows what the disk holds, and that is said already.
+    if engine.store().failure().is_some() {
+        return;
+    }
+    if let Err(error) = engine.sign_head() {
+        Failure::from(error).at(place).show();
+    }
 }
 
 struct Driver<'a> {
@@ -71,29 +124,124 @@ struct Driver<'a> {
     engine: &'a Engine,
     watching: Watching,
     halt: watch::Receiver<bool>,
+    typist: Typist,
+    speaker: Option<Speaker>,
 }
 
 impl Driver<'_> {
     async fn run(mut self, start: Start) -> Result<Exit, Failure> {
-        let catalog = Arc::clone(self.engine.workspace().catalog());
-        let mut view = View::new(catalog, self.watching.events, self.halt.clone());
+        let mut view = self.view();
         let mut session = match start {
             Start::New(new) => self.engine.begin(*new, &mut view).await?,
-            Start::TakeUp { run, input } => {
-                let mut session = self.engine.take_up(&run, &mut view).await?;
-                if let Some(input) = input
-                    && let Err(error) = session.give(*input, &mut view).await
-                {
-                    session.release().await?;
-                    return Err(error.into());
-                }
-                session
-            }
+            Start::TakeUp { run, word } => match self.take_up(&run, word, &mut view).await? {
+                Some(session) => session,
+                None => return Ok(Exit::Done),
+            },
         };
-        let stop = self.until_it_stops(&mut session, &mut view).await?;
-        let exit = self.report(session.state(), &stop);
+        loop {
+            let stop = self.until_it_stops(&mut session, &mut view).await?;
+            let state = session.state().clone();
+            session.release().await?;
+            // Why after the release: whoever posts a word looks at the owner after that.
+            let words = self.engine.store().untaken(&state.run)?;
+            if stop == Stop::Halted || words.is_empty() {
+                return Ok(self.report(&state, &stop));
+            }
+            session = match self.engine.take_up(&state.run, &mut view).await {
+                Ok(session) => session,
+                Err(EngineError::Held { .. }) => return Ok(self.report(&state, &stop)),
+                Err(error) => return Err(error.into()),
+            };
+        }
+    }
+
+    fn view(&self) -> View {
+        let catalog = Arc::clone(self.engine.workspace().catalog());
+        View::new(catalog, self.watching.events, self.halt.clone())
+    }
+
+    /// Takes a run up and says a word to it; none if another process drives it and was told.
+    async fn take_up(
+        &self,
+        run: &str,
+        word: Option<Box<Word>>,
+        view: &mut View,
+    ) -> Result<Option<Session>, Failure> {
+        if let Some(word) = &word {
+            self.would_count(word)?;
+        }
+        let taken = self.engine.take_up(run, view).await;
+        match (taken, word) {
+            (Ok(session), None) => Ok(Some(session)),
+            (Ok(session), Some(word)) => Ok(Some(said(session, &word, view).await?)),
+            (Err(EngineError::Held { pid, .. }), Some(word)) => {
+                self.post(&word, pid, false, view).await
+            }
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// Refuses a word that would not count before it leaves a trace in the journal.
+    fn would_count(&self, word: &Word) -> Result<(), Failure> {
+        match self.engine.rehearse(word) {
+            // Why on: what lapsed meanwhile is not there, and the run has to hear of that.
+            Ok(()) | Err(EngineError::Drive(DriveError::Step(StepError::NotOpen { .. }))) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn record(self, word: &Word) -> Result<Exit, Failure> {
+        self.would_count(word)?;
+        let mut view = self.view();
+        let taken = self.engine.take_up_to_record(&word.run, &mut view).await;
+        let session = match taken {
+            Ok(session) => Some(said(session, word, &mut view).await?),
+            Err(EngineError::Held { pid, .. }) => self.post(word, pid, true, &mut view).await?,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(session) = session else {
+            return Ok(Exit::Done);
+        };
+        let state = session.state().clone();
         session.release().await?;
-        Ok(exit)
+        if self.watching.json {
+            output::json(&run::to_json(&state, self.place));
+        }
+        let mut page = Page::new();
+        page.put(Look::Good, "recorded");
+        if state.ended.is_none() {
+            let command = self.place.command(&format!("provost resume {}", state.run));
+            page.line(&format!("; the run goes on with: {command}"));
+        } else {
+            page.end();
+        }
+        output::note(&page.finish());
+        Ok(Exit::Done)
+    }
+
+    async fn post(
+        &self,
+        word: &Word,
+        pid: Option<u32>,
+        record: bool,
+        view: &mut View,
+    ) -> Result<Option<Session>, Failure> {
+        match post::post(self.engine, word, record, view).await? {
+            Posted::There => {
+                post::follow(self.engine, word, pid, self.watching).await?;
+                Ok(None)
+            }
+            Posted::Here(mut session) => {
+                session.hear_posted(view).await?;
+                match post::ignored(self.engine, word)? {
+                    None => Ok(Some(*session)),
+                    Some(why) => {
+                        session.release().await?;
+                        Err(Failure::usage(why))
+                    }
+                }
+            }
+        }
     }
 
     async fn until_it_stops(
@@ -109,24 +257,31 @@ impl Driver<'_> {
             if stop != Stop::Waiting || !attended {
                 return Ok(stop);
             }
-            let user = self.engine.workspace().user().clone();
-            if !self.ask(session, view, &user).await? {
+            if !self.ask(session, view).await? {
                 return Ok(Stop::Waiting);
             }
         }
     }
 
     /// Asks the person at the terminal; false if they leave it for later.
-    async fn ask(
-        &mut self,
-        session: &mut Session,
-        view: &mut View,
-        user: &Principal,
-    ) -> Result<bool, Failure> {
-        let Some(input) = ask::person(session, user, &mut self.halt).await else {
-            return Ok(false);
+    async fn ask(&mut self, session: &mut Session, view: &mut View) -> Result<bool, Failure> {
+        let saying = match ask::person(&mut self.typist, session, &mut self.halt).await {
+            Asked::Said(saying) => *saying,
+            Asked::Later => return Ok(false),
+            Asked::Elsewhere => {
+                session.hear_posted(view).await?;
+                return Ok(true);
+            }
         };
-        match session.give(input, view).await {
+        let word = match self.word(session.state(), saying) {
+            Ok(word) => word,
+            // Why no end: what waits can still be answered later, with the key.
+            Err(failure) => {
+                failure.show();
+                return Ok(false);
+            }
+        };
+        match session.hear(&word, view).await {
             Ok(()) => Ok(true),
             Err(DriveError::Step(StepError::NotOpen { .. })) => {
                 // Why: the card lapsed while the person thought; the run has to hear of it.
@@ -142,8 +297,26 @@ impl Driver<'_> {
                 Failure::from(error).show();
                 Ok(false)
             }
+            Err(DriveError::Word(error)) => {
+                Failure::from(error).show();
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What the person at the terminal says, signed where that is required.
+    fn word(&mut self, state: &State, saying: Saying) -> Result<Word, Failure> {
+        let speaker = match self.speaker.take() {
+            Some(speaker) => speaker,
+            None => {
+                let needs = saying.needs_signature();
+                Speaker::here(self.engine.workspace(), &KeyChoice::default(), needs)?
+            }
+        };
+        let word = speaker.word(self.engine.inbox().store(), state, saying);
+        self.speaker = Some(speaker);
+        word
     }
 
     fn report(&self, state: &State, stop: &Stop) -> Exit {
@@ -159,7 +332,7 @@ impl Driver<'_> {
         }
         match stop {
             Stop::Ended(ended) => Exit::of(ended.status),
-            Stop::Waiting => Exit::Waiting,
+            Stop::Waiting | Stop::Paused | Stop::Until(_) => Exit::Waiting,
             Stop::InDoubt => Exit::InDoubt,
             Stop::Halted => {
                 let command = self.place.command(&format!("provost resume {}", state.run));
@@ -176,6 +349,17 @@ impl Driver<'_> {
     }
 }
 
+/// A run that was taken up, after a word that is refused for good if it does not count.
+async fn said(mut session: Session, word: &Word, view: &mut View) -> Result<Session, Failure> {
+    match session.hear(word, view).await {
+        Ok(()) => Ok(session),
+        Err(error) => {
+            session.release().await?;
+            Err(error.into())
+        }
+    }
+}
+
 /// Asks a question at the terminal before there is anything to drive; whether the word was yes.
 pub fn typed_yes(prompt: &str) -> Result<bool, Failure> {
     output::forget_typed();
@@ -186,30 +370,4 @@ pub fn typed_yes(prompt: &str) -> Result<bool, Failure> {
         Failure::usage(format!("what was typed cannot be read: {reason}"))
     })?;
     Ok(matches!(typed.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
-/// Turns true at the first Ctrl-C; the second ends the process at once.
-fn interruptible() -> watch::Receiver<bool> {
-    let (halt, halted) = watch::channel(false);
-    // Why one stream for both: a second signal that comes before anybody waits is not lost.
-    let Ok(mut interrupts) = signal(SignalKind::interrupt()) else {
-        return halted;
-    };
-    tokio::spawn(async move {
-        if interrupts.recv().await.is_none() {
-            return;
-        }
-        if !output::is_live() {
-            output::note(&format!("{HALTING}\n"));
-        }
-        let _ = halt.send(true);
-        if interrupts.recv().await.is_some() {
-            if output::is_live() {
-                output::control("\u{1b}[?7h");
-            }
-            output::note("\nended at once: what was in flight may be in doubt\n");
-            std::process::exit(130);
-        }
-    });
-    halted
 }

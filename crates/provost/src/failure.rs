@@ -3,7 +3,9 @@
 //! Owns the shape `error: …`, an empty line, `hint: …`. INVARIANT: a message is escaped where it
 //! is shown, so a failure may quote whatever it likes.
 
+use provost_engine::audit::AuditError;
 use provost_engine::engine::EngineError;
+use provost_engine::inbox::WordError;
 use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::StepError;
 use provost_engine::session::DriveError;
@@ -118,6 +120,16 @@ impl Failure {
         self.exit
     }
 
+    /// The message.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do, if there is something.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// Writes it to stderr.
     pub fn show(&self) {
         let mut page = Page::new();
@@ -160,6 +172,12 @@ impl From<FindError> for Failure {
     }
 }
 
+impl From<AuditError> for Failure {
+    fn from(error: AuditError) -> Self {
+        Self::usage(error.to_string()).maybe_hint(error.hint())
+    }
+}
+
 impl From<StepError> for Failure {
     fn from(error: StepError) -> Self {
         let hint = match &error {
@@ -170,13 +188,51 @@ impl From<StepError> for Failure {
             }
             StepError::NotOnCard { .. } => Some("`provost inbox` shows the steps on the card"),
             StepError::BadAnswer { .. } => Some("`provost inbox` shows what is asked for"),
-            StepError::NoRequest { .. } | StepError::NoAttempt { .. } | StepError::Fold(_) => None,
+            StepError::NotInDoubt { .. } => Some("`provost show RUN` lists what may have happened"),
+            StepError::NotPaused => Some("`provost show RUN` tells what it waits for"),
+            StepError::Replayed { .. } => Some("`provost show RUN` tells what came of it"),
+            StepError::Amendment { .. }
+            | StepError::NoRequest { .. }
+            | StepError::NoAttempt { .. }
+            | StepError::Fold(_) => None,
         };
         let message = match &error {
             StepError::Over { status } => format!("the run is over: it {}", run_is(status)),
+            StepError::Amendment { reason, findings } => {
+                let lines = findings.iter().map(|found| {
+                    let hint = found.hint.as_ref().map(|hint| format!(" ({hint})"));
+                    let (code, hint) = (&found.code, hint.unwrap_or_default());
+                    format!("\n  {code}: {}{hint}", found.message)
+                });
+                let lines: String = lines.collect();
+                format!("the run cannot be amended: {reason}{lines}")
+            }
             other => other.to_string(),
         };
         Self::usage(message).maybe_hint(hint)
+    }
+}
+
+impl From<WordError> for Failure {
+    fn from(error: WordError) -> Self {
+        let hint = match &error {
+            WordError::Unsigned { .. } => Some("sign it: `--key FILE` names your key file"),
+            WordError::NoKey { .. } => {
+                Some("`provost key new` makes one, and prints the line for policies/entities.json")
+            }
+            WordError::OtherKey { .. } => Some("`--key FILE` names the key file to sign with"),
+            WordError::OtherStore | WordError::OtherRun { .. } => {
+                Some("`-C DIR` names the workspace that a word is for")
+            }
+            WordError::OtherRevision { .. } | WordError::Lapsed { .. } => {
+                Some("`provost inbox` shows what waits now")
+            }
+            WordError::NoWord(_)
+            | WordError::Early { .. }
+            | WordError::TooLong { .. }
+            | WordError::Forged { .. } => None,
+        };
+        Self::usage(error.to_string()).maybe_hint(hint)
     }
 }
 
@@ -189,6 +245,9 @@ impl From<DriveError> for Failure {
             },
             DriveError::Step(error) => Self::from(error),
             DriveError::Seal(error) => Self::failed(error.to_string()),
+            DriveError::Event(error) => Self::failed(error.to_string()),
+            DriveError::Fold(error) => Self::failed(error.to_string()),
+            DriveError::Word(error) => Self::from(error),
         }
     }
 }
@@ -200,6 +259,7 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Find(error) => error.into(),
             EngineError::Drive(error) => error.into(),
+            EngineError::Audit(error) => error.into(),
             EngineError::Tools(_) | EngineError::Trouble { .. } => {
                 Self::usage(message).hint("`provost doctor` looks at every tool")
             }

@@ -17,6 +17,7 @@ mod cli;
 mod document;
 mod drive;
 mod failure;
+mod keyring;
 mod output;
 mod place;
 mod proposal;

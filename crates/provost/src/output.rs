@@ -3,9 +3,11 @@
 //! Owns writing; colours are taken out where the stream is no terminal or `NO_COLOR` is set. A
 //! reader that went away ends nothing and is no error.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 
 use serde_json::Value;
+
+use crate::failure::Failure;
 
 /// Writes data to stdout.
 pub fn data(text: &str) {
@@ -52,6 +54,51 @@ pub fn forget_typed() {
     let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
 }
 
+/// A line typed at the terminal without being shown; none where nobody sits there.
+///
+/// Why byte by byte: only so an interruption can put the terminal back as it was.
+pub fn typed_secretly(prompt: &str) -> Result<Option<String>, Failure> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    if !is_attended() {
+        return Ok(None);
+    }
+    let failed = |error: rustix::io::Errno| {
+        let reason = crate::document::reason(&error.into());
+        Failure::usage(format!("the terminal cannot be asked: {reason}"))
+    };
+    let before = tcgetattr(std::io::stdin()).map_err(failed)?;
+    let mut quiet = before.clone();
+    quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+    note(prompt);
+    tcsetattr(std::io::stdin(), OptionalActions::Flush, &quiet).map_err(failed)?;
+    let typed = until_enter(std::io::stdin().lock().bytes());
+    tcsetattr(std::io::stdin(), OptionalActions::Flush, &before).map_err(failed)?;
+    note("\n");
+    let bytes = typed.ok_or_else(|| Failure::usage("nothing was typed"))?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::usage("what was typed is no text"))?;
+    Ok(Some(text))
+}
+
+/// The bytes up to Enter, with deletions carried out; none if the person gave up.
+fn until_enter(bytes: impl Iterator<Item = std::io::Result<u8>>) -> Option<Vec<u8>> {
+    let mut typed = Vec::new();
+    for byte in bytes {
+        match byte.ok()? {
+            b'\n' | b'\r' => return Some(typed),
+            // Ctrl-C, Ctrl-D, Ctrl-\.
+            3 | 4 | 28 => return None,
+            8 | 127 => {
+                // Why a loop: a character may be several bytes.
+                while typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+            }
+            // Ctrl-U.
+            21 => typed.clear(),
+            byte => typed.push(byte),
+        }
+    }
+    None
+}
+
 /// Whether a person sits there who reads and types.
 pub fn is_attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
@@ -73,4 +120,20 @@ pub fn note_width() -> usize {
 pub fn is_live() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     std::io::stderr().is_terminal() && !dumb
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_ends_with_enter_and_can_be_deleted() {
+        let typed = |text: &str| until_enter(text.bytes().map(Ok));
+        assert_eq!(typed("secret\n").as_deref(), Some(b"secret".as_slice()));
+        let deleted = typed("a\u{e9}\u{7f}b\r");
+        assert_eq!(deleted.as_deref(), Some(b"ab".as_slice()));
+        assert_eq!(typed("no\u{15}yes\n").as_deref(), Some(b"yes".as_slice()));
+        assert_eq!(typed("half"), None);
+        assert_eq!(typed("half\u{3}\n"), None);
+    }
 }

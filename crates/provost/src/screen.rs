@@ -3,6 +3,7 @@
 //! Owns the look of things. INVARIANT: text gets onto a page only through [`page::Page`], which
 //! escapes it.
 
+pub mod aftermath;
 pub mod answer;
 pub mod card;
 pub mod delta;

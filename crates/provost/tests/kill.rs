@@ -8,6 +8,8 @@
     reason = "tests"
 )]
 
+#[path = "examples/effects.rs"]
+mod effects;
 #[path = "examples/pager.rs"]
 mod pager;
 #[path = "examples/stage.rs"]

@@ -1,12 +1,11 @@
 //! `answer`: a person's answer to a question, and the run goes on.
 
 use clap::Args;
-use provost_engine::run::machine::Input;
+use provost_engine::inbox::Saying;
 
 use super::Watching;
-use super::approve::approver;
+use super::say::{self, Speaking};
 use super::target::{Target, Waiting};
-use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
 use crate::screen::question;
@@ -21,12 +20,14 @@ pub struct Answer {
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
     #[command(flatten)]
+    speaking: Speaking,
+    #[command(flatten)]
     watching: Watching,
 }
 
 /// Does it.
 pub fn run(verb: &Answer, place: &Place) -> Result<Exit, Failure> {
-    let (run, asked, value) = {
+    let word = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
@@ -44,21 +45,9 @@ pub fn run(verb: &Answer, place: &Place) -> Result<Exit, Failure> {
         };
         let value = question::read(asked, &verb.value)
             .map_err(|reason| Failure::usage(reason).hint(format!("asked is: {}", asked.text)))?;
-        (state.run.clone(), *digest, value)
+        let question = *digest;
+        let saying = Saying::Answer { question, value };
+        say::word(&engine, state, saying, &verb.speaking)?
     };
-    let engine = place.to_drive()?;
-    let input = Input::Answer {
-        question: asked,
-        by: approver(&engine),
-        value,
-    };
-    drive(
-        place,
-        &engine,
-        Start::TakeUp {
-            run,
-            input: Some(Box::new(input)),
-        },
-        verb.watching,
-    )
+    say::say(word, &verb.speaking, verb.watching, place)
 }

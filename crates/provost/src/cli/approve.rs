@@ -1,14 +1,16 @@
 //! `approve`: a person's yes, and the run goes on.
 
+use std::path::PathBuf;
+
 use clap::Args;
-use provost_engine::engine::Engine;
-use provost_engine::run::machine::Input;
+use provost_engine::inbox::{CardFile, Saying};
 use provost_engine::run::state::State;
 use provost_plan::digest::Digest;
 
 use super::Watching;
+use super::say::{self, Speaking};
 use super::target::{Target, Waiting, short};
-use crate::drive::{Start, drive, typed_yes};
+use crate::drive::typed_yes;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
@@ -17,49 +19,56 @@ use crate::screen::card;
 /// Arguments of `approve`.
 #[derive(Debug, Args)]
 pub struct Approve {
-    /// the run, and the digest of the card as it was shown
-    #[arg(value_name = "RUN[@DIGEST]")]
+    /// the run, and the digest of the card as it was shown; or a card that came as a file
+    #[arg(value_name = "RUN[@DIGEST]|CARD.json")]
     target: Target,
     /// of a plan's card, the steps that are approved; the others are skipped
     #[arg(value_name = "STEP")]
     steps: Vec<String>,
+    /// write the card to a file, for somebody to sign elsewhere: nothing is approved
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["steps", "output"])]
+    card: Option<PathBuf>,
+    /// write the signed yes to a card that came as a file, for `provost record`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    speaking: Speaking,
     #[command(flatten)]
     watching: Watching,
 }
 
 /// Does it.
 pub fn run(verb: Approve, place: &Place) -> Result<Exit, Failure> {
-    let (run, card) = {
+    if let Some(path) = say::card_path(&verb.target.run) {
+        let steps = verb.steps;
+        let yes = |file: &CardFile| Saying::Approve {
+            card: file.digest,
+            steps,
+        };
+        return say::sign_offline(&path, verb.output.as_deref(), yes, &verb.speaking);
+    }
+    say::refuse_output(verb.output.as_deref())?;
+    let word = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
-        let card = match verb.target.pick(state, Waiting::Cards, place)? {
+        let picked = verb.target.pick(state, Waiting::Cards, place)?;
+        if let Some(path) = &verb.card {
+            return say::save_card(path, &engine, state, picked);
+        }
+        let card = match picked {
             Some(card) if verb.target.digest.is_some() => card,
             only => ask(only, state, place)?,
         };
-        (state.run.clone(), card)
+        let steps = verb.steps;
+        say::word(
+            &engine,
+            state,
+            Saying::Approve { card, steps },
+            &verb.speaking,
+        )?
     };
-    let engine = place.to_drive()?;
-    let by = approver(&engine);
-    let input = Input::Approve {
-        card,
-        by,
-        steps: verb.steps,
-    };
-    drive(
-        place,
-        &engine,
-        Start::TakeUp {
-            run,
-            input: Some(Box::new(input)),
-        },
-        verb.watching,
-    )
-}
-
-/// Who says yes.
-pub fn approver(engine: &Engine) -> provost_plan::policy::Principal {
-    engine.workspace().user().clone()
+    say::say(word, &verb.speaking, verb.watching, place)
 }
 
 /// Shows a card and asks; without a terminal nobody can have seen it.

@@ -1,12 +1,11 @@
 //! `cancel`: a person ends a run.
 
 use clap::Args;
-use provost_engine::run::machine::Input;
+use provost_engine::inbox::Saying;
 
 use super::Watching;
-use super::approve::approver;
+use super::say::{self, Speaking};
 use super::target::Target;
-use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
 
@@ -20,25 +19,20 @@ pub struct Cancel {
     #[arg(long, value_name = "WHY")]
     reason: Option<String>,
     #[command(flatten)]
+    speaking: Speaking,
+    #[command(flatten)]
     watching: Watching,
 }
 
 /// Does it.
 pub fn run(verb: Cancel, place: &Place) -> Result<Exit, Failure> {
-    let engine = place.to_drive()?;
-    let run = verb.target.find(&engine)?;
-    let input = Input::Cancel {
-        by: approver(&engine),
-        reason: verb.reason,
+    let word = {
+        let engine = place.to_read()?;
+        let record = verb.target.read(&engine)?;
+        let reason = verb.reason;
+        let saying = Saying::Cancel { reason };
+        say::word(&engine, record.run.state(), saying, &verb.speaking)?
     };
-    drive(
-        place,
-        &engine,
-        Start::TakeUp {
-            run,
-            input: Some(Box::new(input)),
-        },
-        verb.watching,
-    )?;
+    say::say(word, &verb.speaking, verb.watching, place)?;
     Ok(Exit::Done)
 }

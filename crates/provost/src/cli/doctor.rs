@@ -1,6 +1,7 @@
 //! `doctor`: whether the workspace is fit to work in, and what nobody looked at.
 
 use clap::Args;
+use provost_engine::clock::now_ms;
 use provost_engine::store::{Store, StoreError};
 use provost_engine::workspace::{Drift, LOCK_FILE, Lock, Workspace};
 use provost_plan::source::Source;
@@ -52,13 +53,15 @@ impl Finding {
 pub fn run(verb: Doctor, place: &Place) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     let mut not_checked = workspace.not_checked().to_vec();
-    let found = [
+    let mut found = vec![
         of_workspace(&workspace),
         of_policy(&workspace),
         of_lock(&workspace, &mut not_checked),
         of_tools(&workspace),
         of_store(&workspace, &mut not_checked),
+        of_stops(&workspace),
     ];
+    found.extend(of_notices(&workspace));
     not_checked.push("whether the tools do what they declare".to_owned());
     not_checked.push("whether servers of `http` tools answer: nothing is called".to_owned());
     let fit = found.iter().all(|finding| finding.fit);
@@ -171,6 +174,44 @@ fn of_tools(workspace: &Workspace) -> Finding {
         }
         Err(error) => Finding::unfit("tools", error.to_string(), hint),
     }
+}
+
+/// What people stopped: no fault, but whoever wonders why nothing moves looks here.
+fn of_stops(workspace: &Workspace) -> Finding {
+    let stops = match Store::open_read_only(&workspace.store_dir()) {
+        Ok(store) => store.stops().unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
+    let said = stops
+        .iter()
+        .map(|stop| format!("{} is stopped by {}: {}", stop.what(), stop.by, stop.reason));
+    let said: Vec<String> = said.collect();
+    if said.is_empty() {
+        return Finding::fit("stops", "nothing is stopped");
+    }
+    Finding::fit("stops", said.join("; "))
+}
+
+/// What was to be told and was not; nothing where nobody is told of anything.
+fn of_notices(workspace: &Workspace) -> Option<Finding> {
+    let store = Store::open_read_only(&workspace.store_dir()).ok()?;
+    let left = match store.undelivered(now_ms()) {
+        Ok(left) => left,
+        Err(error) => return Some(Finding::unfit("notices", error.to_string(), None)),
+    };
+    let Some(first) = left.first() else {
+        let targets = workspace.notify().len();
+        return (targets > 0).then(|| Finding::fit("notices", "everybody was told"));
+    };
+    let why = first.said.as_deref().unwrap_or("nobody tried yet");
+    let said = format!(
+        "{} undelivered, the oldest of run {} to {}: {why}",
+        count(left.len(), "notice"),
+        first.run,
+        first.target
+    );
+    let hint = "`provost work` delivers them; [notify] in provost.toml says how";
+    Some(Finding::unfit("notices", said, Some(hint)))
 }
 
 fn of_store(workspace: &Workspace, not_checked: &mut Vec<String>) -> Finding {

@@ -1,31 +1,46 @@
 //! `reject`: a person's no; it is recorded, and the run goes where that leads.
 
+use std::path::PathBuf;
+
 use clap::Args;
-use provost_engine::run::machine::Input;
+use provost_engine::inbox::{CardFile, Saying};
 
 use super::Watching;
-use super::approve::approver;
+use super::say::{self, Speaking};
 use super::target::{Target, Waiting};
-use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
 
 /// Arguments of `reject`.
 #[derive(Debug, Args)]
 pub struct Reject {
-    /// the run, and the digest of the card where several are open
-    #[arg(value_name = "RUN[@DIGEST]")]
+    /// the run, and the digest of the card where several are open; or a card that came as a file
+    #[arg(value_name = "RUN[@DIGEST]|CARD.json")]
     target: Target,
     /// why not; the planner gets to read it
     #[arg(long, value_name = "WHY", default_value = "no reason was given")]
     reason: String,
+    /// write the signed no to a card that came as a file, for `provost record`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    speaking: Speaking,
     #[command(flatten)]
     watching: Watching,
 }
 
 /// Does it.
 pub fn run(verb: Reject, place: &Place) -> Result<Exit, Failure> {
-    let (run, card) = {
+    let reason = verb.reason;
+    if let Some(path) = say::card_path(&verb.target.run) {
+        let no = |file: &CardFile| Saying::Reject {
+            card: file.digest,
+            reason,
+        };
+        return say::sign_offline(&path, verb.output.as_deref(), no, &verb.speaking);
+    }
+    say::refuse_output(verb.output.as_deref())?;
+    let word = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
@@ -36,23 +51,14 @@ pub fn run(verb: Reject, place: &Place) -> Result<Exit, Failure> {
                 Failure::usage(format!("several cards of run `{}` are open", state.run))
                     .hint("`provost inbox` lists them, with commands")
             })?;
-        (state.run.clone(), card)
+        say::word(
+            &engine,
+            state,
+            Saying::Reject { card, reason },
+            &verb.speaking,
+        )?
     };
-    let engine = place.to_drive()?;
-    let input = Input::Reject {
-        card,
-        by: approver(&engine),
-        reason: verb.reason,
-    };
-    drive(
-        place,
-        &engine,
-        Start::TakeUp {
-            run,
-            input: Some(Box::new(input)),
-        },
-        verb.watching,
-    )?;
+    say::say(word, &verb.speaking, verb.watching, place)?;
     // Why whatever the run came to: the no was asked for, and it is recorded.
     Ok(Exit::Done)
 }

@@ -1,19 +1,25 @@
-//! `resume`: a run goes on where its journal says it stands.
+//! `resume`: a run goes on where its journal says it stands, or what was stopped may go on.
 
 use clap::Args;
+use provost_engine::inbox::Saying;
+use provost_engine::store::StopScope;
 
 use super::Watching;
-use super::target::Target;
+use super::pause::What;
+use super::say::{self, Speaking};
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
+use crate::output;
 use crate::place::Place;
+use crate::screen::page::Page;
 
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// the run
-    #[arg(value_name = "RUN")]
-    target: Target,
+    #[command(flatten)]
+    what: What,
+    #[command(flatten)]
+    speaking: Speaking,
     #[command(flatten)]
     watching: Watching,
 }
@@ -21,11 +27,37 @@ pub struct Resume {
 /// Does it.
 pub fn run(verb: &Resume, place: &Place) -> Result<Exit, Failure> {
     let engine = place.to_drive()?;
-    let run = verb.target.find(&engine)?;
-    drive(
-        place,
-        &engine,
-        Start::TakeUp { run, input: None },
-        verb.watching,
-    )
+    let (scope, name) = verb.what.scope(&engine)?;
+    let stops = engine.store().stops()?;
+    let stopped = stops
+        .iter()
+        .find(|stop| stop.scope == scope && stop.name == name);
+    if stopped.is_some() {
+        engine.store().unstop(scope, &name).wait()?;
+    }
+    if scope != StopScope::Run {
+        let Some(stopped) = stopped else {
+            return Err(Failure::usage("nothing of that name is stopped")
+                .hint("`provost doctor` lists what is"));
+        };
+        let mut page = Page::new();
+        page.line(&format!("{} may go on", stopped.what()));
+        let command = place.command("provost runs");
+        page.faint("runs that were paused by it are resumed one by one: ")
+            .line(&command);
+        output::note(&page.finish());
+        return Ok(Exit::Done);
+    }
+    let record = engine.read(&name)?;
+    let state = record.run.state();
+    if state.paused.is_some() {
+        let word = say::word(&engine, state, Saying::Resume, &verb.speaking)?;
+        drop(engine);
+        return say::say(word, &verb.speaking, verb.watching, place);
+    }
+    let start = Start::TakeUp {
+        run: name,
+        word: None,
+    };
+    drive(place, &engine, start, verb.watching)
 }

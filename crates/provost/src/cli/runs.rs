@@ -54,7 +54,7 @@ pub fn run(verb: Runs, place: &Place) -> Result<Exit, Failure> {
 
 /// The summary that stands beside a run in the listing.
 pub fn summary(row: &RunRow) -> Summary {
-    serde_json::from_value(row.summary.clone()).unwrap_or_default()
+    serde_json::from_str(&row.summary).unwrap_or_default()
 }
 
 fn cells(row: &RunRow) -> Vec<Cell> {

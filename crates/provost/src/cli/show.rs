@@ -13,6 +13,7 @@ use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
+use crate::screen::aftermath::Aftermath;
 use crate::screen::page::Page;
 use crate::screen::words::{moment, run_look, run_status};
 use crate::screen::{review, run};
@@ -39,7 +40,12 @@ pub fn run(verb: &Show, place: &Place) -> Result<Exit, Failure> {
     let record = target.read(&engine)?;
     let state = record.run.state();
     if verb.json {
-        output::json(&run::to_json(state, place));
+        let mut value = run::to_json(state, place);
+        let aftermath = Aftermath::of(state, engine.workspace().catalog(), place);
+        if let (Some(map), Some(aftermath)) = (value.as_object_mut(), aftermath) {
+            map.insert("writes".to_owned(), aftermath.to_json());
+        }
+        output::json(&value);
         return Ok(Exit::Done);
     }
     let catalog = engine.workspace().catalog();
@@ -110,12 +116,19 @@ fn of_run(state: &State, catalog: &provost_plan::catalog::Catalog, place: &Place
     if state.solo {
         page.field("solo", "who asks may also approve");
     }
+    let aftermath = Aftermath::of(state, catalog, place);
+    if let Some(aftermath) = &aftermath {
+        page.end().page(run::why_not(state));
+        page.page(aftermath.page());
+    }
     if state.plan.is_some() {
         page.end();
         run::steps(&mut page, state, catalog);
     }
-    page.end().page(run::end(state, place));
-    let goes_on = state.ended.is_none() && !status_waits(state);
+    if aftermath.is_none() || state.ended.is_some() {
+        page.end().page(run::end(state, place));
+    }
+    let goes_on = state.ended.is_none() && aftermath.is_none() && !status_waits(state);
     if goes_on {
         let command = place.command(&format!("provost resume {}", state.run));
         page.faint("go on with: ").line(&command);

@@ -1,6 +1,8 @@
 //! `tools`: what a plan may call, and the lock that pins it.
 
 use clap::{Args, Subcommand};
+use provost_engine::run::admission::{ToolLimits, tool_of};
+use provost_engine::store::Remembered;
 use provost_engine::workspace::{LOCK_FILE, Workspace};
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::diagnostic::nearest;
@@ -13,6 +15,8 @@ use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
 use crate::screen::page::{Cell, Look, Page};
+
+mod pace;
 
 /// Arguments of `tools`.
 #[derive(Debug, Args)]
@@ -47,7 +51,7 @@ pub fn run(verb: Tools, place: &Place) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     match verb.verb {
         Verb::List { json } => list(&workspace, json),
-        Verb::Show { name, json } => return show(&workspace, &name, json),
+        Verb::Show { name, json } => return show(&workspace, place, &name, json),
         Verb::Lock => return lock(&workspace),
     }
     Ok(Exit::Done)
@@ -92,6 +96,7 @@ fn to_json(tool: &Operation) -> Value {
         "secret": tool.secret,
         "content": tool.content,
         "idempotency": tool.idempotency,
+        "reconcile": tool.reconcile,
         "input": tool.input.value(),
         "output": tool.output.as_ref().map(Schema::value),
         "timeout_ms": u64::try_from(tool.timeout.as_millis()).unwrap_or(u64::MAX),
@@ -100,7 +105,7 @@ fn to_json(tool: &Operation) -> Value {
     })
 }
 
-fn show(workspace: &Workspace, name: &str, json: bool) -> Result<Exit, Failure> {
+fn show(workspace: &Workspace, place: &Place, name: &str, json: bool) -> Result<Exit, Failure> {
     let Some(tool) = workspace.catalog().get(name) else {
         let hint = match nearest(name, workspace.catalog().names()) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -108,14 +113,27 @@ fn show(workspace: &Workspace, name: &str, json: bool) -> Result<Exit, Failure> 
         };
         return Err(Failure::usage(format!("there is no tool `{name}`")).hint(hint));
     };
+    let server = tool_of(name);
+    let limits = workspace.admission().of_tool(server);
+    let known = match place.journal()? {
+        Some(store) => store.remembered(server)?,
+        None => Remembered::default(),
+    };
     if json {
         let mut value = to_json(tool);
         if let Value::Object(map) = &mut value {
             map.insert("schema".to_owned(), json!("provost/tool/v1"));
+            map.insert("admission".to_owned(), pace::to_json(&limits, &known));
         }
         output::json(&value);
         return Ok(Exit::Done);
     }
+    output::data(&described(tool, server, &limits, &known).finish());
+    Ok(Exit::Done)
+}
+
+/// All that is declared of a tool, and how it stands.
+fn described(tool: &Operation, server: &str, limits: &ToolLimits, known: &Remembered) -> Page {
     let mut page = Page::new();
     page.strong(&tool.name).text(": ").line(&tool.description);
     page.field(
@@ -127,6 +145,16 @@ fn show(workspace: &Workspace, name: &str, json: bool) -> Result<Exit, Failure> 
         page.field("tags", &tags.join(", "));
     }
     page.field("repeated", &repeated(tool));
+    if let Some(reconcile) = &tool.reconcile {
+        let wait = std::time::Duration::from_millis(reconcile.final_after_ms);
+        let wait = duration::print(wait);
+        let text = format!(
+            "`{}` tells whether it took place, after {wait}",
+            reconcile.tool
+        );
+        page.field("in doubt", &text);
+    }
+    pace::fields(&mut page, server, limits, known);
     page.field(
         "output",
         match (tool.trusted, tool.secret) {
@@ -159,8 +187,7 @@ fn show(workspace: &Workspace, name: &str, json: bool) -> Result<Exit, Failure> 
             page.field("gives", "what no schema says");
         }
     }
-    output::data(&page.finish());
-    Ok(Exit::Done)
+    page
 }
 
 fn repeated(tool: &Operation) -> String {

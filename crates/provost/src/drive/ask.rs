@@ -1,60 +1,88 @@
 //! Asking the person at the terminal: a yes, a no with its reason, an answer.
+//!
+//! Owns prompts, and taking one back when somebody else was faster. INVARIANT: a line typed for a
+//! prompt that was taken back answers nothing.
 
-use provost_engine::run::machine::Input;
+use provost_engine::inbox::Saying;
 use provost_engine::session::Session;
-use provost_plan::policy::Principal;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};
 
 use crate::output;
 use crate::screen::page::{Look, Page};
 use crate::screen::{card, question};
 
-/// What the person says to what waits; `None` if they leave it for later.
+/// What came of asking.
+pub enum Asked {
+    /// The person says this.
+    Said(Box<Saying>),
+    /// They leave it for later.
+    Later,
+    /// Somebody said something to the run elsewhere.
+    Elsewhere,
+}
+
+/// Who reads lines from the terminal.
+#[derive(Default)]
+pub struct Typist {
+    /// A line that nobody waits for any more, or not yet: a read cannot be cancelled.
+    reading: Option<Reading>,
+}
+
+enum Line {
+    Typed(String),
+    /// The end of the input, or the command is to halt.
+    None,
+    Elsewhere,
+}
+
+/// What the person says to what waits.
 pub async fn person(
+    typist: &mut Typist,
     session: &Session,
-    user: &Principal,
     halt: &mut watch::Receiver<bool>,
-) -> Option<Input> {
+) -> Asked {
     if let Some((digest, asked)) = session.open_questions().into_iter().next() {
         output::note(&question::page(&digest, &asked).finish());
         loop {
-            let typed = line("answer (Enter leaves it for later): ", halt).await?;
-            if typed.is_empty() {
-                return None;
-            }
+            let prompt = "answer (Enter leaves it for later): ";
+            let typed = match typist.line(prompt, session, halt).await {
+                Line::Typed(typed) if !typed.is_empty() => typed,
+                Line::Typed(_) | Line::None => return Asked::Later,
+                Line::Elsewhere => return Asked::Elsewhere,
+            };
             match question::read(&asked, &typed) {
                 Ok(value) => {
-                    return Some(Input::Answer {
-                        question: digest,
-                        by: user.clone(),
-                        value,
-                    });
+                    let question = digest;
+                    return Asked::Said(Box::new(Saying::Answer { question, value }));
                 }
                 Err(reason) => complain(&reason),
             }
         }
     }
-    let (digest, asked) = session.open_cards().into_iter().next()?;
-    output::note(&card::page(&digest, &asked).finish());
-    output::forget_typed();
+    let Some((card, asked)) = session.open_cards().into_iter().next() else {
+        return Asked::Later;
+    };
+    output::note(&card::page(&card, &asked).finish());
     loop {
-        let typed = line("approve? y = yes, n = no, Enter = later: ", halt).await?;
+        let prompt = "approve? y = yes, n = no, Enter = later: ";
+        let typed = match typist.line(prompt, session, halt).await {
+            Line::Typed(typed) => typed,
+            Line::None => return Asked::Later,
+            Line::Elsewhere => return Asked::Elsewhere,
+        };
         match typed.to_lowercase().as_str() {
-            "" => return None,
+            "" => return Asked::Later,
             "y" | "yes" => {
-                return Some(Input::Approve {
-                    card: digest,
-                    by: user.clone(),
-                    steps: Vec::new(),
-                });
+                let steps = Vec::new();
+                return Asked::Said(Box::new(Saying::Approve { card, steps }));
             }
             "n" | "no" => {
-                let reason = line("why not? ", halt).await?;
-                return Some(Input::Reject {
-                    card: digest,
-                    by: user.clone(),
-                    reason,
-                });
+                return match typist.line("why not? ", session, halt).await {
+                    Line::Typed(reason) => Asked::Said(Box::new(Saying::Reject { card, reason })),
+                    Line::None => Asked::Later,
+                    Line::Elsewhere => Asked::Elsewhere,
+                };
             }
             _ => complain("type y, n or nothing"),
         }
@@ -67,9 +95,47 @@ fn complain(reason: &str) {
     output::note(&page.finish());
 }
 
-/// A line typed at the terminal; `None` at its end, or when the command is to halt.
-pub async fn line(prompt: &str, halt: &mut watch::Receiver<bool>) -> Option<String> {
-    output::note(prompt);
+impl Typist {
+    /// A line typed at the terminal, unless something else comes first.
+    async fn line(
+        &mut self,
+        prompt: &str,
+        session: &Session,
+        halt: &mut watch::Receiver<bool>,
+    ) -> Line {
+        output::forget_typed();
+        // Why only an empty one: a line that is there was typed for another prompt.
+        let left = self.reading.take().and_then(still_empty);
+        let mut reading = left.unwrap_or_else(begin);
+        output::note(prompt);
+        tokio::select! {
+            read = &mut reading => match read.ok().flatten() {
+                Some(text) => Line::Typed(text.trim().to_owned()),
+                None => Line::None,
+            },
+            _ = halt.changed() => Line::None,
+            come = session.words_come() => {
+                self.reading = Some(reading);
+                output::forget_typed();
+                if come.is_err() {
+                    return Line::None;
+                }
+                output::note("\nasked no more: somebody said something to the run elsewhere\n");
+                Line::Elsewhere
+            }
+        }
+    }
+}
+
+type Reading = oneshot::Receiver<Option<String>>;
+
+fn still_empty(mut reading: Reading) -> Option<Reading> {
+    let nothing_yet = matches!(reading.try_recv(), Err(TryRecvError::Empty));
+    nothing_yet.then_some(reading)
+}
+
+/// Begins to read a line.
+fn begin() -> Reading {
     let (typed, line) = oneshot::channel();
     // Why a thread of its own: a read from a terminal cannot be cancelled, and must not hold up
     // the end of the command.
@@ -78,8 +144,5 @@ pub async fn line(prompt: &str, halt: &mut watch::Receiver<bool>) -> Option<Stri
         let read = std::io::stdin().read_line(&mut text);
         let _ = typed.send(read.ok().filter(|bytes| *bytes > 0).map(|_| text));
     });
-    tokio::select! {
-        read = line => read.ok().flatten().map(|text| text.trim().to_owned()),
-        _ = halt.changed() => None,
-    }
+    line
 }

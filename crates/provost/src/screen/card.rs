@@ -119,6 +119,14 @@ fn terms(page: &mut Page, card: &Card) {
         "asked for",
         &format!("by {} at {}", card.requester, moment(card.asked_at)),
     );
+    if !card.amended_by.is_empty() {
+        let people: Vec<&str> = card.amended_by.iter().map(String::as_str).collect();
+        let people = people.join(", ");
+        page.field(
+            "built on",
+            &format!("what {people} amended, who may not approve it"),
+        );
+    }
     if let Some(at) = card.expires_at {
         let then = match card.terms.on_expiry {
             OnExpiry::Fail => "then the step fails",

@@ -2,11 +2,13 @@
 //!
 //! Owns the words for events. The live view shows those about plans, the plain view all of them.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_engine::run::call::Slot;
 use provost_engine::run::event::{AttemptEnded, Event, StepStatus};
 use provost_engine::run::outcome::{Class, Landing};
+use provost_engine::run::said::Said;
 use provost_engine::run::state::State;
 use provost_plan::catalog::Catalog;
 use provost_plan::codes::Code;
@@ -17,12 +19,16 @@ use super::page::{Look, Page};
 use super::plan;
 use super::words::{lasted, skipped, step_look, step_status};
 
+mod halted;
+
 /// Tells a run as it happens.
 #[derive(Debug)]
 pub struct Narrator {
     catalog: std::sync::Arc<Catalog>,
     started: BTreeMap<Slot, i64>,
     took: BTreeMap<Slot, i64>,
+    // Why: a check that an amendment led to is no sign of moved rules.
+    amended: Cell<bool>,
 }
 
 impl Narrator {
@@ -32,6 +38,7 @@ impl Narrator {
             catalog,
             started: BTreeMap::new(),
             took: BTreeMap::new(),
+            amended: Cell::new(false),
         }
     }
 
@@ -92,17 +99,15 @@ impl Narrator {
             Event::ReplanRequested { why } => {
                 page.text("replan: ").line(&because(why));
             }
+            Event::GoalAmended { .. } | Event::PlanAmended { .. } => {
+                self.amended.set(true);
+                page.line(&amendment(event));
+            }
+            Event::PlanChecked { id: 0, .. } if self.amended.take() => return None,
             Event::PlanChecked { id: 0, .. } => {
                 page.line("the rules moved, and the plan was checked again");
             }
-            Event::Resumed { lost } => {
-                page.line(&format!("run {} is taken up again", state.run));
-                for slot in lost {
-                    page.line(&format!(
-                        "  {slot}: was in flight when the process before ended"
-                    ));
-                }
-            }
+            Event::Resumed { lost, by, .. } => resumed(&mut page, state, lost, by.as_deref()),
             _ => return None,
         }
         Some(page)
@@ -139,6 +144,9 @@ impl Narrator {
 
     /// What an event of the execution says; `at` is when it was recorded.
     pub fn execution(&mut self, event: &Event, at: i64) -> Option<Page> {
+        if let Some(page) = halted::page(event) {
+            return Some(page);
+        }
         let mut page = Page::new();
         match event {
             Event::AttemptStarted(started) => {
@@ -156,6 +164,7 @@ impl Narrator {
                 status,
                 class,
                 message,
+                ..
             } => {
                 self.settled(&mut page, slot, (*status, *class), message.as_deref(), at);
             }
@@ -208,6 +217,19 @@ impl Narrator {
     }
 }
 
+fn resumed(page: &mut Page, state: &State, lost: &[Slot], by: Option<&str>) {
+    if let Some(by) = by {
+        page.line(&format!("run {} goes on, says {by}", state.run));
+        return;
+    }
+    page.line(&format!("run {} is taken up again", state.run));
+    for slot in lost {
+        page.line(&format!(
+            "  {slot}: was in flight when the process before ended"
+        ));
+    }
+}
+
 fn settle_line(page: &mut Page, slot: &Slot, status: StepStatus) {
     let word = step_status(status);
     page.strong(&slot.to_string())
@@ -236,6 +258,28 @@ fn attempt_ended(ended: &AttemptEnded) -> Option<Page> {
     Some(page)
 }
 
+/// What a person put in the place of what was there.
+fn amendment(event: &Event) -> String {
+    match event {
+        Event::GoalAmended {
+            goal,
+            by,
+            reason,
+            said,
+        } => {
+            let signed = signed(said.as_ref());
+            format!("{by} put another goal{signed}: {} ({reason})", goal.text)
+        }
+        Event::PlanAmended {
+            by, reason, said, ..
+        } => {
+            let signed = signed(said.as_ref());
+            format!("{by} put another plan{signed}: {reason}")
+        }
+        _ => String::new(),
+    }
+}
+
 fn people(event: &Event) -> Option<Page> {
     let mut page = Page::new();
     match event {
@@ -250,6 +294,7 @@ fn people(event: &Event) -> Option<Page> {
             by,
             steps,
             complete,
+            said,
             ..
         } => {
             let what = if steps.is_empty() {
@@ -259,10 +304,14 @@ fn people(event: &Event) -> Option<Page> {
             };
             let more = if *complete { "" } else { ", others must too" };
             page.put(Look::Good, "approved")
-                .line(&format!("{what} by {by}{more}"));
+                .line(&format!("{what} by {by}{}{more}", signed(said.as_ref())));
         }
-        Event::ApprovalRejected { by, reason, .. } => {
-            page.bad("rejected").line(&format!(" by {by}: {reason}"));
+        Event::ApprovalRejected {
+            by, reason, said, ..
+        } => {
+            let signed = signed(said.as_ref());
+            page.bad("rejected")
+                .line(&format!(" by {by}{signed}: {reason}"));
         }
         Event::ApprovalExpired { .. } => {
             page.bad("lapsed").line(": nobody answered in time");
@@ -270,10 +319,13 @@ fn people(event: &Event) -> Option<Page> {
         Event::QuestionAsked { question, .. } => {
             page.put(Look::Warn, "question: ").line(&question.text);
         }
-        Event::QuestionAnswered { value, by, .. } => {
-            page.line(&format!("answered by {by}: {value}"));
+        Event::QuestionAnswered {
+            value, by, said, ..
+        } => {
+            let signed = signed(said.as_ref());
+            page.line(&format!("answered by {by}{signed}: {value}"));
         }
-        Event::CancelRequested { by, reason } => {
+        Event::CancelRequested { by, reason, .. } => {
             let why = reason
                 .as_ref()
                 .map_or_else(String::new, |reason| format!(": {reason}"));
@@ -282,6 +334,14 @@ fn people(event: &Event) -> Option<Page> {
         _ => return None,
     }
     Some(page)
+}
+
+/// Whether a person signed what they said.
+fn signed(said: Option<&Said>) -> &'static str {
+    match said {
+        Some(said) if said.signature.is_some() => ", signed",
+        _ => "",
+    }
 }
 
 fn is_error(finding: &FindingView) -> bool {
@@ -312,5 +372,6 @@ pub fn because(why: &Why) -> String {
         Why::Rejected { step: None, reason } => format!("the plan was rejected: {reason}"),
         Why::Expired { step } => format!("nobody answered about step `{step}` in time"),
         Why::Unmet { criteria } => format!("not shown to hold: {}", criteria.join(", ")),
+        Why::Amended { reason } => format!("a person put another goal: {reason}"),
     }
 }

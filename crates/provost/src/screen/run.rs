@@ -1,6 +1,6 @@
 //! A run as people read it: how far it is, what it waits for, how it ended.
 
-use provost_engine::run::event::RunStatus;
+use provost_engine::run::event::{RunStatus, StepStatus};
 use provost_engine::run::state::State;
 use provost_engine::summary::Summary;
 use provost_plan::catalog::Catalog;
@@ -72,12 +72,59 @@ pub fn waiting(state: &State, place: &Place) -> Page {
             page.text(": ").text(message);
         }
         page.end();
-        page.line("look at the system it writes to, then end the run:");
-        command(
-            &mut page,
-            "cancel",
-            &place.command(&format!("provost cancel {run}")),
-        );
+        page.line("look at the system it writes to, then say what you found:");
+        let items = known.items.iter().enumerate();
+        for (index, _) in items.filter(|(_, item)| item.settled == Some(StepStatus::InDoubt)) {
+            let slot = if known.is_list {
+                format!("{step}[{index}]")
+            } else {
+                step.clone()
+            };
+            let accepts = state
+                .plan
+                .as_ref()
+                .and_then(|plan| plan.checked().step(step))
+                .is_some_and(|(step, _)| !step.accept.is_empty());
+            // Why: without its output nobody can tell whether what happened is accepted.
+            let happened = if accepts {
+                "--happened --output JSON"
+            } else {
+                "--happened"
+            };
+            for said in [happened, "--did-not-happen", "--abandon"] {
+                let text = format!("provost settle {run} {slot} {said} --reason WHY");
+                command(&mut page, "settle", &place.command(&text));
+            }
+        }
+    }
+    if let Some(pause) = &state.paused {
+        page.page(why_not(state));
+        let text = format!("provost resume {run}");
+        command(&mut page, "resume", &place.command(&text));
+        if pause.what != "the run" {
+            page.line("  (once the stop is lifted)");
+        }
+    }
+    page
+}
+
+/// One sentence: why a run did not succeed.
+pub fn why_not(state: &State) -> Page {
+    let mut page = Page::new();
+    if let Some(pause) = &state.paused {
+        page.put(Look::Warn, "paused: ").line(&format!(
+            "{} was stopped by {}: {}",
+            pause.what, pause.by, pause.reason
+        ));
+    } else if let Some(ended) = &state.ended {
+        let message = ended.message.clone().unwrap_or_default();
+        page.put(run_look(ended.status), run_status(ended.status))
+            .line(&format!(": {message}"));
+    } else if let Some((step, known)) = state.doubts().next() {
+        let message = known.message.clone().unwrap_or_default();
+        page.bad("in doubt: ").line(&format!(
+            "nobody knows whether step `{step}` took place: {message}"
+        ));
     }
     page
 }

@@ -84,6 +84,15 @@ impl Watcher for View {
         }
     }
 
+    fn ignored(&mut self, why: &str) {
+        let mut page = Page::new();
+        page.put(Look::Warn, "a word was ignored: ").line(why);
+        if let Self::Live(live) = self {
+            live.lines = 0;
+        }
+        output::note(&page.finish());
+    }
+
     fn tick(&mut self, state: &State) {
         if let Self::Live(live) = self {
             live.draw(Page::new(), state);

@@ -1,6 +1,10 @@
 use insta::assert_snapshot;
+use provost_engine::engine::Engine;
+use provost_engine::run::event::RunStatus;
+use provost_engine::session::{Stop, Unwatched};
+use provost_engine::workspace::{LockUse, Opening, Workspace};
 
-use super::workplace::Workplace;
+use super::workplace::{Ran, Workplace};
 
 #[test]
 fn a_yes_to_the_card_drives_the_run_to_its_end() {
@@ -100,10 +104,9 @@ fn steps_of_a_plan_that_are_not_named_do_not_run() {
         .exits(3);
     let (run, card) = place.card();
     let target = format!("{run}@{card}");
-    assert_snapshot!(place.run(&["approve", &target, "count"]), @r"
+    assert_snapshot!(place.run(&["approve", &target, "count"]), @"
     exit 2
     --- stderr
-    run RUN is taken up again
     error: the card does not ask about step `count`
 
     hint: `provost inbox` shows the steps on the card
@@ -116,13 +119,111 @@ fn who_asks_may_not_approve_unless_the_workspace_is_solo() {
     let place = Workplace::new();
     std::fs::remove_file(place.path("policies/solo.cedar")).unwrap();
     let (run, card) = place.waiting();
-    assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @r"
+    assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @"
     exit 2
     --- stderr
-    run RUN is taken up again
     error: `ada` may not answer: `ada` asked for this run, and somebody else must approve it
 
     hint: somebody else must answer: `policies/` says who may
     ");
     assert_eq!(place.status(), "waiting_approval");
+}
+
+#[test]
+fn recorded_it_is_a_yes_and_nothing_is_called() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    assert_snapshot!(place.run(&["approve", &format!("{run}@{card}"), "--record"]), @"
+    exit 0
+    --- stderr
+    run RUN is taken up again
+    approved by ada
+    recorded; the run goes on with: provost resume RUN
+    ");
+    assert!(!place.path("notes/orders.txt").exists());
+    place.run(&["resume", &run]).exits(0);
+    assert!(place.path("notes/orders.txt").exists());
+}
+
+/// This process drives the run, as `provost run` does at its prompt.
+#[test]
+fn a_yes_reaches_the_process_that_drives_the_run() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    let root = place.path("");
+    let (driven, holds) = std::sync::mpsc::channel();
+    let driver = std::thread::spawn({
+        let run = run.clone();
+        move || {
+            let opening = Opening {
+                user: "ada",
+                lock: LockUse::Ignore,
+            };
+            let engine = Engine::open(Workspace::open(&root, &opening).unwrap()).unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let mut session = engine.take_up(&run, &mut Unwatched).await.unwrap();
+                driven.send(()).unwrap();
+                let (_keep, mut halt) = tokio::sync::watch::channel(false);
+                loop {
+                    session.words_come().await.unwrap();
+                    session.hear_posted(&mut Unwatched).await.unwrap();
+                    if let Stop::Ended(ended) =
+                        session.drive(&mut Unwatched, &mut halt).await.unwrap()
+                    {
+                        return ended.status;
+                    }
+                }
+            })
+        }
+    });
+    holds.recv().unwrap();
+    let ran = place
+        .run(&["approve", &format!("{run}@0123456789")])
+        .exits(2);
+    assert!(ran.stderr.starts_with("error: no open card"), "{ran}");
+    assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @"
+    exit 0
+    --- stderr
+    taken: process PID drives run RUN and goes on with it
+    ");
+    assert_eq!(driver.join().unwrap(), RunStatus::Succeeded);
+}
+
+#[test]
+fn of_many_who_type_it_at_once_one_counts() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    let target = format!("{run}@{card}");
+    let children: Vec<_> = (0..12)
+        .map(|_| place.spawn(&["approve", &target]))
+        .collect();
+    let ended: Vec<_> = children
+        .into_iter()
+        .map(|child| Ran::new(&child.wait_with_output().unwrap(), &place.path("")))
+        .collect();
+    // Why not these: where the machine is slow, the process that drives takes a word late.
+    let told = |ran: &&Ran| !ran.stderr.contains("has yet to take it");
+    let yes = ended.iter().filter(told).filter(|ran| ran.code == Some(0));
+    assert!(yes.count() <= 1, "more than one was told that it counts");
+    for ran in &ended {
+        assert!(matches!(ran.code, Some(0 | 2)), "{ran}");
+    }
+    let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+    let words = |which: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM words WHERE {which}");
+        journal.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(words("taken IS NULL"), 0, "no word is left lying");
+    assert!(words("taken = 'taken'") <= 1);
+    let trace = place.run(&["trace", &run]).exits(0).stdout;
+    assert_eq!(trace.matches("ApprovalGiven").count(), 1, "{trace}");
+    assert_eq!(
+        trace.matches("AttemptStarted   `note`").count(),
+        1,
+        "{trace}"
+    );
 }

@@ -5,7 +5,7 @@ use super::workplace::Workplace;
 #[test]
 fn a_fit_workspace_is_said_to_be_fit() {
     let place = Workplace::new();
-    assert_snapshot!(place.run(&["doctor"]), @r"
+    assert_snapshot!(place.run(&["doctor"]), @"
     exit 0
     --- stdout
     ok  workspace  DIR: 3 tools, 3 playbooks
@@ -13,6 +13,7 @@ fn a_fit_workspace_is_said_to_be_fit() {
     ok  lock       there is no provost.lock: tools are not pinned
     ok  tools      all of them can work
     ok  journal    nothing has run here yet
+    ok  stops      nothing is stopped
 
     not checked:
       whether tools moved: there is no provost.lock
@@ -33,7 +34,7 @@ fn what_is_not_fit_is_named() {
         "op = \"read\"\ntimeout = \"9s\"",
     );
     std::fs::remove_file(place.path("data/shop.db")).unwrap();
-    assert_snapshot!(place.run(&["doctor"]), @r"
+    assert_snapshot!(place.run(&["doctor"]), @"
     exit 2
     --- stdout
     ok      workspace  DIR: 3 tools, 3 playbooks
@@ -41,6 +42,7 @@ fn what_is_not_fit_is_named() {
     not ok  lock       `notes.read` moved
     not ok  tools      `shop`: the database `data/shop.db` of the tool `shop` is not there; create it, or correct `database` in provost.toml
     ok      journal    nothing has run here yet
+    ok      stops      nothing is stopped
 
     hint: look at the change; `provost tools lock` accepts it
 

@@ -23,14 +23,23 @@ fn help_lists_what_works() {
       approve  say yes to what waits, and go on
       reject   say no to what waits
       answer   answer a question, and go on
+      settle   say what became of a write that is in doubt, and go on
+      amend    put another plan, other arguments or another goal in the place of a run's
+      record   take in what somebody signed elsewhere
       runs     list the runs
       inbox    list what waits for a person, with the commands to type
       cancel   end a run
-      resume   go on with a run that was halted or whose process ended
+      pause    stop a run, all runs, a tool, a playbook or a principal
+      resume   go on with a run that was halted, paused or whose process ended; lift a stop
+      work     drive every run that can go on, without a person at a terminal
       trace    show how a run was planned and what was done, apart
       why      say who is guilty of how a run ended, with the events that prove it
       tools    list, show or pin the tools
       policy   look at what the policies say, and hold them to cases
+      audit    check the journal, offline, and sign heads of it
+      prune    drop the bytes of old evidence, and keep their digests
+      backup   copy the journal while others write
+      key      make the key that your words are signed with
       explain  explain the code of a finding
       doctor   look whether the workspace is fit to work in
 
@@ -40,7 +49,7 @@ fn help_lists_what_works() {
       -V, --version  print the version
 
     exit codes: 0 succeeded or done · 1 failed, rejected, expired, refused or cancelled · 2 usage or
-    configuration · 3 waits for a person · 4 in doubt
+    configuration · 3 waits for a person, or paused · 4 in doubt
     ");
     assert_snapshot!(Workplace::empty().run(&["run", "--help"]), @r"
     exit 0

@@ -48,3 +48,29 @@ fn what_waits_is_listed_with_commands() {
         2
     );
 }
+
+#[test]
+fn a_monitor_reads_the_exit_code() {
+    let place = Workplace::new();
+    assert_snapshot!(place.run(&["inbox", "--check"]), @"
+    exit 0
+    --- stderr
+    nothing waits for a person, 0 in doubt
+    ");
+    place.waiting();
+    assert_snapshot!(place.run(&["inbox", "--check"]), @"
+    exit 3
+    --- stderr
+    1 run waits for a person, 0 in doubt
+    ");
+    // Why the row: how a write comes to be in doubt is another test's.
+    let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+    journal
+        .execute("update runs set status = 'in_doubt'", [])
+        .unwrap();
+    assert_snapshot!(place.run(&["inbox", "--check"]), @"
+    exit 4
+    --- stderr
+    nothing waits for a person, 1 in doubt
+    ");
+}

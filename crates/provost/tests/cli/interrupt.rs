@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use super::workplace::{Ran, Workplace};
 
 /// A query that runs for a long time.
-const SLOW: &str = "with recursive n(i) as (select 1 union all select i + 1 from n where i < LIMIT) \
+pub const SLOW: &str = "with recursive n(i) as (select 1 union all select i + 1 from n where i < LIMIT) \
                     select count(*) as total, 'x' as latest from n where :customer = :customer";
 
-fn slow(limit: &str) -> Workplace {
+pub fn slow(limit: &str) -> Workplace {
     let place = Workplace::new();
     let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
     let from = config.find("select count(*)").unwrap();
@@ -32,7 +32,7 @@ fn interrupt(child: &std::process::Child) {
 }
 
 /// Waits until the newest run has a call in flight.
-fn until_it_runs(place: &Workplace) {
+pub fn until_it_runs(place: &Workplace) {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(20) {
         let runs = place.run(&["runs", "--json"]);

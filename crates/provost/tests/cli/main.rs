@@ -8,9 +8,12 @@
 
 mod workplace;
 
+mod amend;
 mod answer;
 mod apply;
 mod approve;
+mod audit;
+mod backup;
 mod cancel;
 mod check;
 mod diff;
@@ -21,12 +24,19 @@ mod help;
 mod inbox;
 mod init;
 mod interrupt;
+mod key;
+mod notify;
+mod pause;
 mod plan;
 mod policy;
+mod prune;
+mod record;
 mod reject;
 mod resume;
 mod run;
 mod runs;
+mod settle;
 mod show;
 mod tools;
+mod work;
 mod wrong;

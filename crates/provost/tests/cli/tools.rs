@@ -18,6 +18,7 @@ fn tools_are_listed_and_shown() {
     shop.orders: runs the operator's query `shop.orders`
       effect     read, low risk
       repeated   harmless
+      breaker    closed; 5 failures of `shop` in a row open it for 30.0 s
       output     is untrusted
       one call   up to 30s and 1048576 bytes
       digest     sha256:DIGEST

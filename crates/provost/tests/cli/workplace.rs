@@ -179,6 +179,12 @@ impl Workplace {
         self.write(path, text.replace(from, to));
     }
 
+    /// Replaces the people.
+    pub fn people(&self, users: &serde_json::Map<String, serde_json::Value>) {
+        let text = serde_json::json!({ "users": users }).to_string();
+        self.write("policies/entities.json", text);
+    }
+
     /// Replaces the orders.
     pub fn orders(&self, customers: &[&str]) {
         std::fs::create_dir_all(self.path("data")).unwrap();
@@ -199,6 +205,9 @@ impl Workplace {
             .args(args)
             .current_dir(self.dir.path())
             .env_remove("NO_COLOR")
+            .env_remove("PROVOST_KEY")
+            .env_remove("PROVOST_PASSPHRASE_FILE")
+            .env("XDG_CONFIG_HOME", self.path("config"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -306,6 +315,14 @@ impl std::fmt::Display for Ran {
     }
 }
 
+/// What a command did, its public keys taken out.
+pub fn public(ran: &Ran) -> String {
+    Regex::new("ed25519:[A-Za-z0-9+/]{43}=")
+        .unwrap()
+        .replace_all(&ran.to_string(), "ed25519:KEY")
+        .into_owned()
+}
+
 fn settled(text: &str, dir: &Path) -> String {
     let text = text.replace(&*dir.canonicalize().unwrap().to_string_lossy(), "DIR");
     let text = text.replace(&*dir.to_string_lossy(), "DIR");
@@ -314,13 +331,14 @@ fn settled(text: &str, dir: &Path) -> String {
         ("sha256:[0-9a-f]{64}", "sha256:DIGEST"),
         ("@[0-9a-f]{16}", "@CARD"),
         (
-            r"\b(run:? +`?|approve |reject |resume |cancel |why |show |answer )[a-z2-7]{12}\b",
+            r"\b(run:? +`?|approve |reject |resume |cancel |settle |why |show |answer |amend )[a-z2-7]{12}\b",
             "${1}RUN",
         ),
         (r"(?m)^[a-z2-7]{12}  ", "RUN  "),
         (r#""(id|run)": "[a-z2-7]{12}""#, r#""$1": "RUN""#),
         ("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z", "MOMENT"),
         (r"after [0-9.]+ (ms|s)\b", "after TIME"),
+        (r"process [0-9]+\b", "process PID"),
     ] {
         text = Regex::new(pattern)
             .unwrap()

@@ -1,0 +1,142 @@
+//! `amend`: a person puts a plan, arguments or a goal of their own in the place of what is there.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use provost_engine::inbox::{PlanText, Saying};
+use provost_engine::run::state::State;
+use provost_plan::digest::canonical;
+use serde_json::Value;
+
+use super::Watching;
+use super::say::{self, Speaking};
+use super::target::Target;
+use crate::document::{Document, text};
+use crate::failure::{Exit, Failure};
+use crate::place::Place;
+
+/// Arguments of `amend`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub struct Amend {
+    /// the run
+    #[arg(value_name = "RUN")]
+    target: Target,
+    /// the plan that goes on in place of the one in force
+    #[arg(long, value_name = "FILE", group = "what", conflicts_with = "set")]
+    plan: Option<PathBuf>,
+    /// another value of an argument: JSON, or plain text
+    #[arg(long, value_name = "STEP.ARG=VALUE", group = "what")]
+    set: Vec<Setting>,
+    /// the text of another goal
+    #[arg(long, value_name = "TEXT", group = "what")]
+    goal: Option<String>,
+    /// why
+    #[arg(long, value_name = "WHY", default_value = "no reason was given")]
+    reason: String,
+    #[command(flatten)]
+    speaking: Speaking,
+    #[command(flatten)]
+    watching: Watching,
+}
+
+/// `STEP.ARG=VALUE`.
+#[derive(Clone, Debug)]
+struct Setting {
+    step: String,
+    arg: String,
+    value: Value,
+}
+
+impl FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let form = || "it is written STEP.ARG=VALUE".to_owned();
+        let (name, value) = text.split_once('=').ok_or_else(form)?;
+        let (step, arg) = name.split_once('.').ok_or_else(form)?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        Ok(Self {
+            step: step.to_owned(),
+            arg: arg.to_owned(),
+            value,
+        })
+    }
+}
+
+/// Does it.
+pub fn run(verb: Amend, place: &Place) -> Result<Exit, Failure> {
+    let word = {
+        let engine = place.to_read()?;
+        let record = verb.target.read(&engine)?;
+        let state = record.run.state();
+        let plan = match &verb.plan {
+            Some(path) => Some(of_file(path)?),
+            None if verb.set.is_empty() => None,
+            None => Some(with_settings(state, &verb.set)?),
+        };
+        let saying = Saying::Amend {
+            plan,
+            goal: verb.goal,
+            reason: verb.reason,
+        };
+        say::word(&engine, state, saying, &verb.speaking)?
+    };
+    say::say(word, &verb.speaking, verb.watching, place)
+}
+
+fn of_file(path: &std::path::Path) -> Result<PlanText, Failure> {
+    let name = path.to_string_lossy().into_owned();
+    match Document::read(path)? {
+        Document::Plan(_) => Ok(PlanText {
+            name,
+            text: text(path)?,
+        }),
+        Document::Bundle(bundle, _) => Ok(PlanText {
+            name,
+            text: canonical(&bundle.plan),
+        }),
+        Document::Playbook(_) => Err(
+            Failure::usage(format!("`{name}` is a playbook, not a plan"))
+                .hint("`provost plan \"GOAL\" -o FILE` saves the plan that a playbook makes"),
+        ),
+    }
+}
+
+/// The plan in force with other arguments.
+fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failure> {
+    let mut document = state.document.clone();
+    // Why: the run's goal is the goal, also where this very command changes it.
+    if let Some(document) = document.as_object_mut() {
+        document.remove("goal");
+    }
+    for setting in settings {
+        let steps = document.get_mut("steps").and_then(Value::as_array_mut);
+        let step = steps
+            .into_iter()
+            .flatten()
+            .find(|step| step.get("id").and_then(Value::as_str) == Some(setting.step.as_str()));
+        let Some(step) = step.and_then(Value::as_object_mut) else {
+            return Err(Failure::usage(format!(
+                "the plan in force has no step `{}`",
+                setting.step
+            ))
+            .hint(format!("`provost show {}` lists its steps", state.run)));
+        };
+        let args = step
+            .entry("args")
+            .or_insert_with(|| Value::Object(Default::default()));
+        match args.as_object_mut() {
+            Some(args) => args.insert(setting.arg.clone(), setting.value.clone()),
+            None => {
+                let message = format!("the arguments of `{}` are no map", setting.step);
+                return Err(Failure::usage(message).hint("`--plan FILE` takes a whole plan"));
+            }
+        };
+    }
+    Ok(PlanText {
+        name: "<the plan in force, amended>".to_owned(),
+        text: canonical(&document),
+    })
+}

@@ -1,0 +1,346 @@
+//! `audit`: whether the journal is as it was written, and signed heads that bear witness of it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use provost_engine::audit::{Audit as Auditor, AuditError, AuditSettings};
+use provost_engine::keys::PublicKey;
+use provost_engine::store::heads::{self, Agreement, Head, HeadsError, HeadsFile};
+use provost_engine::store::{Store, StoreError, Verified};
+use provost_engine::workspace::audit_settings;
+use serde_json::{Value, json};
+
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::screen::page::{Look, Page};
+use crate::screen::words::count;
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub struct Audit {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// check every link, every digest and every signed head; opens no tool and writes nothing
+    Verify(Verify),
+    /// sign where the journal stands now
+    Sign,
+    /// say, signed, that the journal is right although a signed head contradicts it
+    Accept {
+        /// why it is
+        #[arg(long, value_name = "WHY")]
+        reason: String,
+    },
+}
+
+/// Arguments of `audit verify`.
+#[derive(Debug, Args)]
+struct Verify {
+    /// a copy of `.provost`, or a backup; otherwise the journal of the workspace
+    #[arg(value_name = "COPY")]
+    copy: Option<PathBuf>,
+    /// the file of signed heads; otherwise the one that provost.toml names
+    #[arg(long, value_name = "FILE")]
+    heads: Option<PathBuf>,
+    /// the public key of the heads; otherwise those that provost.toml names
+    #[arg(long, value_name = "KEY")]
+    public: Option<String>,
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn run(verb: Audit, place: &Place) -> Result<Exit, Failure> {
+    match verb.verb {
+        Verb::Verify(verb) => verify(&verb, place),
+        Verb::Sign => sign(place),
+        Verb::Accept { reason } => accept(place, &reason),
+    }
+}
+
+/// What a journal is held against.
+struct Witness {
+    file: HeadsFile,
+    known: Vec<PublicKey>,
+}
+
+/// Why a journal does not hold.
+enum Fault {
+    Store(StoreError),
+    Heads(HeadsError),
+}
+
+impl Fault {
+    /// Whether it says something about the journal, and not only that nobody could look.
+    fn is_found(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::Heads(HeadsError::Store(error)) => matches!(
+                error,
+                StoreError::ChainBroken { .. }
+                    | StoreError::CommitBroken { .. }
+                    | StoreError::EvidenceBroken { .. }
+                    | StoreError::EvidenceMissing { .. }
+                    | StoreError::RowBroken { .. }
+                    | StoreError::Damaged { .. }
+                    | StoreError::NotAJournal { .. }
+                    | StoreError::Failed { .. }
+            ),
+            Self::Heads(HeadsError::File { .. }) => false,
+            Self::Heads(_) => true,
+        }
+    }
+
+    fn into_failure(self) -> Failure {
+        let found = self.is_found();
+        let (message, hint) = match self {
+            Self::Store(error) => (error.to_string(), error.hint()),
+            Self::Heads(error) => (error.to_string(), error.hint()),
+        };
+        let failure = if found {
+            Failure::failed(message)
+        } else {
+            Failure::usage(message)
+        };
+        failure.maybe_hint(hint)
+    }
+}
+
+fn verify(verb: &Verify, place: &Place) -> Result<Exit, Failure> {
+    let witness = witness(verb, place)?;
+    let path = match &verb.copy {
+        Some(copy) => copy.clone(),
+        None => place.root()?.join(provost_engine::workspace::STORE_DIR),
+    };
+    let looked = look(&path, witness.as_ref());
+    match looked {
+        Ok((verified, agreement)) => {
+            if verb.json {
+                output::json(&to_json(&verified, agreement.as_ref()));
+            } else {
+                output::data(&page(&verified, agreement.as_ref()).finish());
+            }
+            Ok(Exit::Done)
+        }
+        Err(fault) => {
+            let failure = fault.into_failure().at(place);
+            if verb.json && failure.exit() == Exit::Failed {
+                output::json(&json!({
+                    "schema": "provost/audit/v1",
+                    "holds": false,
+                    "error": failure.message(),
+                    "hint": failure.hint_text(),
+                }));
+                return Ok(Exit::Failed);
+            }
+            Err(failure)
+        }
+    }
+}
+
+fn look(
+    path: &std::path::Path,
+    witness: Option<&Witness>,
+) -> Result<(Verified, Option<Agreement>), Fault> {
+    let store = if path.is_file() {
+        Store::open_file_read_only(path)
+    } else {
+        Store::open_read_only(path)
+    };
+    let store = store.map_err(Fault::Store)?;
+    let mut verified = store.verify().map_err(Fault::Store)?;
+    let agreement = match witness {
+        Some(Witness { file, known }) => {
+            Some(heads::hold(&store, file, known).map_err(Fault::Heads)?)
+        }
+        None => {
+            verified.not_checked.insert(
+                0,
+                "whether the last commits were cut off, or all of them written anew: only signed \
+                 heads, kept elsewhere, show that"
+                    .to_owned(),
+            );
+            None
+        }
+    };
+    Ok((verified, agreement))
+}
+
+/// The heads and keys that were named; none if the workspace has no `[audit]`.
+fn witness(verb: &Verify, place: &Place) -> Result<Option<Witness>, Failure> {
+    let public = verb.public.as_deref().map(str::parse::<PublicKey>);
+    let public = public.transpose().map_err(|error| {
+        Failure::usage(error.to_string()).hint("`public` in the key file is one")
+    })?;
+    // Why not of the workspace around: a copy may be of any store, and tells nothing of its own.
+    let root = match (&verb.copy, place.root()) {
+        (_, Ok(root)) => Some(root),
+        (Some(_), Err(_)) => None,
+        (None, Err(failure)) => return Err(failure),
+    };
+    let settings = match &root {
+        Some(root) if verb.copy.is_none() || public.is_none() => audit_settings(root),
+        _ => Ok(None),
+    };
+    let settings = match (settings, &verb.copy) {
+        (Ok(settings), _) => settings,
+        (Err(_), Some(_)) => None,
+        (Err(error), None) => return Err(error.into()),
+    };
+    let of_workspace = || {
+        let (root, settings) = (root.as_ref()?, settings.as_ref()?);
+        verb.copy.is_none().then(|| root.join(&settings.heads))
+    };
+    let Some(path) = verb.heads.clone().or_else(of_workspace) else {
+        return Ok(None);
+    };
+    let known = match (public, &root, &settings) {
+        (Some(public), ..) => vec![public],
+        (None, Some(root), Some(settings)) => settings.known(root)?,
+        _ => {
+            return Err(
+                Failure::usage("no key is known that could have signed the heads")
+                    .hint("name it with `--public`, or in `[audit]` of provost.toml"),
+            );
+        }
+    };
+    Ok(Some(Witness {
+        file: HeadsFile::new(path),
+        known,
+    }))
+}
+
+fn page(verified: &Verified, agreement: Option<&Agreement>) -> Page {
+    let n = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let mut page = Page::new();
+    page.put(Look::Good, "the journal holds").line(&format!(
+        ": {} in {}, {}, {} of evidence",
+        count(n(verified.events), "event"),
+        count(n(verified.runs), "run"),
+        count(n(verified.commits), "commit"),
+        count(n(verified.evidence), "piece"),
+    ));
+    page.field("store", &verified.store);
+    page.field(
+        "head",
+        &format!("commit {}, {}", verified.commits, verified.head),
+    );
+    if verified.erased + verified.pruned > 0 {
+        let bodies = count(n(verified.erased), "body").replace("bodys", "bodies");
+        let said = format!(
+            "{bodies} of events, {} of evidence; their digests are there",
+            count(n(verified.pruned), "piece")
+        );
+        page.field("erased", &said);
+    }
+    if let Some(agreement) = agreement {
+        let newest = &agreement.newest;
+        let heads = count(agreement.agree, "signed head");
+        let verb = if agreement.agree == 1 {
+            "agrees"
+        } else {
+            "agree"
+        };
+        let said = format!(
+            "{heads} {verb}, the newest of commit {}, {}",
+            newest.commit, newest.at
+        );
+        page.field("heads", &said);
+        if agreement.set_aside > 0 {
+            let said = format!(
+                "{} contradicted it before",
+                count(agreement.set_aside, "head")
+            );
+            page.field("set aside", &said);
+        }
+        for head in &agreement.accepted {
+            if let Some(accepted) = &head.accepted {
+                let said = format!("{} by {}: {}", head.at, accepted.by, accepted.reason);
+                page.field("accepted", &said);
+            }
+        }
+    }
+    page.end();
+    super::check::not_checked(&mut page, &verified.not_checked);
+    page
+}
+
+fn to_json(verified: &Verified, agreement: Option<&Agreement>) -> Value {
+    let heads = agreement.map(|agreement| {
+        json!({
+            "agree": agreement.agree,
+            "set_aside": agreement.set_aside,
+            "newest": agreement.newest,
+            "accepted": agreement.accepted,
+        })
+    });
+    json!({
+        "schema": "provost/audit/v1",
+        "holds": true,
+        "store": verified.store,
+        "events": verified.events,
+        "erased": verified.erased,
+        "commits": verified.commits,
+        "runs": verified.runs,
+        "evidence": verified.evidence,
+        "pruned": verified.pruned,
+        "head": verified.head,
+        "heads": heads,
+        "not_checked": verified.not_checked,
+    })
+}
+
+/// The auditor of the workspace, and its journal open to be signed.
+fn auditor(place: &Place) -> Result<(Auditor, Store), Failure> {
+    let root = place.root()?;
+    let settings = audit_settings(&root)?;
+    let settings: AuditSettings = settings.ok_or_else(|| {
+        Failure::usage("nobody signs heads in this workspace: provost.toml has no `[audit]`")
+            .hint("`[audit]` names `key`, `passphrase` and `heads`, a file kept elsewhere")
+    })?;
+    if settings.key.is_none() {
+        return Err(AuditError::NoKey.into());
+    }
+    let auditor = Auditor::open(&root, &settings)?;
+    let dir = root.join(provost_engine::workspace::STORE_DIR);
+    // Why a look first: opening to write would make a journal where there is none.
+    drop(Store::open_read_only(&dir)?);
+    Ok((auditor, Store::open(&dir)?))
+}
+
+fn sign(place: &Place) -> Result<Exit, Failure> {
+    let (auditor, store) = auditor(place)?;
+    store
+        .verify()
+        .map_err(|error| Fault::Store(error).into_failure())?;
+    match auditor.sign(&store)? {
+        Some(head) => said(&auditor, &head),
+        None => output::note("nothing happened since the newest head: there is nothing to sign\n"),
+    }
+    Ok(Exit::Done)
+}
+
+fn accept(place: &Place, reason: &str) -> Result<Exit, Failure> {
+    let (auditor, store) = auditor(place)?;
+    let head = auditor.accept(&store, &crate::place::user(), reason)?;
+    said(&auditor, &head);
+    Ok(Exit::Done)
+}
+
+fn said(auditor: &Auditor, head: &Head) {
+    let mut page = Page::new();
+    let path = auditor.heads().path().display().to_string();
+    page.line(&format!("signed: commit {}, {}", head.commit, head.link));
+    page.field("in", &path);
+    if let Some(accepted) = &head.accepted {
+        page.field(
+            "accepted",
+            &format!("by {}: {}", accepted.by, accepted.reason),
+        );
+    }
+    output::data(&page.finish());
+}

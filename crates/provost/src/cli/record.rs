@@ -1,0 +1,54 @@
+//! `record`: a word that somebody signed elsewhere is taken into the workspace.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use provost_engine::inbox::Word;
+use provost_engine::limits::WORD_BYTES_MAX;
+
+use super::Watching;
+use crate::document::reason;
+use crate::drive::record;
+use crate::failure::{Exit, Failure};
+use crate::place::Place;
+
+/// Arguments of `record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// a word, as `provost approve CARD.json -o FILE` writes it
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    watching: Watching,
+}
+
+/// Does it.
+pub fn run(verb: &Record, place: &Place) -> Result<Exit, Failure> {
+    let word = Word::read(&text(&verb.file)?).map_err(|error| {
+        Failure::usage(format!("`{}`: {error}", verb.file.display()))
+            .hint("`provost approve CARD.json -o FILE` writes a word")
+    })?;
+    let engine = place.to_drive()?;
+    if word.store != engine.inbox().store() {
+        return Err(
+            Failure::usage("this word is for a run of another workspace")
+                .hint("`-C DIR` names the workspace that a word is for"),
+        );
+    }
+    record(place, &engine, &word, verb.watching)
+}
+
+/// The text of a card file or a word.
+pub fn text(path: &Path) -> Result<String, Failure> {
+    let failed = |error: std::io::Error| {
+        let shown = path.display();
+        Failure::usage(format!("`{shown}` cannot be read: {}", reason(&error)))
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(WORD_BYTES_MAX as u64 + 1)
+        .read_to_string(&mut text)
+        .map_err(failed)?;
+    Ok(text)
+}

@@ -1,0 +1,175 @@
+//! What verbs by which a person speaks to a run have in common.
+//!
+//! Owns making the word, and whether it is driven by, recorded or handed to who drives the run.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use provost_engine::engine::Engine;
+use provost_engine::inbox::{CardFile, Saying, Word};
+use provost_engine::run::card::Card;
+use provost_engine::run::state::State;
+use provost_plan::digest::Digest;
+
+use super::Watching;
+use crate::document::reason;
+use crate::drive::{Start, drive, record, typed_yes};
+use crate::failure::{Exit, Failure};
+use crate::keyring::{KeyChoice, Speaker};
+use crate::output;
+use crate::place::{self, Place};
+use crate::screen::card;
+use crate::screen::page::{Look, Page};
+
+/// How a person speaks.
+#[derive(Clone, Debug, Args)]
+pub struct Speaking {
+    #[command(flatten)]
+    pub key: KeyChoice,
+    /// record it and end: the run does not go on by this command
+    #[arg(long)]
+    pub record: bool,
+}
+
+/// The word that `engine`'s workspace takes for this.
+pub fn word(
+    engine: &Engine,
+    state: &State,
+    saying: Saying,
+    how: &Speaking,
+) -> Result<Word, Failure> {
+    let needs = saying.needs_signature();
+    let speaker = Speaker::here(engine.workspace(), &how.key, needs)?;
+    speaker.word(engine.inbox().store(), state, saying)
+}
+
+/// Says a word to its run: drives it where nobody does, or only records it.
+pub fn say(word: Word, how: &Speaking, watching: Watching, place: &Place) -> Result<Exit, Failure> {
+    let engine = place.to_drive()?;
+    if how.record {
+        return record(place, &engine, &word, watching);
+    }
+    let run = word.run.clone();
+    let word = Some(Box::new(word));
+    drive(place, &engine, Start::TakeUp { run, word }, watching)
+}
+
+/// Whether a target is a file and no run.
+pub fn card_path(target: &str) -> Option<PathBuf> {
+    let is_path = target.contains('/') || target.ends_with(".json");
+    is_path.then(|| PathBuf::from(target))
+}
+
+/// Reads a card file.
+pub fn read_card(path: &Path) -> Result<CardFile, Failure> {
+    CardFile::read(&super::record::text(path)?).map_err(|error| {
+        Failure::usage(format!("`{}`: {error}", path.display()))
+            .hint("`provost approve RUN --card FILE` writes the card of a run")
+    })
+}
+
+/// Signs a word about a card that came as a file: without the workspace, with the key alone.
+pub fn sign_offline(
+    path: &Path,
+    to: Option<&Path>,
+    saying: impl FnOnce(&CardFile) -> Saying,
+    how: &Speaking,
+) -> Result<Exit, Failure> {
+    let Some(to) = to else {
+        return Err(
+            Failure::usage("what is said to a card in a file goes into a file")
+                .hint("`-o FILE` names it; `provost record FILE` takes it into the workspace"),
+        );
+    };
+    let file = read_card(path)?;
+    let shown = card::page(&file.digest, &file.card).finish();
+    output::note(&shown);
+    if plain(&shown) != file.text {
+        let mut page = Page::new();
+        page.bad("look twice ")
+            .line("the text in the file is another than the card above, which is what counts");
+        output::note(&page.finish());
+    }
+    let saying = saying(&file);
+    let verb = saying.verb();
+    if output::is_attended() && !typed_yes(&format!("{verb}? y = yes, anything else = no: "))? {
+        return Err(Failure::usage("nothing was signed"));
+    }
+    let speaker = Speaker::with_key(&place::user(), &how.key)?;
+    let about = (
+        file.store.as_str(),
+        file.card.run.as_str(),
+        file.card.revision,
+    );
+    let word = speaker.said(about, saying, file.card.expires_at)?;
+    write(to, &format!("{}\n", word.to_text()))?;
+    let mut page = Page::new();
+    page.put(Look::Good, "signed").line(&format!(
+        " by {} in {}; it counts once it is recorded:",
+        speaker.by(),
+        to.display()
+    ));
+    let command = format!("provost record {}", place::quoted(&to.to_string_lossy()));
+    page.line(&format!("  {command}"));
+    output::note(&page.finish());
+    Ok(Exit::Done)
+}
+
+/// `-o` says where a word about a card in a file goes, and nothing else.
+pub fn refuse_output(output: Option<&Path>) -> Result<(), Failure> {
+    match output {
+        None => Ok(()),
+        Some(_) => Err(
+            Failure::usage("`-o` goes with a card that came as a file").hint(
+                "`--card FILE` writes the card of a run; `--record` records what you say to a run",
+            ),
+        ),
+    }
+}
+
+/// Writes the card that is meant to a file.
+pub fn save_card(
+    path: &Path,
+    engine: &Engine,
+    state: &State,
+    picked: Option<Digest>,
+) -> Result<Exit, Failure> {
+    let found = state
+        .open_cards()
+        .find(|(digest, _)| Some(**digest) == picked);
+    let Some((_, asked)) = found else {
+        return Err(
+            Failure::usage(format!("several cards of run `{}` are open", state.run))
+                .hint("`provost inbox --cards DIR` writes each to a file"),
+        );
+    };
+    write_card(path, engine.inbox().store(), asked)?;
+    let shown = path.display().to_string();
+    let command = format!("provost approve {} -o yes.json", place::quoted(&shown));
+    let mut page = Page::new();
+    page.line(&format!(
+        "the card is in {shown}; whoever may approve it signs it with:"
+    ))
+    .line(&format!("  {command}"));
+    output::note(&page.finish());
+    Ok(Exit::Done)
+}
+
+/// Writes a card to a file.
+pub fn write_card(path: &Path, store: &str, asked: &Card) -> Result<(), Failure> {
+    let text = plain(&card::page(&asked.digest(), asked).finish());
+    write(path, &CardFile::new(store, asked.clone(), text).to_text())
+}
+
+/// A page without its styles.
+fn plain(page: &str) -> String {
+    anstream::adapter::strip_str(page).to_string()
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        let shown = path.display();
+        Failure::usage(format!("`{shown}` cannot be written: {}", reason(&error)))
+            .hint("name a file in a directory that you may write to")
+    })
+}

@@ -1,0 +1,102 @@
+//! A word for a run that another process drives: posted, and told what became of it.
+//!
+//! Owns waiting for that process to take it, for a moment. INVARIANT: who drives a run and gives
+//! it back looks for words afterwards, so a word posted before is heard by one or the other.
+
+use std::time::{Duration, Instant};
+
+use provost_engine::clock::now_ms;
+use provost_engine::engine::{Engine, EngineError};
+use provost_engine::inbox::Word;
+use provost_engine::session::{IGNORED, Session, Watcher};
+use serde_json::json;
+
+use crate::cli::Watching;
+use crate::failure::Failure;
+use crate::output;
+use crate::screen::page::Page;
+
+/// How long somebody who posted a word waits to see what becomes of it.
+const PATIENCE: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(40);
+
+/// Where a word went.
+pub enum Posted {
+    /// To the process that drives the run.
+    There,
+    /// The run is free after all: this process takes it up, and the word waits for it.
+    Here(Box<Session>),
+}
+
+/// Posts a word, unless it would not count; then tries once more to take the run up.
+pub async fn post(
+    engine: &Engine,
+    word: &Word,
+    record: bool,
+    watcher: &mut dyn Watcher,
+) -> Result<Posted, Failure> {
+    engine.rehearse(word)?;
+    let (run, text) = (&word.run, word.to_text());
+    engine.store().post(run, &text, now_ms()).await?;
+    let taken = if record {
+        engine.take_up_to_record(run, watcher).await
+    } else {
+        engine.take_up(run, watcher).await
+    };
+    match taken {
+        Ok(session) => Ok(Posted::Here(Box::new(session))),
+        Err(EngineError::Held { .. }) => Ok(Posted::There),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why a word did not count, if somebody took it and it did not.
+pub fn ignored(engine: &Engine, word: &Word) -> Result<Option<String>, Failure> {
+    let became = engine.store().became(&word.run, &word.to_text())?;
+    Ok(became.and_then(|became| became.strip_prefix(IGNORED).map(str::to_owned)))
+}
+
+/// Waits a moment for what becomes of a word, and says it.
+pub async fn follow(
+    engine: &Engine,
+    word: &Word,
+    pid: Option<u32>,
+    watching: Watching,
+) -> Result<(), Failure> {
+    let until = Instant::now() + PATIENCE;
+    let mut became = None;
+    while became.is_none() && Instant::now() < until {
+        tokio::time::sleep(LOOK).await;
+        became = engine.store().became(&word.run, &word.to_text())?;
+    }
+    if let Some(why) = became
+        .as_deref()
+        .and_then(|text| text.strip_prefix(IGNORED))
+    {
+        return Err(Failure::usage(why).hint("`provost inbox` shows what waits now"));
+    }
+    let process = pid.map_or_else(
+        || "another process".to_owned(),
+        |pid| format!("process {pid}"),
+    );
+    let what = match became {
+        Some(_) => format!(
+            "taken: {process} drives run {} and goes on with it",
+            word.run
+        ),
+        None => format!(
+            "posted: {process} drives run {} and has yet to take it",
+            word.run
+        ),
+    };
+    if watching.json || watching.events {
+        output::json_line(&json!({
+            "schema": "provost/said/v1", "run": word.run, "nonce": word.nonce,
+            "taken": became.is_some(), "held_by": pid,
+        }));
+    }
+    let mut page = Page::new();
+    page.line(&what);
+    output::note(&page.finish());
+    Ok(())
+}

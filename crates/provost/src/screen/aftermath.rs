@@ -1,0 +1,203 @@
+//! What a run that did not succeed left behind: for whoever is woken by it.
+//!
+//! Owns the three lists of writes (happened, may have happened, did not start) and the command
+//! that comes next. Decides nothing. INVARIANT: every write of the plan stands in exactly one
+//! list.
+
+use provost_engine::run::call::Slot;
+use provost_engine::run::event::{RunStatus, StepStatus};
+use provost_engine::run::outcome::Landing;
+use provost_engine::run::state::State;
+use provost_plan::catalog::Catalog;
+use serde_json::{Value, json};
+
+use super::page::{Cell, Look, Page};
+use crate::place::Place;
+
+/// A write of a run.
+struct Write {
+    slot: Slot,
+    operation: String,
+    target: String,
+    key: Option<String>,
+    note: String,
+}
+
+/// Where every write of a run stands.
+pub struct Aftermath {
+    happened: Vec<Write>,
+    may_have: Vec<Write>,
+    did_not_start: Vec<Write>,
+    next: Option<(String, &'static str)>,
+}
+
+impl Aftermath {
+    /// Of a run that stopped without success; none of any other.
+    pub fn of(state: &State, catalog: &Catalog, place: &Place) -> Option<Self> {
+        let concerns = !matches!(
+            state.status(),
+            RunStatus::Succeeded
+                | RunStatus::Running
+                | RunStatus::Planning
+                | RunStatus::WaitingApproval
+                | RunStatus::WaitingAnswer
+        );
+        if !concerns {
+            return None;
+        }
+        let mut aftermath = Self {
+            happened: Vec::new(),
+            may_have: Vec::new(),
+            did_not_start: Vec::new(),
+            next: next(state, place),
+        };
+        for effect in &state.effects {
+            let item = state.item(&effect.slot);
+            let abandoned = item.is_some_and(|item| item.settled == Some(StepStatus::Failed));
+            let write = Write {
+                slot: effect.slot.clone(),
+                operation: effect.operation.clone(),
+                target: target(&effect.operation, &effect.args, catalog),
+                key: item.and_then(|item| item.key.clone()),
+                note: match effect.landing {
+                    Landing::Unknown if abandoned => "abandoned".to_owned(),
+                    Landing::None => "tried, without effect".to_owned(),
+                    Landing::Happened | Landing::Unknown => String::new(),
+                },
+            };
+            match effect.landing {
+                Landing::Happened => aftermath.happened.push(write),
+                Landing::Unknown => aftermath.may_have.push(write),
+                Landing::None => aftermath.did_not_start.push(write),
+            }
+        }
+        aftermath.add_unattempted(state, catalog);
+        Some(aftermath)
+    }
+
+    /// Writes of the plan in force that no attempt began of.
+    fn add_unattempted(&mut self, state: &State, catalog: &Catalog) {
+        let Some(approved) = &state.plan else { return };
+        for step in &approved.checked().plan().steps {
+            let Some(operation) = step.tool().and_then(|tool| catalog.get(&tool.value)) else {
+                continue;
+            };
+            let known = state.steps.get(&step.id.value);
+            if operation.effect.is_read() || known.is_some_and(|known| known.attempted()) {
+                continue;
+            }
+            self.did_not_start.push(Write {
+                slot: Slot {
+                    step: step.id.value.clone(),
+                    item: None,
+                },
+                operation: operation.name.clone(),
+                target: String::new(),
+                key: None,
+                note: known.map_or("", |known| known.status.word()).to_owned(),
+            });
+        }
+    }
+
+    /// The three lists and the next command.
+    pub fn page(&self) -> Page {
+        let mut page = Page::new();
+        list(&mut page, "happened", Look::Strong, &self.happened);
+        list(&mut page, "may have happened", Look::Bad, &self.may_have);
+        list(&mut page, "did not start", Look::Faint, &self.did_not_start);
+        if let Some((command, who)) = &self.next {
+            page.faint("next: ").strong(command).end();
+            page.line(&format!("  {who}"));
+        }
+        page
+    }
+
+    /// The same as data.
+    pub fn to_json(&self) -> Value {
+        let all = |writes: &[Write]| -> Vec<Value> { writes.iter().map(write_json).collect() };
+        let next = self.next.as_ref();
+        json!({
+            "happened": all(&self.happened),
+            "may_have_happened": all(&self.may_have),
+            "did_not_start": all(&self.did_not_start),
+            "next": next.map(|(command, who)| json!({ "command": command, "who": who })),
+        })
+    }
+}
+
+fn write_json(write: &Write) -> Value {
+    json!({
+        "step": write.slot.to_string(),
+        "operation": write.operation,
+        "target": write.target,
+        "key": write.key,
+        "note": write.note,
+    })
+}
+
+fn list(page: &mut Page, title: &str, look: Look, writes: &[Write]) {
+    page.put(look, title);
+    if writes.is_empty() {
+        page.line(": no write");
+        return;
+    }
+    page.line(":");
+    let rows: Vec<Vec<Cell>> = writes
+        .iter()
+        .map(|write| {
+            let key = write.key.as_ref().map(|key| format!("key {key}"));
+            vec![
+                Cell::new(Look::Strong, write.slot.to_string()),
+                Cell::plain(write.operation.clone()),
+                Cell::plain(write.target.clone()),
+                Cell::new(Look::Faint, key.unwrap_or_default()),
+                Cell::new(Look::Faint, write.note.clone()),
+            ]
+        })
+        .collect();
+    page.table(2, &rows);
+}
+
+/// The values of a call that say what it reaches.
+fn target(operation: &str, args: &Value, catalog: &Catalog) -> String {
+    let entry = catalog.get(operation);
+    let args = args.as_object().into_iter().flatten();
+    let is_sink = |name: &String| entry.is_none_or(|entry| entry.is_sink(name));
+    let (reached, content): (Vec<_>, Vec<_>) = args.partition(|(name, _)| is_sink(name));
+    // Why content then: a call that names nobody is told apart by what it says.
+    let told = if reached.is_empty() { content } else { reached };
+    let shown = told.iter().map(|(name, value)| format!("{name}={value}"));
+    let text = shown.collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// What to type next, and who may.
+fn next(state: &State, place: &Place) -> Option<(String, &'static str)> {
+    let run = &state.run;
+    let doubtful = state
+        .items()
+        .find(|(_, item)| item.settled == Some(StepStatus::InDoubt))
+        .map(|(slot, _)| slot);
+    if let Some(slot) = doubtful {
+        let command = format!(
+            "provost settle {run} {slot} --happened|--did-not-happen|--abandon --reason WHY"
+        );
+        let who = "any person of this workspace, once they looked at the system it writes to";
+        return Some((place.command(&command), who));
+    }
+    if state.paused.is_some() {
+        let command = place.command(&format!("provost resume {run}"));
+        return Some((
+            command,
+            "any person of this workspace, once the stop is lifted",
+        ));
+    }
+    state.ended.as_ref()?;
+    Some((
+        place.command(&format!("provost why {run}")),
+        "anybody: it says whether the plan was wrong or execution failed",
+    ))
+}

@@ -1,0 +1,62 @@
+//! What holds a run up, and how that ends: doubts, stops, and other runs.
+
+use provost_engine::run::event::{Event, SettledBy};
+
+use crate::screen::page::{Look, Page};
+
+/// What such an event says.
+pub(super) fn page(event: &Event) -> Option<Page> {
+    let mut page = Page::new();
+    match event {
+        Event::AttemptStarted(started) if started.reconciles => {
+            page.strong(&started.slot.to_string()).line(&format!(
+                ": {} is asked whether it took place",
+                started.operation
+            ));
+        }
+        Event::DoubtSettled {
+            slot,
+            settled,
+            by,
+            reason,
+            said,
+            ..
+        } => {
+            page.strong(&slot.to_string())
+                .text(": ")
+                .put(Look::Good, "settled");
+            let (word, by, signed) = (settled.word(), settler(by), super::signed(said.as_ref()));
+            page.text(&format!(", {word}, says {by}{signed}"));
+            if let Some(reason) = reason {
+                page.text(": ").text(reason);
+            }
+            page.end();
+        }
+        Event::ReconcileGivenUp { slot, reason } => {
+            page.strong(&slot.to_string()).line(&format!(
+                ": the tool cannot be asked whether it took place: {reason}"
+            ));
+        }
+        Event::Deferred { slot, because, .. } => {
+            page.strong(&slot.to_string())
+                .text(": ")
+                .put(Look::Warn, "waits");
+            page.line(&format!(", {because}"));
+        }
+        Event::Paused {
+            by, what, reason, ..
+        } => {
+            page.put(Look::Warn, "paused");
+            page.line(&format!(", {what} stopped by {by}: {reason}"));
+        }
+        _ => return None,
+    }
+    Some(page)
+}
+
+fn settler(by: &SettledBy) -> &str {
+    match by {
+        SettledBy::Reconcile { tool } => tool,
+        SettledBy::Person { id } => id,
+    }
+}

@@ -1,0 +1,66 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::workplace::Workplace;
+
+const COUNT: &str = "Count the orders of ada";
+
+#[test]
+fn a_copy_is_private_whole_and_never_put_over_a_file() {
+    let place = Workplace::new();
+    let ran = place.run(&["backup", "copy.db"]).exits(2);
+    assert!(
+        ran.stderr.contains("there is no journal in DIR/.provost"),
+        "{ran}"
+    );
+    assert!(!place.path(".provost").exists() && !place.path("copy.db").exists());
+
+    place.run(&["run", COUNT]).exits(0);
+    let ran = place.run(&["backup", "copy.db"]).exits(0);
+    assert!(
+        ran.stdout
+            .starts_with("copied and verified: 14 events in 1 run, up to commit"),
+        "{ran}"
+    );
+    let mode = std::fs::metadata(place.path("copy.db"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let bytes = std::fs::read(place.path("copy.db")).unwrap();
+    let ran = place.run(&["backup", "copy.db"]).exits(2);
+    assert!(ran.stderr.contains("copy.db is there already"), "{ran}");
+    assert_eq!(std::fs::read(place.path("copy.db")).unwrap(), bytes);
+    place.run(&["backup", "nowhere/copy.db"]).exits(2);
+    let left = std::fs::read_dir(place.path(".")).unwrap();
+    let partial = left.filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().contains("partial")
+    });
+    assert_eq!(partial.count(), 0);
+}
+
+#[test]
+fn a_restored_copy_goes_on() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    place.run(&["backup", "copy.db"]).exits(0);
+    std::fs::remove_dir_all(place.path(".provost")).unwrap();
+    std::fs::create_dir(place.path(".provost")).unwrap();
+    std::fs::copy(place.path("copy.db"), place.path(".provost/journal.db")).unwrap();
+    place.run(&["approve", &format!("{run}@{card}")]).exits(0);
+    place.run(&["audit", "verify"]).exits(0);
+}
+
+#[test]
+fn a_journal_that_does_not_hold_is_not_copied() {
+    let place = Workplace::new();
+    place.run(&["run", COUNT]).exits(0);
+    let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+    journal
+        .execute("UPDATE events SET kind = 'Meant' WHERE seq = 3", [])
+        .unwrap();
+    drop(journal);
+    let ran = place.run(&["backup", "copy.db"]).exits(2);
+    assert!(ran.stderr.contains("is broken at event 3"), "{ran}");
+    assert!(!place.path("copy.db").exists());
+}

@@ -1,0 +1,304 @@
+//! Telling people elsewhere: once each, again after a kill, reminded while it waits.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::workplace::{Ran, Workplace};
+
+const IDLE: [&str; 2] = ["work", "--until-idle"];
+const TELL: &str = "#!/bin/sh\ncat >> told\necho >> told\nenv > env\n";
+
+/// A workspace that tells `script` of what `rest` says.
+fn telling(script: &str, rest: &str) -> Workplace {
+    let place = Workplace::new();
+    tell_by(&place, script);
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let table = format!("[notify.oncall]\ncommand = [\"./tell\"]\n{rest}\n");
+    place.write("provost.toml", format!("{config}\n{table}"));
+    place
+}
+
+fn tell_by(place: &Workplace, script: &str) {
+    place.write("tell", script);
+    let mode = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(place.path("tell"), mode).unwrap();
+}
+
+/// What was told, in order.
+fn told(place: &Workplace) -> Vec<Value> {
+    let text = std::fs::read_to_string(place.path("told")).unwrap_or_default();
+    // Why some: a line that is being written is no line yet.
+    text.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+/// Brings the moment of every notice that waits.
+fn time_passes(place: &Workplace) {
+    let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+    let sql = "update notices set due_ms = 1 where done_ms is null";
+    journal.execute(sql, []).unwrap();
+}
+
+#[test]
+fn what_waits_is_told_once_as_a_cloud_event() {
+    let place = telling(TELL, "on = [\"waiting\"]");
+    let (run, card) = place.waiting();
+    let told = told(&place);
+    assert_eq!(told.len(), 1, "{told:?}");
+    let event = &told[0];
+    assert_eq!(event["specversion"], "1.0");
+    assert_eq!(event["type"], "provost.waiting");
+    assert_eq!(event["subject"], run.as_str());
+    assert_eq!(event["data"]["step"], "note");
+    let command = format!("provost approve {run}@{card}");
+    assert_eq!(event["data"]["command"], command.as_str());
+    // What the command gets of this process's environment.
+    let env = std::fs::read_to_string(place.path("env")).unwrap();
+    assert!(
+        env.contains("PATH=") && !env.contains("XDG_CONFIG_HOME"),
+        "{env}"
+    );
+    place.run(&IDLE).exits(0);
+    assert_eq!(self::told(&place).len(), 1);
+    assert!(
+        place
+            .run(&["doctor"])
+            .raw_stdout
+            .contains("everybody was told")
+    );
+}
+
+#[test]
+fn what_failed_is_told_and_what_nobody_asked_for_is_not() {
+    let place = telling(TELL, "on = [\"failed\"]");
+    let journal = rusqlite::Connection::open(place.path("data/shop.db")).unwrap();
+    journal.execute_batch("drop table orders").unwrap();
+    place.run(&["run", "Note the orders of ada"]).exits(1);
+    let told = told(&place);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["data"]["occasion"], "failed");
+    assert_eq!(told[0]["data"]["status"], "failed");
+}
+
+#[test]
+fn a_breaker_that_opens_is_told() {
+    let place = telling(TELL, "on = [\"breaker_open\"]");
+    let limit = "database = \"data/shop.db\"\nbreaker = { failures = 1, cooldown = \"1h\" }";
+    place.edit("provost.toml", "database = \"data/shop.db\"", limit);
+    let slow = super::interrupt::SLOW.replace("LIMIT", "4000000000");
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let from = config.find("select count(*)").unwrap();
+    let to = config.find("\"\"\"\nsingle").unwrap();
+    let query = config.get(from..to).unwrap();
+    let config = config.replace(query, &format!("{slow}\n"));
+    let config = config.replacen("single = true", "single = true\ntimeout = \"200ms\"", 1);
+    place.write("provost.toml", config);
+    let mut child = place.spawn(&["run", "Count the orders of ada"]);
+    let begun = Instant::now();
+    // Why from the rows: the run itself waits for the breaker, for an hour.
+    let opened = || {
+        let path = place.path(".provost/journal.db");
+        let open =
+            rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY);
+        let count = open.and_then(|journal| {
+            journal.query_row("select count(*) from notices", [], |row| {
+                row.get::<_, i64>(0)
+            })
+        });
+        count.unwrap_or(0) > 0
+    };
+    while !opened() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.run(&["work", "--until-idle", "--runs", "1"]);
+    let told = told(&place);
+    assert_eq!(told[0]["data"]["about"]["which"], "shop", "{told:?}");
+}
+
+#[test]
+fn killed_while_it_tells_nothing_is_lost_and_the_id_stays() {
+    let place = telling(&format!("{TELL}kill -9 $PPID\n"), "on = [\"waiting\"]");
+    let ran = place.run(&["run", "Note the orders of ada"]);
+    assert_eq!(ran.code, None, "it was not killed: {ran}");
+    assert_eq!(told(&place).len(), 1);
+    tell_by(&place, TELL);
+    // The control: before its moment nobody tells it again.
+    place.run(&IDLE).exits(0);
+    assert_eq!(told(&place).len(), 1);
+    time_passes(&place);
+    place.run(&IDLE).exits(0);
+    let told = told(&place);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[0], told[1]);
+    time_passes(&place);
+    place.run(&IDLE).exits(0);
+    assert_eq!(self::told(&place).len(), 2);
+}
+
+#[test]
+fn what_cannot_be_told_is_shown_and_tried_again() {
+    let place = telling(
+        "#!/bin/sh\necho no line >&2\nexit 7\n",
+        "on = [\"waiting\"]",
+    );
+    place.waiting();
+    let ran = place.run(&["doctor"]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    let said = "to oncall: it ended with exit status: 7: no line";
+    assert!(ran.raw_stdout.contains(said), "{ran}");
+    time_passes(&place);
+    let ran = place.run(&IDLE).exits(0);
+    assert!(
+        ran.raw_stderr.contains("could not be told, tried again"),
+        "{ran}"
+    );
+    tell_by(&place, TELL);
+    time_passes(&place);
+    place.run(&IDLE).exits(0);
+    assert_eq!(told(&place).len(), 1);
+    assert_eq!(place.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
+fn while_it_waits_somebody_is_reminded_and_somebody_else_is_told() {
+    let rest = "on = [\"waiting\"]\nremind = \"1s\"\nescalate = { after = \"2s\", to = \"boss\" }\n\
+                [notify.boss]\ncommand = [\"./tell\"]\non = []";
+    let place = telling(TELL, rest);
+    let (run, card) = place.waiting();
+    let mut worker = place.spawn(&["work"]);
+    let begun = Instant::now();
+    let enough = |told: &[Value]| {
+        let has = |name: &str, value: Value| told.iter().any(|one| one["data"][name] == value);
+        has("reminder", 2.into()) && has("escalated_from", "oncall".into())
+    };
+    while !enough(&told(&place)) {
+        let late = begun.elapsed() > Duration::from_secs(30);
+        assert!(!late, "{:?}", told(&place));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let ids: std::collections::BTreeSet<String> = told(&place)
+        .iter()
+        .map(|one| one["id"].to_string())
+        .collect();
+    assert!(ids.len() >= 4, "{ids:?}");
+    place.run(&["approve", &format!("{run}@{card}")]).exits(0);
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    let before = told(&place).len();
+    time_passes(&place);
+    let ran = place.run(&IDLE).exits(0);
+    assert_eq!(told(&place).len(), before, "{ran}");
+    assert!(ran.raw_stderr.contains("need not be told"), "{ran}");
+}
+
+/// Answers requests with these statuses, one after the other, and gives what it read.
+fn server(statuses: &'static [u16]) -> (String, std::thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hooks/provost", listener.local_addr().unwrap());
+    let thread = std::thread::spawn(move || {
+        let mut read = Vec::new();
+        for status in statuses {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut text = String::new();
+            while !text.ends_with('}') {
+                let mut part = [0; 4096];
+                let count = stream.read(&mut part).unwrap();
+                text.push_str(std::str::from_utf8(&part[..count]).unwrap());
+            }
+            read.push(text);
+            let answer = format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+        read
+    });
+    (url, thread)
+}
+
+#[test]
+fn a_webhook_is_signed_and_repeated_under_its_id() {
+    let place = Workplace::new();
+    let (url, server) = server(&[503, 204]);
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let table = format!("[notify.hook]\nurl = \"{url}\"\nsecret = \"file:secret\"\n");
+    place.write("provost.toml", format!("{config}\n{table}"));
+    place.write("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n");
+    place.waiting();
+    let ran = place.run(&["doctor"]);
+    assert!(ran.raw_stdout.contains("the server answered 503"), "{ran}");
+    time_passes(&place);
+    place.run(&IDLE).exits(0);
+    let read = server.join().unwrap();
+    let header = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_once(": ").unwrap().1.to_owned()
+    };
+    assert!(
+        read[0].starts_with("POST /hooks/provost HTTP/1.1"),
+        "{read:?}"
+    );
+    assert_eq!(
+        header(&read[0], "content-type"),
+        "application/cloudevents+json"
+    );
+    assert_eq!(
+        header(&read[0], "webhook-id"),
+        header(&read[1], "webhook-id")
+    );
+    assert!(header(&read[0], "webhook-signature").starts_with("v1,"));
+    let body = |text: &str| -> Value {
+        serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    assert_eq!(body(&read[0]), body(&read[1]));
+    assert_eq!(body(&read[0])["id"], header(&read[0], "webhook-id"));
+    assert_eq!(place.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
+fn what_cannot_be_carried_out_is_refused() {
+    for (table, said) in [
+        (
+            "on = [\"waiting\"]",
+            "needs either `command`, or `url` with `secret`",
+        ),
+        ("command = [\"a\"]\non = [\"waitin\"]", "`on` lists some of"),
+        (
+            "command = [\"a\"]\nremind = \"0s\"",
+            "`remind` must be at least 1 s",
+        ),
+        (
+            "url = \"https://a.test/b\"",
+            "needs either `command`, or `url` with `secret`",
+        ),
+        (
+            "url = \"https://a.test/b\"\nsecret = \"hunter2hunter2\"",
+            "named by `env:NAME`",
+        ),
+        (
+            "url = \"http://a.test/b\"\nsecret = \"env:A\"",
+            "`url` must be `https`",
+        ),
+        (
+            "url = \"https://a.test/b?c\"\nsecret = \"env:A\"",
+            "a query",
+        ),
+        (
+            "command = [\"a\"]\nescalate = { after = \"1h\", to = \"me\" }",
+            "names no other",
+        ),
+        ("command = [\"a\"]\nto = \"b\"", "has no field `to`"),
+    ] {
+        let place = Workplace::new();
+        let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+        place.write("provost.toml", format!("{config}\n[notify.me]\n{table}\n"));
+        let ran: Ran = place.run(&["runs"]);
+        assert_eq!(ran.code, Some(2), "{table}: {ran}");
+        assert!(ran.raw_stderr.contains(said), "{table}: {ran}");
+    }
+}

@@ -1,0 +1,181 @@
+//! The headless driver: what can move is driven, what waits is left alone, a signal drains it.
+
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use super::interrupt::{slow, until_it_runs};
+use super::workplace::{Ran, Workplace};
+
+const IDLE: [&str; 2] = ["work", "--until-idle"];
+
+/// How many events the journal holds.
+fn events(place: &Workplace) -> i64 {
+    let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+    journal
+        .query_row("select count(*) from events", [], |row| row.get(0))
+        .unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let done = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(done.success());
+}
+
+#[test]
+fn what_somebody_approved_is_driven_and_what_waits_is_left_alone() {
+    let place = Workplace::new();
+    assert!(place.run(&IDLE).exits(0).stderr.is_empty());
+    let (run, card) = place.waiting();
+    place
+        .run(&["run", "Note the orders of grace", "--again"])
+        .exits(3);
+    let before = events(&place);
+    let ran = place.run(&IDLE).exits(0);
+    assert!(ran.raw_stderr.is_empty(), "{ran}");
+    assert_eq!(events(&place), before, "a run that waits was taken up");
+
+    let yes = format!("{run}@{card}");
+    place.run(&["approve", &yes, "--record"]).exits(0);
+    let ran = place.run(&IDLE).exits(0);
+    let log = ran.stderr.replace(&run, "RUN");
+    let lines: Vec<&str> = log
+        .lines()
+        .map(|line| line.split_once(" RUN ").unwrap().1)
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "run RUN is taken up again",
+            "note: notes.write",
+            "note: succeeded after TIME",
+            "succeeded"
+        ],
+        "{ran}"
+    );
+    assert!(place.path("notes/orders.txt").exists());
+}
+
+#[test]
+fn the_log_is_json_where_that_is_asked_for() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    place
+        .run(&["approve", &format!("{run}@{card}"), "--record"])
+        .exits(0);
+    let ran = place.run(&["work", "--until-idle", "--json"]).exits(0);
+    let lines: Vec<serde_json::Value> = ran
+        .raw_stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(lines.iter().all(|line| line["run"] == run.as_str()));
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["kind"], &last["text"]),
+        (&"let_go".into(), &"succeeded".into())
+    );
+}
+
+#[test]
+fn a_run_whose_process_was_killed_goes_on() {
+    let place = slow("2000000");
+    let mut child = place.spawn(&["run", "Count the orders of ada"]);
+    until_it_runs(&place);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = place.run(&IDLE).exits(0);
+    assert!(ran.stderr.contains("was in flight"), "{ran}");
+    assert_eq!(place.status(), "succeeded", "{ran}");
+}
+
+#[test]
+fn a_run_that_another_process_drives_is_left_to_it() {
+    let place = slow("6000000");
+    let mut child = place.spawn(&["run", "Count the orders of ada"]);
+    until_it_runs(&place);
+    let ran = place.run(&IDLE).exits(0);
+    assert!(ran.raw_stderr.is_empty(), "{ran}");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn what_was_paused_stays_paused() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    place
+        .run(&["pause", &run, "--reason", "not today"])
+        .exits(0);
+    let yes = format!("{run}@{card}");
+    place.run(&["approve", &yes, "--record"]);
+    place.run(&IDLE).exits(0);
+    assert_eq!(place.status(), "paused");
+    assert!(!place.path("notes/orders.txt").exists());
+    // The control: once it is let go on, it is driven.
+    place.run(&["resume", &run]);
+    if place.status() == "waiting_approval" {
+        place.run(&["approve", &yes, "--record"]).exits(0);
+        place.run(&IDLE).exits(0);
+    }
+    assert_eq!(place.status(), "succeeded");
+}
+
+#[test]
+fn a_card_that_lapsed_ends_its_run_without_anybody() {
+    let place = Workplace::new();
+    place.write(
+        "policies/default.cedar",
+        "permit (principal, action, resource);\n@id(\"writes\") @expires(\"1s\")\n\
+         forbid (principal, action in Action::\"call\", resource)\n\
+         when { !resource.attended && resource.effect == \"write\" };\n",
+    );
+    place.waiting();
+    let worker = place.spawn(&["work"]);
+    let begun = Instant::now();
+    while place.status() == "waiting_approval" && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    signal(&worker, "-TERM");
+    let ran = Ran::new(&worker.wait_with_output().unwrap(), &place.path(""));
+    assert_eq!(
+        (place.status().as_str(), ran.code),
+        ("expired", Some(0)),
+        "{ran}"
+    );
+}
+
+#[test]
+fn a_signal_drains_it() {
+    let place = slow("6000000");
+    let mut child = place.spawn(&["run", "Note the orders of ada"]);
+    until_it_runs(&place);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let worker = place.spawn(&["work"]);
+    let begun = Instant::now();
+    let resumed = || {
+        let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+        let sql = "select count(*) from events where kind = 'AttemptStarted'";
+        journal
+            .query_row(sql, [], |row| row.get::<_, i64>(0))
+            .unwrap()
+            > 1
+    };
+    while !resumed() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "it was not taken up"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    signal(&worker, "-TERM");
+    let ran = Ran::new(&worker.wait_with_output().unwrap(), &place.path(""));
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.stderr.contains("count: succeeded"), "{ran}");
+    assert!(!ran.stderr.contains("note: waits"), "{ran}");
+    // The control: what was held back is due, and begins with whoever works next.
+    place.run(&IDLE).exits(0);
+    assert_eq!(place.status(), "waiting_approval");
+}
