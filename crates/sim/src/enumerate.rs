@@ -4,26 +4,61 @@
 //! either side of an effect. Never samples: equal (machine, world) states are merged, nothing else
 //! is left out. INVARIANT: what it reports was seen in a history it can print.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use provost_plan::plan::Goal;
-use provost_plan::policy::Principal;
-use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
+use provost_plan::plan::{Goal, Limits};
+use provost_run::event::{AskMode, PlannerChoice, RunCreated};
 use provost_run::machine::{Rules, Run};
 
+pub mod catalog;
+mod crash;
 mod explore;
+mod fingerprint;
+pub mod judge;
+mod machine;
 mod node;
 pub mod plans;
+mod told;
+mod world;
 
-pub use plans::PlanCase;
+pub use catalog::Kind;
+pub use plans::{Place, PlanCase};
 
-/// How much may go wrong in one history.
+/// How much may still go wrong in a history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Budget {
+    /// Crashes of the process.
+    pub crashes: u8,
+    /// Faults of calls.
+    pub faults: u8,
+    /// Revisions that a planner proposes.
+    pub replans: u8,
+    /// Times that people say no, or nothing.
+    pub refusals: u8,
+    /// Times that a person cancels, pauses or settles a doubt.
+    pub words: u8,
+}
+
+impl Budget {
+    /// Whether everything that may go wrong under `other` may go wrong under this one.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let numbers = |b: &Self| [b.crashes, b.faults, b.replans, b.refusals, b.words];
+        let pairs = numbers(self).into_iter().zip(numbers(other));
+        pairs.into_iter().all(|(mine, theirs)| mine >= theirs)
+    }
+}
+
+/// What is explored of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Crashes of the process.
-    pub crashes: u32,
-    /// Faults of calls.
-    pub faults: u32,
+    /// How much may go wrong in one history.
+    pub budget: Budget,
+    /// Whether calls that differ in name only count as one in the comparison of states.
+    pub merge_equals: bool,
+    /// Whether every state of the machine is also given a result twice and a clock that goes
+    /// back, and is taken up from its whole journal.
+    pub probes: bool,
     /// Whether the driver forgets to sync: a control that must lose intents.
     pub forget_sync: bool,
 }
@@ -35,33 +70,56 @@ pub struct Tally {
     pub plans: u64,
     /// Different (machine, world) states.
     pub states: u64,
-    /// Journal boundaries crossed.
+    /// Inputs, each in a (machine, world) state.
+    pub transitions: u64,
+    /// Steps of the machine that these came down to.
+    pub steps: u64,
+    /// Journal boundaries at which a crash was tried.
     pub boundaries: u64,
     /// States in which nothing more can happen.
-    pub ends: BTreeMap<String, u64>,
-    /// Keyed writes whose effect took place twice.
-    pub doubled_keyed: u64,
-    /// Plain writes whose effect took place twice.
-    pub doubled_plain: u64,
-    /// Effects without an intent in the journal that survived.
-    pub lost: u64,
-    /// Plain writes that ended unknown.
+    pub ends: BTreeMap<&'static str, u64>,
+    /// What must not be, and how often it was seen.
+    pub broken: BTreeMap<&'static str, u64>,
+    /// Plain writes that ended unknown, in states.
     pub ambiguous: u64,
     /// Of those, the ones that are in doubt.
     pub in_doubt: u64,
     /// Kinds of fault and crash that occurred.
     pub faults: BTreeSet<&'static str>,
-    /// Kinds of event that occurred.
-    pub kinds: BTreeSet<&'static str>,
-    /// The first history with a doubled or lost effect, in words.
+    /// Codes of findings in proposals that were refused.
+    pub refused: BTreeSet<String>,
+    /// Marks of the transition table that were hit.
+    pub marks: BTreeSet<&'static str>,
+    /// The first history in which something that must not be was seen, in words.
     pub witness: Option<Vec<String>>,
 }
 
 impl Tally {
-    /// Effects that must not have been: doubled or lost.
+    /// How often something that must not be was seen.
     #[must_use]
-    pub fn violations(&self) -> u64 {
-        self.doubled_keyed + self.doubled_plain + self.lost
+    pub fn times(&self, what: &str) -> u64 {
+        self.broken.get(what).copied().unwrap_or_default()
+    }
+
+    /// Adds what was seen elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.plans += other.plans;
+        self.states += other.states;
+        self.transitions += other.transitions;
+        self.steps += other.steps;
+        self.boundaries += other.boundaries;
+        self.ambiguous += other.ambiguous;
+        self.in_doubt += other.in_doubt;
+        for (end, times) in other.ends {
+            *self.ends.entry(end).or_default() += times;
+        }
+        for (what, times) in other.broken {
+            *self.broken.entry(what).or_default() += times;
+        }
+        self.faults.extend(other.faults);
+        self.refused.extend(other.refused);
+        self.marks.extend(other.marks);
+        self.witness = self.witness.take().or(other.witness);
     }
 }
 
@@ -69,14 +127,7 @@ impl Tally {
 ///
 /// # Errors
 /// A sentence, if the plan does not check or the machine contradicts itself.
-pub fn explore(
-    case: &PlanCase,
-    rules: &Rules,
-    principal: &Principal,
-    bounds: Bounds,
-    tally: &mut Tally,
-) -> Result<(), String> {
-    tally.plans += 1;
+pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, String> {
     let created = RunCreated {
         run: "enumeration".to_owned(),
         goal: Goal::of_text("every effect at most once"),
@@ -85,24 +136,34 @@ pub fn explore(
             text: case.text.clone(),
             playbook: None,
         },
-        principal: principal.clone(),
-        limits: provost_plan::plan::Limits::default(),
+        principal: told::ada(),
+        // Why: how long it ran is not compared, so no limit of it may be near.
+        limits: Limits {
+            wall_ms: 100 * catalog::KEY_LIVES_MS.unsigned_abs(),
+            ..Limits::default()
+        },
         ask: AskMode::Step,
         solo: true,
     };
     let (run, output) =
         Run::create(created, "enumeration", rules.clone(), 0).map_err(|e| e.to_string())?;
-    explore::Search {
+    let mut search = explore::Search {
         case,
         rules,
-        principal,
         bounds,
-        tally,
-        seen: BTreeSet::new(),
+        tally: Tally::default(),
+        seen: HashMap::new(),
+        machines: HashMap::new(),
+    };
+    search.tally.plans = 1;
+    let begun = search.begin(run, output);
+    begun.map_err(|error| format!("{}: {error}", case.name))?;
+    if !search.tally.marks.contains("a first plan") {
+        let found = &search.tally.refused;
+        return Err(format!(
+            "{}: it never came into force: {found:?}",
+            case.name
+        ));
     }
-    .follow_output(node::Node::new(run, bounds), output)
-}
-
-pub(crate) fn kinds_of(events: &[Event]) -> impl Iterator<Item = &'static str> + '_ {
-    events.iter().map(Event::kind)
+    Ok(search.tally)
 }

@@ -14,4 +14,6 @@ pub mod reference;
 pub mod rng;
 pub mod sla;
 pub mod sqlite;
+pub mod table;
 pub mod world;
+pub mod worlds;

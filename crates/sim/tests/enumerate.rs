@@ -1,159 +1,337 @@
 //! Every history of every small plan, over the real machine; and the controls that must fail.
+//!
+//! `PROVOST_ENUMERATE=full` explores all of it (`scripts/full enumerate`); without it a reduced set
+//! that reaches the same rows of the transition table.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use provost_plan::policy::{DEFAULT_POLICY, People, Policy, Principal, PrincipalKind, SOLO_POLICY};
-use provost_plan::source::Source;
-use provost_run::machine::Rules;
-use sim::enumerate::plans::{self, Kind};
-use sim::enumerate::{Bounds, Tally, explore};
+use sim::enumerate::judge::{DOUBLED_KEYED, DOUBLED_PLAIN, LOST};
+use sim::enumerate::{Bounds, Budget, Kind, PlanCase, Tally, catalog, explore, plans};
+use sim::table::{self, Where};
 
-fn rules(naive: bool) -> Rules {
-    let catalog = plans::catalog(naive).unwrap();
-    let people = People::read(&Source::new(
-        "entities.json",
-        r#"{ "users": { "ada": {} } }"#,
-    ));
-    let texts = [
-        Source::new("default.cedar", DEFAULT_POLICY),
-        Source::new("solo.cedar", SOLO_POLICY),
-    ];
-    let policy = Policy::load(&catalog, &texts, &people.unwrap()).unwrap();
-    Rules {
-        catalog,
-        policy: Arc::new(policy),
+/// Plans of one shape, and how much may go wrong in them.
+struct Family {
+    name: &'static str,
+    cases: Vec<PlanCase>,
+    bounds: Bounds,
+}
+
+/// Crashes, faults, replans, refusals, words of people that stop or settle.
+type Numbers = [u8; 5];
+
+fn family(name: &'static str, cases: Vec<PlanCase>, numbers: Numbers) -> Family {
+    let [crashes, faults, replans, refusals, words] = numbers;
+    let budget = Budget {
+        crashes,
+        faults,
+        replans,
+        refusals,
+        words,
+    };
+    let bounds = Bounds {
+        budget,
+        merge_equals: false,
+        probes: false,
+        forget_sync: false,
+    };
+    Family {
+        name,
+        cases,
+        bounds,
     }
 }
 
-fn number(name: &str, default: u32) -> u32 {
-    std::env::var(name)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(default)
+/// The same family, with every state of the machine tried in more ways.
+fn probed(family: Family) -> Family {
+    let bounds = Bounds {
+        probes: true,
+        ..family.bounds
+    };
+    Family { bounds, ..family }
 }
 
-fn run(
-    naive: bool,
-    bounds: Bounds,
-    sizes: std::ops::RangeInclusive<usize>,
-    kinds: &[Kind],
-) -> Tally {
-    let rules = rules(naive);
-    let ada = Principal {
-        kind: PrincipalKind::User,
-        id: "ada".to_owned(),
-        groups: Default::default(),
+/// The same family, with calls that differ in name only counted as one.
+fn merged(family: Family) -> Family {
+    let bounds = Bounds {
+        merge_equals: true,
+        ..family.bounds
     };
-    let mut tally = Tally::default();
-    for size in sizes {
-        for case in plans::all(size, kinds) {
-            explore(&case, &rules, &ada, bounds, &mut tally).unwrap();
-        }
+    Family { bounds, ..family }
+}
+
+/// Explores every plan, on two threads: what is added up does not depend on which came first.
+fn run(families: &[Family], naive: bool) -> Tally {
+    let rules = catalog::rules(naive).unwrap();
+    let mut all = Tally::default();
+    for family in families {
+        let began = Instant::now();
+        let (next, total) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Some(case) = family.cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let tally = explore(case, &rules, family.bounds).unwrap();
+                        total.lock().unwrap().add(tally);
+                    }
+                });
+            }
+        });
+        let total = total.into_inner().unwrap();
+        println!(
+            "{:<28} plans {:>4} states {:>8} transitions {:>8} steps {:>7} boundaries {:>8} \
+             in {:.1?}",
+            family.name,
+            total.plans,
+            total.states,
+            total.transitions,
+            total.steps,
+            total.boundaries,
+            began.elapsed()
+        );
+        all.add(total);
     }
     println!(
-        "plans {} states {} boundaries {} ends {:?}\n\
+        "plans {} states {} transitions {} steps {} boundaries {}\nends {:?}\n\
          doubled keyed {} doubled plain {} lost {} ambiguous {} in doubt {}\n\
-         faults {:?}\nevents {:?}",
-        tally.plans,
-        tally.states,
-        tally.boundaries,
-        tally.ends,
-        tally.doubled_keyed,
-        tally.doubled_plain,
-        tally.lost,
-        tally.ambiguous,
-        tally.in_doubt,
-        tally.faults,
-        tally.kinds,
+         broken {:?}\nfaults {:?}\nmarks {:?}\nfindings in refused proposals {:?}",
+        all.plans,
+        all.states,
+        all.transitions,
+        all.steps,
+        all.boundaries,
+        all.ends,
+        all.times(DOUBLED_KEYED),
+        all.times(DOUBLED_PLAIN),
+        all.times(LOST),
+        all.ambiguous,
+        all.in_doubt,
+        all.broken,
+        all.faults,
+        all.marks,
+        all.refused,
     );
-    tally
+    all
 }
 
-fn bounds() -> Bounds {
-    Bounds {
-        crashes: number("PROVOST_CRASHES", 1),
-        faults: number("PROVOST_FAULTS", 1),
-        forget_sync: false,
+/// All of one class, and all of one class but the first or the last.
+fn mixes(size: usize) -> Vec<Vec<Kind>> {
+    let mut mixes = Vec::new();
+    for most in Kind::ALL {
+        mixes.push(vec![most; size]);
+        for other in Kind::ALL.into_iter().filter(|other| *other != most) {
+            for at in [0, size - 1] {
+                let mut mix = vec![most; size];
+                mix.remove(at);
+                mix.insert(at, other);
+                mixes.push(mix);
+            }
+        }
     }
+    mixes
 }
+
+fn shaped(size: usize, shape: fn(&[Kind]) -> PlanCase) -> Vec<PlanCase> {
+    mixes(size).iter().map(|mix| shape(mix)).collect()
+}
+
+fn lists(items: usize, same: bool) -> Vec<PlanCase> {
+    // Why: the check refuses a list that destroys one thing again and again.
+    let kinds = Kind::ALL
+        .into_iter()
+        .filter(|kind| !same || *kind != Kind::Wipe);
+    kinds.map(|kind| plans::list(kind, items, same)).collect()
+}
+
+fn reduced() -> Vec<Family> {
+    vec![
+        probed(family(
+            "one step",
+            plans::all(1, &Kind::ALL),
+            [2, 2, 1, 1, 1],
+        )),
+        family("two steps", plans::all(2, &Kind::ALL), [1, 1, 1, 1, 0]),
+        probed(family(
+            "a list of two, one by one",
+            lists(2, true),
+            [1, 1, 1, 1, 1],
+        )),
+        merged(family("a list of three", lists(3, false), [1, 1, 0, 1, 0])),
+    ]
+}
+
+fn full() -> Vec<Family> {
+    vec![
+        probed(family(
+            "one step",
+            plans::all(1, &Kind::ALL),
+            [2, 2, 1, 1, 1],
+        )),
+        probed(family(
+            "two steps",
+            plans::all(2, &Kind::ALL),
+            [2, 2, 1, 1, 0],
+        )),
+        family(
+            "two steps, with words",
+            plans::all(2, &Kind::ALL),
+            [1, 1, 1, 0, 1],
+        ),
+        family("three steps", plans::all(3, &Kind::ALL), [2, 2, 1, 1, 0]),
+        probed(family(
+            "a list of two, one by one",
+            lists(2, true),
+            [2, 2, 1, 1, 0],
+        )),
+        merged(family("a list of four", lists(4, false), [2, 2, 1, 1, 0])),
+        merged(family("a list of five", lists(5, false), [2, 2, 1, 1, 0])),
+        merged(family(
+            "four in a chain",
+            shaped(4, plans::chain),
+            [2, 2, 1, 1, 0],
+        )),
+        merged(family(
+            "five in a chain",
+            shaped(5, plans::chain),
+            [2, 2, 1, 1, 0],
+        )),
+        merged(family(
+            "fan-out of four",
+            shaped(4, plans::fan_out),
+            [2, 2, 1, 1, 0],
+        )),
+        merged(family(
+            "fan-out of five",
+            shaped(5, plans::fan_out),
+            [1, 2, 1, 1, 0],
+        )),
+        merged(family(
+            "fan-in of four",
+            shaped(4, plans::fan_in),
+            [2, 2, 1, 1, 0],
+        )),
+        merged(family(
+            "fan-in of five",
+            shaped(5, plans::fan_in),
+            [1, 2, 1, 1, 0],
+        )),
+    ]
+}
+
+/// Every kind of fault that the search knows.
+const FAULTS: [&str; 20] = [
+    "a clock goes back",
+    "a person cancels",
+    "a person pauses",
+    "a person says no",
+    "a person settles a doubt",
+    "an answer comes twice",
+    "back when no key is remembered",
+    "crash after the commit",
+    "crash before the commit",
+    "crash with calls in flight",
+    "denied",
+    "loss of power",
+    "nobody answers",
+    "ok",
+    "refused",
+    "takes place after all",
+    "timeout after the effect",
+    "timeout before the effect",
+    "timeout long before the effect",
+    "a revision calls it again",
+];
 
 #[test]
-fn no_effect_is_doubled_or_lost_in_any_history_of_two_steps() {
-    let tally = run(false, bounds(), 1..=2, &Kind::ALL);
-    assert_sound(&tally);
-    for kind in ["ApprovalRequested", "ApprovalGiven"] {
-        assert!(tally.kinds.contains(kind), "`{kind}` never occurred");
-    }
-}
-
-/// Three steps: a read and a plain write in every shape here, every class by `PROVOST_KINDS=all`.
-#[test]
-fn no_effect_is_doubled_or_lost_in_any_history_of_three_steps() {
-    let all = std::env::var("PROVOST_KINDS").is_ok_and(|kinds| kinds == "all");
-    let kinds: &[Kind] = if all {
-        &Kind::ALL
-    } else {
-        &[Kind::Read, Kind::Plain]
-    };
-    assert_sound(&run(false, bounds(), 3..=3, kinds));
-}
-
-fn assert_sound(tally: &Tally) {
-    assert_eq!(tally.violations(), 0, "{:?}", tally.witness);
+fn no_effect_is_doubled_or_lost_in_any_history() {
+    let whole = std::env::var("PROVOST_ENUMERATE").is_ok_and(|part| part == "full");
+    let began = Instant::now();
+    let tally = run(&if whole { full() } else { reduced() }, false);
+    println!("in {:.1?}", began.elapsed());
+    assert!(
+        tally.broken.is_empty(),
+        "{:?}\n{:#?}",
+        tally.broken,
+        tally.witness
+    );
+    assert!(tally.ambiguous > 0, "no write was ever ambiguous");
     assert_eq!(
         tally.ambiguous, tally.in_doubt,
         "every ambiguous plain write is in doubt"
     );
     for stuck in ["running", "planning", "paused"] {
-        assert_eq!(
-            tally.ends.get(stuck),
-            None,
-            "a run stands still and calls itself {stuck}"
-        );
+        let ends = tally.ends.get(stuck);
+        assert_eq!(ends, None, "a run stands still and calls itself {stuck}");
     }
-    assert!(
-        tally.ambiguous > 0,
-        "the search never made a write ambiguous"
-    );
-    for fault in [
-        "ok",
-        "refused",
-        "denied",
-        "timeout before the effect",
-        "timeout after the effect",
-        "crash before the commit",
-        "crash after the commit",
-        "crash with calls in flight",
-        "loss of power",
-    ] {
+    for fault in FAULTS {
         assert!(tally.faults.contains(fault), "`{fault}` was never tried");
     }
-    for kind in ["Resumed", "ReplanRequested"] {
-        assert!(tally.kinds.contains(kind), "`{kind}` never occurred");
+    let missing = table::missing(&tally.marks, Where::Small);
+    assert!(missing.is_empty(), "rows never reached: {missing:?}");
+    let within = std::env::var("PROVOST_WITHIN").ok();
+    if let Some(within) = within
+        .and_then(|text| text.parse().ok())
+        .map(Duration::from_secs)
+    {
+        assert!(began.elapsed() <= within, "it takes longer than {within:?}");
     }
+}
+
+fn control(naive: bool, forget_sync: bool, numbers: Numbers) -> Tally {
+    let kinds = [Kind::Read, Kind::Plain];
+    let mut family = family("control", plans::all(2, &kinds), numbers);
+    family.bounds.forget_sync = forget_sync;
+    run(&[family], naive)
 }
 
 /// Control: an executor that takes a plain write for repeatable doubles it.
 #[test]
 fn a_naive_executor_is_caught() {
-    let bounds = Bounds {
-        crashes: 1,
-        faults: 1,
-        forget_sync: false,
-    };
-    let tally = run(true, bounds, 1..=2, &[Kind::Read, Kind::Plain]);
-    assert!(tally.doubled_plain > 0);
+    let tally = control(true, false, [1, 1, 0, 0, 0]);
+    assert!(tally.times(DOUBLED_PLAIN) > 0);
+    assert!(tally.witness.is_some(), "it is shown how");
 }
 
 /// Control: a driver that does not sync before a write loses its intent.
 #[test]
 fn a_driver_that_forgets_to_sync_is_caught() {
-    let bounds = Bounds {
-        crashes: 1,
-        faults: 0,
-        forget_sync: true,
+    let tally = control(false, true, [1, 0, 0, 0, 0]);
+    assert!(tally.times(LOST) > 0 && tally.times(DOUBLED_PLAIN) > 0);
+}
+
+/// Control: what is merged because it differs in name only hides no row, no end and no fault.
+#[test]
+fn merging_equals_hides_nothing() {
+    let cases = || {
+        let mut cases = lists(2, false);
+        cases.push(plans::fan_out(&[Kind::Read, Kind::Plain, Kind::Plain]));
+        cases
     };
-    let tally = run(false, bounds, 1..=2, &[Kind::Read, Kind::Plain]);
-    assert!(tally.lost + tally.doubled_plain > 0);
+    let exact = run(&[family("exact", cases(), [1, 1, 0, 1, 0])], false);
+    let equal = run(&[merged(family("merged", cases(), [1, 1, 0, 1, 0]))], false);
+    assert!(equal.states < exact.states, "nothing was merged");
+    assert_eq!(equal.marks, exact.marks);
+    assert_eq!(equal.faults, exact.faults);
+    assert!(equal.ends.keys().eq(exact.ends.keys()));
+}
+
+/// The rows are those of the table at the head of the machine.
+#[test]
+fn the_rows_are_those_of_the_machine() {
+    let source = include_str!("../../provost-run/src/machine.rs");
+    let mut there = table::rows_in(source);
+    let rows = table::ROWS.iter();
+    let mut here: Vec<_> = rows
+        .map(|r| (r.state.to_owned(), r.input.to_owned()))
+        .collect();
+    there.sort();
+    here.sort();
+    assert_eq!(here, there);
+    let mut names: Vec<_> = table::marks().map(|mark| mark.name).collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all, "a mark has a name of its own");
 }

@@ -1,310 +1,361 @@
-//! The search: every choice at every state, depth first.
+//! The search: every choice at every state, depth first, what costs nothing first.
 //!
-//! A choice is: which call in flight ends next and how, whether the process dies (before the
-//! commit, after it, or at rest, with or without losing what was not synced), and which of the
-//! calls that were on their way took place.
+//! A choice is: which call in flight ends next and how, what a planner proposes, what a person
+//! says, whether time passes, whether the process dies. INVARIANT: a state is left out only if an
+//! equal one was followed with at least as much that may still go wrong.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
+use std::rc::Rc;
 
-use provost_plan::label::Label;
-use provost_plan::plan::request::{PlanReply, Why};
-use provost_plan::policy::Principal;
-use provost_run::event::{Event, StepStatus};
-use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
-use provost_run::outcome::{Class, Landing, Reply};
-use serde_json::json;
+use provost_run::event::Event;
+use provost_run::machine::{Output, Rules, Run};
+use provost_run::state::State;
 
-use super::node::{Flight, Node};
-use super::{Bounds, PlanCase, Tally, kinds_of};
+use super::catalog::{FINAL_AFTER_MS, Kind};
+use super::fingerprint::Prints;
+use super::machine::Settled;
+use super::machine::{Facts, Journal, Machine, Stepped, Told};
+use super::node::Node;
+use super::told::{ENDINGS, Ending, LATE};
+use super::world::{Class, Flight};
+use super::{Bounds, Budget, PlanCase, Tally};
+use crate::table::Heard;
 
 pub(super) struct Search<'a> {
     pub(super) case: &'a PlanCase,
     pub(super) rules: &'a Rules,
-    pub(super) principal: &'a Principal,
     pub(super) bounds: Bounds,
-    pub(super) tally: &'a mut Tally,
-    pub(super) seen: BTreeSet<String>,
+    pub(super) tally: Tally,
+    pub(super) seen: HashMap<u64, Vec<Budget>>,
+    pub(super) machines: HashMap<Prints, Rc<Machine>>,
 }
 
-/// How a call ends: the name of the fault, the reply, whether the effect takes place.
-const ENDINGS: [(&str, Class, Landing, bool); 5] = [
-    ("ok", Class::Ok, Landing::Happened, true),
-    ("refused", Class::Unavailable, Landing::None, false),
-    ("denied", Class::PermissionDenied, Landing::None, false),
-    (
-        "timeout before the effect",
-        Class::Timeout,
-        Landing::Unknown,
-        false,
-    ),
-    (
-        "timeout after the effect",
-        Class::Timeout,
-        Landing::Unknown,
-        true,
-    ),
-];
-
 impl Search<'_> {
-    /// Goes on from an output that is not yet committed.
-    pub(super) fn follow_output(&mut self, before: Node, output: Output) -> Result<(), String> {
-        self.tally.boundaries += 1;
-        self.tally.kinds.extend(kinds_of(&output.append));
-        if before.crashes > 0 && !before.journal.is_empty() {
-            self.crash(&before, "crash before the commit")?;
-        }
-        let mut node = before;
-        let at = node.run.state().last_at;
-        let sync = output.sync && !self.bounds.forget_sync;
-        for event in output.append {
-            node.journal.push((event, at));
-        }
+    /// Begins with the first output of a run.
+    pub(super) fn begin(&mut self, run: Run, output: Output) -> Result<(), String> {
+        let stepped = self.arrived(run, None, None, Heard::Create, output, 0)?;
+        let node = Node::new(stepped.to.clone(), self.case, self.bounds.budget);
+        self.follow(&node, &stepped)
+    }
+
+    /// Goes on from a step that is not yet committed; `before` is what a crash finds.
+    pub(super) fn follow(&mut self, before: &Node, stepped: &Stepped) -> Result<(), String> {
+        self.tally.transitions += 1;
+        let mut node = before.clone();
+        node.at = stepped.to.clone();
+        node.waited = 0;
         // Why: a run that lost its very beginning was never acknowledged to anybody.
-        if sync || node.durable == 0 {
-            node.durable = node.journal.len();
+        if stepped.sync && !self.bounds.forget_sync {
+            node.tail.clear();
         }
-        if node.crashes > 0 {
+        if node
+            .tail
+            .last()
+            .is_none_or(|(last, _)| last.id != node.at.id)
+        {
+            node.tail.push((node.at.clone(), 0));
+        }
+        let mut opened = node.clone();
+        opened.flights.extend(&stepped.flights);
+        opened.flights.sort_unstable();
+        opened.asked |= stepped.asks_planner;
+        opened.timer = stepped.timer.or(opened.timer);
+        if opened.at.facts.ended.is_some() {
+            (opened.asked, opened.timer) = (false, None);
+        }
+        self.follow_state(&opened)?;
+        if before.left.crashes > 0 {
+            self.tally.boundaries += 1;
+            if !before.tail.is_empty() {
+                self.crash(before, "crash before the commit")?;
+            }
             self.crash(&node, "crash after the commit")?;
         }
-        let receipt = Receipt {
-            run: node.run.state().run.clone(),
-            through: node.journal.len() as u64,
-            durable: true,
-        };
-        for command in output
-            .commands
-            .open(&receipt)
-            .map_err(|error| error.to_string())?
-        {
-            match command {
-                Command::Call(call) => node.flights.push(Flight { call: *call }),
-                Command::Plan(request) => node.request = Some(*request),
-                Command::WaitUntil(at) => node.timer = Some(at),
-                Command::Ask(..) | Command::Question(..) | Command::Done(_) => {}
-            }
+        Ok(())
+    }
+
+    /// Whether a state was not followed before with as much left; it is from here on.
+    pub(super) fn is_new(&mut self, key: u64, left: Budget) -> bool {
+        let known = self.seen.entry(key).or_default();
+        if known.iter().any(|known| known.covers(&left)) {
+            return false;
         }
-        self.follow_state(&node)
+        self.tally.states += u64::from(known.is_empty());
+        known.retain(|known| !left.covers(known));
+        known.push(left);
+        true
     }
 
     /// Goes on from a state at rest: committed, with its commands on their way.
     fn follow_state(&mut self, node: &Node) -> Result<(), String> {
-        self.judge(node);
-        if !self.seen.insert(node.fingerprint()) {
+        let key = node.key("at rest", self.case, self.bounds.merge_equals);
+        if !self.is_new(key, node.left) {
             return Ok(());
         }
-        self.tally.states += 1;
-        if node.crashes > 0 && !node.flights.is_empty() {
-            self.crash(node, "crash with calls in flight")?;
-        }
-        for index in 0..node.flights.len() {
-            for ending in ENDINGS {
-                if ending.0 == "ok" || node.faults > 0 {
-                    self.end_call(node, index, ending)?;
-                }
+        self.judge_state(node);
+        let facts = &node.at.facts;
+        if facts.ended.is_none() {
+            for index in 0..node.flights.len() {
+                self.end_call(node, index, 0)?;
+            }
+            self.planner_replies(node)?;
+            self.people_answer(node)?;
+            self.time_passes(node)?;
+            self.calls_fail(node)?;
+            self.late_ones_land(node)?;
+            self.person_settles(node)?;
+            self.person_stops(node)?;
+            if node.left.crashes > 0 && !node.flights.is_empty() {
+                self.crash(node, "crash with calls in flight")?;
             }
         }
-        if !node.flights.is_empty() {
-            return Ok(());
+        let moves = !facts.cards.is_empty()
+            || node.asked
+            || node.timer.is_some()
+            || facts.paused
+            || !node.flights.is_empty()
+            || !node.late.is_empty();
+        if facts.ended.is_some() || !moves {
+            *self.tally.ends.entry(facts.status).or_default() += 1;
         }
-        if let Some(request) = &node.request {
-            let mut next = node.clone();
-            next.request = None;
-            let reply = self.plan_for(request.why.as_ref());
-            return self.step(
-                next,
-                Input::Planned {
-                    id: request.id,
-                    reply,
-                },
-            );
-        }
-        if let Some((digest, _)) = node.run.state().open_cards().next() {
-            let (card, by) = (*digest, self.principal.clone());
-            return self.step(
-                node.clone(),
-                Input::Approve {
-                    card,
-                    by,
-                    steps: Vec::new(),
-                },
-            );
-        }
-        if let Some(at) = node.timer.filter(|_| node.run.state().ended.is_none()) {
-            let mut next = node.clone();
-            next.now = at.max(next.now);
-            next.timer = None;
-            return self.step(next, Input::Tick);
-        }
-        let end = node.run.state().status().word();
-        *self.tally.ends.entry(end.to_owned()).or_default() += 1;
         Ok(())
     }
 
-    fn plan_for(&self, why: Option<&Why>) -> PlanReply {
-        if why.is_some() {
-            return PlanReply::Decline("there is one plan only".to_owned());
-        }
-        PlanReply::Plan {
-            text: self.case.text.clone(),
-            name: "plan".to_owned(),
-            author: "enumeration".to_owned(),
-            literals: Label::trusted(),
-            control: Label::trusted(),
-            consult: Vec::new(),
-            because: None,
-        }
+    /// Gives the machine an input, in a node that already shows what came with it.
+    pub(super) fn step(&mut self, node: &Node, told: Told) -> Result<(), String> {
+        let stepped = self.stepped(&node.at, told, node.waited)?;
+        self.follow(node, &stepped)
     }
 
-    fn step(&mut self, mut node: Node, input: Input) -> Result<(), String> {
-        let before = node.clone();
-        let output = node
-            .run
-            .step(input, node.now)
-            .map_err(|error| error.to_string())?;
-        let after = Node {
-            run: node.run,
-            ..before
+    fn calls_fail(&mut self, node: &Node) -> Result<(), String> {
+        if node.left.faults == 0 {
+            return Ok(());
+        }
+        for (index, flight) in node.flights.iter().enumerate() {
+            for (number, ending) in ENDINGS.iter().enumerate().skip(1) {
+                // Why: a read has no effect, so before and after are one; and only who is asked
+                // whether a write took place can be asked too early.
+                let first = flight.class.is_read() && (ending.effect || number == LATE);
+                if !first && (number != LATE || self.is_asked(*flight)) {
+                    self.end_call(node, index, number)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end_call(&mut self, node: &Node, index: usize, number: usize) -> Result<(), String> {
+        let Some(Ending { name, effect, .. }) = ENDINGS.get(number) else {
+            return Ok(());
         };
-        self.follow_output(after, output)
-    }
-
-    fn end_call(
-        &mut self,
-        node: &Node,
-        index: usize,
-        (name, class, landing, effect): (&'static str, Class, Landing, bool),
-    ) -> Result<(), String> {
+        self.tally.faults.insert(name);
         let mut next = node.clone();
-        let flight = next.flights.remove(index);
-        self.tally.faults.insert(name);
-        next.story.push(format!(
-            "{} #{}: {name}",
-            flight.call.slot(),
-            flight.call.attempt()
-        ));
-        next.faults -= u32::from(class != Class::Ok);
-        if effect {
-            next.world.perform(&flight.call);
+        let flight: Flight = next.flights.remove(index);
+        next.story.tell(name, Some(flight));
+        next.left.faults -= u8::from(number > 0);
+        if *effect {
+            next.world.perform(flight);
         }
-        let reply = match class {
-            Class::Ok => Reply::ok(json!({ "done": true }), b"done".to_vec(), "text/plain"),
-            class => Reply::failed(class, landing, name),
-        };
-        let slot = flight.call.slot().clone();
-        let attempt = flight.call.attempt();
-        self.step(
-            next,
-            Input::Ended {
-                slot,
-                attempt,
-                reply,
-            },
-        )
+        if number == LATE {
+            next.late.push(flight);
+            next.late.sort_unstable();
+        }
+        let found = node.world.count(flight.place).is_there() && flight.class == Class::Find;
+        self.step(&next, Told::Ended(flight, number, found))
     }
 
-    /// The process dies: every subset of the calls on their way may have taken place, and power
-    /// may be lost with it.
-    fn crash(&mut self, node: &Node, name: &'static str) -> Result<(), String> {
-        self.tally.faults.insert(name);
-        let subsets = 1usize << node.flights.len();
-        for subset in 0..subsets {
-            let mut world = node.world.clone();
-            for (bit, flight) in node.flights.iter().enumerate() {
-                if subset & (1 << bit) != 0 {
-                    world.perform(&flight.call);
-                }
-            }
-            let whole = node.journal.len();
-            let mut kept = vec![whole];
-            if node.durable < whole && node.durable > 0 {
-                kept.push(node.durable);
-            }
-            for kept in kept {
-                self.restart(node, &world, kept, name)?;
+    /// Whether a read asks if the call took place.
+    pub(super) fn is_asked(&self, flight: Flight) -> bool {
+        let place = self.case.places.get(flight.place);
+        !flight.class.is_read() && place.is_some_and(|place| place.kind == Kind::Found)
+    }
+
+    /// A write takes place that nobody waits for any more.
+    fn late_ones_land(&mut self, node: &Node) -> Result<(), String> {
+        for index in 0..node.late.len() {
+            let mut next = node.clone();
+            let flight = next.late.remove(index);
+            self.tally.faults.insert("takes place after all");
+            next.world.perform(flight);
+            next.story.tell("takes place after all", Some(flight));
+            self.follow_state(&next)?;
+        }
+        Ok(())
+    }
+
+    /// A person says what became of a doubtful call: the truth, or that nobody will know.
+    fn person_settles(&mut self, node: &Node) -> Result<(), String> {
+        if node.left.words == 0 || !node.late.is_empty() {
+            return Ok(());
+        }
+        for (place, again) in &node.at.facts.doubts {
+            let count = node.world.count(*place).called;
+            let happened = if *again { count[1] } else { count[0] };
+            let truth = if happened {
+                Settled::Happened
+            } else {
+                Settled::DidNotHappen
+            };
+            for settled in [truth, Settled::Abandoned] {
+                self.tally.faults.insert("a person settles a doubt");
+                let mut next = node.clone();
+                next.left.words -= 1;
+                next.story.tell("a person settles a doubt", None);
+                self.step(&next, Told::Settle(*place, *again, settled))?;
             }
         }
         Ok(())
     }
 
-    fn restart(
-        &mut self,
-        node: &Node,
-        world: &super::node::World,
-        kept: usize,
-        name: &'static str,
-    ) -> Result<(), String> {
-        let mut journal = node.journal.clone();
-        if kept < journal.len() {
-            self.tally.faults.insert("loss of power");
-        }
-        journal.truncate(kept);
-        let run = Run::from_journal(
-            journal.iter().map(|(event, at)| (event, *at)),
-            self.rules.clone(),
-        )
-        .map_err(|error| error.to_string())?;
-        let mut story = node.story.clone();
-        story.push(format!(
-            "{name}, {kept} of {} events kept",
-            node.journal.len()
-        ));
-        let next = Node {
-            run,
-            durable: kept.min(node.durable),
-            journal,
-            flights: Vec::new(),
-            request: None,
-            timer: None,
-            world: world.clone(),
-            crashes: node.crashes - 1,
-            story,
-            ..node.clone()
-        };
-        self.judge(&next);
-        if next.run.state().ended.is_some() {
-            return self.follow_state(&next);
-        }
-        if !self.seen.insert(format!("resume {}", next.fingerprint())) {
+    fn planner_replies(&mut self, node: &Node) -> Result<(), String> {
+        if !node.asked {
             return Ok(());
         }
-        self.step(next, Input::Resume)
-    }
-
-    /// Counts what must not be.
-    fn judge(&mut self, node: &Node) {
-        let doubled = |counts: &std::collections::BTreeMap<String, u32>| {
-            counts.values().filter(|count| **count > 1).count() as u64
-        };
-        let keyed = doubled(&node.world.by_step);
-        let plain = doubled(&node.world.plain);
-        let intended: BTreeSet<String> = node
-            .journal
-            .iter()
-            .filter_map(|(event, _)| match event {
-                Event::AttemptStarted(started) => Some(started.slot.to_string()),
-                _ => None,
-            })
-            .collect();
-        let effects = node.world.by_step.keys().chain(node.world.plain.keys());
-        let lost = effects.filter(|step| !intended.contains(*step)).count() as u64;
-        self.tally.doubled_keyed += keyed;
-        self.tally.doubled_plain += plain;
-        self.tally.lost += lost;
-        if keyed + plain + lost > 0 && self.tally.witness.is_none() {
-            self.tally.witness = Some(node.story.clone());
+        let mut next = node.clone();
+        next.asked = false;
+        if !node.at.facts.revises {
+            return self.step(&next, Told::Plan);
         }
-        for effect in &node.run.state().effects {
-            let over = node
-                .run
-                .state()
-                .item(&effect.slot)
-                .and_then(|item| item.settled);
-            if effect.landing == Landing::Unknown
-                && let Some(status) = over
-            {
-                self.tally.ambiguous += 1;
-                self.tally.in_doubt += u64::from(status == StepStatus::InDoubt);
+        if node.left.replans > 0 {
+            for place in &node.at.facts.proposals {
+                let mut next = next.clone();
+                next.left.replans -= 1;
+                self.tally.faults.insert("a revision calls it again");
+                next.story.tell("a revision calls it again", None);
+                self.step(&next, Told::Again(*place))?;
             }
         }
+        self.step(&next, Told::Decline)
+    }
+
+    fn people_answer(&mut self, node: &Node) -> Result<(), String> {
+        for card in 0..node.at.facts.cards.len() {
+            let mut next = node.clone();
+            next.story.tell("a person says yes", None);
+            self.step(&next, Told::Yes(card))?;
+            if node.left.refusals > 0 {
+                self.tally.faults.insert("a person says no");
+                let mut next = node.clone();
+                next.left.refusals -= 1;
+                next.story.tell("a person says no", None);
+                self.step(&next, Told::No(card))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The moment comes that is waited for; if a card lapses by it, that is a refusal.
+    fn time_passes(&mut self, node: &Node) -> Result<(), String> {
+        let Some(wait) = node.timer else {
+            return Ok(());
+        };
+        // Why: by then what is still on its way has taken place, as the catalog says.
+        if wait >= FINAL_AFTER_MS / 2 && !node.late.is_empty() {
+            return Ok(());
+        }
+        let mut next = node.clone();
+        next.wait(wait);
+        next.timer = None;
+        if node.at.facts.lapses.is_some_and(|left| left <= wait) {
+            if node.left.refusals == 0 {
+                return Ok(());
+            }
+            self.tally.faults.insert("nobody answers");
+            next.left.refusals -= 1;
+            next.story.tell("nobody answers", None);
+        }
+        self.step(&next, Told::Tick)
+    }
+
+    fn person_stops(&mut self, node: &Node) -> Result<(), String> {
+        if node.at.facts.paused {
+            let mut next = node.clone();
+            next.story.tell("a person lets it go on", None);
+            self.step(&next, Told::GoOn)?;
+        }
+        if node.left.words == 0 {
+            return Ok(());
+        }
+        let mut next = node.clone();
+        next.left.words -= 1;
+        if !node.at.facts.paused {
+            self.tally.faults.insert("a person pauses");
+            let mut next = next.clone();
+            next.story.tell("a person pauses", None);
+            self.step(&next, Told::Pause)?;
+        }
+        self.tally.faults.insert("a person cancels");
+        next.story.tell("a person cancels", None);
+        self.step(&next, Told::Cancel)
+    }
+
+    /// The journal with these events, and what it folds to, event by event.
+    fn kept(
+        &mut self,
+        from: Option<&Machine>,
+        state: &State,
+        events: &[Event],
+    ) -> Result<(Journal, State), String> {
+        let mut journal = from.map(|from| from.journal.clone()).unwrap_or_default();
+        let mut fold = from.map(|from| from.fold.clone());
+        let at = state.last_at;
+        for event in events {
+            let read = super::machine::stored(event)?;
+            match &mut fold {
+                Some(fold) => fold.apply(&read, at).map_err(|error| error.to_string())?,
+                None => fold = Some(State::begin(&read, at).map_err(|error| error.to_string())?),
+            }
+            if read != *event {
+                self.broke("an event is read as another", Vec::new());
+            }
+            journal.push(read, at);
+        }
+        Ok((journal, fold.ok_or("a run without an event")?))
+    }
+
+    /// The machine as it stands after an output; the one that is known, if an equal one is.
+    pub(super) fn arrived(
+        &mut self,
+        run: Run,
+        from: Option<&Machine>,
+        again: Option<usize>,
+        heard: Heard,
+        output: Output,
+        now: i64,
+    ) -> Result<Stepped, String> {
+        let state = run.state();
+        self.judge_turn(state, heard, &output.append);
+        let sync = output.sync;
+        let through = output.first_seq + output.append.len() as u64 - 1;
+        let (journal, fold) = self.kept(from, state, &output.append)?;
+        let (flights, asks_planner, timer) = self.open(state, again, through, output.commands)?;
+        let timer = timer.map(|at| (at - now).max(0));
+        let prints = Prints::of(state, self.case, again, now);
+        let to = match self.machines.get(&prints) {
+            Some(machine) => machine.clone(),
+            None => {
+                let machine = Rc::new(Machine {
+                    id: self.machines.len(),
+                    facts: Facts::of(state, self.case, again, now),
+                    run,
+                    journal,
+                    fold,
+                    now,
+                    again,
+                    prints: prints.clone(),
+                    steps: Default::default(),
+                });
+                self.judge_machine(&machine)?;
+                self.machines.insert(prints, machine.clone());
+                machine
+            }
+        };
+        Ok(Stepped {
+            to,
+            sync,
+            flights,
+            asks_planner,
+            timer,
+        })
     }
 }

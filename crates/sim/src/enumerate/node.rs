@@ -1,129 +1,124 @@
-//! One state of the search: the machine, its journal, what is in flight, and the world.
+//! One state of the search: the machine, what is on its way, the world, what may still go wrong.
+//!
+//! Owns what a choice changes beside the machine, and the way that led here. INVARIANT: two nodes
+//! with equal keys differ in nothing that can still matter but how much may still go wrong.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
-use provost_plan::catalog::Idempotency;
-use provost_plan::plan::request::PlanRequest;
-use provost_run::call::Call;
-use provost_run::event::Event;
-use provost_run::machine::Run;
+use super::machine::Machine;
+use super::plans::Place;
+use super::world::{Flight, World};
+use super::{Budget, PlanCase};
 
-use super::Bounds;
-
-/// A call that left the process.
-#[derive(Clone, Debug)]
-pub(super) struct Flight {
-    pub(super) call: Call,
+/// What was done to come here.
+struct Deed {
+    what: &'static str,
+    place: Option<(usize, bool)>,
+    before: Option<Rc<Deed>>,
 }
 
-/// The world: how often each effect took place.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct World {
-    /// Of keyed writes, by key: the tool remembers it.
-    pub(super) keyed: BTreeMap<String, u32>,
-    /// Of keyed writes, by step: whatever the key was.
-    pub(super) by_step: BTreeMap<String, u32>,
-    /// Of plain writes, by step.
-    pub(super) plain: BTreeMap<String, u32>,
-}
+/// The way to a state, in words.
+#[derive(Clone, Default)]
+pub(super) struct Story(Option<Rc<Deed>>);
 
-impl World {
-    /// The effect of a call takes place.
-    pub(super) fn perform(&mut self, call: &Call) {
-        if call.operation().effect.is_read() {
-            return;
+impl Story {
+    pub(super) fn tell(&mut self, what: &'static str, flight: Option<Flight>) {
+        let before = self.0.take();
+        let place = flight.map(|flight| (flight.place, flight.again));
+        self.0 = Some(Rc::new(Deed {
+            what,
+            place,
+            before,
+        }));
+    }
+
+    pub(super) fn lines(&self, places: &[Place]) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut next = self.0.as_ref();
+        while let Some(deed) = next {
+            let of = deed.place.and_then(|(place, again)| {
+                let added = if again { " (again)" } else { "" };
+                places
+                    .get(place)
+                    .map(|place| format!("{}{added}: ", place.target))
+            });
+            lines.push(format!("{}{}", of.unwrap_or_default(), deed.what));
+            next = deed.before.as_ref();
         }
-        let step = call.slot().to_string();
-        match (call.key(), &call.operation().idempotency) {
-            (Some(key), Idempotency::Key { .. }) => {
-                if self.keyed.insert(key.to_owned(), 1).is_none() {
-                    *self.by_step.entry(step).or_default() += 1;
-                }
-            }
-            _ => *self.plain.entry(step).or_default() += 1,
-        }
+        lines.reverse();
+        lines
     }
 }
 
 /// One state of the search.
 #[derive(Clone)]
 pub(super) struct Node {
-    pub(super) run: Run,
-    pub(super) journal: Vec<(Event, i64)>,
-    /// How many of the events would survive a loss of power.
-    pub(super) durable: usize,
+    pub(super) at: Rc<Machine>,
+    /// What the last durable commit left, and every later one, with the time since each.
+    pub(super) tail: Vec<(Rc<Machine>, i64)>,
     pub(super) flights: Vec<Flight>,
-    pub(super) request: Option<PlanRequest>,
+    /// Writes that nobody waits for any more and that will still take place.
+    pub(super) late: Vec<Flight>,
+    /// Whether the planner is asked.
+    pub(super) asked: bool,
+    /// In how many milliseconds something happens by itself.
     pub(super) timer: Option<i64>,
     pub(super) world: World,
-    pub(super) crashes: u32,
-    pub(super) faults: u32,
-    pub(super) now: i64,
-    pub(super) story: Vec<String>,
+    pub(super) left: Budget,
+    /// The time since the last step.
+    pub(super) waited: i64,
+    pub(super) story: Story,
 }
 
 impl Node {
-    pub(super) fn new(run: Run, bounds: Bounds) -> Self {
+    /// So much time passes.
+    pub(super) fn wait(&mut self, ms: i64) {
+        self.waited += ms;
+        self.timer = self.timer.map(|left| (left - ms).max(0));
+        self.tail.iter_mut().for_each(|(_, age)| *age += ms);
+    }
+
+    pub(super) fn new(at: Rc<Machine>, case: &PlanCase, left: Budget) -> Self {
         Self {
-            run,
-            journal: Vec::new(),
-            durable: 0,
+            at,
+            tail: Vec::new(),
             flights: Vec::new(),
-            request: None,
+            late: Vec::new(),
+            asked: false,
             timer: None,
-            world: World::default(),
-            crashes: bounds.crashes,
-            faults: bounds.faults,
-            now: 0,
-            story: Vec::new(),
+            world: World::of(&case.places),
+            left,
+            waited: 0,
+            story: Story::default(),
         }
     }
 
-    /// What makes two states equal for everything that can still happen.
-    pub(super) fn fingerprint(&self) -> String {
-        let mut text = String::new();
-        let state = self.run.state();
-        let _ = write!(
-            text,
-            "{:?}|{}|{}|{}|{}|{:?}|",
-            self.world,
-            self.crashes,
-            self.faults,
-            self.journal.len() - self.durable,
-            state.status().word(),
-            self.request.as_ref().map(|request| request.id),
-        );
-        for (id, step) in &state.steps {
-            let _ = write!(text, "{id}:{}", step.status.word());
-            for item in &step.items {
-                let _ = write!(
-                    text,
-                    "/{}.{}.{}.{}.{:?}.{}.{}",
-                    item.attempt,
-                    item.tries,
-                    item.in_flight.is_some(),
-                    item.retry_at.is_some(),
-                    item.landing,
-                    item.card.is_some(),
-                    item.approved.is_some(),
-                );
+    /// What makes two nodes equal for everything that can still happen, at a stage of the search.
+    /// With `merge_equals`, places that differ in name only are put in order first.
+    pub(super) fn key(&self, stage: &str, case: &PlanCase, merge_equals: bool) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (stage, self.asked, self.timer, self.waited).hash(&mut hasher);
+        let machines = || self.tail.iter().map(|(kept, _)| kept).chain([&self.at]);
+        machines().for_each(|machine| machine.prints.shared().hash(&mut hasher));
+        self.tail.iter().for_each(|(_, age)| age.hash(&mut hasher));
+        let record = |index: &usize| -> u64 {
+            let mut hasher = DefaultHasher::new();
+            machines().for_each(|machine| machine.prints.place(*index).hash(&mut hasher));
+            self.world.count(*index).hash(&mut hasher);
+            let flying = self.flights.iter().filter(|flight| flight.place == *index);
+            flying.for_each(|flight| (flight.again, flight.class).hash(&mut hasher));
+            let late = self.late.iter().filter(|flight| flight.place == *index);
+            late.for_each(|flight| (flight.again, "late").hash(&mut hasher));
+            hasher.finish()
+        };
+        for group in &case.equals {
+            let mut records: Vec<u64> = group.iter().map(record).collect();
+            if merge_equals {
+                records.sort_unstable();
             }
+            records.hash(&mut hasher);
         }
-        for effect in &state.effects {
-            let _ = write!(
-                text,
-                "~{}{:?}{}",
-                effect.slot, effect.landing, effect.doubtful
-            );
-        }
-        for flight in &self.flights {
-            let _ = write!(text, "^{}#{}", flight.call.slot(), flight.call.attempt());
-        }
-        // Why: what a loss of power takes away decides what is left to resume from.
-        for (event, _) in self.journal.iter().skip(self.durable) {
-            let _ = write!(text, "+{}", event.kind());
-        }
-        text
+        hasher.finish()
     }
 }

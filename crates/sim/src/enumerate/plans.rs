@@ -1,55 +1,138 @@
-//! Every plan of up to three steps: all dependency shapes, all classes of operation.
+//! Small plans: every shape of up to three steps, named shapes of four and five.
+//!
+//! Owns what a plan is made of and its text, and the revision that proposes a write again under
+//! another id. Never checks a plan. INVARIANT: every call of a plan has a target of its own, so
+//! the world can count effects by target.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
-use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation};
-use provost_plan::schema::Schema;
-use serde_json::{Value, json};
+use provost_plan::digest::{Digest, Domain};
+use serde_json::json;
 
-/// The classes of operation a step may call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A read.
-    Read,
-    /// A write whose tool honours a key.
-    Keyed,
-    /// A write whose tool recognises no repetition.
-    Plain,
-    /// A plain write that policy asks about.
-    Asked,
-}
+use super::catalog::Kind;
 
-impl Kind {
-    /// All classes.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Keyed, Self::Plain, Self::Asked];
+/// The id of the step that a revision adds.
+pub(super) const AGAIN: &str = "again";
 
-    fn operation(self) -> &'static str {
-        match self {
-            Self::Read => "world.read",
-            Self::Keyed => "world.keyed",
-            Self::Plain => "world.plain",
-            Self::Asked => "world.asked",
-        }
-    }
+/// A step of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sketch {
+    /// The class of what it calls.
+    pub kind: Kind,
+    /// The steps it waits for.
+    pub needs: Vec<usize>,
+    /// Items of its list; 0 for a step that has none.
+    pub items: usize,
+    /// Whether all items reach the same, one after the other.
+    pub same: bool,
 }
 
 /// A plan with what it is made of.
 #[derive(Clone, Debug)]
 pub struct PlanCase {
-    /// The class of each step.
-    pub kinds: Vec<Kind>,
-    /// The text.
+    /// Its name, for people.
+    pub name: String,
+    /// Its steps.
+    pub steps: Vec<Sketch>,
+    /// Its text.
     pub text: String,
+    /// Every call it may make.
+    pub places: Vec<Place>,
+    /// Places that differ in name only, as indices into `places`.
+    pub equals: Vec<Vec<usize>>,
 }
 
-/// Every plan of exactly `size` steps over `kinds`.
+/// A call that a plan may make.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The step's id.
+    pub step: String,
+    /// The item of its list.
+    pub item: Option<usize>,
+    /// What it reaches.
+    pub target: String,
+    /// The class of what it calls.
+    pub kind: Kind,
+    /// The digest of its arguments.
+    pub args: Digest,
+}
+
+impl PlanCase {
+    /// The plan of these steps.
+    #[must_use]
+    pub fn of(shape: &str, steps: Vec<Sketch>) -> Self {
+        let kinds: Vec<&str> = steps.iter().map(|step| step.kind.word()).collect();
+        let mut places = Vec::new();
+        for (index, step) in steps.iter().enumerate() {
+            let items = (0..step.items.max(1)).map(|item| (step.items > 0).then_some(item));
+            places.extend(items.map(|item| Place::of(index, item, step)));
+        }
+        Self {
+            name: format!("{shape}: {}", kinds.join(" ")),
+            text: text(&steps, None),
+            equals: equals(&steps, &places),
+            steps,
+            places,
+        }
+    }
+
+    /// The revision that makes the call of `place` again, under another id.
+    #[must_use]
+    pub fn again(&self, place: &Place) -> String {
+        text(&self.steps, Some(place))
+    }
+}
+
+impl Place {
+    fn of(index: usize, item: Option<usize>, step: &Sketch) -> Self {
+        let target = match item {
+            Some(item) => format!("s{index}-{item}"),
+            None => format!("s{index}"),
+        };
+        let args = if step.same {
+            json!({ "to": format!("s{index}"), "n": target })
+        } else {
+            json!({ "to": target })
+        };
+        Self {
+            step: format!("s{index}"),
+            item,
+            args: Digest::of_value(Domain::Args, &args),
+            target,
+            kind: step.kind,
+        }
+    }
+}
+
+/// Items of one list, and steps with the same class, needs and dependents.
+fn equals(steps: &[Sketch], places: &[Place]) -> Vec<Vec<usize>> {
+    let role = |place: &Place| {
+        let index: usize = place.step.trim_start_matches('s').parse().unwrap_or(0);
+        let step = steps.get(index)?;
+        let waits: BTreeSet<usize> = steps
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| other.needs.contains(&index))
+            .map(|(other, _)| other)
+            .collect();
+        let list = (step.items > 0).then_some(index);
+        Some((step.kind, step.needs.clone(), waits, list))
+    };
+    let mut groups: Vec<(_, Vec<usize>)> = Vec::new();
+    for (index, place) in places.iter().enumerate() {
+        let role = role(place);
+        match groups.iter_mut().find(|(known, _)| *known == role) {
+            Some((_, group)) => group.push(index),
+            None => groups.push((role, vec![index])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Every choice of one class for each of `size` steps.
 #[must_use]
-pub fn all(size: usize, kinds: &[Kind]) -> Vec<PlanCase> {
-    let pairs: Vec<(usize, usize)> = (0..size)
-        .flat_map(|after| (0..after).map(move |before| (before, after)))
-        .collect();
-    let shapes = 1usize << pairs.len();
+pub fn choices(size: usize, kinds: &[Kind]) -> Vec<Vec<Kind>> {
     let mut choices: Vec<Vec<Kind>> = vec![Vec::new()];
     for _ in 0..size {
         choices = choices
@@ -63,108 +146,164 @@ pub fn all(size: usize, kinds: &[Kind]) -> Vec<PlanCase> {
             })
             .collect();
     }
+    choices
+}
+
+/// Every plan of exactly `size` steps over `kinds`, in every order of waiting for one another; of
+/// those that differ in the order written only, the first.
+#[must_use]
+pub fn all(size: usize, kinds: &[Kind]) -> Vec<PlanCase> {
+    let pairs: Vec<(usize, usize)> = (0..size)
+        .flat_map(|after| (0..after).map(move |before| (before, after)))
+        .collect();
+    let orders = orders(size);
+    let mut known = BTreeSet::new();
     let mut plans = Vec::new();
-    for chosen in &choices {
-        for shape in 0..shapes {
+    for chosen in choices(size, kinds) {
+        for shape in 0..1usize << pairs.len() {
             let edges: Vec<(usize, usize)> = pairs
                 .iter()
                 .enumerate()
                 .filter(|(bit, _)| shape & (1 << bit) != 0)
                 .map(|(_, edge)| *edge)
                 .collect();
-            plans.push(PlanCase {
-                kinds: chosen.clone(),
-                text: text(chosen, &edges),
-            });
+            if known.insert(form(&chosen, &edges, &orders)) {
+                plans.push(PlanCase::of(&format!("{edges:?}"), steps(&chosen, &edges)));
+            }
         }
     }
     plans
 }
 
-fn text(kinds: &[Kind], edges: &[(usize, usize)]) -> String {
-    let mut text =
-        String::from("schema: provost/plan/v1\nsuccess:\n  - for: goal\n    check: '${ ");
-    let done: Vec<String> = (0..kinds.len())
-        .map(|i| format!("steps.s{i}.status == \"succeeded\""))
-        .collect();
-    text.push_str(&done.join(" && "));
-    text.push_str(" }'\nsteps:\n");
-    for (index, kind) in kinds.iter().enumerate() {
-        text.push_str(&format!(
-            "  - id: s{index}\n    description: step number {index} of the plan\n    \
-             tool: {}\n    args: {{ to: s{index} }}\n    accept: ['${{ output.done }}']\n",
-            kind.operation()
-        ));
-        let needs: Vec<String> = edges
-            .iter()
-            .filter(|(_, after)| *after == index)
-            .map(|(before, _)| format!("s{before}"))
+/// Every order of so many things.
+fn orders(size: usize) -> Vec<Vec<usize>> {
+    let mut orders = vec![Vec::new()];
+    for next in 0..size {
+        orders = orders
+            .into_iter()
+            .flat_map(|order| {
+                (0..=order.len()).map(move |at| {
+                    let mut longer = order.clone();
+                    longer.insert(at, next);
+                    longer
+                })
+            })
             .collect();
-        if !needs.is_empty() {
-            text.push_str(&format!("    needs: [{}]\n", needs.join(", ")));
+    }
+    orders
+}
+
+/// What plans have in common that differ in the order written only.
+fn form(
+    kinds: &[Kind],
+    edges: &[(usize, usize)],
+    orders: &[Vec<usize>],
+) -> (Vec<Kind>, Vec<(usize, usize)>) {
+    let moved = |order: &Vec<usize>| {
+        let to = |index: &usize| order.iter().position(|place| place == index).unwrap_or(0);
+        let kinds = order.iter().filter_map(|place| kinds.get(*place).copied());
+        let mut edges: Vec<_> = edges.iter().map(|(a, b)| (to(a), to(b))).collect();
+        edges.sort_unstable();
+        (kinds.collect(), edges)
+    };
+    orders.iter().map(moved).min().unwrap_or_default()
+}
+
+fn steps(kinds: &[Kind], edges: &[(usize, usize)]) -> Vec<Sketch> {
+    let needs = |index: usize| {
+        let before = edges.iter().filter(move |(_, after)| *after == index);
+        before.map(|(before, _)| *before).collect()
+    };
+    let step = |(index, kind): (usize, &Kind)| Sketch {
+        kind: *kind,
+        needs: needs(index),
+        items: 0,
+        same: false,
+    };
+    kinds.iter().enumerate().map(step).collect()
+}
+
+/// One step after another.
+#[must_use]
+pub fn chain(kinds: &[Kind]) -> PlanCase {
+    let edges: Vec<_> = (1..kinds.len()).map(|after| (after - 1, after)).collect();
+    PlanCase::of("chain", steps(kinds, &edges))
+}
+
+/// The first step, then all others at once.
+#[must_use]
+pub fn fan_out(kinds: &[Kind]) -> PlanCase {
+    let edges: Vec<_> = (1..kinds.len()).map(|after| (0, after)).collect();
+    PlanCase::of("fan-out", steps(kinds, &edges))
+}
+
+/// All but the last step at once, then the last.
+#[must_use]
+pub fn fan_in(kinds: &[Kind]) -> PlanCase {
+    let last = kinds.len().saturating_sub(1);
+    let edges: Vec<_> = (0..last).map(|before| (before, last)).collect();
+    PlanCase::of("fan-in", steps(kinds, &edges))
+}
+
+/// One step over a list of so many items; all at once, or one after the other to the `same`.
+#[must_use]
+pub fn list(kind: Kind, items: usize, same: bool) -> PlanCase {
+    let step = Sketch {
+        kind,
+        needs: Vec::new(),
+        items,
+        same,
+    };
+    PlanCase::of(&format!("list of {items}"), vec![step])
+}
+
+fn text(steps: &[Sketch], again: Option<&Place>) -> String {
+    let done: Vec<String> = (0..steps.len())
+        .map(|index| format!("steps.s{index}.status == \"succeeded\""))
+        .collect();
+    let mut check = done.join(" && ");
+    if again.is_some() {
+        check = format!("({check}) || steps.{AGAIN}.status == \"succeeded\"");
+    }
+    let mut text =
+        format!("schema: provost/plan/v1\nsuccess:\n  - for: goal\n    check: '${{ {check} }}'\n");
+    if steps.iter().any(|step| step.same) {
+        text.push_str("limits: { concurrency: 1 }\n");
+    }
+    text.push_str("steps:\n");
+    for (index, step) in steps.iter().enumerate() {
+        let target = match step.items {
+            0 => format!("s{index}"),
+            _ if step.same => format!("s{index}, n: '${{ item }}'"),
+            _ => "'${ item }'".to_owned(),
+        };
+        push_step(&mut text, &format!("s{index}"), step.kind, &target);
+        if step.items > 0 {
+            let items: Vec<_> = (0..step.items)
+                .map(|i| format!("\"s{index}-{i}\""))
+                .collect();
+            let _ = writeln!(text, "    for_each: '${{ [{}] }}'", items.join(", "));
         }
+        if !step.needs.is_empty() {
+            let needs: Vec<_> = step.needs.iter().map(|need| format!("s{need}")).collect();
+            let _ = writeln!(text, "    needs: [{}]", needs.join(", "));
+        }
+    }
+    if let Some(place) = again {
+        // Why: the check refuses the same literals; what is known at run time only, it cannot see.
+        let target = format!("'${{ run.id != \"\" ? \"{}\" : \"\" }}'", place.target);
+        push_step(&mut text, AGAIN, place.kind, &target);
+        let _ = writeln!(text, "    needs: [{}]", place.step);
     }
     text.push_str("answer: done\n");
     text
 }
 
-/// The catalog of the enumerated plans. `naive` lies about the plain operations: it calls them
-/// repeatable, as an executor that retries blindly would.
-///
-/// # Errors
-/// A sentence, if a schema does not load.
-pub fn catalog(naive: bool) -> Result<Arc<Catalog>, String> {
-    let of = |kind: Kind| {
-        let plain = if naive {
-            Idempotency::Natural
-        } else {
-            Idempotency::None
-        };
-        let idempotency = match kind {
-            Kind::Read => Idempotency::Natural,
-            Kind::Keyed => Idempotency::Key {
-                carrier: KeyCarrier::Header("Idempotency-Key".to_owned()),
-                ttl_ms: 86_400_000,
-            },
-            Kind::Plain | Kind::Asked => plain,
-        };
-        operation(kind, idempotency)
-    };
-    let operations: Result<Vec<Operation>, String> = Kind::ALL.into_iter().map(of).collect();
-    Ok(Arc::new(Catalog::new(operations?)))
-}
-
-fn operation(kind: Kind, idempotency: Idempotency) -> Result<Operation, String> {
-    let schema = |value: Value| Schema::compile(value).map_err(|error| error.to_string());
-    Ok(Operation {
-        name: kind.operation().to_owned(),
-        description: "changes the counted world".to_owned(),
-        effect: match kind {
-            Kind::Read => Effect::Read,
-            Kind::Keyed | Kind::Plain => Effect::Write,
-            Kind::Asked => Effect::Destructive,
-        },
-        tags: Default::default(),
-        input: schema(json!({
-            "type": "object",
-            "properties": { "to": { "type": "string" } },
-            "required": ["to"],
-            "additionalProperties": false,
-        }))?,
-        output: Some(schema(json!({
-            "type": "object",
-            "properties": { "done": { "type": "boolean" } },
-            "required": ["done"],
-        }))?),
-        trusted: true,
-        secret: false,
-        content: Default::default(),
-        idempotency,
-        errors_no_effect: false,
-        timeout: Duration::from_secs(5),
-        max_bytes: 1_000,
-        reconcile: None,
-        cost: None,
-        endpoint: json!({ "world": true }),
-    })
+fn push_step(text: &mut String, id: &str, kind: Kind, target: &str) {
+    let _ = writeln!(
+        text,
+        "  - id: {id}\n    description: changes what is counted\n    tool: {}\n    \
+         args: {{ to: {target} }}\n    accept: ['${{ output.done }}']",
+        kind.operation()
+    );
 }

@@ -16,13 +16,14 @@ use provost_plan::policy::{CallFacts, DEFAULT_POLICY, Decision, People, Policy};
 use provost_plan::policy::{Principal, PrincipalKind};
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
+use provost_run::admission::AdmissionRules;
 use provost_run::call::Call;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::{Value, json};
 
-use crate::enumerate::plans;
+use crate::enumerate::catalog;
 
 /// The plan that is approved.
 pub const PLAN: &str = r#"
@@ -76,10 +77,8 @@ pub fn person(id: &str) -> Principal {
 /// # Errors
 /// A sentence, if a schema does not load.
 pub fn operations() -> Result<Vec<Operation>, String> {
-    let catalog = plans::catalog(false)?;
-    let base = catalog
-        .get("world.read")
-        .ok_or("no operation to begin with")?;
+    let known = catalog::operations(false)?;
+    let base = known.first().ok_or("no operation to begin with")?;
     let schema = |value: Value| Schema::compile(value).map_err(|error| error.to_string());
     let of = |name: &str, effect: Effect, idempotency: Idempotency, properties: Value| {
         Ok::<Operation, String>(Operation {
@@ -91,7 +90,7 @@ pub fn operations() -> Result<Vec<Operation>, String> {
                 "additionalProperties": false,
             }))?,
             endpoint: json!({ "url": "http://127.0.0.1/tools", "method": "POST" }),
-            ..base.as_ref().clone()
+            ..base.clone()
         })
     };
     let key = Idempotency::Key {
@@ -133,6 +132,7 @@ pub fn rules(operations: Vec<Operation>, policy: &str, people: &str) -> Option<R
     Some(Rules {
         catalog,
         policy: Arc::new(policy),
+        admission: AdmissionRules::default(),
     })
 }
 

@@ -35,6 +35,11 @@ pub const ROUTES: &[Route] = &[
         template: "/pages/by-key/{key}",
         handle: by_key,
     },
+    Route {
+        method: "GET",
+        template: "/pages/by-message/{message}",
+        handle: by_message,
+    },
 ];
 
 fn send(state: &mut State, request: &Request, _: &[&str]) -> Reply {
@@ -65,6 +70,18 @@ fn by_key(state: &mut State, _: &Request, holes: &[&str]) -> Reply {
         .iter()
         .find(|page| page.key.as_deref() == wanted)
     {
+        Some(page) => Reply::read(json!({ "found": true, "id": page.id })),
+        None => Reply::read(json!({ "found": false })),
+    }
+}
+
+fn by_message(state: &mut State, _: &Request, holes: &[&str]) -> Reply {
+    let wanted = holes.first().copied();
+    let found = state
+        .pages
+        .iter()
+        .find(|page| Some(page.message.as_str()) == wanted);
+    match found {
         Some(page) => Reply::read(json!({ "found": true, "id": page.id })),
         None => Reply::read(json!({ "found": false })),
     }

@@ -21,7 +21,7 @@ fn stored(history: &History, cut: usize) -> tempfile::TempDir {
             kind: kind.into(),
             version,
             at_ms: *at_ms,
-            payload,
+            payload: payload.into(),
         }
     });
     let append = Append {
@@ -29,10 +29,13 @@ fn stored(history: &History, cut: usize) -> tempfile::TempDir {
         expect_seq: 0,
         events: events.collect(),
         evidence: Vec::new(),
+        admission: Vec::new(),
+        notices: Vec::new(),
         row: Projection {
             status: "waiting_approval".to_owned(),
             goal: goal().text,
             summary: json!({}),
+            due_ms: None,
         },
         durable: true,
     };

@@ -1,0 +1,179 @@
+//! The catalog and the rules that enumerated plans run under.
+//!
+//! Owns the classes of operation. Never counts an effect: that is the world's. INVARIANT: the
+//! naive catalog differs in nothing but what it says of repeated calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Reconcile};
+use provost_plan::policy::{DEFAULT_POLICY, People, Policy, SOLO_FILE, SOLO_POLICY};
+use provost_plan::schema::Schema;
+use provost_plan::source::Source;
+use provost_run::machine::Rules;
+use serde_json::{Value, json};
+
+/// How long the tool of keyed writes remembers a key, in milliseconds.
+pub(super) const KEY_LIVES_MS: i64 = 86_400_000;
+/// How long a write that is not found may still land, in milliseconds.
+pub(super) const FINAL_AFTER_MS: i64 = 30_000;
+/// The read that tells whether a write landed.
+pub(super) const FIND: &str = "world.find";
+
+/// A person is asked about what destroys, and has an hour.
+const WIPES: &str = r#"
+@id("wipes") @expires("1h") @on_expiry("replan")
+forbid (principal, action in Action::"call", resource)
+when { !resource.attended && resource.effect == "destructive" };
+"#;
+
+/// The classes of operation a step may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A read.
+    Read,
+    /// A write whose tool honours a key.
+    Keyed,
+    /// A write whose tool recognises no repetition.
+    Plain,
+    /// A plain write that a read can find again.
+    Found,
+    /// A plain write that policy asks about.
+    Wipe,
+}
+
+impl Kind {
+    /// All classes.
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Keyed,
+        Self::Plain,
+        Self::Found,
+        Self::Wipe,
+    ];
+
+    /// The operation's name.
+    #[must_use]
+    pub fn operation(self) -> &'static str {
+        match self {
+            Self::Read => "world.read",
+            Self::Keyed => "world.keyed",
+            Self::Plain => "world.plain",
+            Self::Found => "world.found",
+            Self::Wipe => "world.wipe",
+        }
+    }
+
+    /// The class in a word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        self.operation().trim_start_matches("world.")
+    }
+
+    /// Whether an unknown outcome of it is a doubt.
+    #[must_use]
+    pub fn is_plain_write(self) -> bool {
+        !matches!(self, Self::Read | Self::Keyed)
+    }
+}
+
+/// The rules of the enumerated plans. `naive` lies about the plain operations: it calls them
+/// repeatable, as an executor that retries blindly would.
+///
+/// # Errors
+/// A sentence, if a schema or a policy does not load.
+pub fn rules(naive: bool) -> Result<Rules, String> {
+    let catalog = Catalog::new(operations(naive)?);
+    let listed = Source::new("entities.json", r#"{ "users": { "ada": {} } }"#);
+    let people = People::read(&listed).map_err(|d| format!("{d:?}"))?;
+    let texts = [
+        Source::new("default.cedar", DEFAULT_POLICY),
+        Source::new(SOLO_FILE, SOLO_POLICY),
+        Source::new("wipes.cedar", WIPES),
+    ];
+    let policy = Policy::load(&catalog, &texts, &people).map_err(|d| format!("{d:?}"))?;
+    Ok(Rules {
+        catalog: Arc::new(catalog),
+        policy: Arc::new(policy),
+        admission: Default::default(),
+    })
+}
+
+/// The operations, one of each class and the read that finds what was written.
+///
+/// # Errors
+/// A sentence, if a schema does not load.
+pub fn operations(naive: bool) -> Result<Vec<Operation>, String> {
+    let mut operations = Vec::new();
+    for kind in Kind::ALL {
+        operations.push(write(kind, naive)?);
+    }
+    operations.push(find()?);
+    Ok(operations)
+}
+
+fn write(kind: Kind, naive: bool) -> Result<Operation, String> {
+    let plain = if naive {
+        Idempotency::Natural
+    } else {
+        Idempotency::None
+    };
+    let effect = match kind {
+        Kind::Read => Effect::Read,
+        Kind::Keyed | Kind::Plain | Kind::Found => Effect::Write,
+        Kind::Wipe => Effect::Destructive,
+    };
+    let idempotency = match kind {
+        Kind::Read => Idempotency::Natural,
+        Kind::Keyed => Idempotency::Key {
+            carrier: KeyCarrier::Header("Idempotency-Key".to_owned()),
+            ttl_ms: KEY_LIVES_MS.unsigned_abs(),
+        },
+        Kind::Plain | Kind::Found | Kind::Wipe => plain,
+    };
+    let mut operation = operation(kind.operation(), effect, "done")?;
+    operation.idempotency = idempotency;
+    operation.reconcile = (kind == Kind::Found).then(|| Reconcile {
+        tool: FIND.to_owned(),
+        args: json!({ "to": "${ args.to }" }),
+        landed: "${ output.found }".to_owned(),
+        output: Some("${ {\"done\": output.found} }".to_owned()),
+        final_after_ms: FINAL_AFTER_MS.unsigned_abs(),
+    });
+    Ok(operation)
+}
+
+fn find() -> Result<Operation, String> {
+    operation(FIND, Effect::Read, "found")
+}
+
+fn operation(name: &str, effect: Effect, says: &str) -> Result<Operation, String> {
+    let schema = |value: Value| Schema::compile(value).map_err(|error| error.to_string());
+    Ok(Operation {
+        name: name.to_owned(),
+        description: "changes or reads the counted world".to_owned(),
+        effect,
+        tags: Default::default(),
+        input: schema(json!({
+            "type": "object",
+            "properties": { "to": { "type": "string" }, "n": { "type": "string" } },
+            "required": ["to"],
+            "additionalProperties": false,
+        }))?,
+        output: Some(schema(json!({
+            "type": "object",
+            "properties": { says: { "type": "boolean" } },
+            "required": [says],
+        }))?),
+        trusted: true,
+        secret: false,
+        content: ["n".to_owned()].into(),
+        idempotency: Idempotency::Natural,
+        errors_no_effect: false,
+        timeout: Duration::from_secs(5),
+        max_bytes: 1_000,
+        reconcile: None,
+        cost: None,
+        endpoint: json!({ "world": true }),
+    })
+}

@@ -1,0 +1,282 @@
+//! What makes two states equal for everything that can still happen.
+//!
+//! Owns which facts count. Never hashes a moment: times count from now. INVARIANT: what
+//! is not hashed of the machine's state stands here with the reason.
+//!
+//! Not hashed: how often a call was tried in vain for want of a process (its limit is far), what a
+//! search never changes (goal, limits, people), and texts that follow from what is hashed. Calls
+//! that differ in name only are put in order first, where the search asks for that.
+
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use provost_plan::plan::request::Why;
+use provost_run::call::Slot;
+use provost_run::state::{ItemState, Outstanding, Planning, State, StepState};
+
+use super::catalog::KEY_LIVES_MS;
+use super::plans::AGAIN;
+use super::{Place, PlanCase};
+
+/// A run's state in numbers: of the whole, and of each call it may make.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Prints {
+    whole: u64,
+    places: Vec<u64>,
+    again: u64,
+}
+
+impl Prints {
+    pub(super) fn of(state: &State, case: &PlanCase, again: Option<usize>, now: i64) -> Self {
+        let place = |(index, place): (usize, &Place)| {
+            let slot = slot_of(place);
+            let mut hasher = DefaultHasher::new();
+            (again == Some(index)).hash(&mut hasher);
+            let failed = (place.kind.operation().to_owned(), place.args);
+            state.failed_calls.contains(&failed).hash(&mut hasher);
+            of_slot(state, &slot, now, &mut hasher);
+            hasher.finish()
+        };
+        let mut hasher = DefaultHasher::new();
+        let added = Slot {
+            step: AGAIN.to_owned(),
+            item: None,
+        };
+        of_slot(state, &added, now, &mut hasher);
+        Self {
+            whole: of_whole(state),
+            places: case.places.iter().enumerate().map(place).collect(),
+            again: hasher.finish(),
+        }
+    }
+}
+
+impl Prints {
+    /// What is about no place in particular.
+    pub(super) fn shared(&self) -> (u64, u64) {
+        (self.whole, self.again)
+    }
+
+    /// What is about one place.
+    pub(super) fn place(&self, index: usize) -> Option<u64> {
+        self.places.get(index).copied()
+    }
+}
+
+fn slot_of(place: &Place) -> Slot {
+    Slot {
+        step: place.step.clone(),
+        item: place.item,
+    }
+}
+
+/// A hasher that takes formatted text.
+struct Text<'h>(&'h mut DefaultHasher);
+
+impl Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn debug(value: &impl std::fmt::Debug, hasher: &mut DefaultHasher) {
+    let _ = write!(Text(hasher), "{value:?}|");
+}
+
+/// The facts that are about no call in particular.
+fn of_whole(state: &State) -> u64 {
+    let State {
+        run: _,
+        goal: _,
+        planner: _,
+        principal: _,
+        limits: _,
+        ask: _,
+        solo: _,
+        created_at: _,
+        plan,
+        document: _,
+        steps,
+        revision,
+        control,
+        planning,
+        consult: _,
+        consulted: _,
+        handled: _,
+        excused: _,
+        returned: _,
+        left_out: _,
+        stopping,
+        cards: _,
+        questions,
+        effects: _,
+        failed_calls: _,
+        calls: _,
+        attempts: _,
+        money: _,
+        tokens: _,
+        limit,
+        amender: _,
+        amenders: _,
+        nonces: _,
+        cancelled,
+        paused,
+        ended,
+        active_ms: _,
+        last_at: _,
+        // Why: what else there is follows from the rest, and is kept to look less.
+        ..
+    } = state;
+    let mut hasher = DefaultHasher::new();
+    if let Some(plan) = plan {
+        plan.checked().record().digest.hash(&mut hasher);
+        debug(plan.grants(), &mut hasher);
+    }
+    let lists = steps.values().filter(|step| step.is_list);
+    lists.for_each(|step| of_step(step, &mut hasher));
+    revision.hash(&mut hasher);
+    debug(control, &mut hasher);
+    of_planning(planning, &mut hasher);
+    stopping.as_ref().map(kind).hash(&mut hasher);
+    for asked in questions.values() {
+        debug(&(&asked.question, &asked.answer, asked.open), &mut hasher);
+    }
+    limit.is_some().hash(&mut hasher);
+    (cancelled.is_some(), paused.is_some()).hash(&mut hasher);
+    ended.as_ref().map(|ended| ended.status).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {
+    let Planning {
+        requests: _,
+        outstanding,
+        wanted,
+        refused,
+        findings: _,
+        refused_text,
+        answers,
+    } = planning;
+    if let Some(Outstanding {
+        id: _,
+        why,
+        asked_people,
+        proposed,
+    }) = outstanding
+    {
+        (why.as_ref().map(kind), asked_people, proposed).hash(hasher);
+    }
+    (wanted.as_ref().map(kind), refused, refused_text).hash(hasher);
+    debug(answers, hasher);
+}
+
+fn kind(why: &Why) -> &'static str {
+    match why {
+        Why::Observed { .. } => "observed",
+        Why::StepFailed { .. } => "failed",
+        Why::Rejected { .. } => "rejected",
+        Why::Expired { .. } => "expired",
+        Why::Unmet { .. } => "unmet",
+        Why::Amended { .. } => "amended",
+    }
+}
+
+fn names(why: Option<&Why>, id: &str) -> bool {
+    match why {
+        Some(
+            Why::Observed { step }
+            | Why::StepFailed { step, .. }
+            | Why::Expired { step }
+            | Why::Rejected {
+                step: Some(step), ..
+            },
+        ) => step == id,
+        Some(Why::Rejected { step: None, .. } | Why::Unmet { .. } | Why::Amended { .. }) | None => {
+            false
+        }
+    }
+}
+
+fn of_step(step: &StepState, hasher: &mut DefaultHasher) {
+    let StepState {
+        status,
+        closure: _,
+        is_list,
+        listed,
+        list: _,
+        items: _,
+        skipped,
+        class,
+        message,
+        view: _,
+    } = step;
+    (status, is_list, listed, class, message).hash(hasher);
+    debug(skipped, hasher);
+}
+
+/// The facts about one call.
+fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
+    let id = &slot.step;
+    let planning = &state.planning;
+    let asked = planning.outstanding.as_ref().and_then(|o| o.why.as_ref());
+    let limit = state.limit.as_ref().map(|(step, _)| step);
+    let ended = state.ended.as_ref().and_then(|ended| ended.step.as_ref());
+    (
+        state.handled.contains(id),
+        state.excused.contains(id),
+        state.returned.contains(id),
+        state.consult.contains(id),
+        state.consulted.contains(id),
+        state.left_out.iter().any(|(step, _)| step == id),
+        [state.stopping.as_ref(), planning.wanted.as_ref(), asked].map(|why| names(why, id)),
+        [limit, ended].map(|step| step == Some(id)),
+    )
+        .hash(hasher);
+    if let Some(effect) = state.effects.iter().find(|effect| effect.slot == *slot) {
+        (effect.landing, effect.doubtful).hash(hasher);
+    }
+    let Some(step) = state.steps.get(id) else {
+        return;
+    };
+    if !step.is_list {
+        of_step(step, hasher);
+    }
+    if let Some(item) = step.items.get(slot.item.unwrap_or(0)) {
+        of_item(state, item, now, hasher);
+    }
+}
+
+fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher) {
+    let ItemState {
+        settled,
+        attempt,
+        tries,
+        tool: _,
+        key,
+        in_flight,
+        first_at,
+        retry_at,
+        output,
+        evidence: _,
+        card,
+        approved,
+        landing,
+        class,
+        reconcile_tries,
+        deferrals,
+    } = item;
+    let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
+    let asks = in_flight.as_ref().map(|flight| flight.reconciles);
+    (settled, *attempt > 0, tries, asks).hash(hasher);
+    (reconcile_tries, deferrals).hash(hasher);
+    (key.is_some() && lives, landing, class).hash(hasher);
+    retry_at.map(|at| (at - now).max(0)).hash(hasher);
+    debug(output, hasher);
+    let card = card.and_then(|digest| state.cards.get(&digest));
+    if let Some(card) = card {
+        let left = card.card.expires_at.map(|at| at - now);
+        (card.open, card.approved_by.len(), left).hash(hasher);
+    }
+    approved.is_some().hash(hasher);
+}

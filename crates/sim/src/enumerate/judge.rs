@@ -1,0 +1,168 @@
+//! What must not be, looked for after every turn and in every state.
+//!
+//! Owns the names of what a history may break. Never stops the search: it counts, and keeps the
+//! first history as a witness. INVARIANT: it looks at the world and at events, not at what the
+//! machine says of itself.
+
+use provost_run::event::{Event, Proven, RunStatus, StepStatus};
+use provost_run::machine::Input;
+use provost_run::state::State;
+
+use super::explore::Search;
+use super::fingerprint::Prints;
+use super::machine::{Machine, Told};
+use super::node::Node;
+use super::world::Class;
+use crate::table::{self, Heard};
+
+/// A plain write took place twice, and nobody said yes to that.
+pub const DOUBLED_PLAIN: &str = "a plain write took place twice";
+/// A keyed write took place twice.
+pub const DOUBLED_KEYED: &str = "a keyed write took place twice";
+/// A write took place that the journal does not know.
+pub const LOST: &str = "a write took place whose intent is lost";
+
+/// How far a clock goes back, in milliseconds.
+const DAY_MS: i64 = 86_400_000;
+
+impl Search<'_> {
+    pub(super) fn broke(&mut self, what: &'static str, story: Vec<String>) {
+        *self.tally.broken.entry(what).or_default() += 1;
+        if self.tally.witness.is_none() {
+            let mut lines = vec![format!("{}: {what}", self.case.name)];
+            lines.extend(story);
+            self.tally.witness = Some(lines);
+        }
+    }
+
+    /// Looks at what a turn recorded; `state` is the one after it.
+    pub(super) fn judge_turn(&mut self, state: &State, heard: Heard, events: &[Event]) {
+        table::note(&table::Turn { heard, events }, &mut self.tally.marks);
+        let started = |event: &Event| matches!(event, Event::AttemptStarted(_));
+        let kinds = || events.iter().map(|event| event.kind().to_owned()).collect();
+        let stopped = state.cancelled.is_some() || state.paused.is_some();
+        if stopped && events.iter().any(started) {
+            self.broke("an attempt began after a stop", kinds());
+        }
+        if state.ended.is_some() && state.in_flight() > 0 {
+            self.broke("a run ended with a call in flight", kinds());
+        }
+        for event in events {
+            if let Event::PlanRefused { findings, .. } = event {
+                let codes = findings.iter().map(|finding| finding.code.clone());
+                self.tally.refused.extend(codes);
+            }
+        }
+        let limits = state.limits_in_force();
+        let passed = state.attempts > limits.attempts
+            || state.calls > limits.calls
+            || state.in_flight() as u64 > limits.concurrency
+            || u64::from(state.revision) > limits.revisions + 1;
+        if passed {
+            self.broke("a limit was passed", kinds());
+        }
+    }
+
+    /// Looks at a state of the machine that was not seen before.
+    pub(super) fn judge_machine(&mut self, machine: &Machine) -> Result<(), String> {
+        let state = machine.run.state();
+        self.judge_claims(state);
+        let fold = Prints::of(&machine.fold, self.case, machine.again, machine.now);
+        if fold != machine.prints {
+            self.broke("a journal folds to another state", Vec::new());
+        }
+        self.tally.ambiguous += machine.facts.ambiguous;
+        self.tally.in_doubt += machine.facts.in_doubt;
+        if state.ended.is_some() || !self.bounds.probes {
+            return Ok(());
+        }
+        self.tally.faults.insert("a clock goes back");
+        let mut run = machine.run.clone();
+        let told = run.step(Input::Tick, machine.now - DAY_MS);
+        let output = told.map_err(|error| error.to_string())?;
+        if !output.append.is_empty() {
+            self.broke("something moved before its time", Vec::new());
+        }
+        self.answers_once(machine);
+        Ok(())
+    }
+
+    /// A result that comes twice counts once.
+    fn answers_once(&mut self, machine: &Machine) {
+        let state = machine.run.state();
+        let flying = state.items().find(|(_, item)| item.in_flight.is_some());
+        let place =
+            flying.and_then(|(slot, _)| super::machine::place_of(self.case, machine.again, &slot));
+        let Some((place, again)) = place else {
+            return;
+        };
+        let class = Class::Plain;
+        let flight = super::world::Flight {
+            place,
+            again,
+            class,
+        };
+        let Ok(input) = self.input(state, Told::Ended(flight, 0, true)) else {
+            return;
+        };
+        self.tally.faults.insert("an answer comes twice");
+        let (mut run, now) = (machine.run.clone(), machine.now);
+        if run.step(input.clone(), now).is_ok() && run.step(input, now).is_ok() {
+            self.broke("a result counted twice", Vec::new());
+        }
+    }
+
+    /// Looks at the world beside what the machine recorded of it.
+    pub(super) fn judge_state(&mut self, node: &Node) {
+        let counts = node.world.counts();
+        let facts = &node.at.facts;
+        let story = || node.story.lines(&self.case.places);
+        let mut found = Vec::new();
+        if counts.iter().any(|count| count.keyed > 1) {
+            found.push((DOUBLED_KEYED, story()));
+        }
+        if counts.iter().any(|count| count.plain > 1) {
+            found.push((DOUBLED_PLAIN, story()));
+        }
+        for (place, count) in counts.iter().enumerate() {
+            let [own, added] = count.called;
+            let lost = (own && !facts.intended.contains(&(place, false)))
+                || (added && !facts.intended.contains(&(place, true)));
+            if lost {
+                found.push((LOST, story()));
+            }
+        }
+        if !facts
+            .claimed
+            .iter()
+            .all(|place| node.world.count(*place).is_there())
+        {
+            found.push(("a write is said to have succeeded and did not", story()));
+        }
+        for (what, story) in found {
+            self.broke(what, story);
+        }
+    }
+
+    /// A step that succeeded has an output and evidence; a run that succeeded has proof.
+    fn judge_claims(&mut self, state: &State) {
+        let empty = state.items().any(|(_, item)| {
+            let done = item.settled == Some(StepStatus::Succeeded);
+            done && (item.output.is_none() || item.evidence.is_none())
+        });
+        if empty {
+            self.broke("a step succeeded without an outcome", Vec::new());
+        }
+        let Some(ended) = &state.ended else {
+            return;
+        };
+        let held = ended
+            .criteria
+            .values()
+            .all(|proven| *proven == Proven::Held);
+        let open = state.doubts().next().is_some();
+        if ended.status == RunStatus::Succeeded && (open || !held) {
+            self.broke("a run succeeded without proof", Vec::new());
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The machine's part of a state: one run as it stands, with the journal that led to it.
+//!
+//! Owns each different state of the machine once, and each step from it: a step is a function of
+//! state, input and moment alone, so it is made once however many worlds it is made in. INVARIANT:
+//! the journal of a state is a real one; what a process takes up is folded from it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use provost_plan::digest::Digest;
+use provost_run::call::{Call, Slot};
+use provost_run::card::Subject;
+use provost_run::event::{Event, StepStatus};
+use provost_run::machine::Run;
+use provost_run::outcome::Landing;
+use provost_run::state::State;
+
+use super::fingerprint::Prints;
+use super::plans::AGAIN;
+use super::world::{Class, Flight};
+use super::{PlanCase, catalog};
+
+/// What a machine is told, as the search names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Told {
+    /// A call ended; the number of the ending, and whether the tool finds what it looked for.
+    Ended(Flight, usize, bool),
+    /// The planner proposes the first plan.
+    Plan,
+    /// The planner proposes to call this place again.
+    Again(usize),
+    /// The planner has nothing.
+    Decline,
+    /// A person says yes to the open card of this number.
+    Yes(usize),
+    /// A person says no to it.
+    No(usize),
+    /// A person says what became of the doubtful call of this place.
+    Settle(usize, bool, Settled),
+    /// A person stops the run for now.
+    Pause,
+    /// A person lets it go on.
+    GoOn,
+    /// A person ends the run.
+    Cancel,
+    /// Time passes.
+    Tick,
+    /// Another process takes the run up.
+    Resume,
+}
+
+/// What a person says of a doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Settled {
+    Happened,
+    DidNotHappen,
+    Abandoned,
+}
+
+/// What a step of the machine led to.
+pub(super) struct Stepped {
+    pub(super) to: Rc<Machine>,
+    pub(super) sync: bool,
+    pub(super) flights: Vec<Flight>,
+    pub(super) asks_planner: bool,
+    /// In how many milliseconds something happens by itself.
+    pub(super) timer: Option<i64>,
+}
+
+/// One state of the machine.
+pub(super) struct Machine {
+    /// Its number in this search.
+    pub(super) id: usize,
+    pub(super) run: Run,
+    pub(super) journal: Journal,
+    /// What the stored events fold to.
+    pub(super) fold: State,
+    /// When the last step was made.
+    pub(super) now: i64,
+    /// The place that a revision proposed to call again.
+    pub(super) again: Option<usize>,
+    pub(super) prints: Prints,
+    pub(super) facts: Facts,
+    pub(super) steps: RefCell<HashMap<(Told, i64), Rc<Stepped>>>,
+}
+
+/// What the search asks of a state again and again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    /// The word of its status, if the run is over.
+    pub(super) ended: Option<&'static str>,
+    pub(super) status: &'static str,
+    pub(super) cards: Vec<Digest>,
+    /// In how many milliseconds the first open card lapses.
+    pub(super) lapses: Option<i64>,
+    /// Whether a long absence changes what follows.
+    pub(super) ages: bool,
+    /// Calls of which an intent is recorded: place, and whether of the added step.
+    pub(super) intended: BTreeSet<(usize, bool)>,
+    /// Places whose write is said to have succeeded.
+    pub(super) claimed: Vec<usize>,
+    /// Places that a planner may want called again.
+    pub(super) proposals: Vec<usize>,
+    /// Whether the outstanding request wants a revision.
+    pub(super) revises: bool,
+    /// Calls in doubt that nobody is asking about: place, and whether of the added step.
+    pub(super) doubts: Vec<(usize, bool)>,
+    pub(super) paused: bool,
+    pub(super) ambiguous: u64,
+    pub(super) in_doubt: u64,
+}
+
+impl Facts {
+    pub(super) fn of(state: &State, case: &PlanCase, again: Option<usize>, now: i64) -> Self {
+        let place = |slot: &Slot| place_of(case, again, slot);
+        let mut facts = Self {
+            ended: state.ended.as_ref().map(|ended| ended.status.word()),
+            status: state.status().word(),
+            cards: state.open_cards().map(|(digest, _)| *digest).collect(),
+            paused: state.paused.is_some(),
+            revises: state.plan.is_some(),
+            proposals: proposals(state, case),
+            ..Self::default()
+        };
+        let lapses = state.open_cards().filter_map(|(_, card)| card.expires_at);
+        facts.lapses = lapses.min().map(|at| at - now);
+        facts.ages = !facts.cards.is_empty();
+        for effect in &state.effects {
+            facts.intended.extend(place(&effect.slot));
+            let Some(item) = state.item(&effect.slot) else {
+                continue;
+            };
+            let unknown = effect.landing == Landing::Unknown;
+            facts.ages |= unknown && item.key.is_some();
+            if item.settled == Some(StepStatus::InDoubt) && item.in_flight.is_none() {
+                facts.doubts.extend(place(&effect.slot));
+            }
+            // Why doubtful: a person may have said that nobody asks any more.
+            let landed = unknown && effect.doubtful && item.in_flight.is_none();
+            if landed && (item.key.is_none() || item.settled.is_some()) {
+                facts.ambiguous += 1;
+                facts.in_doubt += u64::from(item.settled == Some(StepStatus::InDoubt));
+            }
+            if item.settled == Some(StepStatus::Succeeded) {
+                facts
+                    .claimed
+                    .extend(place(&effect.slot).map(|(place, _)| place));
+            }
+        }
+        facts
+    }
+}
+
+/// The place that a slot calls, and whether it is that of the added step.
+pub(super) fn place_of(
+    case: &PlanCase,
+    again: Option<usize>,
+    slot: &Slot,
+) -> Option<(usize, bool)> {
+    if slot.step == AGAIN {
+        return again.map(|place| (place, true));
+    }
+    let mut places = case.places.iter();
+    let place = places.position(|place| place.step == slot.step && place.item == slot.item);
+    place.map(|place| (place, false))
+}
+
+/// The slot of a flight.
+pub(super) fn slot_of(case: &PlanCase, flight: Flight) -> Option<Slot> {
+    if flight.again {
+        let (step, item) = (AGAIN.to_owned(), None);
+        return Some(Slot { step, item });
+    }
+    let place = case.places.get(flight.place)?;
+    let (step, item) = (place.step.clone(), place.item);
+    Some(Slot { step, item })
+}
+
+/// A call that the machine commands, as the search knows it.
+pub(super) fn flight_of(
+    call: &Call,
+    state: &State,
+    case: &PlanCase,
+    again: Option<usize>,
+) -> Option<Flight> {
+    let (place, added) = place_of(case, again, call.slot())?;
+    let shown = |subject: &Subject| match subject {
+        Subject::Step { calls, .. } => calls
+            .iter()
+            .any(|shown| shown.item == call.slot().item && shown.repeats.is_some()),
+        Subject::Plan { .. } => false,
+    };
+    let approved = state.item(call.slot()).and_then(|item| item.approved);
+    let card = approved.and_then(|(card, _)| state.cards.get(&card));
+    let repeated = card.is_some_and(|card| shown(&card.card.subject));
+    let class = match Class::from(case.places.get(place)?.kind) {
+        _ if call.operation().name == catalog::FIND => Class::Find,
+        Class::Plain if repeated => Class::Repeated,
+        Class::Keyed if repeated => Class::RepeatedKeyed,
+        class => class,
+    };
+    Some(Flight {
+        place,
+        again: added,
+        class,
+    })
+}
+
+/// Calls that a revision proposes again: the first that may have taken place, the first that did,
+/// the first that failed.
+fn proposals(state: &State, case: &PlanCase) -> Vec<usize> {
+    let place = |slot: &Slot| place_of(case, None, slot).map(|(place, _)| place);
+    let landed = |wanted: Landing| {
+        let mut effects = state.effects.iter();
+        let effect = effects.find(|effect| effect.landing == wanted)?;
+        place(&effect.slot)
+    };
+    let mut items = state.items();
+    let failed =
+        items.find(|(_, item)| item.settled == Some(StepStatus::Failed) && item.attempt > 0);
+    let failed = failed.and_then(|(slot, _)| place(&slot));
+    let mut found: Vec<usize> = [landed(Landing::Unknown), landed(Landing::Happened), failed]
+        .into_iter()
+        .flatten()
+        .collect();
+    found.dedup();
+    found
+}
+
+/// A journal that shares its beginning with others.
+#[derive(Clone, Default)]
+pub(super) struct Journal(Option<Rc<Link>>);
+
+struct Link {
+    event: Event,
+    at: i64,
+    before: Option<Rc<Link>>,
+}
+
+impl Journal {
+    /// Adds an event as a store gives it back.
+    pub(super) fn push(&mut self, event: Event, at: i64) {
+        let before = self.0.take();
+        self.0 = Some(Rc::new(Link { event, at, before }));
+    }
+
+    /// The events, in order.
+    pub(super) fn events(&self) -> Vec<(&Event, i64)> {
+        let mut events = Vec::new();
+        let mut next = self.0.as_ref();
+        while let Some(link) = next {
+            events.push((&link.event, link.at));
+            next = link.before.as_ref();
+        }
+        events.reverse();
+        events
+    }
+}
+
+/// An event, kept and read again.
+pub(super) fn stored(event: &Event) -> Result<Event, String> {
+    let (kind, version, payload) = event.to_stored();
+    let read = Event::from_stored(&kind, version, &payload);
+    read.map_err(|error| error.to_string())
+}

@@ -1,0 +1,501 @@
+//! The transition table of the run machine, as marks that a search can hit.
+//!
+//! Owns which rows there are, what of each must be seen, and where: in the enumeration of small
+//! plans or in seeded worlds. Never decides what the machine may do. INVARIANT: the rows are those
+//! at the head of `provost-run/src/machine.rs`, no more and no fewer; a test compares the two.
+
+use std::collections::BTreeSet;
+
+use provost_plan::plan::request::{PlanReply, Why};
+use provost_run::card::Purpose;
+use provost_run::event::{
+    Event, RunEnded, RunStatus, SettledBy, Settlement, SkipReason, StepStatus,
+};
+use provost_run::machine::Input;
+use provost_run::outcome::{Class, Landing};
+
+/// What the machine was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A run begins.
+    Create,
+    /// A planner replied with a plan.
+    Plan,
+    /// A planner replied with questions.
+    Questions,
+    /// A planner declined.
+    Decline,
+    /// A call brought a result.
+    Result,
+    /// A call failed.
+    Failure,
+    /// A person said yes.
+    Yes,
+    /// A person said no.
+    No,
+    /// A person answered.
+    Answer,
+    /// A person ended the run.
+    Cancel,
+    /// A process took the run up.
+    Resume,
+    /// A person settled a doubt.
+    Settle,
+    /// Somebody stopped the run for now.
+    Pause,
+    /// A person let it go on.
+    GoOn,
+    /// A person amended plan or goal.
+    Amend,
+    /// Time passed.
+    Tick,
+}
+
+impl Heard {
+    /// The word for an input.
+    #[must_use]
+    pub fn of(input: &Input) -> Self {
+        match input {
+            Input::Planned { reply, .. } => match reply {
+                PlanReply::Plan { .. } => Self::Plan,
+                PlanReply::Questions(_) => Self::Questions,
+                PlanReply::Decline(_) => Self::Decline,
+            },
+            Input::Ended { reply, .. } if reply.class == Class::Ok => Self::Result,
+            Input::Ended { .. } => Self::Failure,
+            Input::EndedTogether { replies } => {
+                let failed = replies.iter().any(|(_, _, reply)| reply.class != Class::Ok);
+                if failed { Self::Failure } else { Self::Result }
+            }
+            Input::Settle { .. } => Self::Settle,
+            Input::Pause { .. } => Self::Pause,
+            Input::GoOn { .. } => Self::GoOn,
+            Input::Amend { .. } => Self::Amend,
+            Input::Said { input, .. } => Self::of(input),
+            Input::Approve { .. } => Self::Yes,
+            Input::Reject { .. } => Self::No,
+            Input::Answer { .. } => Self::Answer,
+            Input::Cancel { .. } => Self::Cancel,
+            Input::Resume => Self::Resume,
+            Input::Tick => Self::Tick,
+        }
+    }
+}
+
+/// One turn of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn<'e> {
+    /// What it was told.
+    pub heard: Heard,
+    /// What it recorded.
+    pub events: &'e [Event],
+}
+
+/// Where a mark must be hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// In every full enumeration of small plans.
+    Small,
+    /// In seeded worlds only: small plans do not reach it.
+    Worlds,
+}
+
+/// Something of a row that must be seen.
+pub struct Mark {
+    /// Its name, unique in the table.
+    pub name: &'static str,
+    /// Where it must be hit.
+    pub hit: Where,
+    /// Whether a turn hits it.
+    pub seen: fn(&Turn<'_>) -> bool,
+}
+
+/// A row of the table.
+pub struct Row {
+    /// Its first column.
+    pub state: &'static str,
+    /// Its second column.
+    pub input: &'static str,
+    /// What of it must be seen.
+    pub marks: &'static [Mark],
+}
+
+const fn small(name: &'static str, seen: fn(&Turn<'_>) -> bool) -> Mark {
+    let hit = Where::Small;
+    Mark { name, hit, seen }
+}
+
+const fn worlds(name: &'static str, seen: fn(&Turn<'_>) -> bool) -> Mark {
+    let hit = Where::Worlds;
+    Mark { name, hit, seen }
+}
+
+const fn row(state: &'static str, input: &'static str, marks: &'static [Mark]) -> Row {
+    Row {
+        state,
+        input,
+        marks,
+    }
+}
+
+/// The rows, in the order of the table.
+pub const ROWS: &[Row] = &[
+    row(
+        "new",
+        "create",
+        &[small("created", |t| {
+            t.heard == Heard::Create && t.has("PlanRequested")
+        })],
+    ),
+    row(
+        "planning",
+        "reply: plan, admissible",
+        &[
+            small("a first plan", |t| {
+                t.has("PlanChecked") && t.has("RunStarted")
+            }),
+            small("a revision", |t| {
+                t.heard == Heard::Plan && t.has("ApprovalsRevised")
+            }),
+        ],
+    ),
+    row(
+        "planning",
+        "reply: plan, inadmissible",
+        &[
+            small("refused", |t| {
+                t.heard == Heard::Plan && t.has("PlanRefused")
+            }),
+            worlds("refused for good", |t| {
+                t.has("PlanRefused") && t.ended(RunStatus::Refused)
+            }),
+        ],
+    ),
+    row(
+        "planning",
+        "reply: questions",
+        &[
+            worlds("the planner asks", |t| {
+                t.heard == Heard::Questions && t.has("QuestionAsked")
+            }),
+            worlds("the planner is answered", |t| {
+                t.heard == Heard::Answer && t.has("PlanRequested")
+            }),
+        ],
+    ),
+    row(
+        "planning",
+        "reply: decline",
+        &[
+            small("declined, over", |t| {
+                t.heard == Heard::Decline && t.has("RunEnded")
+            }),
+            worlds("declined, goes on", |t| {
+                t.heard == Heard::Decline && !t.has("RunEnded")
+            }),
+        ],
+    ),
+    row(
+        "step pending, needs met",
+        "–",
+        &[
+            worlds("skipped by its guard", |t| t.skipped(SkipReason::When)),
+            small("list evaluated", |t| t.has("ListEvaluated")),
+            worlds("question of a step", |t| {
+                t.any(|e| {
+                    matches!(e, Event::QuestionAsked { question, .. }
+                if matches!(question.purpose, Purpose::Step { .. }))
+                })
+            }),
+            small("asked about", |t| t.has("ApprovalRequested")),
+            small("started", |t| t.has("AttemptStarted")),
+            small("failed before a call", |t| {
+                t.settled_alone(StepStatus::Failed)
+            }),
+        ],
+    ),
+    row(
+        "step pending, need never met",
+        "–",
+        &[worlds("blocked", |t| t.has("StepBlocked"))],
+    ),
+    row(
+        "card open",
+        "yes",
+        &[
+            small("approved", |t| {
+                t.heard == Heard::Yes && t.has("ApprovalGiven")
+            }),
+            worlds("approved in part", |t| {
+                t.heard == Heard::Yes && t.skipped(SkipReason::NotApproved)
+            }),
+        ],
+    ),
+    row(
+        "card open",
+        "no, lapse",
+        &[
+            small("rejected", |t| t.has("ApprovalRejected")),
+            small("lapsed", |t| t.has("ApprovalExpired")),
+            worlds("a lapse ends the run", |t| t.ended(RunStatus::Expired)),
+        ],
+    ),
+    row(
+        "attempt in flight",
+        "reply ok",
+        &[small("observed", |t| {
+            t.heard == Heard::Result && t.has("ObservationMade") && t.has("StepSettled")
+        })],
+    ),
+    row(
+        "attempt in flight",
+        "reply failed, may repeat",
+        &[small("retried", |t| {
+            t.any(|e| matches!(e, Event::AttemptEnded(ended) if ended.retry_at.is_some()))
+        })],
+    ),
+    row(
+        "attempt in flight",
+        "reply failed, unknown, no key",
+        &[small("in doubt", |t| {
+            t.heard == Heard::Failure && t.settled(StepStatus::InDoubt)
+        })],
+    ),
+    row(
+        "attempt in flight",
+        "reply failed",
+        &[
+            small("failed", |t| {
+                t.heard == Heard::Failure && t.settled(StepStatus::Failed)
+            }),
+            worlds("a failure stops the run", |t| {
+                t.settled(StepStatus::Failed) && t.ended(RunStatus::Failed) && !t.has("PlanGivenUp")
+            }),
+            worlds("a failure is passed over", |t| {
+                t.settled(StepStatus::Failed) && t.has("AttemptStarted")
+            }),
+            worlds("a failure is asked about", |t| {
+                t.any(|e| {
+                    matches!(e, Event::QuestionAsked { question, .. }
+                if matches!(question.purpose, Purpose::Escalation { .. }))
+                })
+            }),
+        ],
+    ),
+    row(
+        "attempt in flight",
+        "resume",
+        &[small("lost with the process", |t| {
+            t.heard == Heard::Resume
+                && t.any(|e| matches!(e, Event::AttemptEnded(ended) if ended.lost))
+        })],
+    ),
+    row(
+        "step in doubt, reconcile read due",
+        "–",
+        &[small("asks the tool", |t| t.reconciles())],
+    ),
+    row(
+        "reconcile read in flight",
+        "reply says it landed or not",
+        &[
+            small("the tool says yes", |t| {
+                t.settled_by_tool(Settlement::Happened)
+            }),
+            small("the tool says no", |t| {
+                t.settled_by_tool(Settlement::DidNotHappen)
+            }),
+        ],
+    ),
+    row(
+        "reconcile read in flight",
+        "reply says neither",
+        &[small("the tool does not say", |t| {
+            t.heard == Heard::Failure
+                && t.any(|e| {
+                    matches!(e, Event::AttemptEnded(ended)
+            if ended.landing == Landing::None && ended.retry_at.is_some())
+                })
+                && !t.has("StepSettled")
+        })],
+    ),
+    row(
+        "step in doubt, no read may ask",
+        "–",
+        &[worlds("the tool cannot be asked", |t| {
+            t.has("ReconcileGivenUp")
+        })],
+    ),
+    row(
+        "step in doubt",
+        "settle",
+        &[
+            small("settled by a person", |t| {
+                t.heard == Heard::Settle && t.has("DoubtSettled")
+            }),
+            small("tried again after a settlement", |t| {
+                t.heard == Heard::Settle && t.has("AttemptStarted")
+            }),
+        ],
+    ),
+    row(
+        "attempt not admitted now",
+        "–",
+        &[worlds("put off", |t| t.has("Deferred"))],
+    ),
+    row(
+        "attempt not admitted, stopped",
+        "–",
+        &[worlds("stopped from outside", |t| {
+            t.heard != Heard::Pause && t.has("Paused")
+        })],
+    ),
+    row(
+        "any but ended",
+        "pause",
+        &[small("paused", |t| {
+            t.heard == Heard::Pause && t.has("Paused")
+        })],
+    ),
+    row(
+        "paused",
+        "go on",
+        &[small("gone on", |t| {
+            t.heard == Heard::GoOn && t.has("Resumed")
+        })],
+    ),
+    row(
+        "attempt may not be repeated any more",
+        "–",
+        &[small("beyond its key", |t| {
+            t.settled_alone(StepStatus::InDoubt) && !t.has("RunEnded")
+        })],
+    ),
+    row(
+        "step failed, `replan`",
+        "nothing in flight",
+        &[small("a revision is wanted", |t| {
+            t.wanted(|why| matches!(why, Why::StepFailed { .. })) && t.has("PlanRequested")
+        })],
+    ),
+    row(
+        "all final, none in doubt",
+        "–",
+        &[
+            small("succeeded", |t| t.ended(RunStatus::Succeeded)),
+            worlds("unmet", |t| {
+                t.wanted(|why| matches!(why, Why::Unmet { .. }))
+            }),
+        ],
+    ),
+    row(
+        "any but ended, no planner asked",
+        "amend",
+        &[
+            worlds("plan amended", |t| {
+                t.has("PlanAmended") && t.has("PlanChecked")
+            }),
+            worlds("goal amended", |t| t.has("GoalAmended")),
+        ],
+    ),
+    row(
+        "any but ended",
+        "cancel",
+        &[
+            small("cancelled", |t| t.has("CancelRequested")),
+            small("cancelled, over", |t| t.ended(RunStatus::Cancelled)),
+        ],
+    ),
+];
+
+impl Turn<'_> {
+    fn any(&self, test: impl Fn(&Event) -> bool) -> bool {
+        self.events.iter().any(test)
+    }
+
+    fn has(&self, kind: &str) -> bool {
+        self.any(|event| event.kind() == kind)
+    }
+
+    fn skipped(&self, reason: SkipReason) -> bool {
+        self.any(|e| matches!(e, Event::StepSkipped { because, .. } if *because == reason))
+    }
+
+    fn settled(&self, wanted: StepStatus) -> bool {
+        self.any(|e| matches!(e, Event::StepSettled { status, .. } if *status == wanted))
+    }
+
+    /// Whether something was settled of which no attempt ended in this turn.
+    fn settled_alone(&self, wanted: StepStatus) -> bool {
+        self.any(|event| match event {
+            Event::StepSettled { slot, status, .. } if *status == wanted => {
+                let same_step = |e: &Event| {
+                    matches!(e, Event::AttemptEnded(ended)
+                    if ended.slot.step == slot.step)
+                };
+                let of_card = self.has("ApprovalRejected") || self.has("ApprovalExpired");
+                !self.any(same_step) && !of_card
+            }
+            _ => false,
+        })
+    }
+
+    fn ended(&self, wanted: RunStatus) -> bool {
+        self.any(|e| matches!(e, Event::RunEnded(RunEnded { status, .. }) if *status == wanted))
+    }
+
+    fn reconciles(&self) -> bool {
+        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.reconciles))
+    }
+
+    fn settled_by_tool(&self, wanted: Settlement) -> bool {
+        self.any(|e| {
+            matches!(e, Event::DoubtSettled {
+            settled,
+            by: SettledBy::Reconcile { .. },
+            ..
+        } if *settled == wanted)
+        })
+    }
+
+    fn wanted(&self, test: impl Fn(&Why) -> bool) -> bool {
+        self.any(|e| matches!(e, Event::ReplanRequested { why } if test(why)))
+    }
+}
+
+/// Every mark of the table.
+pub fn marks() -> impl Iterator<Item = &'static Mark> {
+    ROWS.iter().flat_map(|row| row.marks)
+}
+
+/// Adds the marks that a turn hits.
+pub fn note(turn: &Turn<'_>, hit: &mut BTreeSet<&'static str>) {
+    for mark in marks() {
+        if !hit.contains(mark.name) && (mark.seen)(turn) {
+            hit.insert(mark.name);
+        }
+    }
+}
+
+/// The marks that were never hit of those that must be hit there.
+#[must_use]
+pub fn missing(hit: &BTreeSet<&'static str>, there: Where) -> Vec<&'static str> {
+    marks()
+        .filter(|mark| mark.hit == there && !hit.contains(mark.name))
+        .map(|mark| mark.name)
+        .collect()
+}
+
+/// The rows (state, input) that stand in the table of a source text.
+pub fn rows_in(source: &str) -> Vec<(String, String)> {
+    let cells = |line: &str| -> Option<(String, String)> {
+        let mut cells = line.strip_prefix("//! |")?.split('|').map(str::trim);
+        Some((cells.next()?.to_owned(), cells.next()?.to_owned()))
+    };
+    let heading = |state: &str| state == "state" || state.starts_with("---");
+    source
+        .lines()
+        .filter_map(cells)
+        .filter(|(state, _)| !heading(state))
+        .collect()
+}

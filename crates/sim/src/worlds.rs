@@ -1,0 +1,113 @@
+//! Seeded worlds: one seed, one plan, one life of a run with everything that goes wrong in it.
+//!
+//! Owns the histories that no enumeration reaches: long plans, every feature of a step, people,
+//! planners, clocks and tools that misbehave. Never reads a clock or the system's entropy.
+//! INVARIANT: a seed gives the same history, event by event, for ever.
+
+use std::collections::BTreeSet;
+
+use provost_plan::digest::{Digest, Domain};
+use provost_run::event::RunStatus;
+use provost_run::machine::Rules;
+
+mod clock;
+mod judge;
+mod people;
+mod planner;
+mod process;
+mod scene;
+mod sketch;
+mod stage;
+mod tools;
+mod weather;
+
+pub use weather::names as fault_names;
+
+/// What became of a world.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// Its seed.
+    pub seed: u64,
+    /// The digest of every event and every effect, in order.
+    pub digest: Digest,
+    /// Events recorded.
+    pub events: usize,
+    /// Effects that took place.
+    pub effects: usize,
+    /// The status in which nothing more could happen.
+    pub end: &'static str,
+    /// Faults that struck.
+    pub faults: BTreeSet<&'static str>,
+    /// Marks of the transition table that were hit.
+    pub marks: BTreeSet<&'static str>,
+    /// Ways in which the machine did not take an input.
+    pub refusals: BTreeSet<&'static str>,
+    /// What must not be, and was.
+    pub broken: Vec<String>,
+    /// The journal, a line an event.
+    pub lines: Vec<String>,
+}
+
+/// The rules of every scene, to be made once.
+///
+/// # Errors
+/// A sentence, if a schema or a policy does not load.
+pub fn scenes() -> Result<Vec<Rules>, String> {
+    (0..scene::SCENES).map(scene::rules).collect()
+}
+
+/// Plays the world of a seed to its end.
+#[must_use]
+pub fn play(seed: u64, scenes: &[Rules]) -> History {
+    let mut stage = stage::Stage::new(seed, scenes);
+    stage.play();
+    let process = &stage.process;
+    let status = process.run.as_ref().map(|run| run.state().status());
+    let mut broken = process.broken.clone();
+    if broken.is_empty() {
+        let journal = &process.disk.events;
+        broken.extend(judge::Judge::new(journal, &stage.tools.effects).read());
+        broken.extend(stands_still(status));
+    }
+    let mut lines = Vec::new();
+    for (event, at) in &process.disk.events {
+        let (kind, version, payload) = event.to_stored();
+        lines.push(format!("{at} {kind} {version} {payload}"));
+    }
+    let mut trace = lines.join("\n");
+    for effect in &stage.tools.effects {
+        trace.push_str(&format!(
+            "\n{} {} {}",
+            effect.at, effect.operation, effect.target
+        ));
+    }
+    History {
+        seed,
+        digest: Digest::of_bytes(Domain::Evidence, trace.as_bytes()),
+        events: process.disk.events.len(),
+        effects: stage.tools.effects.len(),
+        end: status.map_or("gone", RunStatus::word),
+        faults: stage.weather.struck.clone(),
+        marks: process.marks.clone(),
+        refusals: stage.refusals.clone(),
+        broken,
+        lines,
+    }
+}
+
+/// A run in which nothing more will happen is over, or waits for somebody.
+fn stands_still(status: Option<RunStatus>) -> Option<String> {
+    let waits = |status: RunStatus| {
+        status.is_ended()
+            || matches!(
+                status,
+                RunStatus::WaitingApproval
+                    | RunStatus::WaitingAnswer
+                    | RunStatus::InDoubt
+                    | RunStatus::Paused
+            )
+    };
+    let stuck = !status.is_some_and(waits);
+    let word = status.map_or("gone", RunStatus::word);
+    stuck.then(|| format!("nothing moves the run, and it is {word}"))
+}

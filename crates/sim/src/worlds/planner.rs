@@ -1,0 +1,148 @@
+//! The planner of a world: now honest, now garbage, now lying.
+//!
+//! Owns the plan it believes in. Sees nothing but requests. INVARIANT: it answers a request at most
+//! once; what it says is never believed here.
+
+use provost_plan::label::Label;
+use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerQuestion, Why};
+use provost_run::machine::Amended;
+use serde_json::json;
+
+use super::scene::{READS, WRITES};
+use super::sketch::Sketch;
+use super::weather::{Fault, Weather};
+use crate::rng::Rng;
+
+/// How long a driver waits for a planner that does not answer, in milliseconds.
+const PATIENCE_MS: i64 = 600_000;
+
+pub(super) struct Planner {
+    rng: Rng,
+    sketch: Sketch,
+    asked: bool,
+}
+
+impl Planner {
+    pub(super) fn new(seed: u64, sketch: Sketch) -> Self {
+        Self {
+            rng: Rng::new(seed, "planner"),
+            sketch,
+            asked: false,
+        }
+    }
+
+    /// What it replies, and after how many milliseconds.
+    pub(super) fn reply(
+        &mut self,
+        request: &PlanRequest,
+        weather: &mut Weather,
+    ) -> (i64, PlanReply) {
+        if weather.strikes(Fault::Hang) {
+            let reason = "the planner did not answer".to_owned();
+            return (PATIENCE_MS, PlanReply::Decline(reason));
+        }
+        let after = self.rng.between(10, 5_000);
+        let reply = match &request.why {
+            _ if weather.strikes(Fault::Garbage) => plan("}{ is this a plan?".to_owned(), vec![]),
+            _ if weather.strikes(Fault::Decline) => {
+                PlanReply::Decline("nothing is known that would help".to_owned())
+            }
+            None => self.propose(weather),
+            Some(why) => self.revise(why, request, weather),
+        };
+        (after, reply)
+    }
+
+    /// What a person would rather have.
+    pub(super) fn amendment(&mut self) -> Amended {
+        if self.rng.permille(300) {
+            let goal = Some("something else than what was drawn".to_owned());
+            return Amended { plan: None, goal };
+        }
+        let target = format!("a{}", self.sketch.steps.len());
+        self.sketch.add("note.put", (&target, &target), false);
+        let plan = Some(("amended".to_owned(), self.sketch.text()));
+        Amended { plan, goal: None }
+    }
+
+    fn propose(&mut self, weather: &mut Weather) -> PlanReply {
+        if !self.asked && weather.strikes(Fault::Questions) {
+            self.asked = true;
+            let question = |id: &str| PlannerQuestion {
+                id: id.to_owned(),
+                text: format!("which {id}?"),
+                answer: json!({ "type": "object", "required": ["total"] }),
+            };
+            return PlanReply::Questions(vec![question("team"), question("place")]);
+        }
+        if weather.strikes(Fault::Inadmissible) {
+            let mut wrong = self.sketch.clone();
+            wrong.add("no.such", ("nowhere", "nowhere"), false);
+            return plan(wrong.text(), vec![]);
+        }
+        if weather.strikes(Fault::Lie) {
+            let mut lie = self.sketch.clone();
+            lie.lie();
+            return plan(lie.text(), vec![]);
+        }
+        let mut consult = Vec::new();
+        if weather.strikes(Fault::Consult) {
+            let ids = self.sketch.steps.iter().map(|step| step.id.clone());
+            consult = ids.filter(|_| self.rng.permille(150)).collect();
+        }
+        plan(self.sketch.text(), consult)
+    }
+
+    fn revise(&mut self, why: &Why, request: &PlanRequest, weather: &mut Weather) -> PlanReply {
+        if matches!(why, Why::Observed { .. }) && self.rng.permille(700) {
+            return PlanReply::Decline("what was seen changes nothing".to_owned());
+        }
+        if weather.strikes(Fault::Lie) {
+            self.sketch.lie();
+            return plan(self.sketch.text(), vec![]);
+        }
+        if weather.strikes(Fault::Again) {
+            // Why: a planner sees the word of a status, and may want done what is in doubt.
+            let mut steps = self.sketch.steps.iter().filter(|step| {
+                let seen = request.observations.get(&step.id);
+                let word = seen.map_or("", |seen| seen.status.as_str());
+                !step.tool.is_empty()
+                    && !step.target.starts_with('\'')
+                    && ["in_doubt", "failed", "succeeded"].contains(&word)
+            });
+            let wanted = steps.clone().find(|step| {
+                let seen = request.observations.get(&step.id);
+                seen.is_some_and(|seen| seen.status == "in_doubt")
+            });
+            if let Some(step) = wanted.or_else(|| steps.next()).cloned() {
+                // Why: the check refuses the same literals; what run time tells, it cannot see.
+                let target = format!("'${{ run.id != \"\" ? \"{}\" : \"\" }}'", step.target);
+                self.sketch.add(&step.tool, (&target, &step.place), true);
+                return plan(self.sketch.text(), vec![]);
+            }
+        }
+        if self.rng.permille(150) {
+            return plan(self.sketch.text(), vec![]);
+        }
+        let tool = if self.rng.permille(500) {
+            self.rng.pick(&READS)
+        } else {
+            self.rng.pick(&WRITES)
+        };
+        let target = format!("u{}", self.sketch.steps.len());
+        self.sketch.add(tool, (&target, &target), true);
+        plan(self.sketch.text(), vec![])
+    }
+}
+
+fn plan(text: String, consult: Vec<String>) -> PlanReply {
+    PlanReply::Plan {
+        text,
+        name: "plan".to_owned(),
+        author: "a simulated planner".to_owned(),
+        literals: Label::trusted(),
+        control: Label::trusted(),
+        consult,
+        because: None,
+    }
+}

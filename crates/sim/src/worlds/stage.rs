@@ -1,0 +1,500 @@
+//! The stage: one world from its first event to the last thing that can happen in it.
+//!
+//! Owns the queue of what will happen and the order in which it does. Draws nothing itself: tools,
+//! people, planner and weather do. INVARIANT: what happens next depends on the seed alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::digest::Digest;
+use provost_plan::plan::Goal;
+use provost_plan::plan::request::PlanReply;
+use provost_run::call::{Call, Slot};
+use provost_run::card::Subject;
+use provost_run::event::{AskMode, PlannerChoice, RunCreated, Settlement, StepStatus};
+use provost_run::machine::{Command, Input, Rules, Run, StepError};
+use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::state::{ItemState, State};
+use serde_json::json;
+
+use super::clock::{Clock, DAY_MS};
+use super::people::People;
+use super::planner::Planner;
+use super::process::{Given, Process};
+use super::scene::person;
+use super::sketch;
+use super::tools::{Request, Tools};
+use super::weather::{Fault, Weather};
+use crate::rng::Rng;
+use crate::table::Heard;
+
+/// After this time nothing more goes wrong, in milliseconds.
+const CALM_AT_MS: i64 = 1_200_000;
+/// The most that may happen in one world.
+const HAPPENINGS_MAX: usize = 20_000;
+
+/// Something that will happen.
+enum Happening {
+    /// A request reaches its tool.
+    Arrives(Box<Request>),
+    /// A call ends for the process that made it.
+    Ends(u64, Slot, u32, Box<Reply>),
+    /// A timer of a process rings, if it is still the last that was set.
+    Rings(u64, u64),
+    /// A planner replies.
+    Replies(u64, u64, PlanReply),
+    /// A person says something.
+    Said(Input),
+    /// A person looks what became of a doubtful call, and says so.
+    Settles(Slot),
+    /// A person lets a paused run go on.
+    GoesOn,
+    /// A person amends the plan or the goal.
+    Amends,
+    /// The process dies.
+    Dies,
+    /// Another takes the run up.
+    Returns,
+    /// The clock of the machine does something.
+    Shifts(Shift),
+    /// The weather is calm from here on.
+    Calms,
+}
+
+enum Shift {
+    By(i64),
+    Freezes,
+    Thaws,
+}
+
+/// One world.
+pub(super) struct Stage<'r> {
+    scenes: &'r [Rules],
+    scene: usize,
+    pub(super) clock: Clock,
+    queue: BTreeMap<(i64, u64), Happening>,
+    queued: u64,
+    pub(super) process: Process,
+    pub(super) tools: Tools,
+    people: People,
+    planner: Planner,
+    pub(super) weather: Weather,
+    rings: u64,
+    seen: BTreeSet<Digest>,
+    unheard: Vec<Input>,
+    /// Doubts that people have seen.
+    doubted: BTreeSet<(Slot, u32)>,
+    paused: bool,
+    /// Calls of the process in the order they left.
+    flying: Vec<(Slot, u32)>,
+    pub(super) refusals: BTreeSet<&'static str>,
+}
+
+impl<'r> Stage<'r> {
+    pub(super) fn new(seed: u64, scenes: &'r [Rules]) -> Self {
+        let mut rng = Rng::new(seed, "stage");
+        let sketch = sketch::draw(&mut Rng::new(seed, "plan"));
+        let limits = sketch.limits(&mut rng);
+        let scene = usize::try_from(rng.draw()).unwrap_or(0) % scenes.len().max(1);
+        let mut stage = Self {
+            scenes,
+            scene,
+            clock: Clock::default(),
+            queue: BTreeMap::new(),
+            queued: 0,
+            process: Process::new(),
+            tools: Tools::default(),
+            people: People::new(seed),
+            planner: Planner::new(seed, sketch),
+            weather: Weather::new(seed),
+            rings: 0,
+            seen: BTreeSet::new(),
+            unheard: Vec::new(),
+            doubted: BTreeSet::new(),
+            paused: false,
+            flying: Vec::new(),
+            refusals: BTreeSet::new(),
+        };
+        let created = RunCreated {
+            run: format!("world{seed}"),
+            goal: Goal::of_text("whatever was drawn"),
+            planner: PlannerChoice::Playbook {
+                name: "drawn".to_owned(),
+            },
+            principal: person("ada"),
+            limits,
+            ask: if rng.permille(200) {
+                AskMode::Plan
+            } else {
+                AskMode::Step
+            },
+            solo: false,
+        };
+        stage.forecast();
+        stage.begin(created);
+        stage
+    }
+
+    fn rules(&self) -> Option<Rules> {
+        self.scenes.get(self.scene).cloned()
+    }
+
+    fn begin(&mut self, created: RunCreated) {
+        let Some(rules) = self.rules() else {
+            return;
+        };
+        let read = self.clock.read();
+        match Run::create(created, "drawn", rules, read) {
+            Ok((run, output)) => {
+                self.process.run = Some(run);
+                let weather = &mut self.weather;
+                let given = self.process.keep(Heard::Create, output, false, weather);
+                self.go_on(given);
+            }
+            Err(error) => self.process.broken.push(error.to_string()),
+        }
+    }
+
+    /// Queues what will go wrong at a moment of its own.
+    fn forecast(&mut self) {
+        let at = |stage: &mut Self| stage.weather.ms(0, 240_000);
+        for _ in 0..3 {
+            if self.weather.strikes(Fault::Crash) {
+                let at = at(self);
+                self.queue(at, Happening::Dies);
+            }
+            if self.weather.strikes(Fault::ClockAhead) {
+                let at = at(self);
+                self.queue(at, Happening::Shifts(Shift::By(DAY_MS)));
+            }
+            if self.weather.strikes(Fault::ClockBack) {
+                let at = at(self);
+                self.queue(at, Happening::Shifts(Shift::By(-DAY_MS)));
+            }
+            if self.weather.strikes(Fault::ClockFrozen) {
+                let at = at(self);
+                let thaws = at + self.weather.ms(1_000, 120_000);
+                self.queue(at, Happening::Shifts(Shift::Freezes));
+                self.queue(thaws, Happening::Shifts(Shift::Thaws));
+            }
+        }
+        if self.weather.strikes(Fault::Cancel) {
+            let at = at(self);
+            let (by, reason) = (person("ada"), Some("enough".to_owned()));
+            self.queue(at, Happening::Said(Input::Cancel { by, reason }));
+        }
+        for _ in 0..2 {
+            if self.weather.strikes(Fault::Pause) {
+                let at = at(self);
+                let (by, what) = ("dan".to_owned(), "this run".to_owned());
+                let reason = "hold on".to_owned();
+                self.queue(at, Happening::Said(Input::Pause { by, what, reason }));
+            }
+            if self.weather.strikes(Fault::Amend) {
+                let at = at(self);
+                self.queue(at, Happening::Amends);
+            }
+        }
+        self.queue(CALM_AT_MS, Happening::Calms);
+    }
+
+    fn queue(&mut self, at: i64, happening: Happening) {
+        self.queued += 1;
+        self.queue.insert((at, self.queued), happening);
+    }
+
+    fn later(&mut self, after: i64, happening: Happening) {
+        let at = self.clock.now() + after.max(0);
+        self.queue(at, happening);
+    }
+
+    /// Lets everything happen that will.
+    pub(super) fn play(&mut self) {
+        for _ in 0..HAPPENINGS_MAX {
+            let Some(((at, _), happening)) = self.queue.pop_first() else {
+                return;
+            };
+            self.clock.go_to(at);
+            self.happens(happening);
+            if !self.process.broken.is_empty() {
+                return;
+            }
+        }
+        self.process
+            .broken
+            .push("it does not come to an end".to_owned());
+    }
+
+    fn happens(&mut self, happening: Happening) {
+        let epoch = self.process.epoch;
+        match happening {
+            Happening::Arrives(request) => self.arrives(&request),
+            Happening::Ends(of, slot, attempt, reply) if of == epoch => {
+                let at = self
+                    .flying
+                    .iter()
+                    .position(|one| *one == (slot.clone(), attempt));
+                if let Some(at) = at {
+                    self.flying.remove(at);
+                    if at > 0 {
+                        self.weather.note(Fault::Reorder);
+                    }
+                }
+                let reply = *reply;
+                self.give(&Input::Ended {
+                    slot,
+                    attempt,
+                    reply,
+                });
+            }
+            Happening::Rings(of, ring) if of == epoch && ring == self.rings => {
+                self.give(&Input::Tick);
+            }
+            Happening::Replies(of, id, reply) if of == epoch => {
+                self.give(&Input::Planned { id, reply });
+            }
+            Happening::Said(input) => self.said(input),
+            Happening::Settles(slot) => self.settles(slot),
+            Happening::GoesOn => {
+                let by = person("eve");
+                self.said(Input::GoOn { by });
+            }
+            Happening::Amends => {
+                let amended = self.planner.amendment();
+                let (by, reason) = (person("dan"), "better like this".to_owned());
+                let amend = Input::Amend {
+                    by,
+                    amended,
+                    reason,
+                };
+                self.said(amend);
+            }
+            Happening::Dies => self.dies(),
+            Happening::Returns => self.returns(),
+            Happening::Shifts(Shift::By(by)) => self.clock.jump(by),
+            Happening::Shifts(Shift::Freezes) => self.clock.freeze(),
+            Happening::Shifts(Shift::Thaws) => self.clock.thaw(),
+            Happening::Calms => {
+                self.weather.calm = true;
+                self.clock.thaw();
+            }
+            Happening::Ends(..) | Happening::Rings(..) | Happening::Replies(..) => {}
+        }
+    }
+
+    fn arrives(&mut self, request: &Request) {
+        let now = self.clock.now();
+        let replies = self.tools.arrive(request, now, &mut self.weather);
+        let epoch = self.process.epoch;
+        let (slot, attempt) = (request.call.slot().clone(), request.call.attempt());
+        for (at, reply) in replies {
+            let ends = Happening::Ends(epoch, slot.clone(), attempt, Box::new(reply));
+            self.queue(at, ends);
+        }
+    }
+
+    fn said(&mut self, input: Input) {
+        if self.process.run.is_none() {
+            // Why: people wait until somebody is there to hear them.
+            self.unheard.push(input);
+            return;
+        }
+        let again = input.clone();
+        if !self.give(&input) {
+            self.later(5_000, Happening::Said(again));
+        }
+    }
+
+    /// Gives an input and does what follows; false if the process died over it.
+    fn give(&mut self, input: &Input) -> bool {
+        if self.process.run.is_none() {
+            return false;
+        }
+        let read = self.clock.read();
+        let given = self.process.give(input, read, &mut self.weather);
+        self.go_on(given)
+    }
+
+    fn go_on(&mut self, given: Given) -> bool {
+        match given {
+            Given::Taken(commands) => {
+                for command in commands {
+                    self.obey(command);
+                }
+                self.people_look();
+                true
+            }
+            Given::Refused(error) => {
+                self.refusals.insert(refusal(&error));
+                true
+            }
+            Given::Died => {
+                self.dies();
+                false
+            }
+        }
+    }
+
+    /// People see that a run is paused or in doubt, and will do something about it.
+    fn people_look(&mut self) {
+        let Some(state) = self.process.run.as_ref().map(Run::state) else {
+            return;
+        };
+        let doubtful = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
+        let doubts: Vec<(Slot, u32)> = state
+            .items()
+            .filter(|(_, item)| doubtful(item))
+            .map(|(slot, item)| (slot, item.attempt))
+            .collect();
+        let paused = state.paused.is_some();
+        for doubt in doubts {
+            let slot = doubt.0.clone();
+            if self.doubted.insert(doubt) && self.weather.strikes(Fault::Settle) {
+                let after = self.weather.ms(120_000, 600_000);
+                self.later(after, Happening::Settles(slot));
+            }
+        }
+        if paused && !self.paused {
+            let after = self.weather.ms(1_000, 300_000);
+            self.later(after, Happening::GoesOn);
+        }
+        self.paused = paused;
+    }
+
+    /// A person says whether a doubtful call took place, or that nobody will know.
+    fn settles(&mut self, slot: Slot) {
+        let mut done = self.tools.effects.iter();
+        let happened = done.any(|effect| effect.step == slot.to_string());
+        let (settled, output) = if self.weather.strikes(Fault::Abandon) {
+            (Settlement::Abandoned, None)
+        } else if happened {
+            let output = json!({ "done": true, "total": 1, "items": [1] });
+            (Settlement::Happened, Some(output))
+        } else {
+            (Settlement::DidNotHappen, None)
+        };
+        self.said(Input::Settle {
+            slot,
+            settled,
+            output,
+            by: person("bob"),
+            reason: "looked at it".to_owned(),
+        });
+    }
+
+    fn obey(&mut self, command: Command) {
+        let epoch = self.process.epoch;
+        match command {
+            Command::Call(call) => self.send(*call),
+            Command::WaitUntil(at) => {
+                self.rings += 1;
+                let wait = (at - self.clock.read()).max(1);
+                let ring = Happening::Rings(epoch, self.rings);
+                self.later(wait, ring);
+            }
+            Command::Ask(card, digest) if self.seen.insert(digest) => {
+                let words = self.people.see_card(&card, digest, &mut self.weather);
+                for (after, word) in words {
+                    self.later(after, Happening::Said(word));
+                }
+            }
+            Command::Question(question, digest) if self.seen.insert(digest) => {
+                let words = self
+                    .people
+                    .see_question(&question, digest, &mut self.weather);
+                for (after, word) in words {
+                    self.later(after, Happening::Said(word));
+                }
+            }
+            Command::Plan(request) => {
+                let (after, reply) = self.planner.reply(&request, &mut self.weather);
+                self.later(after, Happening::Replies(epoch, request.id, reply));
+            }
+            Command::Ask(..) | Command::Question(..) | Command::Done(_) => {}
+        }
+    }
+
+    fn send(&mut self, call: Call) {
+        let state = self.process.run.as_ref().map(Run::state);
+        let repeated = state.is_some_and(|state| is_repetition(state, &call));
+        let (slot, attempt) = (call.slot().clone(), call.attempt());
+        if !call.operation().effect.is_read() {
+            self.process.sends(&slot, attempt);
+        }
+        self.flying.push((slot.clone(), attempt));
+        let now = self.clock.now();
+        let (arrives, request) = self.tools.send(call, repeated, now, &mut self.weather);
+        let silent = Reply::failed(Class::Timeout, Landing::Unknown, "no answer in time");
+        let ends = Happening::Ends(self.process.epoch, slot, attempt, Box::new(silent));
+        self.queue(request.until, ends);
+        if let Some(at) = arrives {
+            self.queue(at, Happening::Arrives(Box::new(request)));
+        }
+    }
+
+    fn dies(&mut self) {
+        let power = self.weather.strikes(Fault::PowerLoss);
+        self.process.die(power, &mut self.weather);
+        self.flying.clear();
+        let away = if self.weather.strikes(Fault::LongAbsence) {
+            DAY_MS + self.weather.ms(0, DAY_MS)
+        } else {
+            self.weather.ms(100, 20_000)
+        };
+        self.later(away, Happening::Returns);
+    }
+
+    fn returns(&mut self) {
+        if self.process.run.is_some() {
+            return;
+        }
+        if self.weather.strikes(Fault::RulesMove) {
+            self.scene = (self.scene + 1) % self.scenes.len().max(1);
+        }
+        if let Some(rules) = self.rules() {
+            self.process.fold(rules);
+        }
+        let run = self.process.run.as_ref();
+        let last_at = run.map_or(0, |run| run.state().last_at);
+        self.clock.begin(last_at);
+        let over = self
+            .process
+            .run
+            .as_ref()
+            .is_some_and(|run| run.state().ended.is_some());
+        if !over {
+            self.give(&Input::Resume);
+        }
+        for word in std::mem::take(&mut self.unheard) {
+            self.later(1_000, Happening::Said(word));
+        }
+    }
+}
+
+/// Whether a person said yes to a call as to a repetition.
+fn is_repetition(state: &State, call: &Call) -> bool {
+    let approved = state.item(call.slot()).and_then(|item| item.approved);
+    let card = approved.and_then(|(card, _)| state.cards.get(&card));
+    card.is_some_and(|card| match &card.card.subject {
+        Subject::Step { calls, .. } => calls
+            .iter()
+            .any(|shown| shown.item == call.slot().item && shown.repeats.is_some()),
+        Subject::Plan { .. } => false,
+    })
+}
+
+fn refusal(error: &StepError) -> &'static str {
+    match error {
+        StepError::Over { .. } => "over",
+        StepError::NoRequest { .. } => "no request",
+        StepError::NoAttempt { .. } => "no attempt",
+        StepError::NotOpen { .. } => "not open",
+        StepError::NotAllowed { .. } => "not allowed",
+        StepError::NotOnCard { .. } => "not on the card",
+        StepError::BadAnswer { .. } => "bad answer",
+        StepError::NotInDoubt { .. } => "not in doubt",
+        StepError::NotPaused => "not paused",
+        StepError::Replayed { .. } => "replayed",
+        StepError::Amendment { .. } => "not amended",
+        StepError::Fold(_) => "contradiction",
+    }
+}

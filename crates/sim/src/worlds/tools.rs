@@ -1,0 +1,226 @@
+//! The tools of a world: what arrives, what takes place, what comes back.
+//!
+//! Owns the count of effects. Never knows what the machine believes. INVARIANT: a tool keeps its
+//! word: within a key's life it does not do the same twice, and what it refuses it did not do.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use provost_plan::catalog::Idempotency;
+use provost_run::call::Call;
+use provost_run::outcome::{Class, Landing, Reply};
+use serde_json::{Value, json};
+
+use super::scene::FIND;
+use super::weather::{Fault, Weather};
+
+/// A request on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) call: Call,
+    /// Whether a person said yes to it as a repetition.
+    pub(super) repeated: bool,
+    /// What the tool will do with it.
+    fate: Fate,
+    /// When its sender stops waiting, in true time.
+    pub(super) until: i64,
+    /// How long the answer travels; never, if there is none.
+    back: Option<i64>,
+    twice: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Serve,
+    Corrupt,
+    NotAccepted,
+    Refuse(Class),
+    /// Fails with nobody knowing where: before or after the effect.
+    Break(bool),
+}
+
+/// Something that a tool did, or did not do again.
+#[derive(Clone, Debug)]
+pub(super) struct Effect {
+    pub(super) step: String,
+    pub(super) operation: String,
+    pub(super) target: String,
+    /// Whether a repetition of it is harmless.
+    pub(super) natural: bool,
+    pub(super) repeated: bool,
+    pub(super) at: i64,
+}
+
+/// The tools, and what they did.
+#[derive(Default)]
+pub(super) struct Tools {
+    pub(super) effects: Vec<Effect>,
+    keys: BTreeMap<String, i64>,
+    down_until: BTreeMap<String, i64>,
+}
+
+pub(super) fn target(call: &Call) -> String {
+    let text = |name: &str| call.args().get(name).and_then(Value::as_str);
+    format!(
+        "{}/{}",
+        text("place").unwrap_or(""),
+        text("to").unwrap_or("")
+    )
+}
+
+impl Tools {
+    /// A call leaves: when it arrives, if it does, and the request.
+    pub(super) fn send(
+        &mut self,
+        call: Call,
+        repeated: bool,
+        now: i64,
+        weather: &mut Weather,
+    ) -> (Option<i64>, Request) {
+        let timeout = i64::try_from(call.timeout().as_millis()).unwrap_or(i64::MAX);
+        let until = now + timeout;
+        let mut arrives = Some(now + weather.ms(1, 200));
+        let mut back = Some(weather.ms(1, 200));
+        if weather.strikes(Fault::DroppedRequest) {
+            arrives = None;
+        } else if weather.strikes(Fault::Delay) {
+            arrives = Some(latest(&call, until, weather));
+        }
+        if weather.strikes(Fault::DroppedReply) {
+            back = None;
+        } else if weather.strikes(Fault::Slow) {
+            back = Some(weather.ms(200, 2 * timeout));
+        }
+        let fate = self.fate(&call, now, weather);
+        let twice = weather.strikes(Fault::Duplicate);
+        let request = Request {
+            call,
+            repeated,
+            fate,
+            until,
+            back,
+            twice,
+        };
+        (arrives, request)
+    }
+
+    fn fate(&mut self, call: &Call, now: i64, weather: &mut Weather) -> Fate {
+        let server = call.operation().server().to_owned();
+        let down = self.down_until.get(&server).copied().unwrap_or(0);
+        if weather.strikes(Fault::Flapping) {
+            self.down_until.insert(server, now + weather.ms(1, 10_000));
+        }
+        if now < down && !weather.calm {
+            return Fate::Refuse(Class::Unavailable);
+        }
+        if weather.strikes(Fault::Busy) {
+            return Fate::Refuse(Class::RateLimited);
+        }
+        if weather.strikes(Fault::Denied) {
+            let classes = [Class::PermissionDenied, Class::NotFound, Class::Conflict];
+            let at = usize::try_from(weather.ms(0, 2)).unwrap_or(0);
+            return Fate::Refuse(classes.get(at).copied().unwrap_or(Class::NotFound));
+        }
+        if weather.strikes(Fault::Broken) {
+            return Fate::Break(weather.ms(0, 1) == 0);
+        }
+        if weather.strikes(Fault::Corrupt) {
+            return Fate::Corrupt;
+        }
+        if weather.strikes(Fault::NotAccepted) {
+            return Fate::NotAccepted;
+        }
+        Fate::Serve
+    }
+
+    /// A request arrives: the answers, with when each comes back.
+    pub(super) fn arrive(
+        &mut self,
+        request: &Request,
+        now: i64,
+        weather: &mut Weather,
+    ) -> Vec<(i64, Reply)> {
+        let done = match request.fate {
+            Fate::Refuse(_) | Fate::Break(false) => true,
+            Fate::Serve | Fate::Corrupt | Fate::NotAccepted | Fate::Break(true) => {
+                self.perform(request, now);
+                request.fate != Fate::NotAccepted
+            }
+        };
+        let reply = self.reply(request, done, weather);
+        let Some(back) = request.back else {
+            return Vec::new();
+        };
+        let mut replies = vec![(now + back, reply.clone())];
+        if request.twice {
+            replies.push((now + back + weather.ms(0, 5_000), reply));
+        }
+        replies
+    }
+
+    fn perform(&mut self, request: &Request, now: i64) {
+        let call = &request.call;
+        let operation = call.operation();
+        if operation.effect.is_read() {
+            return;
+        }
+        if let (Some(key), Idempotency::Key { ttl_ms, .. }) = (call.key(), &operation.idempotency) {
+            let lives = i64::try_from(*ttl_ms).unwrap_or(i64::MAX);
+            let seen = self.keys.get(key).copied();
+            if seen.is_some_and(|seen| now < seen.saturating_add(lives)) {
+                return;
+            }
+            self.keys.insert(key.to_owned(), now);
+        }
+        self.effects.push(Effect {
+            step: call.slot().to_string(),
+            operation: operation.name.clone(),
+            target: target(call),
+            natural: operation.idempotency == Idempotency::Natural,
+            repeated: request.repeated,
+            at: now,
+        });
+    }
+
+    fn reply(&self, request: &Request, done: bool, weather: &mut Weather) -> Reply {
+        let call = &request.call;
+        match request.fate {
+            Fate::Refuse(class) => {
+                let mut reply = Reply::failed(class, Landing::None, class.word());
+                if class == Class::RateLimited {
+                    let ms = weather.ms(100, 5_000).unsigned_abs();
+                    reply.retry_after = Some(Duration::from_millis(ms));
+                }
+                reply
+            }
+            Fate::Break(_) => Reply::failed(Class::Unavailable, Landing::Unknown, "it broke"),
+            Fate::Corrupt => ok(json!({ "total": "many" })),
+            Fate::Serve | Fate::NotAccepted => {
+                let target = target(call);
+                let found = self.effects.iter().any(|effect| effect.target == target);
+                let finds = call.operation().name == FIND;
+                let total = target.bytes().fold(0u64, |sum, byte| sum + u64::from(byte)) % 10;
+                let done = if finds { found } else { done };
+                let items = [total, (total + 3) % 10];
+                ok(json!({ "done": done, "total": total, "items": items, "note": "seen" }))
+            }
+        }
+    }
+}
+
+/// When a late request arrives: within what the catalog promises of its operation.
+fn latest(call: &Call, until: i64, weather: &mut Weather) -> i64 {
+    let operation = call.operation();
+    let beyond = match (&operation.idempotency, &operation.reconcile) {
+        // Why: no tool honours a key for longer than it says, and the sender has stopped waiting.
+        (Idempotency::Key { .. }, _) => 0,
+        (_, Some(reconcile)) => i64::try_from(reconcile.final_after_ms).unwrap_or(0) - 1,
+        (_, None) => 30_000,
+    };
+    until + weather.ms(-200, beyond.max(0))
+}
+
+fn ok(output: Value) -> Reply {
+    let bytes = output.to_string().into_bytes();
+    Reply::ok(output, bytes, "application/json")
+}

@@ -1,0 +1,131 @@
+//! Seeded worlds: whatever goes wrong in them, the promises hold.
+//!
+//! `PROVOST_SECONDS` plays them for so long, from `PROVOST_SEED` on (`scripts/full worlds`); without
+//! it a few hundred. `PROVOST_SEED=N PROVOST_COUNT=1` plays one and prints its journal.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use sim::table;
+use sim::worlds::{self, History};
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// What was seen in many worlds.
+#[derive(Default)]
+struct Seen {
+    worlds: u64,
+    events: usize,
+    effects: usize,
+    ends: BTreeMap<&'static str, u64>,
+    faults: BTreeSet<&'static str>,
+    marks: BTreeSet<&'static str>,
+    refusals: BTreeSet<&'static str>,
+    failures: Vec<String>,
+}
+
+impl Seen {
+    fn add(&mut self, history: &History) {
+        self.worlds += 1;
+        self.events += history.events;
+        self.effects += history.effects;
+        *self.ends.entry(history.end).or_default() += 1;
+        self.faults.extend(&history.faults);
+        self.marks.extend(&history.marks);
+        self.refusals.extend(&history.refusals);
+        if !history.broken.is_empty() {
+            let line = format!("seed {}: {}", history.seed, history.broken.join("; "));
+            println!("{line}");
+            self.failures.push(line);
+        }
+    }
+}
+
+/// Plays worlds on two threads until `done` says so of the number of the next.
+fn play(first: u64, done: impl Fn(u64) -> bool + Sync) -> Seen {
+    let scenes = worlds::scenes().unwrap();
+    let (next, seen) = (AtomicU64::new(0), Mutex::new(Seen::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if done(number) {
+                        return;
+                    }
+                    let history = worlds::play(first + number, &scenes);
+                    seen.lock().unwrap().add(&history);
+                }
+            });
+        }
+    });
+    seen.into_inner().unwrap()
+}
+
+/// Rows of the table that hardly one world in a thousand reaches: demanded of many worlds only.
+const RARE: [&str; 1] = ["the tool cannot be asked"];
+const MANY: u64 = 5_000;
+
+#[test]
+fn whatever_goes_wrong_the_promises_hold() {
+    let first = number("PROVOST_SEED").unwrap_or(0);
+    let count = number("PROVOST_COUNT").unwrap_or(300);
+    let began = Instant::now();
+    let seen = match number("PROVOST_SECONDS").map(Duration::from_secs) {
+        Some(time) => play(first, |_| began.elapsed() > time),
+        None => play(first, |number| number >= count),
+    };
+    println!(
+        "worlds {} from seed {first} events {} effects {} in {:.1?}\nends {:?}\nfaults {:?}\n\
+         marks {:?}\nrefusals {:?}",
+        seen.worlds,
+        seen.events,
+        seen.effects,
+        began.elapsed(),
+        seen.ends,
+        seen.faults,
+        seen.marks,
+        seen.refusals,
+    );
+    if seen.worlds == 1 {
+        let history = worlds::play(first, &worlds::scenes().unwrap());
+        history.lines.iter().for_each(|line| println!("{line}"));
+    }
+    assert!(seen.failures.is_empty(), "{:#?}", seen.failures);
+    if seen.worlds < 300 {
+        return;
+    }
+    let names = worlds::fault_names();
+    let calm: Vec<_> = names.difference(&seen.faults).collect();
+    assert!(calm.is_empty(), "faults that never struck: {calm:?}");
+    let unseen = table::marks().filter(|mark| !seen.marks.contains(mark.name));
+    let demanded = |name: &&str| seen.worlds >= MANY || !RARE.contains(name);
+    let unseen: Vec<_> = unseen.map(|mark| mark.name).filter(demanded).collect();
+    assert!(unseen.is_empty(), "rows never reached: {unseen:?}");
+    let succeeded = seen.ends.get("succeeded").copied().unwrap_or(0);
+    assert!(
+        succeeded * 5 > seen.worlds,
+        "hardly a run succeeds: {:?}",
+        seen.ends
+    );
+}
+
+/// The same seed gives the same history, event by event.
+#[test]
+fn the_same_seed_twice_gives_the_same_trace() {
+    let scenes = worlds::scenes().unwrap();
+    let again = worlds::scenes().unwrap();
+    let count = number("PROVOST_TWICE").unwrap_or(20);
+    for seed in 0..count {
+        let (one, two) = (worlds::play(seed, &scenes), worlds::play(seed, &again));
+        assert_eq!(one.digest, two.digest, "seed {seed}");
+    }
+    println!("{count} of {count} seeds give the same trace twice");
+    let (one, two) = (worlds::play(1, &scenes), worlds::play(2, &scenes));
+    assert_ne!(one.digest, two.digest, "another seed gives another");
+}
