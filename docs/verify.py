@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""A second verifier of provost journals: plain Python 3, and nothing of provost in it.
+
+    python3 verify.py journal.db [heads.jsonl ed25519:PUBLIC…]
+
+Rebuilds both chains, all payload digests and all evidence, and holds the journal against signed
+heads. Exit 0 if it holds, 1 with the first place that does not fit, 2 if nobody could look.
+The form is described in docs/reference/journal.md."""
+import base64, hashlib, json, pathlib, sqlite3, sys
+
+GENESIS = bytes(32)
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D, I = -121665 * pow(121666, -1, P) % P, pow(2, (P - 1) // 4, P)
+
+
+class Fault(Exception):
+    pass
+
+
+def need(holds, fault):
+    if not holds:
+        raise Fault(fault)
+
+
+def digest(tag, data):
+    return hashlib.sha256(f"provost/{tag}/v1".encode() + b"\0" + data).digest()
+
+
+def named(link):
+    return "sha256:" + link.hex()
+
+
+def canonical(value):
+    """RFC 8785, for what is linked and signed: texts, whole numbers, lists, maps of plain names."""
+    form = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return form.encode()
+
+
+def add(a, b):
+    e, f = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
+    g, h = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+    e, f, g, h = f - e, h - g, h + g, f + e
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def times(n, point):
+    sum = (0, 1, 1, 0)
+    while n:
+        sum, point, n = add(sum, point) if n & 1 else sum, add(point, point), n >> 1
+    return sum
+
+
+def point(data):
+    y, sign = int.from_bytes(data, "little") & (2**255 - 1), data[31] >> 7
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    x = x if x * x % P == square else x * I % P
+    if len(data) != 32 or y >= P or x * x % P != square or (x == 0 and sign):
+        return None
+    return (x, y, 1, x * y % P) if x & 1 == sign else (P - x, y, 1, (P - x) * y % P)
+
+
+BASE = point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
+
+
+def signed(key, message, signature):
+    """Ed25519 (RFC 8032)."""
+    if len(signature) != 64 or int.from_bytes(signature[32:], "little") >= L:
+        return False
+    r, a, s = point(signature[:32]), point(key), int.from_bytes(signature[32:], "little")
+    if not r or not a:
+        return False
+    k = hashlib.sha512(signature[:32] + key + message).digest()
+    left, right = times(s, BASE), add(r, times(int.from_bytes(k, "little") % L, a))
+    return all((left[i] * right[2] - right[i] * left[2]) % P == 0 for i in (0, 1))
+
+
+def journal(db):
+    """Walks the commits and their events; the links of the commits, and what was counted."""
+    tables = {name for name, in db.execute("SELECT name FROM sqlite_schema")}
+    gone = {d for d, in db.execute("SELECT digest FROM pruned")} if "pruned" in tables else set()
+    for key, data in db.execute("SELECT digest, bytes FROM evidence"):
+        need(digest("evidence", data) == key, f"evidence {named(key)} has other bytes")
+        gone.add(key)
+    (store,) = db.execute("SELECT value FROM meta WHERE key = 'store'").fetchone()
+    events = db.execute("SELECT r.id, seq, at_ms, kind, version, payload, e.digest, e.link, commit_n"
+                        " FROM events e LEFT JOIN runs r ON r.n = e.run ORDER BY e.n")
+    heads, links, total, erased, event = {}, [GENESIS], 0, 0, events.fetchone()
+    for n, count, link in db.execute("SELECT n, events, link FROM commits ORDER BY n").fetchall():
+        need(n == len(links), f"commit {len(links)} is not there")
+        entries = []
+        while event and event[8] <= n:
+            run, seq, at, kind, version, payload, body, stored, commit = event
+            last, before = heads.get(run, (0, GENESIS))
+            where = f"event {last + 1} of run {run}"
+            need(commit == n and seq == last + 1, f"{where} is not there")
+            if payload is None:
+                erased += 1
+            else:
+                need(digest("event", payload.encode()) == body, f"{where} has another payload")
+            if payload and kind in ("AttemptEnded", "ObservationMade", "PlanRequested"):
+                said = json.loads(payload)
+                for name in filter(None, (said.get("evidence"), said.get("request"))):
+                    need(bytes.fromhex(name[7:]) in gone, f"{where} names evidence that is gone")
+            header = [named(before), run, seq, at, kind, version, named(body)]
+            need(digest("link", canonical(header)) == stored, f"{where} does not follow")
+            heads[run] = (seq, stored)
+            entries.append([run, seq, named(stored)])
+            event, total = events.fetchone(), total + 1
+        need(len(entries) == count, f"commit {n} had {count} events and has {len(entries)}")
+        form = canonical([named(links[-1]), store, n, entries])
+        need(digest("commit", form) == link, f"commit {n} has other events")
+        links.append(link)
+    need(not event, f"an event belongs to commit {event and event[8]}, which is not there")
+    for run, seq, link in db.execute("SELECT id, head_seq, head FROM runs"):
+        need(heads.get(run) == (seq, link), f"run {run} does not end where its row says")
+    return store, links, f"{total} events, {erased} erased, {len(links) - 1} commits"
+
+
+def witnesses(path, known, store, links):
+    """Holds the commits against signed heads; those before the last accepted one may differ."""
+    heads = []
+    for line in open(path, encoding="utf-8").read().split("\n")[:-1]:
+        try:
+            heads.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue  # cut off by a crash while it was written
+    need(heads, "there is no signed head")
+    accepted = max((i for i, head in enumerate(heads) if "accepted" in head), default=0)
+    for i, head in enumerate(heads):
+        n, signature = head["commit"], base64.b64decode(head["signature"])
+        need(head["key"] in known, f"the head of commit {n} is signed by an unknown key")
+        form = canonical({k: v for k, v in head.items() if k != "signature"})
+        key = base64.b64decode(head["key"].removeprefix("ed25519:"))
+        need(signed(key, b"provost/head/v1\0" + form, signature), f"the head of {n} is forged")
+        there = n < len(links) and named(links[n]) == head["link"] and head["store"] == store
+        need(there or i < accepted, f"commit {n}, signed at {head['at']}, is not in this journal")
+    return f", {len(heads)} signed heads"
+
+
+def main(path, heads=None, *known):
+    db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
+    db.execute("BEGIN")
+    store, links, said = journal(db)
+    print(f"holds: store {store}, {said}{witnesses(heads, known, store, links) if heads else ''}")
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except Fault as fault:
+        sys.exit(f"does not hold: {fault}")
+    except (TypeError, OSError, sqlite3.Error, ValueError, KeyError) as error:
+        print(f"cannot look: {error}", file=sys.stderr)
+        sys.exit(2)
