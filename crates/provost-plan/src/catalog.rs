@@ -15,12 +15,14 @@ use crate::digest::{Digest, Domain};
 use crate::schema::Schema;
 
 mod cost;
+mod creates;
 mod reconcile;
 
 #[cfg(test)]
 mod tests;
 
 pub use cost::{Cost, Spend, Tokens};
+pub use creates::{Creates, CreatesError};
 pub use reconcile::{Doubted, Reconcile, ReconcileError};
 
 /// What a call does to the world. Ordered by weight.
@@ -161,6 +163,8 @@ pub struct Operation {
     pub max_bytes: u64,
     /// The read that settles a doubt about it.
     pub reconcile: Option<Reconcile>,
+    /// What a call makes, if the operator says so.
+    pub creates: Option<Creates>,
     /// What one attempt costs, if the operator says so.
     pub cost: Option<Cost>,
     /// What else a call depends on: connection, request template, query text.
@@ -187,6 +191,7 @@ impl Operation {
             timeout: Duration::from_secs(30),
             max_bytes: 1 << 20,
             reconcile: None,
+            creates: None,
             cost: None,
             endpoint: Value::Null,
         }
@@ -211,9 +216,12 @@ impl Operation {
             "max_bytes": self.max_bytes,
             "endpoint": self.endpoint,
         });
-        // Why: an operation with neither keeps the digest that locks and journals hold.
+        // Why: an operation with none of them keeps the digest that locks and journals hold.
         if let Some(reconcile) = &self.reconcile {
             insert(&mut value, "reconcile", json!(reconcile));
+        }
+        if let Some(creates) = &self.creates {
+            insert(&mut value, "creates", json!(creates));
         }
         if let Some(cost) = &self.cost {
             insert(&mut value, "cost", json!(cost));

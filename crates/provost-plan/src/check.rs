@@ -37,7 +37,7 @@ mod typing;
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The plan.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// Where it came from.
     pub origin: Origin,
 }
@@ -96,7 +96,8 @@ pub struct Checked {
 /// A plan without errors, with what the check computed.
 #[derive(Clone, Debug)]
 pub struct CheckedPlan {
-    pub(crate) plan: Plan,
+    // Why shared: it never changes, and many runs may follow one plan.
+    pub(crate) plan: Arc<Plan>,
     pub(crate) record: PlanRecord,
 }
 
@@ -151,9 +152,23 @@ pub struct StepRecord {
     /// Policy's word, as far as it is known before the arguments are; none for a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// What is known of the read that proves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<ConfirmRecord>,
     /// Places where a value is checked at run time, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_checks: Vec<RunCheck>,
+}
+
+/// What the check computed of the read that proves a write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmRecord {
+    /// The digest of its catalog entry.
+    pub tool: Digest,
+    /// The label of each top-level argument.
+    pub labels: BTreeMap<String, Label>,
+    /// Policy's word, as far as it is known before the arguments are: a permit.
+    pub verdict: Verdict,
 }
 
 /// A place where a value is checked only at run time.
@@ -165,10 +180,26 @@ pub struct RunCheck {
     pub reason: String,
 }
 
+impl RunCheck {
+    /// The same of the read that proves a write.
+    fn of_confirm(self) -> Self {
+        Self {
+            argument: format!("/confirm{}", self.argument),
+            ..self
+        }
+    }
+}
+
 impl CheckedPlan {
     /// The plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The plan, as its holders share it.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<Plan> {
         &self.plan
     }
 
@@ -198,7 +229,11 @@ impl CheckedPlan {
     ///
     /// # Errors
     /// [`JournalError`] if the plan is not the one that was recorded.
-    pub fn from_journal(plan: Plan, record: PlanRecord) -> Result<Self, JournalError> {
+    pub fn from_journal(
+        plan: impl Into<Arc<Plan>>,
+        record: PlanRecord,
+    ) -> Result<Self, JournalError> {
+        let plan = plan.into();
         let found = plan.digest();
         if found == record.digest {
             Ok(Self { plan, record })
@@ -249,10 +284,14 @@ pub(crate) struct Pass<'a> {
     terms: &'a Terms,
     base: &'a Base<'a>,
     graph: graph::Graph,
+    /// The parameters of the goal.
+    params: Value,
     outputs: scope::Outputs,
     labels: BTreeMap<String, flow::StepLabels>,
     run_checks: BTreeMap<String, Vec<RunCheck>>,
     verdicts: BTreeMap<String, Verdict>,
+    /// Policy's word on the reads that prove a write.
+    confirms: BTreeMap<String, Verdict>,
     diagnostics: Vec<Diagnostic>,
     /// Findings of a kind of which there are so many that the rest is only counted.
     uncounted: usize,
@@ -270,10 +309,12 @@ impl<'a> Pass<'a> {
             terms,
             base,
             graph: graph::Graph::of(plan),
+            params: Value::Object(terms.goal.params.clone()),
             outputs: scope::Outputs::default(),
             labels: BTreeMap::new(),
             run_checks: BTreeMap::new(),
             verdicts: BTreeMap::new(),
+            confirms: BTreeMap::new(),
             diagnostics: Vec::new(),
             uncounted: 0,
             suggestions: Cell::new(SUGGESTIONS_MAX),
@@ -306,8 +347,9 @@ impl<'a> Pass<'a> {
         if !reads_only_params {
             return None;
         }
-        let params = Value::Object(self.terms.goal.params.clone());
-        template.eval(&Scope::new().with("params", &params)).ok()
+        template
+            .eval(&Scope::new().with("params", &self.params))
+            .ok()
     }
 
     /// The value of a tree that reads only parameters of the goal.
@@ -322,6 +364,11 @@ impl<'a> Pass<'a> {
                 .collect::<Option<Map<_, _>>>()
                 .map(Value::Object),
         }
+    }
+
+    /// The operation that reads back what a step wrote, if it names one that the catalog has.
+    fn confirming(&self, step: &Step) -> Option<&'a Arc<Operation>> {
+        self.terms.catalog.get(&step.confirm.as_ref()?.tool.value)
     }
 
     /// The operation a step calls, if the catalog has it.

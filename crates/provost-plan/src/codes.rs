@@ -92,6 +92,8 @@ codes! {
     ConcurrentWrites = "E304", Error, "two writes to one target that may run at once";
     RepeatedCall = "E305", Error, "the same write twice in one plan";
     StaleReading = "E306", Warning, "a step acts on a reading that another step may change";
+    BadConfirm = "E307", Error, "a `confirm` that cannot prove a write";
+    NeedlessFresh = "E308", Warning, "`fresh` where no reading is acted on";
     UntrustedSink = "F401", Note, "untrusted data decides who or what is reached";
     UntrustedControl = "F402", Note, "untrusted text decides whether something runs";
     SecretLeaves = "F403", Error, "a secret leaves for the outside";

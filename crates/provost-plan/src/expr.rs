@@ -88,6 +88,8 @@ pub enum Root {
     Index,
     /// `output`
     Output,
+    /// `read`
+    Read,
     /// `run`
     Run,
     /// `args`
@@ -108,6 +110,7 @@ impl Root {
             Self::Item => "item",
             Self::Index => "index",
             Self::Output => "output",
+            Self::Read => "read",
             Self::Run => "run",
             Self::Args => "args",
             Self::Key => "key",

@@ -55,5 +55,8 @@ pub const EXPRESSION_WORK_MAX: u64 = 5_000_000;
 /// Items of a `for_each` that does not say how many it may have.
 pub const FOR_EACH_ITEMS_DEFAULT: u64 = 100;
 
+/// Times that a reading is taken again for one step with `fresh`.
+pub const RETAKEN_MAX: u32 = 3;
+
 /// Reads that ask in vain whether a write took place, before a person has to.
 pub const RECONCILE_READS_MAX: u32 = 5;

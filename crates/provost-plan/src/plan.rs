@@ -5,6 +5,7 @@
 //! its digest is the plan's identity.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use crate::source::{Source, Span, Spanned};
 
 pub mod goal;
 pub mod read;
+pub mod readings;
 pub mod request;
 
 pub use goal::{Criterion, Goal};
@@ -45,12 +47,18 @@ pub struct Plan {
     pub source: Source,
     /// Where the first step of each id stands among the steps.
     pub(crate) places: BTreeMap<String, usize>,
+    /// The identity, once somebody asked for it.
+    pub(crate) digest: OnceLock<Digest>,
 }
 
 impl Plan {
     /// The plan's identity: of the canonical document, without the goal (which has its own).
     #[must_use]
     pub fn digest(&self) -> Digest {
+        *self.digest.get_or_init(|| self.digested())
+    }
+
+    fn digested(&self) -> Digest {
         let Value::Object(map) = &self.value else {
             return Digest::of_value(Domain::Plan, &self.value);
         };
@@ -94,10 +102,14 @@ pub struct Step {
     pub for_each: Option<ForEach>,
     /// What must hold over its output for it to have succeeded.
     pub accept: Vec<Template>,
+    /// The read that proves that it landed.
+    pub confirm: Option<Confirm>,
     /// The type of its output, where the tool declares none.
     pub expect: Option<Schema>,
     /// How long one attempt may take, if less than the tool's own limit.
     pub timeout: Option<Duration>,
+    /// How old a reading may be on which it acts, when it begins.
+    pub fresh: Option<Spanned<Duration>>,
     /// Attempts for failures that may be repeated.
     pub retry: Option<Retry>,
     /// What a failure leads to.
@@ -155,6 +167,12 @@ impl Step {
             StepKind::Question { text, .. } => all.push((Field::Question, text)),
         }
         all.extend(self.accept.iter().map(|t| (Field::Accept, t)));
+        if let Some(confirm) = &self.confirm {
+            let args = confirm.args.templates().into_iter();
+            all.extend(args.map(|t| (Field::ConfirmArgs, t)));
+            let accept = confirm.accept.iter();
+            all.extend(accept.map(|t| (Field::ConfirmAccept, t)));
+        }
         all
     }
 }
@@ -172,6 +190,23 @@ pub enum Field {
     Question,
     /// `accept`
     Accept,
+    /// `args` of `confirm`
+    ConfirmArgs,
+    /// `accept` of `confirm`
+    ConfirmAccept,
+}
+
+/// A read that proves that a write landed.
+#[derive(Clone, Debug)]
+pub struct Confirm {
+    /// The operation that is read.
+    pub tool: Spanned<String>,
+    /// Its arguments, over `output` of the write.
+    pub args: ArgTree,
+    /// What must hold over `read` and `output`.
+    pub accept: Vec<Template>,
+    /// Where it stands.
+    pub span: Span,
 }
 
 /// A list that a step runs over.

@@ -154,6 +154,10 @@ impl Reach {
                 let place = format!("{}{}", step.id.value, check.argument);
                 reach.add(Facet::RunChecks, format!("{place}: {}", check.reason));
             }
+            if let Some(confirm) = &step.confirm {
+                // Why without a look at the catalog: the check lets nothing but a read confirm.
+                reach.add(Facet::Tools, format!("{} (read)", confirm.tool.value));
+            }
             if let Some(operation) = checkup.operation(step) {
                 *effects.entry(operation.effect).or_default() += 1;
                 reach.call(checkup, step, record, operation);

@@ -38,6 +38,34 @@ fn case(plan: &str, blocks: &[(&str, &str)]) -> Case {
     Case::of(&Document::of(&all))
 }
 
+/// A write that is read back makes two calls, each with the attempts of its step.
+#[test]
+fn reading_back_is_counted() {
+    let plan = r#"
+steps:
+  - { id: put, tool: web.put, args: { at: home }, retry: { attempts: 2, backoff: 5s } CONFIRM }
+answer: "${ steps.put.status }"
+"#;
+    let catalog = r#"
+web.look: { effect: read, args: { at: string }, gives: { found: boolean }, timeout_s: 3, cost: { money: "0.10" } }
+web.put: { effect: write, args: { at: string }, gives: { done: boolean }, timeout_s: 20, cost: { money: "1.00" } }
+"#;
+    let confirm = ", confirm: { tool: web.look, args: { at: home }, accept: ['${ read.found }'] }";
+    for (more, expected) in [("", "1x2 2.00 45000ms"), (confirm, "2x4 2.20 56000ms")] {
+        let plan = plan.replace(" CONFIRM", more);
+        let case = case(&plan, &[("yaml catalog", catalog)]);
+        let worst = case.worst();
+        let row = &worst.rows[0];
+        let shown = format!(
+            "{}x{} {} {}ms",
+            row.calls, row.attempts, row.money, row.call_ms
+        );
+        assert_eq!(shown, expected);
+        assert_eq!((worst.calls, worst.attempts), (row.calls, row.attempts));
+        assert_eq!(worst.wall_ms, row.call_ms);
+    }
+}
+
 #[test]
 fn rows_add_up_to_the_whole() {
     let plan = r#"

@@ -32,6 +32,7 @@ fn verdict(decision: Decision, condition: Option<&str>) -> Verdict {
 
 fn record(closure: &str) -> StepRecord {
     StepRecord {
+        confirm: None,
         closure: digest(closure),
         after: BTreeSet::new(),
         reads: BTreeSet::new(),
@@ -72,7 +73,10 @@ fn checked(steps: &str) -> CheckedPlan {
             .collect(),
         not_checked: Vec::new(),
     };
-    CheckedPlan { plan, record }
+    CheckedPlan {
+        plan: plan.into(),
+        record,
+    }
 }
 
 fn operation() -> Operation {
@@ -91,6 +95,7 @@ fn operation() -> Operation {
         timeout: Duration::from_secs(1),
         max_bytes: 1,
         reconcile: None,
+        creates: None,
         cost: None,
         endpoint: json!(null),
     }

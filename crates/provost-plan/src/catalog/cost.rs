@@ -101,6 +101,22 @@ impl Spend {
         }
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn plus(mut self, other: Self) -> Self {
+        self.money = self.money.saturating_add(other.money);
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        for (own, others) in [
+            (&mut self.unpriced, other.unpriced),
+            (&mut self.uncounted, other.uncounted),
+        ] {
+            own.extend(others);
+            own.sort_unstable();
+            own.dedup();
+        }
+        self
+    }
+
     /// The same, `times` over.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {

@@ -21,6 +21,7 @@ fn operation(name: &str, effect: Effect) -> Operation {
         timeout: Duration::from_secs(1),
         max_bytes: 1,
         reconcile: None,
+        creates: None,
         cost: None,
         endpoint: Value::Null,
     }
@@ -50,6 +51,12 @@ fn what_is_not_declared_is_not_in_a_digest() {
     });
     let mut settled = plain.clone();
     settled.reconcile = Some(reconcile("pay.find", "${ output.found }"));
+    let mut making = plain.clone();
+    making.creates = Some(Creates {
+        kind: "page".to_owned(),
+        id: "${ output.id }".to_owned(),
+    });
+    assert_ne!(making.digest(), plain.digest());
     assert_ne!(priced.digest(), plain.digest());
     assert_ne!(settled.digest(), plain.digest());
     let limits = Limits::default().digest().to_string();
@@ -99,5 +106,51 @@ fn only_a_plain_read_settles_a_doubt() {
         ),
     ] {
         assert_eq!(held(tool, landed), expected, "{tool} {landed}");
+    }
+}
+
+#[test]
+fn what_a_call_makes_is_found_in_its_output() {
+    let page = json!({
+        "type": "object",
+        "properties": { "id": { "type": ["string", "integer"] }, "at": { "type": "object" } },
+        "additionalProperties": false,
+    });
+    let mut write = operation("pay.send", Effect::Write);
+    write.output = Some(Schema::compile(page).unwrap());
+    let creates = |id: &str| Creates {
+        kind: "page".to_owned(),
+        id: id.to_owned(),
+    };
+    for (id, expected) in [
+        ("${ output.id }", ""),
+        ("${ args.to }/${ output.id }", ""),
+        (
+            "${ output.no }",
+            "`id` of `creates`: `output.no` is never there: the schema allows only `at`, `id`",
+        ),
+        (
+            "${ output.at }",
+            "`id` of `creates`: `output.at` is a map, not a text or an integer",
+        ),
+        ("${ key }", "`id` of `creates`: `key` is not in scope"),
+        ("17", "`id` of `creates`: it reads nothing of `output`"),
+    ] {
+        let held = creates(id).hold(&write).err();
+        assert_eq!(held.map_or(String::new(), |e| e.to_string()), expected);
+    }
+    let read = operation("pay.find", Effect::Read);
+    assert_eq!(
+        creates("${ output.id }").hold(&read),
+        Err(CreatesError::Read)
+    );
+    let (args, output) = (json!({ "to": "ada" }), json!({ "id": 17, "at": {} }));
+    for (id, expected) in [
+        ("${ output.id }", Some(json!(17))),
+        ("${ args.to }/${ output.id }", Some(json!("ada/17"))),
+        ("${ output.at }", None),
+        ("${ output.gone }", None),
+    ] {
+        assert_eq!(creates(id).id_of(&args, &output), expected, "{id}");
     }
 }

@@ -21,7 +21,7 @@ mod worst;
 pub use worst::{StepWorst, WorstCase};
 
 pub(crate) use worst::worst_case;
-use worst::{attempts_of, items};
+use worst::{attempts_of, calls_of};
 
 /// The limits that hold for a plan: the operator's, narrowed by its own.
 pub(crate) fn limits(pass: &Pass<'_>) -> Limits {
@@ -101,7 +101,7 @@ pub(crate) fn types(pass: &mut Pass<'_>) {
 fn count_finding(pass: &Pass<'_>, code: Code, what: &str, count: u64, limit: u64) -> Diagnostic {
     let share = |step: &Step| match code {
         Code::TooManyAttempts => attempts_of(step),
-        _ => items(step),
+        _ => calls_of(step),
     };
     // Why: the first of the largest, so that the place does not hang on the order of comparison.
     let largest = pass.plan.steps.iter().filter(|s| s.tool().is_some()).rev();

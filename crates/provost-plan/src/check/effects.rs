@@ -6,28 +6,29 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
 use super::Pass;
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::digest::canonical;
+use crate::digest::{canonical, canonical_of};
 use crate::expr::{Root, Template};
 use crate::fix::Fix;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::plan::{Step, StepKind};
 
+mod fresh;
 mod stale;
 mod targets;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
     for step in &pass.plan.steps {
+        found.extend(fresh::needless(pass, step));
         let Some(operation) = pass.operation(step) else {
             continue;
         };
         found.extend(risk(step, operation));
+        found.extend(confirm(pass, step, operation));
         if !operation.effect.is_read() {
             found.extend(acceptance(step, operation));
             found.extend(repetition(pass, step, operation));
@@ -61,9 +62,17 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             }
         }
     }
-    let order = stale::Order::of(pass);
-    found.extend(targets::at_one_target(pass, &order));
-    found.extend(order.stale_readings());
+    let destroys = |step: &Step| {
+        let operation = pass.operation(step);
+        operation.is_some_and(|operation| operation.effect == Effect::Destructive)
+    };
+    // Why asked first: the order of all steps is most of the work, and only these two need it.
+    let reads = pass.graph.reads.values().any(|read| !read.is_empty());
+    if reads || pass.plan.steps.iter().any(destroys) {
+        let order = stale::Order::of(pass);
+        found.extend(targets::at_one_target(pass, &order));
+        found.extend(order.stale_readings());
+    }
     found.extend(meetings.iter().map(|(how, one, two)| how.finding(one, two)));
     pass.uncounted += uncounted;
     pass.diagnostics.extend(found);
@@ -88,7 +97,7 @@ fn risk(step: &Step, operation: &Operation) -> Option<Diagnostic> {
 }
 
 fn acceptance(step: &Step, operation: &Operation) -> Option<Diagnostic> {
-    step.accept.is_empty().then(|| {
+    (step.accept.is_empty() && step.confirm.is_none()).then(|| {
         let message = format!(
             "`{}` is {} and nothing says when it has worked",
             step.id.value,
@@ -97,6 +106,31 @@ fn acceptance(step: &Step, operation: &Operation) -> Option<Diagnostic> {
         Diagnostic::new(Code::NoAcceptance, step.id.span, message)
             .hint("add `accept: [\"${ output.… }\"]`")
             .step(&step.id.value)
+    })
+}
+
+/// What is read back proves a write, and only a plain read proves without an effect of its own.
+fn confirm(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option<Diagnostic> {
+    let confirm = step.confirm.as_ref()?;
+    let id = &step.id.value;
+    if operation.effect.is_read() {
+        let message = format!("`{id}` is a read, and `confirm` proves a write");
+        return Some(
+            Diagnostic::new(Code::BadConfirm, confirm.span, message)
+                .hint("leave it out, and say in `accept` what must hold over `output`")
+                .step(id),
+        );
+    }
+    let read = pass.confirming(step)?;
+    (read.effect != Effect::Read).then(|| {
+        let message = format!(
+            "`{}` confirms `{id}`, and is {}",
+            read.name,
+            effect_words(read)
+        );
+        Diagnostic::new(Code::BadConfirm, confirm.tool.span, message)
+            .hint("only an operation of the effect `read` confirms: it must change nothing itself")
+            .step(id)
     })
 }
 
@@ -178,17 +212,18 @@ fn writes<'a>(pass: &Pass<'a>) -> BTreeMap<&'a str, Vec<Write<'a>>> {
             if let Some(value) = value.as_ref().filter(|_| operation.is_sink(name)) {
                 sinks.push((&**name, numbered.of(value.clone())));
             }
-            let as_written = || json!([written.and_then(|args| args.get(&**name))]).to_string();
-            call.insert(
-                &**name,
-                value.map_or_else(as_written, |value| format!("={value}")),
-            );
+            let as_written = || {
+                let written = written.and_then(|args| args.get(&**name));
+                (false, written.map(canonical).unwrap_or_default())
+            };
+            let value = value.map_or_else(as_written, |known| (true, known));
+            call.insert(&**name, value);
         }
         let list = step.value.get("for_each").filter(|_| on_item);
         let write = Write {
             step,
             operation,
-            call: numbered.of(json!([call, list]).to_string()),
+            call: numbered.of(canonical_of(&(call, list)).unwrap_or_default()),
             sinks,
         };
         writes.entry(&tool.value).or_default().push(write);

@@ -124,7 +124,8 @@ impl<'a> Labels<'a> {
             }
             // A goal a person typed, and what the run itself knows.
             Root::Params | Root::Run => Label::trusted(),
-            Root::Args | Root::Key | Root::Unknown(_) => untrusted(),
+            // Why: what is read back is seen by its own `accept` alone, and passed on nowhere.
+            Root::Read | Root::Args | Root::Key | Root::Unknown(_) => untrusted(),
         }
     }
 
@@ -163,9 +164,13 @@ impl<'a> Labels<'a> {
 
     /// The label of a status, but for what decided about the step.
     fn status_alone(&self, step: &Step) -> Label {
+        let confirm = step.confirm.as_ref();
+        let read = confirm.map(|confirm| self.catalog.get(&confirm.tool.value));
         let trusted = self
             .operation(step)
-            .is_none_or(|operation| operation.trusted);
+            .is_none_or(|operation| operation.trusted)
+            // Why: what was read back decides whether it succeeded.
+            && read.is_none_or(|read| read.is_some_and(|read| read.trusted));
         let integrity = if trusted {
             Integrity::Trusted
         } else {
@@ -309,6 +314,8 @@ fn untrusted() -> Label {
 pub(crate) struct StepLabels {
     pub(crate) args: BTreeMap<String, Label>,
     pub(crate) control: Label,
+    /// Of the arguments of the read that proves it.
+    pub(crate) confirm: BTreeMap<String, Label>,
 }
 
 /// Assigns labels, step after step in the order of the plan; and says where their sources became
@@ -372,26 +379,50 @@ fn of_step(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step) -> StepLabels {
     for template in deciding {
         control = control.join(&labels.template(Some(step), template, literals));
     }
-    let mut args = BTreeMap::new();
-    if let StepKind::Tool { args: tree, .. } = &step.kind {
-        let schema = pass
-            .operation(step)
-            .map(|operation| operation.input.value());
-        for (name, value) in tree.entries() {
-            let known = schema.and_then(|schema| schema.get("properties")?.get(&**name));
-            let author = Author {
-                pass,
-                literals,
-                known,
-            };
-            let mut label = author.label(labels, step, value);
-            if let Some(was) = before.and_then(|record| record.labels.get(&**name)) {
-                label = label.join(was);
-            }
-            args.insert(name.to_string(), label);
+    let args = match &step.kind {
+        StepKind::Tool { args: tree, .. } => {
+            let was = before.map(|record| &record.labels);
+            of_args(pass, labels, step, (tree, pass.operation(step)), was)
         }
+        StepKind::Question { .. } => BTreeMap::new(),
+    };
+    let confirm = step.confirm.as_ref().map(|confirm| {
+        let was = before.and_then(|record| record.confirm.as_ref());
+        let was = was.map(|record| &record.labels);
+        let call = (&confirm.args, pass.confirming(step));
+        of_args(pass, labels, step, call, was)
+    });
+    StepLabels {
+        args,
+        control,
+        confirm: confirm.unwrap_or_default(),
     }
-    StepLabels { args, control }
+}
+
+/// The label of each argument of a call, and of what it was in the plan before.
+fn of_args(
+    pass: &Pass<'_>,
+    labels: &Labels<'_>,
+    step: &Step,
+    (tree, operation): (&ArgTree, Option<&std::sync::Arc<Operation>>),
+    was: Option<&BTreeMap<String, Label>>,
+) -> BTreeMap<String, Label> {
+    let schema = operation.map(|operation| operation.input.value());
+    let mut args = BTreeMap::new();
+    for (name, value) in tree.entries() {
+        let known = schema.and_then(|schema| schema.get("properties")?.get(&**name));
+        let author = Author {
+            pass,
+            literals: &labels.literals,
+            known,
+        };
+        let mut label = author.label(labels, step, value);
+        if let Some(was) = was.and_then(|was| was.get(&**name)) {
+            label = label.join(was);
+        }
+        args.insert(name.to_string(), label);
+    }
+    args
 }
 
 /// Who wrote the literals of an argument.

@@ -63,12 +63,12 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
         use crate::plan::Field;
         match inner {
             (Field::Args | Field::Question, inner) => template(pass, &call, inner, &given, found),
-            (Field::When | Field::ForEach | Field::Accept, _) => {}
+            (Field::When | Field::ForEach, _) => {}
+            (field, inner) => {
+                let site = Site::of(pass, step, field);
+                template(pass, &site, inner, &given, found);
+            }
         }
-    }
-    let after = Site::after(pass, step);
-    for accept in &step.accept {
-        template(pass, &after, accept, &given, found);
     }
 }
 
@@ -153,6 +153,7 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read) -> Option<Diagnostic
             may_be_missing(&ty, read, path, 0)
         }
         Root::Output => may_be_missing(site.output_type(pass)?, read, path, 0),
+        Root::Read => may_be_missing(site.read_type(pass)?, read, path, 0),
         _ => None,
     }
 }

@@ -8,11 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::Pass;
+use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::expr::ArgTree;
+use crate::label::Label;
 use crate::plan::{Step, StepKind};
 use crate::policy::{AskTerms, CallFacts, Decision, OnExpiry, Verdict};
+use crate::source::Spanned;
 
 /// The id that stands for `approval: required` among the policies of a verdict.
 pub const ASKED_BY_PLAN: &str = "plan:approval-required";
@@ -64,7 +67,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         .filter(|d| d.severity() == Severity::Error)
         .filter_map(|d| d.step.as_deref())
         .collect();
-    let mut verdicts = BTreeMap::new();
+    let (mut verdicts, mut confirms) = (BTreeMap::new(), BTreeMap::new());
     let mut found = Vec::new();
     for step in &pass.plan.steps {
         let id = step.id.value.as_str();
@@ -77,23 +80,57 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         if faulty.contains(id) {
             continue;
         }
-        let (args, unknown) = known(pass, args);
-        let verdict = pass.terms.policy.decide(&CallFacts {
-            principal: &pass.terms.principal,
-            operation,
-            args: &args,
-            unknown: &unknown,
-            labels: &labels.args,
-            control: &labels.control,
-            // Why: no call is made before its run-time checks passed and its feeders were accepted.
-            inputs_validated: true,
-        });
-        let verdict = with_own_caution(step, verdict);
+        let decide = |operation: &Operation, args: &ArgTree, own: &BTreeMap<String, Label>| {
+            let (args, unknown) = known(pass, args);
+            pass.terms.policy.decide(&CallFacts {
+                principal: &pass.terms.principal,
+                operation,
+                args: &args,
+                unknown: &unknown,
+                labels: own,
+                control: &labels.control,
+                // Why: no call is made before its run-time checks passed and its feeders were
+                // accepted.
+                inputs_validated: true,
+            })
+        };
+        let verdict = with_own_caution(step, decide(operation, args, &labels.args));
         found.extend(finding(step, &operation.name, &verdict));
         verdicts.insert(id.to_owned(), verdict);
+        if let (Some(confirm), Some(read)) = (&step.confirm, pass.confirming(step)) {
+            let verdict = decide(read, &confirm.args, &labels.confirm);
+            found.extend(confirm_finding(step, &confirm.tool, &verdict));
+            confirms.insert(id.to_owned(), verdict);
+        }
     }
     pass.diagnostics.extend(found);
     pass.verdicts = verdicts;
+    pass.confirms = confirms;
+}
+
+/// A read that proves a write is made at once, by itself: whoever is asked could not tell why.
+fn confirm_finding(step: &Step, tool: &Spanned<String>, verdict: &Verdict) -> Option<Diagnostic> {
+    let (id, name) = (&step.id.value, &tool.value);
+    let (code, message) = match verdict.decision {
+        Decision::Permit => return None,
+        Decision::Forbid => (
+            Code::Forbidden,
+            format!("policy forbids `{name}`, which confirms `{id}`"),
+        ),
+        Decision::Ask => (
+            Code::BadConfirm,
+            format!("a person would be asked before `{name}` confirms `{id}`"),
+        ),
+    };
+    let by = match verdict.policies.as_slice() {
+        [] => "nothing permits it".to_owned(),
+        ids => format!("decided by {}", ids.join(", ")),
+    };
+    let finding = Diagnostic::new(code, tool.span, message).note(by).step(id);
+    Some(match verdict.decision {
+        Decision::Ask => finding.hint("confirm with a read that policy permits by itself"),
+        _ => finding,
+    })
 }
 
 fn finding(step: &Step, operation: &str, verdict: &Verdict) -> Option<Diagnostic> {

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::effects::is_reconciled;
-use super::{Pass, PlanRecord, StepRecord, TermsRecord, budget, scope};
+use super::{ConfirmRecord, Pass, PlanRecord, StepRecord, TermsRecord, budget, scope};
 use crate::catalog::Risk;
-use crate::digest::{Digest, Domain, canonical, canonical_map};
+use crate::digest::{Digest, Domain, canonical, canonical_map, canonical_of};
 use crate::plan::{Step, StepKind};
 use crate::policy::Decision;
 
@@ -20,7 +21,11 @@ pub(crate) fn of(pass: &Pass<'_>, not_checked: &[String]) -> PlanRecord {
         .plan
         .steps
         .iter()
-        .filter_map(|step| pass.operation(step))
+        .flat_map(|step| {
+            pass.operation(step)
+                .into_iter()
+                .chain(pass.confirming(step))
+        })
         .filter_map(|operation| {
             let name = operation.name.as_str();
             Some((name, pass.terms.catalog.digest(name)?))
@@ -72,13 +77,27 @@ fn of_step(
         .iter()
         .filter_map(|dep| Some((dep.as_str(), done.get(dep)?.closure)))
         .collect();
-    let closure = canonical_map([
+    let read = step.confirm.as_ref().and_then(|confirm| {
+        let digest = *tools.get(confirm.tool.value.as_str())?;
+        Some((digest, pass.confirms.get(id)?.clone()))
+    });
+    let confirm = read.map(|(tool, verdict)| ConfirmRecord {
+        tool,
+        labels: labels.confirm,
+        verdict,
+    });
+    let mut parts = vec![
         ("step", canonical(&step.value)),
-        ("after", canonical(&json!(rests_on))),
-        ("tool", canonical(&json!(tool))),
-        ("principal", canonical(&json!(principal))),
-        ("control", canonical(&json!(labels.control))),
-    ]);
+        ("after", text(&rests_on)),
+        ("tool", text(&tool)),
+        ("principal", text(&principal)),
+        ("control", text(&labels.control)),
+    ];
+    // Why not always: a step without one keeps the digest that journals and bundles hold.
+    if let Some(confirm) = &confirm {
+        parts.push(("confirm", text(&confirm.tool)));
+    }
+    let closure = canonical_map(parts);
     StepRecord {
         closure: Digest::of_bytes(Domain::Closure, closure.as_bytes()),
         after,
@@ -90,8 +109,14 @@ fn of_step(
             .operation(step)
             .map_or(Risk::Low, |operation| operation.risk()),
         verdict: pass.verdicts.get(id).cloned(),
+        confirm,
         run_checks: pass.run_checks.get(id).cloned().unwrap_or_default(),
     }
+}
+
+/// The canonical text of digests and labels.
+fn text(value: &impl Serialize) -> String {
+    canonical_of(value).unwrap_or_else(|_| canonical(&json!(value)))
 }
 
 /// What a green check does not mean, by name.

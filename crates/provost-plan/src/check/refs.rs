@@ -161,22 +161,26 @@ impl Refs<'_, '_> {
         if let Some(tool) = step.tool() {
             self.tool(tool);
         }
+        if let Some(confirm) = &step.confirm {
+            self.tool(&confirm.tool);
+        }
         for need in &step.needs {
             self.step_name(&need.value, need.span);
         }
         for (field, template) in step.templates() {
-            let site = match field {
-                Field::When | Field::ForEach => Site::before(step),
-                Field::Args | Field::Question => Site::call(self.pass, step),
-                Field::Accept => Site::after(self.pass, step),
+            let site = Site::of(self.pass, step, field);
+            let asked = match field {
+                Field::Accept => Some("accept"),
+                Field::ConfirmArgs | Field::ConfirmAccept => Some("confirm"),
+                Field::When | Field::ForEach | Field::Args | Field::Question => None,
             };
             for reference in template.references() {
-                if step_of(reference) == Some(own) && field == Field::Accept {
+                if let (true, Some(asked)) = (step_of(reference) == Some(own), asked) {
                     self.found.push(
                         Diagnostic::new(
                             Code::UnknownRoot,
                             reference.span,
-                            format!("`{own}` has not ended when its `accept` is asked"),
+                            format!("`{own}` has not ended when its `{asked}` is asked"),
                         )
                         .hint("write `output` for what it came back with"),
                     );
@@ -329,9 +333,9 @@ fn unknown_root(site: &Site<'_>, root: &Root, span: Span) -> Diagnostic {
     );
     match root {
         Root::Item | Root::Index => finding.hint("only a step with `for_each` has items"),
-        Root::Output => {
-            finding.hint("only `accept` sees `output`; elsewhere write `steps.ID.output`")
-        }
+        Root::Output => finding
+            .hint("only `accept` and `confirm` see `output`; elsewhere write `steps.ID.output`"),
+        Root::Read => finding.hint("only `accept` of `confirm` sees what was read back"),
         Root::Args | Root::Key => finding.hint("only templates of the catalog see it"),
         _ => {
             let finding = finding.did_you_mean(name, site.names());

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::Pass;
 use super::typing::{Place, Typed, type_of};
 use crate::expr::{Root, STATUS_WORDS, Segment};
-use crate::plan::{Step, StepKind};
+use crate::plan::{Field, Step, StepKind};
 use crate::schema::{Kinds, PathType, Schema, Type};
 
 /// Where an expression stands.
@@ -21,6 +21,8 @@ pub(crate) struct Site<'a> {
     item: Option<Typed>,
     /// Whether `output` is in scope.
     output: bool,
+    /// Whether `read` is in scope.
+    read: bool,
 }
 
 static STATUS: LazyLock<Type> = LazyLock::new(|| Type::of_json(&json!({ "enum": STATUS_WORDS })));
@@ -43,6 +45,7 @@ impl<'a> Site<'a> {
             step: None,
             item: None,
             output: false,
+            read: false,
         }
     }
 
@@ -70,6 +73,7 @@ impl<'a> Site<'a> {
             step: Some(step),
             item,
             output: false,
+            read: false,
         }
     }
 
@@ -81,12 +85,31 @@ impl<'a> Site<'a> {
         }
     }
 
+    /// `accept` of `confirm`: of one item, with its output and what was read back.
+    pub(crate) fn confirmed(pass: &Pass<'_>, step: &'a Step) -> Self {
+        Self {
+            read: true,
+            ..Self::after(pass, step)
+        }
+    }
+
+    /// Where a field of a step stands.
+    pub(crate) fn of(pass: &Pass<'_>, step: &'a Step, field: Field) -> Self {
+        match field {
+            Field::When | Field::ForEach => Self::before(step),
+            Field::Args | Field::Question => Self::call(pass, step),
+            Field::Accept | Field::ConfirmArgs => Self::after(pass, step),
+            Field::ConfirmAccept => Self::confirmed(pass, step),
+        }
+    }
+
     /// Whether a name is in scope; a step and a parameter are looked up elsewhere.
     pub(crate) fn knows(&self, root: &Root) -> bool {
         match root {
             Root::Step(_) | Root::Params | Root::Run => true,
             Root::Item | Root::Index => self.item.is_some(),
             Root::Output => self.output,
+            Root::Read => self.read,
             Root::Args | Root::Key | Root::Unknown(_) => false,
         }
     }
@@ -103,6 +126,12 @@ impl<'a> Site<'a> {
         pass.outputs.one.get(&step.id.value).map(Schema::ty)
     }
 
+    /// The type of `read`, where it is in scope and known.
+    pub(crate) fn read_type<'p>(&self, pass: &'p Pass<'_>) -> Option<&'p Type> {
+        let step = self.step.filter(|_| self.read)?;
+        pass.confirming(step)?.output.as_ref().map(Schema::ty)
+    }
+
     /// The names in scope, as a person writes them.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         let mut names = vec!["steps", "params", "run"];
@@ -111,6 +140,9 @@ impl<'a> Site<'a> {
         }
         if self.output {
             names.push("output");
+        }
+        if self.read {
+            names.push("read");
         }
         names
     }
@@ -223,8 +255,17 @@ impl Pass<'_> {
                 }
                 Some(_) | None => Place::Typed(Typed::of(Kinds::JSON)),
             },
+            Root::Read if site.read => {
+                let operation = site.step.and_then(|step| self.confirming(step));
+                match operation.and_then(|operation| operation.output.as_ref()) {
+                    Some(schema) if schema.keeps(path, false) || self.spends(schema.weight()) => {
+                        Place::of(schema.at(path))
+                    }
+                    Some(_) | None => Place::Typed(Typed::of(Kinds::JSON)),
+                }
+            }
             Root::Run => Place::within(&RUN, path),
-            Root::Index | Root::Args | Root::Key | Root::Unknown(_) => anything(),
+            Root::Index | Root::Read | Root::Args | Root::Key | Root::Unknown(_) => anything(),
         }
     }
 

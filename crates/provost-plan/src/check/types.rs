@@ -19,6 +19,8 @@ use crate::plan::{Step, StepKind};
 use crate::schema::{Fit, Kinds, PathType, Schema, Type};
 use crate::source::Span;
 
+mod confirm;
+
 /// Longest schema that is shown in a message, in bytes.
 const SCHEMA_BYTES_MAX: usize = 100;
 
@@ -91,6 +93,7 @@ impl Types {
         for accept in &step.accept {
             self.guard(pass, &after, accept, "`accept`");
         }
+        self.confirm(pass, step, &after);
     }
 
     /// The type of a template, and whether something in it is an error already.
@@ -285,6 +288,11 @@ impl Types {
             }
             ArgTree::Map(entries, _) => {
                 for (name, value) in entries {
+                    let is_leaf = matches!(value, ArgTree::Value(..) | ArgTree::Template(_));
+                    // Why: of the arguments themselves `names` says it, and a leaf has no fields.
+                    if pointer.is_empty() && is_leaf {
+                        continue;
+                    }
                     let inner = format!("{pointer}/{}", &**name);
                     match ty.at(&[Segment::Field(name.to_string())]) {
                         PathType::Known { ty, .. } => self.undeclared(value, &ty, &inner),

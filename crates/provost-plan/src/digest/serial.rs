@@ -12,13 +12,16 @@ use serde_json::{Number, Value};
 
 use super::{NumberError, normalize_number, quoted, scalar};
 
+/// Most texts are no longer than this.
+const TEXT_BYTES_USUAL: usize = 1024;
+
 /// The canonical text of `value`.
 ///
 /// # Errors
 /// [`NumberError`] names the first number that cannot be held exactly, or whatever else has no
 /// form in JSON.
 pub fn canonical_of<T: Serialize + ?Sized>(value: &T) -> Result<String, NumberError> {
-    let mut text = String::with_capacity(256);
+    let mut text = String::with_capacity(TEXT_BYTES_USUAL);
     match value.serialize(Writer { text: &mut text }) {
         Ok(()) => Ok(text),
         Err(Refused(number)) => Err(NumberError { number }),
@@ -108,6 +111,9 @@ impl<'t> Map<'t> {
 
     fn key(&mut self, key: impl Into<Cow<'static, str>>) {
         let key = key.into();
+        if !self.entries.is_empty() {
+            self.text.push(',');
+        }
         let at = self.text.len();
         quoted(self.text, &key);
         self.text.push(':');
@@ -126,29 +132,40 @@ impl<'t> Map<'t> {
             entries,
             close,
         } = self;
-        let written = text.len();
-        let ends = entries.iter().skip(1).map(|(_, at)| *at);
-        let mut parts: Vec<(&str, usize, usize)> = entries
-            .iter()
-            .zip(ends.chain([written]))
-            .map(|((name, at), end)| (&**name, *at, end))
-            .collect();
-        if parts.iter().all(|(name, ..)| name.is_ascii()) {
-            parts.sort_unstable_by_key(|(name, ..)| *name);
-        } else {
-            parts.sort_by(|(one, ..), (two, ..)| one.encode_utf16().cmp(two.encode_utf16()));
+        let ascii = entries.iter().all(|(name, _)| name.is_ascii());
+        let sorted = entries.is_sorted_by(|(one, _), (two, _)| one <= two);
+        if !(ascii && sorted) {
+            sort(text, begin, &entries, ascii);
         }
-        // Why behind it first: what is sorted has the length of what is not, and commas.
-        for (n, (_, at, end)) in parts.into_iter().enumerate() {
-            if n > 0 {
-                text.push(',');
-            }
-            text.extend_from_within(at..end);
-        }
-        text.drain(begin..written);
         text.push_str(close);
         Ok(())
     }
+}
+
+/// Brings the entries of a map, which stand in `text` from `begin` on with commas between them,
+/// into their order.
+fn sort(text: &mut String, begin: usize, entries: &[(Cow<'static, str>, usize)], ascii: bool) {
+    let written = text.len();
+    // Why less one: the comma before the next.
+    let ends = entries.iter().skip(1).map(|(_, at)| at.saturating_sub(1));
+    let mut parts: Vec<(&str, usize, usize)> = entries
+        .iter()
+        .zip(ends.chain([written]))
+        .map(|((name, at), end)| (&**name, *at, end))
+        .collect();
+    if ascii {
+        parts.sort_unstable_by_key(|(name, ..)| *name);
+    } else {
+        parts.sort_by(|(one, ..), (two, ..)| one.encode_utf16().cmp(two.encode_utf16()));
+    }
+    // Why behind it first: what is sorted is as long as what is not.
+    for (n, (_, at, end)) in parts.into_iter().enumerate() {
+        if n > 0 {
+            text.push(',');
+        }
+        text.extend_from_within(at..end);
+    }
+    text.drain(begin..written);
 }
 
 fn named(text: &mut String, variant: &str) {

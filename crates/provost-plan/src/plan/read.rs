@@ -5,6 +5,8 @@
 //! field that is not carried out is refused, never skipped; the document read from
 //! [`Plan::value`] has the digest of the plan it came from.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::{Value, json};
 
 use super::{Claim, Criterion, Goal, Limits, PLAN_SCHEMA, Plan, Proof, Step, places};
@@ -56,6 +58,14 @@ pub fn read_plan_node(node: &Node, source: &Source) -> Result<Plan, Vec<Diagnost
 /// # Errors
 /// Every finding about its structure.
 pub fn plan_from_value(value: &Value, name: &str) -> Result<Plan, Vec<Diagnostic>> {
+    read_plan(&Source::new(name, canonical(value)))
+}
+
+/// [`plan_from_value`], for a document that may have been read a moment ago.
+///
+/// # Errors
+/// Every finding about its structure.
+pub fn plan_from_value_once(value: &Value, name: &str) -> Result<Arc<Plan>, Vec<Diagnostic>> {
     read_plan_once(&Source::new(name, canonical(value)))
 }
 
@@ -112,6 +122,7 @@ fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Opti
         goal,
         success,
         places: places(&steps),
+        digest: OnceLock::new(),
         steps,
         limits,
         answer,
@@ -328,6 +339,10 @@ fn document(node: &Node) -> Value {
     present(&mut value);
     for list in ["success", "answer"] {
         each(&mut value, list, present);
+    }
+    // Why it too: an answer of one part need not be a list.
+    if let Some(answer) = value.get_mut("answer") {
+        present(answer);
     }
     each(&mut value, "steps", step::canonical_step);
     if let Some(goal) = value.get_mut("goal") {

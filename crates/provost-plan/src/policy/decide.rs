@@ -110,7 +110,7 @@ impl Policy {
         let reasons = response
             .diagnostics()
             .reason()
-            .map(|id| id.to_string())
+            .map(|id| AsRef::<str>::as_ref(id).to_owned())
             .collect();
         Ok(match response.decision() {
             Answer::Allow => Side {

@@ -43,6 +43,7 @@ pub(super) fn operation(line: &str) -> Operation {
         timeout: Duration::from_secs(1),
         max_bytes: 1000,
         reconcile: None,
+        creates: None,
         cost: None,
         endpoint: Value::Null,
     }

@@ -48,6 +48,7 @@ pub fn operation(name: &str, effect: Effect, input: Value, output: Option<Value>
         timeout: Duration::from_secs(30),
         max_bytes: 1 << 20,
         reconcile: None,
+        creates: None,
         cost: None,
         endpoint: Value::Null,
     }
@@ -279,7 +280,14 @@ pub fn check_plan(plan: Plan, terms: &Terms) -> Checked {
         revision: 1,
         ..Base::default()
     };
-    check(Draft { plan, origin }, terms, &base)
+    check(
+        Draft {
+            plan: plan.into(),
+            origin,
+        },
+        terms,
+        &base,
+    )
 }
 
 /// What this thread has spent on a processor, where the system says so: on a machine that others

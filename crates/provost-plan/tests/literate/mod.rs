@@ -332,7 +332,7 @@ impl Setting {
         };
         let previous = self.previous.map(|plan| {
             let draft = Draft {
-                plan,
+                plan: plan.into(),
                 origin: trusted,
             };
             let checked = check(draft, &self.terms, &first);
@@ -344,7 +344,14 @@ impl Setting {
             settled: self.settled,
         };
         let origin = self.origin;
-        check(Draft { plan, origin }, &self.terms, &base)
+        check(
+            Draft {
+                plan: plan.into(),
+                origin,
+            },
+            &self.terms,
+            &base,
+        )
     }
 }
 
@@ -460,6 +467,7 @@ fn operation(name: &str, value: &Value) -> Operation {
         timeout: Duration::from_secs(value["timeout_s"].as_u64().unwrap_or(30)),
         max_bytes: 1 << 20,
         reconcile: value.get("reconcile").map(reconcile),
+        creates: None,
         cost: value.get("cost").map(|cost| {
             let cost = serde_json::from_value(cost.clone());
             cost.unwrap_or_else(|error| panic!("the cost of `{name}`: {error}"))

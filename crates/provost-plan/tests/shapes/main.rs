@@ -245,6 +245,10 @@ fn cycles_of_every_size() {
 }
 
 #[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "most of a minute without optimization: `scripts/full shapes` runs it"
+)]
 fn guards_that_rest_on_guards() {
     let chain = (0..1_000usize).map(|at| {
         let when = match at {
@@ -320,6 +324,10 @@ fn as_many_values_as_a_text_may_hold() {
 }
 
 #[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "most of a minute without optimization: `scripts/full shapes` runs it"
+)]
 fn huge_texts() {
     let long = "x".repeat(1_000_000);
     for (name, text) in [

@@ -44,6 +44,10 @@ fn tree(depth: usize, width: usize, leaf: &Value) -> Value {
 }
 
 #[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "most of a minute without optimization: `scripts/full shapes` runs it"
+)]
 fn schemas_that_are_wide_and_deep() {
     let text = json!({ "type": "string" });
     let number = json!({ "type": "integer" });

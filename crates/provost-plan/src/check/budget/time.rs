@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::Pass;
-use super::worst::{items, tries};
+use super::worst::{items, retaken, tries};
 use crate::catalog::Operation;
+use crate::limits::RETAKEN_MAX;
 use crate::plan::{Limits, Retry, Step};
 
 /// A bound on the time of a plan.
@@ -28,20 +29,44 @@ pub(super) struct Bound {
 }
 
 /// How long one call can take: its attempts with the waits between them.
-pub(super) fn of_call(operation: &Operation, step: &Step) -> Duration {
+pub(super) fn of_call(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Duration {
     let retry = step.retry.unwrap_or(Retry::DEFAULT);
     let waits = (1..tries(step)).fold(Duration::ZERO, |all, tries| {
         all.saturating_add(retry.wait_after(tries))
     });
-    busy(operation, step).saturating_add(waits)
+    // Why twice: what was written is read back with as many tries.
+    let rounds = 1 + u32::from(step.confirm.is_some());
+    busy(pass, operation, step).saturating_add(waits.saturating_mul(rounds))
 }
 
-/// How long one call can hold a place.
-fn busy(operation: &Operation, step: &Step) -> Duration {
-    let one = step
-        .timeout
-        .map_or(operation.timeout, |own| own.min(operation.timeout));
-    one.saturating_mul(tries(step))
+/// How long one call can hold a place, and after it the read that proves it.
+fn busy(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Duration {
+    let one = |operation: &Operation| {
+        let own = step.timeout.unwrap_or(operation.timeout);
+        own.min(operation.timeout)
+    };
+    let read = pass.confirming(step).map(|read| one(read));
+    one(operation)
+        .saturating_add(read.unwrap_or_default())
+        .saturating_mul(tries(step))
+}
+
+/// How long taking readings again can hold a step up, one after the other, and hold places.
+fn retaking(pass: &Pass<'_>, step: &Step) -> (Duration, Duration) {
+    let mut all = (Duration::ZERO, Duration::ZERO);
+    for reading in retaken(pass, step) {
+        let Some(operation) = pass.operation(reading) else {
+            continue;
+        };
+        let calls = items(reading).saturating_mul(u64::from(RETAKEN_MAX));
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+        let times = |one: Duration| one.saturating_mul(calls);
+        all.0 = all
+            .0
+            .saturating_add(times(of_call(pass, operation, reading)));
+        all.1 = all.1.saturating_add(times(busy(pass, operation, reading)));
+    }
+    all
 }
 
 pub(super) fn bound(pass: &Pass<'_>, limits: &Limits) -> Bound {
@@ -54,13 +79,17 @@ pub(super) fn bound(pass: &Pass<'_>, limits: &Limits) -> Bound {
         let Some(operation) = pass.operation(step) else {
             continue;
         };
-        let (call, busy) = (of_call(operation, step), busy(operation, step));
+        let (again, again_busy) = retaking(pass, step);
+        let call = of_call(pass, operation, step).saturating_add(again);
+        let own = busy(pass, operation, step);
+        let busy = own.saturating_add(again_busy);
         let weight = if crowded {
             (call.as_millis().saturating_mul(places)).saturating_sub(busy.as_millis())
         } else {
             call.as_millis()
         };
-        let all = busy.as_millis().saturating_mul(u128::from(items(step)));
+        let all = own.as_millis().saturating_mul(u128::from(items(step)));
+        let all = all.saturating_add(again_busy.as_millis());
         work = work.saturating_add(all);
         weights.entry(&step.id.value).or_insert(weight);
     }

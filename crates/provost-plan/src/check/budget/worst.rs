@@ -15,8 +15,9 @@ use super::super::typing::type_of;
 use super::time;
 use crate::catalog::{Operation, Risk, Spend};
 use crate::expr::{ArgTree, Part, Segment, Template};
-use crate::limits::ARGS_BYTES_MAX;
+use crate::limits::{ARGS_BYTES_MAX, RETAKEN_MAX};
 use crate::money::Money;
+use crate::plan::readings::readings;
 use crate::plan::{Limits, Retry, Step, StepKind};
 use crate::schema::{Type, bytes};
 
@@ -125,18 +126,22 @@ impl WorstCase {
 
 /// Counts the worst case under these limits.
 pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
+    let taken = taken(pass);
+    let times = |step: &Step| taken.get(step.id.value.as_str()).copied().unwrap_or(1);
     let rows: Vec<StepWorst> = pass
         .plan
         .steps
         .iter()
-        .filter_map(|step| row(pass, step))
+        .filter_map(|step| row(pass, step, times(step)))
         .collect();
     let calls = pass.plan.steps.iter().filter(|s| s.tool().is_some());
     // Why: a call of an unknown tool, which is an error of its own, is a call all the same.
     let (mut all_calls, mut all_attempts) = (0u64, 0u64);
     for step in calls {
-        all_calls = all_calls.saturating_add(items(step));
-        all_attempts = all_attempts.saturating_add(attempts_of(step));
+        let calls = calls_of(step).saturating_mul(times(step));
+        all_calls = all_calls.saturating_add(calls);
+        let attempts = attempts_of(step).saturating_mul(times(step));
+        all_attempts = all_attempts.saturating_add(attempts);
     }
     let time = time::bound(pass, limits);
     WorstCase {
@@ -157,18 +162,45 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
     }
 }
 
-fn row(pass: &Pass<'_>, step: &Step) -> Option<StepWorst> {
+/// How often a step may be carried out that is a reading for others with `fresh`.
+fn taken<'p>(pass: &Pass<'p>) -> BTreeMap<&'p str, u64> {
+    let mut taken = BTreeMap::new();
+    for step in pass.plan.steps.iter().filter(|step| step.fresh.is_some()) {
+        for reading in retaken(pass, step) {
+            let times = taken.entry(reading.id.value.as_str()).or_insert(1u64);
+            *times = times.saturating_add(u64::from(RETAKEN_MAX));
+        }
+    }
+    taken
+}
+
+/// The readings that may be taken again for a step.
+pub(super) fn retaken<'p>(pass: &Pass<'p>, step: &Step) -> Vec<&'p Step> {
+    let acts = pass.operation(step).is_some_and(|op| !op.effect.is_read());
+    if step.fresh.is_none() || !acts {
+        return Vec::new();
+    }
+    readings(pass.plan, step, &|step| Some(pass.operation(step)?.effect))
+}
+
+fn row(pass: &Pass<'_>, step: &Step, times: u64) -> Option<StepWorst> {
     let operation = pass.operation(step)?;
-    let attempts = attempts_of(step);
-    let spend = spend(pass, step, operation).times(attempts);
+    let attempts = attempts_of(step).saturating_mul(times);
+    let each = items(step)
+        .saturating_mul(u64::from(tries(step)))
+        .saturating_mul(times);
+    let mut spend = spend(pass, step, operation).times(each);
+    if let Some(confirm) = confirm_spend(pass, step) {
+        spend = spend.plus(confirm.times(each));
+    }
     Some(StepWorst {
         step: step.id.value.clone(),
         tool: operation.name.clone(),
-        calls: items(step),
+        calls: calls_of(step).saturating_mul(times),
         attempts,
         money: spend.money,
         tokens: spend.tokens,
-        call_ms: millis(time::of_call(operation, step)),
+        call_ms: millis(time::of_call(pass, operation, step)),
         risk: operation.risk(),
         unpriced: spend.unpriced,
         uncounted: spend.uncounted,
@@ -180,11 +212,24 @@ fn spend(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Spend {
     let sent = operation.cost.as_ref().and_then(|c| c.tokens_in.as_ref());
     let bytes = match (&step.kind, sent) {
         (StepKind::Tool { args, .. }, Some(tokens)) if tokens.max.is_none() => {
-            args_bytes(pass, step, operation, args)
+            args_bytes(pass, &Site::call(pass, step), operation, args)
         }
         _ => None,
     };
     operation.spend(bytes)
+}
+
+/// The most one attempt to read back costs.
+fn confirm_spend(pass: &Pass<'_>, step: &Step) -> Option<Spend> {
+    let (confirm, read) = (step.confirm.as_ref()?, pass.confirming(step)?);
+    let sent = read.cost.as_ref().and_then(|c| c.tokens_in.as_ref());
+    let bytes = match sent {
+        Some(tokens) if tokens.max.is_none() => {
+            args_bytes(pass, &Site::after(pass, step), read, &confirm.args)
+        }
+        _ => None,
+    };
+    Some(read.spend(bytes))
 }
 
 pub(crate) fn items(step: &Step) -> u64 {
@@ -198,8 +243,13 @@ pub(crate) fn tries(step: &Step) -> u32 {
     step.retry.unwrap_or(Retry::DEFAULT).attempts.max(1)
 }
 
+/// The calls of a step: one an item, and one that reads it back.
+pub(crate) fn calls_of(step: &Step) -> u64 {
+    items(step).saturating_mul(1 + u64::from(step.confirm.is_some()))
+}
+
 pub(crate) fn attempts_of(step: &Step) -> u64 {
-    items(step).saturating_mul(u64::from(tries(step)))
+    calls_of(step).saturating_mul(u64::from(tries(step)))
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -207,9 +257,13 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// The most bytes that the arguments of a step have.
-fn args_bytes(pass: &Pass<'_>, step: &Step, operation: &Operation, args: &ArgTree) -> Option<u64> {
-    let site = Site::call(pass, step);
-    let bound = tree_bytes(pass, &site, args, operation.input.ty())?;
+fn args_bytes(
+    pass: &Pass<'_>,
+    site: &Site<'_>,
+    operation: &Operation,
+    args: &ArgTree,
+) -> Option<u64> {
+    let bound = tree_bytes(pass, site, args, operation.input.ty())?;
     // Why: larger arguments are refused before the call.
     let most = u64::try_from(ARGS_BYTES_MAX).unwrap_or(u64::MAX);
     Some(bound.min(most))

@@ -13,8 +13,9 @@ use super::super::Pass;
 use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{Reference, Segment};
-use crate::plan::{Field, Step};
+
+use crate::plan::Step;
+use crate::plan::readings::{acted_on, is_output};
 
 /// A set of steps, by their place in the order.
 #[derive(Clone)]
@@ -206,18 +207,6 @@ impl<'a> Order<'a> {
             }
         }
     }
-}
-
-/// What decides about a call: not what is looked at when it is over.
-fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
-    step.templates()
-        .into_iter()
-        .filter(|(field, _)| *field != Field::Accept)
-        .flat_map(|(_, template)| template.references())
-}
-
-fn is_output(reference: &Reference) -> bool {
-    matches!(reference.path.first(), Some(Segment::Field(field)) if field == "output")
 }
 
 /// The finding about one step, if one of its readings may be stale: the first such pair is shown.

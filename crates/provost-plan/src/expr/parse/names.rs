@@ -68,6 +68,7 @@ impl Parser<'_> {
             "item" => ExprKind::Root(Root::Item),
             "index" => ExprKind::Root(Root::Index),
             "output" => ExprKind::Root(Root::Output),
+            "read" => ExprKind::Root(Root::Read),
             "run" => ExprKind::Root(Root::Run),
             "args" => ExprKind::Root(Root::Args),
             "key" => ExprKind::Root(Root::Key),

@@ -22,19 +22,19 @@ static KEPT: Mutex<VecDeque<Arc<Plan>>> = Mutex::new(VecDeque::new());
 ///
 /// # Errors
 /// Every finding about its text and structure.
-pub fn read_plan_once(source: &Source) -> Result<Plan, Vec<Diagnostic>> {
+pub fn read_plan_once(source: &Source) -> Result<Arc<Plan>, Vec<Diagnostic>> {
     // Why: nothing panics while the lock is held, and what is kept is whole in any case.
     let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let same = kept.iter().find(|plan| plan.source == *source).cloned();
     drop(kept);
     if let Some(plan) = same {
-        return Ok(Plan::clone(&plan));
+        return Ok(plan);
     }
-    let plan = read_plan(source)?;
+    let plan = Arc::new(read_plan(source)?);
     if source.text.len() <= TEXT_BYTES_MAX {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         kept.truncate(PLANS_MAX - 1);
-        kept.push_front(Arc::new(plan.clone()));
+        kept.push_front(Arc::clone(&plan));
     }
     Ok(plan)
 }

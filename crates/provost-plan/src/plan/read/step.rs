@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::expr::{ArgTree, Template};
 use crate::limits::{FOR_EACH_ITEMS_DEFAULT, FOR_EACH_ITEMS_MAX};
 use crate::node::{Fields, Kind, Node};
-use crate::plan::{ForEach, OnFailure, Retry, Step, StepKind};
+use crate::plan::{Confirm, ForEach, OnFailure, Retry, Step, StepKind};
 use crate::schema::Schema;
 use crate::source::{Source, Spanned};
 
@@ -26,7 +26,7 @@ const ON_FAILURE_WORDS: [(&str, OnFailure); 4] = [
 ];
 
 /// Fields of the format that a later version carries out, and what they would do.
-const LATER: [(&str, &str); 13] = [
+const LATER: [(&str, &str); 11] = [
     ("subgoal", "a step is not refined"),
     ("tools", "it belongs to `subgoal`"),
     ("effect_max", "it belongs to `subgoal`"),
@@ -34,9 +34,7 @@ const LATER: [(&str, &str); 13] = [
     ("budget", "money and tokens are not counted"),
     ("output", "it belongs to `subgoal`"),
     ("result", "it belongs to `subgoal`"),
-    ("fresh", "readings are not taken again"),
     ("undo", "nothing is undone"),
-    ("confirm", "a write is not read back"),
     ("as", "a step has no role of its own"),
     ("model", "a step chooses no model"),
     ("replaces", "a step stands in for no other"),
@@ -67,9 +65,17 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
     let when = optional(&mut fields, "when", source);
     let for_each = for_each(&mut fields, source);
     let accept = accept(&mut fields, source);
+    let confirm = fields.node("confirm");
+    let confirm = confirm.and_then(|node| confirm_of(node, source, fields.diagnostics()));
+    if let (Some(StepKind::Question { .. }), Some(confirm)) = (&kind, &confirm) {
+        let message = "`confirm` reads back what a tool wrote, and the step calls none";
+        let finding = Diagnostic::new(Code::WrongShape, confirm.span, message);
+        fields.diagnostics().push(finding);
+    }
     let expect = fields.node("expect");
     let expect = expect.and_then(|node| schema("expect", node, fields.diagnostics()));
-    let timeout = timeout(&mut fields);
+    let timeout = above_nothing(&mut fields, "timeout").map(|timeout| timeout.value);
+    let fresh = above_nothing(&mut fields, "fresh");
     let retry = fields.node("retry");
     let retry = retry.and_then(|node| retry_of(node, fields.diagnostics()));
     let on_failure = fields.choice("on_failure", &ON_FAILURE_WORDS);
@@ -93,8 +99,10 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
         when,
         for_each,
         accept,
+        confirm,
         expect,
         timeout,
+        fresh,
         retry,
         on_failure: on_failure.unwrap_or_default(),
         risk,
@@ -127,13 +135,7 @@ fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<Ste
         return None;
     }
     if let Some(tool) = tool {
-        let args = match arguments {
-            None => ArgTree::empty(node.span),
-            Some(arguments) => {
-                fields.map("args")?;
-                ArgTree::read(arguments, &source.text, fields.diagnostics())
-            }
-        };
+        let args = args_of(fields, arguments, node, source)?;
         return Some(StepKind::Tool { tool, args });
     }
     if let Some(arguments) = arguments {
@@ -143,6 +145,41 @@ fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<Ste
             .push(Diagnostic::new(Code::WrongShape, arguments.span, message));
     }
     question_of(question?, source, fields.diagnostics())
+}
+
+fn args_of(
+    fields: &mut Fields<'_, '_>,
+    arguments: Option<&Node>,
+    holder: &Node,
+    source: &Source,
+) -> Option<ArgTree> {
+    let Some(arguments) = arguments else {
+        return Some(ArgTree::empty(holder.span));
+    };
+    fields.map("args")?;
+    Some(ArgTree::read(arguments, &source.text, fields.diagnostics()))
+}
+
+/// `{ tool: drafts.get, args: { id: "${ output.id }" }, accept: ["${ read.id == output.id }"] }`
+fn confirm_of(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Confirm> {
+    let mut fields = Fields::new("`confirm`", node, diagnostics)?;
+    let tool = fields.required_text("tool");
+    let arguments = fields.node("args");
+    let args = args_of(&mut fields, arguments, node, source);
+    let before = fields.diagnostics().len();
+    let accept = accept(&mut fields, source);
+    if accept.is_empty() && fields.diagnostics().len() == before {
+        let message = "`confirm` needs the field `accept`: what must hold over `read`";
+        let finding = Diagnostic::new(Code::MissingField, head(node.span), message);
+        fields.diagnostics().push(finding);
+    }
+    fields.finish();
+    Some(Confirm {
+        tool: tool?,
+        args: args?,
+        accept,
+        span: node.span,
+    })
 }
 
 fn question_of(
@@ -232,15 +269,15 @@ fn accept(fields: &mut Fields<'_, '_>, source: &Source) -> Vec<Template> {
         .collect()
 }
 
-fn timeout(fields: &mut Fields<'_, '_>) -> Option<Duration> {
-    let timeout = fields.duration("timeout")?;
-    if timeout.value.is_zero() {
-        let message = "`timeout` must be longer than nothing";
+fn above_nothing(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Spanned<Duration>> {
+    let duration = fields.duration(name)?;
+    if duration.value.is_zero() {
+        let message = format!("`{name}` must be longer than nothing");
         fields
             .diagnostics()
-            .push(Diagnostic::new(Code::WrongShape, timeout.span, message));
+            .push(Diagnostic::new(Code::WrongShape, duration.span, message));
     }
-    Some(timeout.value)
+    Some(duration)
 }
 
 /// A number of attempts alone, or with the wait between them.
@@ -272,7 +309,7 @@ fn retry_of(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Retry> {
 /// The canonical form of a step: without fields that are `null`, with the limit of its items.
 pub(super) fn canonical_step(value: &mut Value) {
     present(value);
-    for field in ["question", "retry"] {
+    for field in ["question", "retry", "confirm"] {
         if let Some(inner) = value.get_mut(field) {
             present(inner);
         }

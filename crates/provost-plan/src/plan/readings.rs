@@ -1,0 +1,62 @@
+//! The readings on which a step acts.
+//!
+//! Owns what counts as acting on a reading: the check warns by it, and the run takes by it again
+//! what is too old. Reads no values. INVARIANT: a reading is a plain read.
+//!
+//! A step acts on a reading if an argument, guard or list of it reads the output of the read step,
+//! directly or through other reads and answers. What comes through a write does not count: the
+//! output of a write tells what the write did, after it did it. A status or an error is no reading.
+
+use std::collections::BTreeSet;
+
+use super::{Field, Plan, Step};
+use crate::catalog::Effect;
+use crate::expr::{Reference, Root, Segment};
+
+/// What decides about a call: not what is looked at when it is over.
+pub(crate) fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
+    step.templates()
+        .into_iter()
+        .filter(|(field, _)| match field {
+            Field::When | Field::ForEach | Field::Args | Field::Question => true,
+            Field::Accept | Field::ConfirmArgs | Field::ConfirmAccept => false,
+        })
+        .flat_map(|(_, template)| template.references())
+}
+
+pub(crate) fn is_output(reference: &Reference) -> bool {
+    matches!(reference.path.first(), Some(Segment::Field(field)) if field == "output")
+}
+
+/// The plain reads on which `step` acts, in the order of the plan; `effect` is that of the
+/// operation which a step calls.
+pub fn readings<'p>(
+    plan: &'p Plan,
+    step: &Step,
+    effect: &dyn Fn(&Step) -> Option<Effect>,
+) -> Vec<&'p Step> {
+    let mut found: BTreeSet<&str> = BTreeSet::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut open: Vec<&Step> = vec![step];
+    while let Some(next) = open.pop() {
+        for reference in acted_on(next).filter(|reference| is_output(reference)) {
+            let Root::Step(id) = &reference.root else {
+                continue;
+            };
+            let Some(source) = plan.step(id).filter(|s| seen.insert(&s.id.value)) else {
+                continue;
+            };
+            let effect = effect(source);
+            if effect == Some(Effect::Read) {
+                found.insert(&source.id.value);
+            }
+            if source.tool().is_none() || effect.is_some_and(Effect::is_read) {
+                open.push(source);
+            }
+        }
+    }
+    let steps = plan.steps.iter();
+    steps
+        .filter(|step| found.contains(step.id.value.as_str()))
+        .collect()
+}
