@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_plan::approve::ApprovedPlan;
-use provost_plan::catalog::Operation;
+use provost_plan::catalog::{Effect, Operation};
 use provost_plan::digest::{Digest, Domain};
 use serde_json::{Value, json};
 
@@ -119,6 +119,30 @@ impl Call {
             key: None,
         };
         Some((call, record.closure))
+    }
+
+    /// The read that proves what `slot` wrote under `plan`; `None` unless its step names it.
+    pub(crate) fn confirming(
+        plan: &ApprovedPlan,
+        slot: Slot,
+        attempt: u32,
+        read: Arc<Operation>,
+        args: Value,
+    ) -> Option<Self> {
+        let (step, _) = plan.checked().step(&slot.step)?;
+        let named = &step.confirm.as_ref()?.tool.value;
+        if *named != read.name || read.effect != Effect::Read {
+            return None;
+        }
+        let timeout = step.timeout.unwrap_or(read.timeout).min(read.timeout);
+        Some(Self {
+            slot,
+            attempt,
+            timeout,
+            operation: read,
+            args,
+            key: None,
+        })
     }
 
     /// Which step and item it is for.

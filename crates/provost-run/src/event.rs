@@ -235,6 +235,9 @@ pub enum Event {
         /// When a read asks whether it took place, in milliseconds since the epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reconcile_at: Option<i64>,
+        /// What it made, where the catalog says that it makes something.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        created: Option<Created>,
     },
     /// What became of an effect that was in doubt.
     DoubtSettled {
@@ -278,6 +281,9 @@ pub enum Event {
         what: String,
         /// Why.
         reason: String,
+        /// The secret that is missing, if that stopped it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        missing: Option<Missing>,
         /// The word it follows from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<Said>,
@@ -421,6 +427,12 @@ pub struct AttemptStarted {
     /// Whether it is the read that asks if an earlier attempt took place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reconciles: bool,
+    /// The step for which a reading that is too old is taken again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retakes_for: Option<String>,
+    /// Whether it is the read that proves what an earlier attempt wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirms: bool,
     /// The digest of the values at sinks, of what is no read: no other call with the same begins
     /// while this one is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -431,6 +443,27 @@ pub struct AttemptStarted {
     /// The tokens that are reserved for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+}
+
+/// What a call made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// The kind of thing.
+    #[serde(rename = "what")]
+    pub kind: String,
+    /// Its id; none if it could not be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Value>,
+}
+
+impl std::fmt::Display for Created {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.id {
+            Some(Value::String(id)) => write!(f, "{} {id}", self.kind),
+            Some(id) => write!(f, "{} {id}", self.kind),
+            None => write!(f, "{} unknown", self.kind),
+        }
+    }
 }
 
 /// The end of an attempt.
@@ -456,6 +489,15 @@ pub struct AttemptEnded {
     /// Whether the process ended before an answer was recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
+}
+
+/// A secret without which a call could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// Where the secret is looked for, such as `env:TOKEN`.
+    pub secret: String,
+    /// The call: its attempt sent nothing and is not counted.
+    pub slot: Slot,
 }
 
 /// What is known of an effect that was in doubt.

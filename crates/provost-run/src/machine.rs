@@ -14,7 +14,13 @@
 //! | step pending, need never met | – | `StepBlocked` | |
 //! | card open | yes | `ApprovalGiven` (`StepSkipped` for items not named) | dispatch |
 //! | card open | no, lapse | `ApprovalRejected`/`ApprovalExpired StepSettled{failed}` | replan; a lapse ends the run where policy says `fail` |
+//! | step may begin, readings too old | – | `AttemptStarted{retakes_for}` | `Call` |
+//! | reading on its way again | reply ok | `AttemptEnded ObservationMade` | dispatch |
+//! | reading on its way again | reply failed | `AttemptEnded` (`Deferred` or `StepSettled{failed}` of the step) | |
 //! | attempt in flight | reply ok | `AttemptEnded ObservationMade StepSettled` | dispatch |
+//! | attempt in flight | reply ok, to be confirmed | `AttemptEnded ObservationMade AttemptStarted{confirms}` | `Call` |
+//! | confirming read in flight | reply shows it or not | `AttemptEnded StepSettled` | dispatch, or as a failure |
+//! | confirming read in flight | reply failed, may repeat | `AttemptEnded{retry_at}` | `WaitUntil` |
 //! | attempt in flight | reply failed, may repeat | `AttemptEnded{retry_at}` | `WaitUntil` |
 //! | attempt in flight | reply failed, unknown, no key | `AttemptEnded StepSettled{in_doubt}` | |
 //! | attempt in flight | reply failed | `AttemptEnded StepSettled{failed}` | replan, stop, go on, ask |
@@ -30,6 +36,7 @@
 //! | paused | go on | `Resumed` | dispatch |
 //! | attempt may not be repeated any more | – | `StepSettled{in_doubt}` | |
 //! | step failed, `replan` | nothing in flight | `ReplanRequested PlanRequested` | `Plan` |
+//! | success holds, only reads left | – | `StepSkipped… RunEnded{succeeded}` | `Done` |
 //! | all final, none in doubt | – | `RunEnded` or `ReplanRequested{unmet}` | `Done` |
 //! | any but ended, no planner asked | amend | `GoalAmended` `PlanAmended` `PlanChecked PlanRevised ApprovalsRevised` | dispatch, or `Plan` for a goal alone |
 //! | any but ended | cancel | `CancelRequested` | nothing in flight: `RunEnded{cancelled}` |

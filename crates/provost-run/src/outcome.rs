@@ -136,6 +136,8 @@ pub struct Reply {
     pub message: Option<String>,
     /// How long the tool asks to wait before the next try.
     pub retry_after: Option<Duration>,
+    /// The name of the secret without which nothing could be sent.
+    pub lacks: Option<String>,
 }
 
 impl Reply {
@@ -150,6 +152,7 @@ impl Reply {
             media: media.to_owned(),
             message: None,
             retry_after: None,
+            lacks: None,
         }
     }
 
@@ -164,6 +167,7 @@ impl Reply {
             media: "text/plain".to_owned(),
             message: Some(message.into()),
             retry_after: None,
+            lacks: None,
         }
     }
 }

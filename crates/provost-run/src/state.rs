@@ -119,6 +119,8 @@ pub struct Pause {
     pub what: String,
     /// Why.
     pub reason: String,
+    /// The secret that is missing, if that stopped it.
+    pub missing: Option<String>,
 }
 
 /// Where planning stands.

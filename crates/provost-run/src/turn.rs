@@ -19,13 +19,19 @@ use crate::state::{Need, State};
 
 mod admit;
 mod amend;
+mod confirm;
 mod dispatch;
 mod doubt;
+mod early;
 mod finish;
+mod fresh;
 mod gate;
 mod planning;
 mod scope;
 mod settle;
+
+/// Events that most turns have room for: the end of an attempt, and the intent of the next.
+const EVENTS_USUAL: usize = 6;
 
 /// Whether a turn goes on, or waits for what is in flight.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +55,8 @@ pub(crate) struct Turn<'r> {
     denials: &'r BTreeMap<Slot, Denial>,
     entries: Vec<Entry>,
     said: Option<Said>,
+    /// Whether the attempt whose end is looked at could not be made for want of a secret.
+    unsent: bool,
 }
 
 impl<'r> Turn<'r> {
@@ -64,7 +72,7 @@ impl<'r> Turn<'r> {
             rules,
             now,
             held,
-            events: Vec::new(),
+            events: Vec::with_capacity(EVENTS_USUAL),
             blobs: Vec::new(),
             calls: Vec::new(),
             asked: BTreeSet::new(),
@@ -73,6 +81,7 @@ impl<'r> Turn<'r> {
             denials,
             entries: Vec::new(),
             said: None,
+            unsent: false,
         }
     }
 
@@ -177,6 +186,13 @@ impl<'r> Turn<'r> {
             let before = self.events.len();
             if self.handle_failures()? == Flow::Hold {
                 return Ok(());
+            }
+            if self.events.len() == before && self.needs_no_more() {
+                return if self.state.in_flight() == 0 {
+                    self.end_early()
+                } else {
+                    Ok(())
+                };
             }
             if self.events.len() == before {
                 self.reconcile_ready()?;
@@ -288,7 +304,7 @@ impl<'r> Turn<'r> {
                 .state
                 .item(&slot)
                 .and_then(|item| item.in_flight.as_ref());
-            let asks = flight.is_some_and(|flight| flight.reconciles);
+            let asks = flight.is_some_and(|flight| flight.reconciles || flight.confirms);
             let ended = AttemptEnded {
                 slot: slot.clone(),
                 attempt,

@@ -212,6 +212,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             class: words.get(3).map(|word| parse(word)),
             message: text,
             reconcile_at: None,
+            created: None,
         },
         "resumed" => Event::Resumed {
             lost: words.get(1).into_iter().map(|word| slot(word)).collect(),
@@ -327,6 +328,7 @@ fn record(asks: bool) -> StepRecord {
         control: Label::trusted(),
         risk: parse("low"),
         verdict: Some(verdict(asks)),
+        confirm: None,
         run_checks: Vec::new(),
     }
 }
@@ -427,6 +429,8 @@ fn started(words: &[&str], args: &str) -> Event {
         approval: None,
         read: !words.contains(&"write"),
         reconciles: false,
+        retakes_for: None,
+        confirms: words.contains(&"confirms"),
         sinks: None,
         money: None,
         tokens: None,

@@ -3,7 +3,7 @@ mod case;
 
 use case::{Case, failed, ok};
 use provost_run::admission::{Denial, Stop};
-use provost_run::outcome::{Class, Landing};
+use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::json;
 
 const PLAN: &str = r#"
@@ -232,4 +232,72 @@ fn what_keeps_a_second_try_out_does_not_undo_the_first() {
         .denying(vec![("put", other)])
         .tick(9_000);
     assert_eq!(refused.status(), "failed", "{}", refused.transcript());
+}
+
+/// Nothing was sent, and this secret has to be set first.
+fn lacking(landing: Landing) -> Reply {
+    let mut reply = failed(Class::Unavailable, landing);
+    reply.lacks = Some("env:TOKEN".to_owned());
+    reply
+}
+
+#[test]
+fn a_missing_secret_pauses_and_counts_as_no_try() {
+    let mut case = looked(Vec::new());
+    for _ in 0..5 {
+        case = case.ends("put", lacking(Landing::None)).quietly().go_on();
+    }
+    let case = case.ends("put", lacking(Landing::None));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada lets it go on
+    + Resumed by ada
+    + AttemptStarted put#6 permit
+    > call put#6 note.put {"to":"box"}
+    < put#6 unavailable none
+    + AttemptEnded put#6 unavailable none
+    + Paused tool `note` lacks env:TOKEN for put
+    "#);
+    assert_eq!(case.status(), "paused");
+    let case = case
+        .quietly()
+        .crash()
+        .go_on()
+        .ends("put", ok(json!({ "done": true })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < crash
+    + Resumed, 0 lost
+    < ada lets it go on
+    + Resumed by ada
+    + AttemptStarted put#7 permit
+    > call put#7 note.put {"to":"box"}
+    < put#7 ok happened
+    + AttemptEnded put#7 ok happened
+    + ObservationMade put data
+    + StepSettled put succeeded
+    + RunEnded succeeded ["done"]
+    > done succeeded
+    "#);
+}
+
+/// Control: where something may have been sent, a secret that is missing excuses nothing.
+#[test]
+fn what_may_have_been_sent_is_in_doubt_whatever_is_missing() {
+    let case = looked(Vec::new()).ends("put", lacking(Landing::Unknown));
+    assert_eq!(case.status(), "in_doubt");
+}
+
+#[test]
+fn other_calls_settle_before_the_run_stands_still() {
+    let plan = PLAN.replace("needs: [look], ", "");
+    let case = Case::new(&plan)
+        .started()
+        .ends("put", lacking(Landing::None))
+        .ends("look", lacking(Landing::None));
+    insta::assert_snapshot!(case.transcript(), @"
+    < put#1 unavailable none
+    + AttemptEnded put#1 unavailable none
+    + Paused tool `note` lacks env:TOKEN for put
+    < look#1 unavailable none
+    + AttemptEnded look#1 unavailable none
+    ");
 }

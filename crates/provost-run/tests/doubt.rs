@@ -12,7 +12,7 @@ fn one(tool: &str, more: &str) -> String {
         r#"
 schema: provost/plan/v1
 success:
-  - {{ for: goal, check: '${{ steps.put.status == "succeeded" }}' }}
+  - {{ for: goal, check: '${{ steps.put.status == "succeeded" && steps.next.status != "failed" }}' }}
 steps:
   - {{ id: put, tool: {tool}, args: {{ to: box }}, accept: ['${{ output.done }}'] {more} }}
   - {{ id: next, tool: look.up, needs: [put] }}

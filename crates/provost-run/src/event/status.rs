@@ -12,6 +12,8 @@ pub enum SkipReason {
     When,
     /// It was not among the steps or items that a person approved.
     NotApproved,
+    /// It is a read, and success was shown without it.
+    Proven,
 }
 
 /// The status of a step.

@@ -9,7 +9,7 @@ use provost_plan::check::{CheckedPlan, PlanRecord};
 use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::money::Money;
-use provost_plan::plan::read::plan_from_value;
+use provost_plan::plan::read::plan_from_value_once;
 use provost_plan::plan::request::{PlanReply, Why};
 use serde_json::Value;
 
@@ -241,6 +241,11 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             let item = item_mut(state, slot, kind)?;
             item.output = Some(output.clone());
             item.evidence = Some(*evidence);
+            item.observed_at = Some(at);
+            item.retaking = None;
+            if item.settled == Some(StepStatus::Succeeded) {
+                step_mut(state, &slot.step, kind)?.close_view();
+            }
         }
         Event::StepSettled {
             slot,
@@ -248,9 +253,13 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             class,
             message,
             reconcile_at,
+            created,
         } => {
             let message = message.as_ref();
             step_settled(state, slot, *status, *class, message, *reconcile_at)?;
+            if created.is_some() {
+                item_mut(state, slot, kind)?.created.clone_from(created);
+            }
         }
         Event::DoubtSettled { slot, settled, .. } => doubt_settled(state, slot, *settled)?,
         Event::ReconcileGivenUp { slot, .. } => {
@@ -264,12 +273,28 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             item.deferrals += 1;
         }
         Event::Paused {
-            by, what, reason, ..
+            by,
+            what,
+            reason,
+            missing,
+            ..
         } => {
+            if let Some(missing) = missing {
+                // Why: nothing was sent, so nothing was tried.
+                let item = item_mut(state, &missing.slot, kind)?;
+                if let Some(tries) = &mut item.retaking {
+                    *tries = tries.saturating_sub(1);
+                } else if item.settled.is_some() {
+                    item.reconcile_tries = item.reconcile_tries.saturating_sub(1);
+                } else {
+                    item.tries = item.tries.saturating_sub(1);
+                }
+            }
             state.paused = Some(Pause {
                 by: by.clone(),
                 what: what.clone(),
                 reason: reason.clone(),
+                missing: missing.as_ref().map(|missing| missing.secret.clone()),
             });
         }
         Event::ReplanRequested { why } => {
@@ -372,7 +397,7 @@ fn plan_checked(
 ) -> Result<(), FoldError> {
     let revision = record.revision;
     let error = |reason: String| FoldError::Plan { revision, reason };
-    let plan = plan_from_value(document, "<journal>")
+    let plan = plan_from_value_once(document, "<journal>")
         .map_err(|_| error("it cannot be read".to_owned()))?;
     let lists: Vec<(String, bool)> = plan
         .steps
@@ -421,9 +446,11 @@ fn step_skipped(state: &mut State, slot: &Slot, because: SkipReason) -> Result<(
     if let Some(index) = slot.item {
         if let Some(item) = step.items.get_mut(index) {
             item.settled = Some(StepStatus::Skipped);
+            item.retry_at = None;
         }
         return Ok(());
     }
+    step.items.iter_mut().for_each(|item| item.retry_at = None);
     step.skipped = Some(because);
     step.set_status(StepStatus::Skipped);
     step.close_view();

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use provost_plan::digest::Digest;
+use provost_plan::plan::Step;
 
 use super::{EffectFact, ItemState, State, StepState};
 use crate::call::Slot;
@@ -212,6 +213,15 @@ impl State {
     #[must_use]
     pub fn all_final(&self) -> bool {
         self.plan.is_some() && self.frontier.standing.open.is_empty()
+    }
+
+    /// The steps of the plan that are not final, in its order.
+    pub(crate) fn open_steps(&self) -> impl Iterator<Item = &Step> {
+        self.plan.iter().flat_map(|plan| {
+            let steps = &plan.checked().plan().steps;
+            let open = self.frontier.standing.open.iter();
+            open.filter_map(|place| steps.get(*place))
+        })
     }
 
     /// Whether a step failed.

@@ -1,9 +1,11 @@
 //! What is remembered of a step and of each of its items.
 
+use std::collections::BTreeMap;
+
 use provost_plan::digest::Digest;
 use serde_json::{Value, json};
 
-use crate::event::{SkipReason, StepStatus};
+use crate::event::{Created, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
 
 /// What is remembered of a step.
@@ -29,6 +31,8 @@ pub struct StepState {
     pub message: Option<String>,
     /// What expressions see: `{status, output, error}`.
     pub view: Value,
+    /// How often each reading was taken again for it, by its slot.
+    pub retaken: BTreeMap<String, u32>,
 }
 
 /// What is remembered of an item.
@@ -62,8 +66,18 @@ pub struct ItemState {
     pub landing: Option<Landing>,
     /// The class of its failure.
     pub class: Option<Class>,
+    /// The digest of the arguments of the attempt that brought the output.
+    pub args: Option<Digest>,
+    /// When the output was observed.
+    pub observed_at: Option<i64>,
+    /// While a reading is taken again: attempts at it that a tool answered.
+    pub retaking: Option<u32>,
+    /// What it made.
+    pub created: Option<Created>,
     /// Reads that asked in vain whether it took place, since a process took the run up.
     pub reconcile_tries: u32,
+    /// Reads that were to prove it (those lost with a process are not counted after the first).
+    pub confirm_tries: u32,
     /// How often admission put it off in a row.
     pub deferrals: u32,
 }
@@ -81,6 +95,20 @@ pub struct InFlight {
     pub keyed: bool,
     /// Whether it asks if an earlier attempt took place.
     pub reconciles: bool,
+    /// The step for which a reading is taken again.
+    pub retakes_for: Option<String>,
+    /// Whether it proves what an earlier attempt wrote.
+    pub confirms: bool,
+}
+
+impl ItemState {
+    /// Whether it took place and was accepted, and is not settled: of a step with `confirm`, a
+    /// read has still to prove it.
+    #[must_use]
+    pub fn is_unconfirmed(&self) -> bool {
+        // Why this tells: whatever is not read back is settled in the turn that observes it.
+        self.settled.is_none() && self.output.is_some()
+    }
 }
 
 impl StepState {
@@ -102,6 +130,7 @@ impl StepState {
             class: None,
             message: None,
             view: json!({ "status": StepStatus::Pending.word() }),
+            retaken: BTreeMap::new(),
         }
     }
 

@@ -125,7 +125,9 @@ impl Metrics {
         match event {
             Event::AttemptStarted(started) => {
                 self.attempts += 1;
-                self.retries += u64::from(started.attempt > 1 && !started.reconciles);
+                let beside = started.reconciles || started.confirms;
+                let again = started.attempt > 1 && started.retakes_for.is_none();
+                self.retries += u64::from(again && !beside);
             }
             Event::AttemptEnded(ended) if ended.class != Class::Ok => {
                 *self.failures.entry(ended.class.word()).or_default() += 1;
@@ -168,7 +170,7 @@ fn follow<'e>(steps: &mut BTreeMap<&'e str, StepStatus>, event: &'e Event) {
                 steps.entry(id).or_insert(StepStatus::Pending);
             }
         }
-        Event::AttemptStarted(started) => {
+        Event::AttemptStarted(started) if started.retakes_for.is_none() => {
             steps.insert(&started.slot.step, StepStatus::Running);
         }
         Event::StepSkipped { slot, .. } if slot.item.is_none() => {

@@ -165,16 +165,22 @@ fn signed(said: Option<&Said>) -> &'static str {
     }
 }
 
+/// Why something was skipped, in words.
+fn skipped(because: SkipReason) -> &'static str {
+    match because {
+        SkipReason::When => "its `when` is false",
+        SkipReason::NotApproved => "a person left it out",
+        SkipReason::Proven => "success holds without it",
+    }
+}
+
 fn line_of_execution(event: &Event) -> String {
     match event {
         Event::RunStarted { revision } => format!("revision {revision}"),
         Event::ListEvaluated { step, items } => {
             format!("`{step}` over {}", counted(items.len(), "item"))
         }
-        Event::StepSkipped { slot, because } => match because {
-            SkipReason::When => format!("`{slot}`: its `when` is false"),
-            SkipReason::NotApproved => format!("`{slot}`: a person left it out"),
-        },
+        Event::StepSkipped { slot, because } => format!("`{slot}`: {}", skipped(*because)),
         Event::StepBlocked { step, on } => format!("`{step}` waits for `{on}`, which never comes"),
         Event::AdmissionRefused { slot, limit } => format!("`{slot}`: {limit}"),
         Event::AttemptStarted(started) => started_text(started),
@@ -188,22 +194,7 @@ fn line_of_execution(event: &Event) -> String {
             let integrity = label.integrity.word();
             format!("`{slot}` {integrity}, evidence {}", evidence.short())
         }
-        Event::StepSettled {
-            slot,
-            status,
-            class,
-            message,
-            ..
-        } => {
-            let class = class.map(|class| format!(" ({})", class.word()));
-            let message = message.as_deref().map(|text| format!(": {text}"));
-            format!(
-                "`{slot}` {}{}{}",
-                status.word(),
-                class.unwrap_or_default(),
-                message.unwrap_or_default()
-            )
-        }
+        Event::StepSettled { .. } => settled_text(event),
         Event::DoubtSettled {
             slot,
             settled,
@@ -218,8 +209,15 @@ fn line_of_execution(event: &Event) -> String {
         Event::ReconcileGivenUp { slot, reason } => format!("`{slot}`: {reason}"),
         Event::Deferred { slot, because, .. } => format!("`{slot}`: {because}"),
         Event::Paused {
-            by, what, reason, ..
-        } => format!("{what} by `{by}`: {reason}"),
+            by,
+            what,
+            reason,
+            missing,
+            ..
+        } => match missing {
+            Some(missing) => format!("{what} lacks `{}`: {reason}", missing.secret),
+            None => format!("{what} by `{by}`: {reason}"),
+        },
         Event::Resumed { by: Some(by), .. } => format!("by `{by}`"),
         Event::Resumed { lost, .. } if lost.is_empty() => "nothing was in flight".to_owned(),
         Event::Resumed { lost, .. } => {
@@ -230,6 +228,30 @@ fn line_of_execution(event: &Event) -> String {
         // Why: the other kinds were answered by the two functions that call this one.
         other => other.kind().to_owned(),
     }
+}
+
+fn settled_text(event: &Event) -> String {
+    let Event::StepSettled {
+        slot,
+        status,
+        class,
+        message,
+        created,
+        ..
+    } = event
+    else {
+        return event.kind().to_owned();
+    };
+    let class = class.map(|class| format!(" ({})", class.word()));
+    let message = message.as_deref().map(|text| format!(": {text}"));
+    let made = created.as_ref().map(|made| format!(", created {made}"));
+    format!(
+        "`{slot}` {}{}{}{}",
+        status.word(),
+        class.unwrap_or_default(),
+        message.unwrap_or_default(),
+        made.unwrap_or_default()
+    )
 }
 
 /// Who settled a doubt, in words.
@@ -357,11 +379,21 @@ fn card_text(card: &Card) -> String {
 
 fn started_text(started: &AttemptStarted) -> String {
     let key = if started.key.is_some() { ", keyed" } else { "" };
+    let confirms = if started.confirms {
+        ", to confirm it"
+    } else {
+        ""
+    };
     let approval = started
         .approval
         .map(|card| format!(", approved by {}", card.short()));
+    let again = started
+        .retakes_for
+        .as_ref()
+        .map(|step| format!(", taken again for `{step}`"));
+    let again = again.unwrap_or_default();
     format!(
-        "`{}` attempt {} of `{}` with {}, {}{}{key}",
+        "`{}` attempt {} of `{}` with {}, {}{}{key}{again}{confirms}",
         started.slot,
         started.attempt,
         started.operation,

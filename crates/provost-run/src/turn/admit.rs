@@ -7,7 +7,7 @@
 use super::Turn;
 use crate::admission::{Begin, Denial, Entry, Stop, health, tool_of};
 use crate::call::Slot;
-use crate::event::{AttemptEnded, AttemptStarted, Event, PlannerChoice, StepStatus};
+use crate::event::{AttemptEnded, AttemptStarted, Event, Missing, PlannerChoice, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
 use crate::state::InFlight;
@@ -15,7 +15,7 @@ use provost_plan::money::Money;
 use provost_plan::policy::{Principal, PrincipalKind};
 
 /// How often the breaker of a tool may put one attempt off before the step fails.
-const BREAKER_DEFERRALS_MAX: u32 = 3;
+pub(super) const BREAKER_DEFERRALS_MAX: u32 = 3;
 /// The first and the longest wait for a place, in milliseconds.
 const PLACE_WAIT_MS: (i64, i64) = (20, 1_000);
 
@@ -85,7 +85,8 @@ impl Turn<'_> {
         Entry::End {
             slot: ended.slot.clone(),
             tool: tool.to_owned(),
-            healthy: health(ended.class, ended.lost),
+            // Why: a call that was not made says nothing about its tool.
+            healthy: health(ended.class, ended.lost || self.unsent),
             // Why not of a read that asks: only what settles the doubt ends it.
             known: !flight.reconciles && !unknown,
             breaker: self.rules.admission.of_tool(tool).breaker,
@@ -102,6 +103,7 @@ impl Turn<'_> {
                     by,
                     what,
                     reason,
+                    missing: None,
                     said,
                 })
             }
@@ -134,7 +136,12 @@ impl Turn<'_> {
         }
     }
 
-    fn defer(&mut self, slot: &Slot, until: i64, because: String) -> Result<(), StepError> {
+    pub(super) fn defer(
+        &mut self,
+        slot: &Slot,
+        until: i64,
+        because: String,
+    ) -> Result<(), StepError> {
         self.emit(Event::Deferred {
             slot: slot.clone(),
             until,
@@ -156,7 +163,35 @@ impl Turn<'_> {
             by,
             what,
             reason,
+            missing: None,
             said,
+        })
+    }
+
+    /// Stops the run until somebody sets the secret without which the call of `slot` cannot be
+    /// made; `secret` is its name.
+    pub(super) fn miss(
+        &mut self,
+        slot: &Slot,
+        secret: String,
+        reason: &str,
+    ) -> Result<(), StepError> {
+        if self.state.paused.is_some() {
+            return Ok(());
+        }
+        let named = format!("the secret `{secret}` ");
+        let reason = reason.strip_prefix(&named).unwrap_or(reason).to_owned();
+        let tool = self.step_and_operation(&slot.step);
+        let tool = tool.map_or_else(String::new, |(_, operation)| operation.name.clone());
+        self.emit(Event::Paused {
+            by: "provost".to_owned(),
+            what: format!("tool `{}`", tool_of(&tool)),
+            reason,
+            missing: Some(Missing {
+                secret,
+                slot: slot.clone(),
+            }),
+            said: None,
         })
     }
 

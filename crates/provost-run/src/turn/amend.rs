@@ -118,7 +118,7 @@ impl Turn<'_> {
         goal: &Goal,
     ) -> Result<(CheckedPlan, Vec<Diagnostic>), StepError> {
         let draft = Draft {
-            plan,
+            plan: plan.into(),
             origin: Origin {
                 author: by.id.clone(),
                 // Why: what a person supplies is trusted, and others approve it.
@@ -145,7 +145,7 @@ impl Turn<'_> {
         goal: &Goal,
     ) -> Result<(CheckedPlan, Vec<Diagnostic>), StepError> {
         let draft = Draft {
-            plan,
+            plan: plan.into(),
             origin: Origin {
                 author: "the plan in force".to_owned(),
                 literals: Label::trusted(),

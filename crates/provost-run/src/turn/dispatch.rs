@@ -38,9 +38,9 @@ pub(super) struct Candidate {
 }
 
 /// A step that cannot become a call, and why.
-struct Refusal {
-    class: Class,
-    message: String,
+pub(super) struct Refusal {
+    pub(super) class: Class,
+    pub(super) message: String,
 }
 
 impl Turn<'_> {
@@ -187,6 +187,14 @@ impl Turn<'_> {
 
     /// Starts, or asks about, every item of a step that is not started.
     fn run_items(&mut self, step: &Step, record: &StepRecord) -> Result<(), StepError> {
+        if self.is_wanted_still(step)? {
+            self.run_open_items(step, record)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn run_open_items(&mut self, step: &Step, record: &StepRecord) -> Result<(), StepError> {
         let id = &step.id.value;
         let Some(known) = self.state.steps.get(id) else {
             return Ok(());
@@ -216,6 +224,11 @@ impl Turn<'_> {
                 step: id.clone(),
                 item: is_list.then_some(index),
             };
+            // Why before all else: what took place is never called again.
+            if self.is_to_be_read_back(step, &slot) {
+                self.read_back(step, record, slot, full)?;
+                continue;
+            }
             if let Some((class, message)) = self.beyond_repeating(&slot) {
                 self.settle_in_doubt(&slot, class, message)?;
                 continue;
@@ -231,10 +244,12 @@ impl Turn<'_> {
                     }
                     // Why: one card asks about all items, so the rest is looked at all the same.
                     Decision::Permit if full => {}
-                    Decision::Permit => self.start(record, candidate, None)?,
+                    Decision::Permit if !self.freshen(step, &slot)? => return Ok(()),
+                    Decision::Permit => self.start(record, candidate, None, None)?,
                     Decision::Ask => match self.approval_of(step, record, &candidate) {
                         Asked::Approved(_) if full => {}
-                        Asked::Approved(card) => self.start(record, candidate, Some(card))?,
+                        Asked::Approved(_) if !self.freshen(step, &slot)? => return Ok(()),
+                        Asked::Approved(card) => self.start(record, candidate, Some(card), None)?,
                         Asked::Open => asked.push(candidate),
                     },
                 },
@@ -262,7 +277,7 @@ impl Turn<'_> {
     }
 
     /// The concrete call of a slot, with policy's word on it.
-    fn candidate(
+    pub(super) fn candidate(
         &self,
         step: &Step,
         record: &StepRecord,
@@ -283,11 +298,7 @@ impl Turn<'_> {
                 )
             })?
             .clone();
-        let item = slot.item.and_then(|index| {
-            let list = &self.state.steps.get(&slot.step)?.list;
-            list.get(index).map(|value| (index, value))
-        });
-        let roots = Roots::new().with_item(item);
+        let roots = Roots::new().with_item(self.item_value(slot));
         let args = args
             .eval(&roots.scope_for(
                 self.state,
@@ -365,11 +376,12 @@ impl Turn<'_> {
     }
 
     /// Records the intent and makes the call.
-    fn start(
+    pub(super) fn start(
         &mut self,
         record: &StepRecord,
         candidate: Candidate,
         approval: Option<Digest>,
+        retakes_for: Option<&str>,
     ) -> Result<(), StepError> {
         let Candidate {
             slot,
@@ -381,11 +393,14 @@ impl Turn<'_> {
         } = candidate;
         let bytes = u64::try_from(canonical(&args).len()).unwrap_or(u64::MAX);
         let spend = operation.spend(Some(bytes));
-        if let Some(limit) = self.limit_reached(&slot, &spend) {
+        if let Some(limit) = self.limit_reached(self.is_first(&slot), &spend) {
             return self.emit(Event::AdmissionRefused { slot, limit });
         }
         if let Some(denial) = self.denials.get(&slot).cloned() {
-            return self.put_off(&slot, denial);
+            return match retakes_for {
+                Some(id) => self.put_off_all(id, &denial),
+                None => self.put_off(&slot, denial),
+            };
         }
         let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
         let keyed = matches!(operation.idempotency, Idempotency::Key { .. });
@@ -420,6 +435,8 @@ impl Turn<'_> {
             approval,
             read: operation.effect.is_read(),
             reconciles: false,
+            retakes_for: retakes_for.map(str::to_owned),
+            confirms: false,
             sinks: (!operation.effect.is_read()).then_some(sinks),
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),
@@ -428,10 +445,19 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The limit that an attempt would pass which uses up as much as it can.
-    pub(super) fn limit_reached(&self, slot: &Slot, spend: &Spend) -> Option<String> {
+    /// Whether an attempt would be the first of a call.
+    fn is_first(&self, slot: &Slot) -> bool {
+        self.state.item(slot).is_none_or(|item| {
+            // Why the second: the reading is there, and taking it again is a call of its own.
+            let again = item.settled == Some(StepStatus::Succeeded) && item.retaking.is_none();
+            item.attempt == 0 || again
+        })
+    }
+
+    /// The limit that an attempt would pass which uses up as much as it can; the first of a call
+    /// counts as one.
+    pub(super) fn limit_reached(&self, first: bool, spend: &Spend) -> Option<String> {
         let limits = self.state.limits_in_force();
-        let first = self.state.item(slot).is_none_or(|item| item.attempt == 0);
         if first && self.state.calls >= limits.calls {
             return Some(format!("its limit of {} calls is reached", limits.calls));
         }

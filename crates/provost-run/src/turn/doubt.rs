@@ -45,6 +45,7 @@ impl Turn<'_> {
             class: Some(class),
             message: Some(message),
             reconcile_at: wait.map(|wait| self.now.saturating_add(wait)),
+            created: None,
         })?;
         self.settle_list_of(slot)
     }
@@ -201,7 +202,7 @@ impl Turn<'_> {
         } = inquiry;
         let text = canonical(&args);
         let spend = read.spend(u64::try_from(text.len()).ok());
-        if let Some(limit) = self.limit_reached(&slot, &spend) {
+        if let Some(limit) = self.limit_reached(false, &spend) {
             let reason = format!("no read may begin: {limit}");
             return self.emit(Event::ReconcileGivenUp { slot, reason });
         }
@@ -237,6 +238,8 @@ impl Turn<'_> {
             approval: None,
             read: true,
             reconciles: true,
+            retakes_for: None,
+            confirms: false,
             sinks: None,
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),
@@ -471,19 +474,12 @@ impl Turn<'_> {
     /// Settles a write that took place and whose output nobody saw.
     fn happened_unseen(&mut self, slot: &Slot) -> Result<(), StepError> {
         let step = self.step_and_operation(&slot.step);
-        if step.is_some_and(|(step, _)| !step.accept.is_empty()) {
+        if step.is_some_and(|(step, _)| !step.accept.is_empty() || step.confirm.is_some()) {
             let message = "it took place, but its output is not known, so what is accepted of it \
                            cannot be looked at"
                 .to_owned();
             return self.settle_failed(slot, Class::AcceptanceFailed, message);
         }
-        self.emit(Event::StepSettled {
-            slot: slot.clone(),
-            status: StepStatus::Succeeded,
-            class: None,
-            message: None,
-            reconcile_at: None,
-        })?;
-        self.settle_list_of(slot)
+        self.settle_succeeded(slot)
     }
 }

@@ -51,7 +51,7 @@ impl Turn<'_> {
         self.advance()
     }
 
-    fn prove(&self) -> BTreeMap<String, Proven> {
+    pub(super) fn prove(&self) -> BTreeMap<String, Proven> {
         let Some(plan) = &self.state.plan else {
             return BTreeMap::new();
         };

@@ -3,6 +3,8 @@
 //! Owns requests, the check of proposals and the change from one revision to the next. A proposal
 //! without a checked plan never gets past this file.
 
+use std::sync::Arc;
+
 use provost_plan::approve::Delta;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::{Diagnostic, Severity};
@@ -387,7 +389,7 @@ impl Turn<'_> {
             return Ok(());
         }
         let draft = Draft {
-            plan: plan.checked().plan().clone(),
+            plan: Arc::clone(plan.checked().shared()),
             origin: Origin {
                 author: "the plan in force".to_owned(),
                 literals: Label::trusted(),

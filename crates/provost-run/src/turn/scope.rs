@@ -15,6 +15,7 @@ pub(crate) struct Roots {
     params: OnceCell<Value>,
     item: Option<(Value, Value)>,
     output: Option<Value>,
+    read: Option<Value>,
 }
 
 impl Roots {
@@ -24,6 +25,7 @@ impl Roots {
             params: OnceCell::new(),
             item: None,
             output: None,
+            read: None,
         }
     }
 
@@ -36,6 +38,12 @@ impl Roots {
     /// Adds the output that an acceptance looks at.
     pub(crate) fn with_output(mut self, output: &Value) -> Self {
         self.output = Some(output.clone());
+        self
+    }
+
+    /// Adds what was read back.
+    pub(crate) fn with_read(mut self, read: &Value) -> Self {
+        self.read = Some(read.clone());
         self
     }
 
@@ -84,10 +92,13 @@ impl Roots {
         if let Some((item, index)) = &self.item {
             scope = scope.with("item", item).with("index", index);
         }
-        match &self.output {
-            Some(output) => scope.with("output", output),
-            None => scope,
+        if let Some(output) = &self.output {
+            scope = scope.with("output", output);
         }
+        if let Some(read) = &self.read {
+            scope = scope.with("read", read);
+        }
+        scope
     }
 }
 

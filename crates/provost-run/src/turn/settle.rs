@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Turn;
 use super::scope::Roots;
 use crate::call::Slot;
-use crate::event::{AttemptEnded, Event, StepStatus};
+use crate::event::{AttemptEnded, Created, Event, StepStatus};
 use crate::machine::{Blob, StepError};
 use crate::outcome::{Class, Landing, Reply};
 use crate::state::{EffectFact, StepState};
@@ -38,15 +38,33 @@ impl Turn<'_> {
         &mut self,
         slot: &Slot,
         attempt: u32,
-        reply: Reply,
+        mut reply: Reply,
     ) -> Result<(), StepError> {
         self.expect_flying(slot, attempt)?;
+        // Why the landing: only of what was surely not sent is it known that nothing came of it.
+        let lacks = reply.lacks.take();
+        let Some(secret) = lacks.filter(|_| reply.landing == Landing::None) else {
+            return self.answered(slot, attempt, reply);
+        };
+        let reason = reply.message.clone().unwrap_or_default();
+        self.unsent = true;
+        let ended = self.answered(slot, attempt, reply);
+        self.unsent = false;
+        ended?;
+        self.miss(slot, secret, &reason)
+    }
+
+    /// Takes what came of an attempt.
+    fn answered(&mut self, slot: &Slot, attempt: u32, reply: Reply) -> Result<(), StepError> {
         let flight = self
             .state
             .item(slot)
             .and_then(|item| item.in_flight.as_ref());
         if flight.is_some_and(|flight| flight.reconciles) {
             return self.reconciled(slot, attempt, reply);
+        }
+        if flight.is_some_and(|flight| flight.confirms) {
+            return self.confirmed(slot, attempt, reply);
         }
         let Reply {
             class,
@@ -56,6 +74,7 @@ impl Turn<'_> {
             media,
             message,
             retry_after,
+            lacks: _,
         } = reply;
         let digest = Digest::of_bytes(Domain::Evidence, &evidence);
         self.blobs.push(Blob {
@@ -73,7 +92,9 @@ impl Turn<'_> {
             (Err(reason), Class::Ok) => (Class::OutputInvalid, Some(reason.clone())),
             (Err(_), class) => (class, message),
         };
-        let retry_at = self.retry_at(slot, class, landing, retry_after);
+        let retry_at = self
+            .retry_at(slot, class, landing, retry_after)
+            .filter(|_| !self.unsent);
         let ended = AttemptEnded {
             slot: slot.clone(),
             attempt,
@@ -85,6 +106,7 @@ impl Turn<'_> {
             lost: false,
         };
         match judged {
+            Ok(output) if self.is_retaking(slot) => self.retaken(slot, ended, output, digest),
             Ok(output) => {
                 self.emit(Event::AttemptEnded(ended))?;
                 self.accept_output(slot, &output, digest)
@@ -103,16 +125,19 @@ impl Turn<'_> {
             .state
             .item(slot)
             .and_then(|item| item.in_flight.as_ref());
-        if flight.is_some_and(|flight| flight.reconciles) {
-            // Why nothing more: the doubt stands, and the read is made again.
+        if flight.is_some_and(|flight| flight.reconciles || flight.confirms) {
+            // Why nothing more: the doubt or the write stands, and the read is made again.
             return self.emit(Event::AttemptEnded(ended));
+        }
+        if self.is_retaking(slot) {
+            return self.not_retaken(slot, ended);
         }
         let (class, lost, landing) = (ended.class, ended.lost, ended.landing);
         let retries = ended.retry_at.is_some();
         let message = ended.message.clone().unwrap_or_default();
         let repeatable = self.may_repeat(slot, landing, self.now);
         self.emit(Event::AttemptEnded(ended))?;
-        if retries || (lost && repeatable) {
+        if retries || (lost || self.unsent) && repeatable {
             return Ok(());
         }
         let effect = self.state.effect(slot);
@@ -169,21 +194,40 @@ impl Turn<'_> {
             evidence,
         })?;
         match self.acceptance(slot, output) {
-            Ok(()) => {
-                self.emit(Event::StepSettled {
-                    slot: slot.clone(),
-                    status: StepStatus::Succeeded,
-                    class: None,
-                    message: None,
-                    reconcile_at: None,
-                })?;
-                self.settle_list_of(slot)
-            }
+            Ok(()) => self.settle_accepted(slot),
             Err((class, message)) => self.settle_failed(slot, class, message),
         }
     }
 
-    fn output_label(&self, slot: &Slot, output: &Value) -> Label {
+    /// Settles a step or item as succeeded, with what it made.
+    pub(super) fn settle_succeeded(&mut self, slot: &Slot) -> Result<(), StepError> {
+        self.emit(Event::StepSettled {
+            slot: slot.clone(),
+            status: StepStatus::Succeeded,
+            class: None,
+            message: None,
+            reconcile_at: None,
+            created: self.created(slot),
+        })?;
+        self.settle_list_of(slot)
+    }
+
+    fn created(&self, slot: &Slot) -> Option<Created> {
+        let (_, operation) = self.step_and_operation(&slot.step)?;
+        let creates = operation.creates.as_ref()?;
+        let output = self.state.item(slot).and_then(|item| item.output.as_ref());
+        let sent = self.state.effect(slot).map(|effect| &effect.args);
+        Some(Created {
+            kind: creates.kind.clone(),
+            id: sent
+                .zip(output)
+                // Why: what is secret is not listed.
+                .filter(|_| !operation.secret)
+                .and_then(|(args, output)| creates.id_of(args, output)),
+        })
+    }
+
+    pub(super) fn output_label(&self, slot: &Slot, output: &Value) -> Label {
         let Some(plan) = &self.state.plan else {
             return Label::trusted();
         };
@@ -193,7 +237,7 @@ impl Turn<'_> {
         view::output_label(&self.rules.catalog, step, record, output)
     }
 
-    fn acceptance(&self, slot: &Slot, output: &Value) -> Result<(), (Class, String)> {
+    pub(super) fn acceptance(&self, slot: &Slot, output: &Value) -> Result<(), (Class, String)> {
         let Some(plan) = &self.state.plan else {
             return Ok(());
         };
@@ -203,10 +247,7 @@ impl Turn<'_> {
         if step.accept.is_empty() {
             return Ok(());
         }
-        let item = slot.item.and_then(|index| {
-            let list = &self.state.steps.get(&slot.step)?.list;
-            list.get(index).map(|value| (index, value))
-        });
+        let item = self.item_value(slot);
         let roots = Roots::new().with_item(item).with_output(output);
         let named = step.accept.iter().flat_map(|accept| accept.references());
         let scope = roots.scope_for(self.state, named);
@@ -234,19 +275,32 @@ impl Turn<'_> {
         if !class.is_transient() {
             return None;
         }
+        let tries = self
+            .state
+            .item(slot)
+            .map_or(1, |item| item.retaking.unwrap_or(item.tries) + 1);
+        let at = self.next_try(slot, tries, retry_after)?;
+        self.may_repeat(slot, landing, at).then_some(at)
+    }
+
+    /// When the try after so many may begin, if the step has one left.
+    pub(super) fn next_try(
+        &self,
+        slot: &Slot,
+        tries: u32,
+        retry_after: Option<std::time::Duration>,
+    ) -> Option<i64> {
         let retry = self
             .step_and_operation(&slot.step)
             .and_then(|(step, _)| step.retry)
             .unwrap_or(Retry::DEFAULT);
-        let tries = self.state.item(slot).map_or(1, |item| item.tries + 1);
         if tries >= retry.attempts {
             return None;
         }
         let ms = |wait: std::time::Duration| i64::try_from(wait.as_millis()).ok();
         let own = ms(retry.wait_after(tries)).unwrap_or(i64::MAX);
         let asked = retry_after.and_then(ms).unwrap_or(0);
-        let at = self.now.saturating_add(own.max(asked));
-        self.may_repeat(slot, landing, at).then_some(at)
+        Some(self.now.saturating_add(own.max(asked)))
     }
 
     /// Whether the same call may be made again at the moment `at`, after an attempt with this
@@ -303,6 +357,7 @@ impl Turn<'_> {
             class: Some(class),
             message: Some(message),
             reconcile_at: None,
+            created: None,
         })?;
         self.settle_list_of(slot)
     }
@@ -362,6 +417,7 @@ impl Turn<'_> {
             class,
             message,
             reconcile_at: None,
+            created: None,
         })
     }
 }

@@ -197,7 +197,7 @@ fn feeding_steps(story: &Story<'_>, slot: &Slot) -> Option<BTreeSet<String>> {
             }
             // Why: `item` and `index` rest on the list, which is looked at here too.
             Root::Params | Root::Item | Root::Index | Root::Run => {}
-            Root::Output | Root::Args | Root::Key | Root::Unknown(_) => return None,
+            Root::Output | Root::Read | Root::Args | Root::Key | Root::Unknown(_) => return None,
         }
     }
     Some(from)

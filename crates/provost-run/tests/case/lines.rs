@@ -130,6 +130,14 @@ pub fn line(event: &Event) -> String {
             format!("{kind} {slot} until {until}: {because}")
         }
         Event::Paused {
+            what,
+            missing: Some(missing),
+            ..
+        } => format!(
+            "{kind} {what} lacks {} for {}",
+            missing.secret, missing.slot
+        ),
+        Event::Paused {
             by, what, reason, ..
         } => format!("{kind} {what} by {by}: {reason}"),
         Event::Resumed { by: Some(by), .. } => format!("{kind} by {by}"),

@@ -55,6 +55,7 @@ fn operation(name: &str, effect: Effect, idempotency: Idempotency, output: Value
         timeout: Duration::from_secs(5),
         max_bytes: 10_000,
         reconcile: None,
+        creates: None,
         cost: None,
         endpoint: Value::Null,
     }

@@ -20,6 +20,9 @@ pub(super) fn attempt_started(
         .money
         .saturating_add(started.money.unwrap_or_default());
     state.tokens = state.tokens.saturating_add(started.tokens.unwrap_or(0));
+    if let Some(of) = &started.retakes_for {
+        return retaking(state, started, of);
+    }
     if !started.reconciles {
         step_mut(state, &started.slot.step, kind)?.set_status(StepStatus::Running);
     }
@@ -30,6 +33,15 @@ pub(super) fn attempt_started(
         item.retry_at = None;
         item.reconcile_tries += 1;
         item.in_flight = Some(in_flight(started));
+        return Ok(());
+    }
+    if started.confirms {
+        item.attempt = started.attempt;
+        item.retry_at = None;
+        let first = item.confirm_tries == 0;
+        item.confirm_tries += 1;
+        item.in_flight = Some(in_flight(started));
+        state.calls += u64::from(first);
         return Ok(());
     }
     let first = item.attempt == 0;
@@ -53,6 +65,22 @@ pub(super) fn attempt_started(
     Ok(())
 }
 
+/// A reading is taken again: what it brought before stands until it is there.
+fn retaking(state: &mut State, started: &AttemptStarted, of: &str) -> Result<(), FoldError> {
+    let kind = "AttemptStarted";
+    let item = item_mut(state, &started.slot, kind)?;
+    let begins = item.retaking.is_none();
+    item.retaking.get_or_insert(0);
+    item.attempt = started.attempt;
+    item.in_flight = Some(in_flight(started));
+    if begins {
+        state.calls += 1;
+        let retaken = &mut step_mut(state, of, kind)?.retaken;
+        *retaken.entry(started.slot.to_string()).or_default() += 1;
+    }
+    Ok(())
+}
+
 fn in_flight(started: &AttemptStarted) -> InFlight {
     InFlight {
         operation: started.operation.clone(),
@@ -60,6 +88,8 @@ fn in_flight(started: &AttemptStarted) -> InFlight {
         read: started.read,
         keyed: started.key.is_some(),
         reconciles: started.reconciles,
+        retakes_for: started.retakes_for.clone(),
+        confirms: started.confirms,
     }
 }
 
@@ -67,8 +97,24 @@ pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(
     let kind = "AttemptEnded";
     let item = item_mut(state, &ended.slot, kind)?;
     let attempt = item.in_flight.take();
+    if let Some(attempt) = &attempt
+        && ended.class == Class::Ok
+        && !attempt.reconciles
+    {
+        item.args = Some(attempt.args_digest);
+    }
+    if attempt.as_ref().is_some_and(|a| a.retakes_for.is_some()) {
+        // Why nothing else: the earlier outcome stands, and its evidence with it.
+        item.retaking = item.retaking.map(|tries| tries + u32::from(!ended.lost));
+        return Ok(());
+    }
     item.retry_at = ended.retry_at;
     if attempt.as_ref().is_some_and(|attempt| attempt.reconciles) {
+        return Ok(());
+    }
+    if attempt.as_ref().is_some_and(|attempt| attempt.confirms) {
+        // Why: what a lost process would have heard is no answer of the tool.
+        item.confirm_tries -= u32::from(ended.lost && item.confirm_tries > 1);
         return Ok(());
     }
     item.tries += u32::from(!ended.lost);

@@ -1,0 +1,295 @@
+//! Reading back: the read that proves that a write landed, before its step has succeeded.
+//!
+//! Owns when it is made, what it asks and what follows from its answer. Never repeats the write,
+//! and never settles a doubt: only what surely happened is read back. INVARIANT: a step with
+//! `confirm` succeeds by a reading over which its `accept` holds, and by nothing else.
+
+use provost_plan::check::StepRecord;
+use provost_plan::digest::{Digest, Domain, canonical, normalize};
+use provost_plan::expr::Template;
+use provost_plan::money::Money;
+use provost_plan::plan::{Confirm, Step};
+use provost_plan::policy::{CallFacts, Decision, Verdict};
+use serde_json::Value;
+
+use super::Turn;
+use super::admit::BREAKER_DEFERRALS_MAX;
+use super::scope::Roots;
+use crate::admission::Denial;
+use crate::call::{Call, Slot};
+use crate::event::{AttemptEnded, AttemptStarted, Event};
+use crate::machine::{Blob, StepError};
+use crate::outcome::{Class, Landing, Reply};
+use crate::state::ItemState;
+
+/// A read that could be made.
+struct Reading {
+    operation: std::sync::Arc<provost_plan::catalog::Operation>,
+    args: Value,
+    verdict: Verdict,
+}
+
+impl Turn<'_> {
+    /// Settles what took place and was accepted, unless it has to be read back first.
+    pub(super) fn settle_accepted(&mut self, slot: &Slot) -> Result<(), StepError> {
+        match self.confirm_of(slot) {
+            None => self.settle_succeeded(slot),
+            Some(_) if self.state.ended.is_none() => Ok(()),
+            Some(_) => self.unconfirmed(slot, "the run is over, so nobody reads it back"),
+        }
+    }
+
+    pub(super) fn confirm_of(&self, slot: &Slot) -> Option<&Confirm> {
+        let (step, _) = self.state.plan.as_ref()?.checked().step(&slot.step)?;
+        step.confirm.as_ref()
+    }
+
+    /// Whether a slot took place and was accepted, and is not proven yet.
+    pub(super) fn is_to_be_read_back(&self, step: &Step, slot: &Slot) -> bool {
+        let item = self.state.item(slot);
+        step.confirm.is_some() && item.is_some_and(ItemState::is_unconfirmed)
+    }
+
+    /// Reads back what a slot wrote, unless all places for calls are `full`.
+    pub(super) fn read_back(
+        &mut self,
+        step: &Step,
+        record: &StepRecord,
+        slot: Slot,
+        full: bool,
+    ) -> Result<(), StepError> {
+        if full {
+            return Ok(());
+        }
+        let Reading {
+            operation,
+            args,
+            verdict,
+        } = match self.reading(step, record, &slot) {
+            Ok(reading) => reading,
+            Err(reason) => return self.unconfirmed(&slot, &reason),
+        };
+        let text = canonical(&args);
+        let spend = operation.spend(u64::try_from(text.len()).ok());
+        let first = self
+            .state
+            .item(&slot)
+            .is_none_or(|item| item.confirm_tries == 0);
+        if let Some(limit) = self.limit_reached(first, &spend) {
+            return self.emit(Event::AdmissionRefused { slot, limit });
+        }
+        match self.denials.get(&slot).cloned() {
+            Some(Denial::Later {
+                broken: true,
+                because,
+                ..
+            }) if self.deferrals(&slot) >= BREAKER_DEFERRALS_MAX => {
+                return self.unconfirmed(&slot, &because);
+            }
+            Some(denial) => return self.put_off(&slot, denial),
+            None => {}
+        }
+        let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
+        let plan = self.state.plan.clone();
+        let call = plan.as_ref().and_then(|plan| {
+            let (slot, operation) = (slot.clone(), operation.clone());
+            Call::confirming(plan, slot, attempt, operation, args.clone())
+        });
+        let Some(call) = call else {
+            return self.unconfirmed(&slot, "the plan in force has no such read");
+        };
+        self.emit(Event::AttemptStarted(AttemptStarted {
+            slot,
+            attempt,
+            operation: operation.name.clone(),
+            tool: operation.digest(),
+            closure: record.closure,
+            args,
+            args_digest: Digest::of_bytes(Domain::Args, text.as_bytes()),
+            key: None,
+            verdict,
+            approval: None,
+            read: true,
+            reconciles: false,
+            retakes_for: None,
+            confirms: true,
+            sinks: None,
+            money: (spend.money > Money::ZERO).then_some(spend.money),
+            tokens: (spend.tokens > 0).then_some(spend.tokens),
+        }))?;
+        self.calls.push(call);
+        Ok(())
+    }
+
+    fn deferrals(&self, slot: &Slot) -> u32 {
+        self.state.item(slot).map_or(0, |item| item.deferrals)
+    }
+
+    /// The concrete read of a slot, or why there is none.
+    fn reading(&self, step: &Step, record: &StepRecord, slot: &Slot) -> Result<Reading, String> {
+        let gone = || "the tool is not the one the plan was checked under".to_owned();
+        let confirm = step.confirm.as_ref().ok_or_else(gone)?;
+        let known = record.confirm.as_ref().ok_or_else(gone)?;
+        let catalog = &self.rules.catalog;
+        let operation = catalog
+            .get(&confirm.tool.value)
+            .filter(|operation| catalog.digest(&operation.name) == Some(known.tool))
+            .ok_or_else(gone)?;
+        let output = self.state.item(slot).and_then(|item| item.output.as_ref());
+        let roots = Roots::new()
+            .with_item(self.item_value(slot))
+            .with_output(output.unwrap_or(&Value::Null));
+        let named = confirm.args.templates().into_iter();
+        let scope = roots.scope_for(self.state, named.flat_map(Template::references));
+        let args = confirm
+            .args
+            .eval(&scope)
+            .map_err(|error| error.to_string())?;
+        if let Some(violation) = operation.input.violations(&args).first() {
+            let (place, message) = (&violation.pointer, &violation.message);
+            return Err(format!("argument `{place}`: {message}"));
+        }
+        let empty = serde_json::Map::new();
+        let verdict = self.rules.policy.decide(&CallFacts {
+            principal: &self.state.principal,
+            operation,
+            args: args.as_object().unwrap_or(&empty),
+            unknown: &std::collections::BTreeSet::new(),
+            labels: &known.labels,
+            control: &record.control,
+            inputs_validated: true,
+        });
+        if verdict.decision != Decision::Permit {
+            return Err("policy does not permit it by itself".to_owned());
+        }
+        Ok(Reading {
+            operation: operation.clone(),
+            args,
+            verdict,
+        })
+    }
+
+    /// Takes what the read that proves a write brought.
+    pub(super) fn confirmed(
+        &mut self,
+        slot: &Slot,
+        attempt: u32,
+        reply: Reply,
+    ) -> Result<(), StepError> {
+        let Reply {
+            class,
+            output,
+            evidence,
+            media,
+            message,
+            retry_after,
+            ..
+        } = reply;
+        let digest = Digest::of_bytes(Domain::Evidence, &evidence);
+        self.blobs.push(Blob {
+            digest,
+            media,
+            bytes: evidence,
+        });
+        let read = match (class, output) {
+            (Class::Ok, Some(output)) => self
+                .judge_reading(slot, output)
+                .map_err(|reason| (Class::OutputInvalid, reason)),
+            (Class::Ok, None) => Err((Class::OutputInvalid, "the tool gave no output".to_owned())),
+            (class, _) => Err((class, message.unwrap_or_default())),
+        };
+        let ended = |class, message, retry_at| {
+            Event::AttemptEnded(AttemptEnded {
+                slot: slot.clone(),
+                attempt,
+                class,
+                landing: Landing::None,
+                message,
+                evidence: Some(digest),
+                retry_at,
+                lost: false,
+            })
+        };
+        match read {
+            Ok(read) => {
+                self.emit(ended(Class::Ok, None, None))?;
+                match self.proves(slot, &read) {
+                    Ok(()) => self.settle_succeeded(slot),
+                    Err(reason) => self.unconfirmed(slot, &reason),
+                }
+            }
+            Err((class, message)) => {
+                let retry_at = self.read_again_at(slot, class, retry_after);
+                self.emit(ended(class, Some(message.clone()), retry_at))?;
+                if retry_at.is_some() {
+                    return Ok(());
+                }
+                self.unconfirmed(slot, &format!("{}: {message}", class.word()))
+            }
+        }
+    }
+
+    /// What was read back in normal form, if it fits its schema.
+    fn judge_reading(&self, slot: &Slot, output: Value) -> Result<Value, String> {
+        let output = normalize(output).map_err(|error| error.to_string())?;
+        let operation = self
+            .confirm_of(slot)
+            .and_then(|confirm| self.rules.catalog.get(&confirm.tool.value));
+        let schema = operation.and_then(|operation| operation.output.as_ref());
+        match schema.and_then(|s| s.violations(&output).into_iter().next()) {
+            Some(violation) => Err(format!("the output does not fit: {}", violation.message)),
+            None => Ok(output),
+        }
+    }
+
+    /// Whether what was read back shows that the write landed.
+    fn proves(&self, slot: &Slot, read: &Value) -> Result<(), String> {
+        let Some(confirm) = self.confirm_of(slot) else {
+            return Err("the plan in force does not say what it must show".to_owned());
+        };
+        let output = self.state.item(slot).and_then(|item| item.output.as_ref());
+        let roots = Roots::new()
+            .with_item(self.item_value(slot))
+            .with_output(output.unwrap_or(&Value::Null))
+            .with_read(read);
+        let named = confirm.accept.iter().flat_map(Template::references);
+        let scope = roots.scope_for(self.state, named);
+        for accept in &confirm.accept {
+            match accept.eval_bool(&scope) {
+                Ok(true) => {}
+                Ok(false) => return Err(format!("`{}` does not hold", accept.text())),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// When the read is made again, if the retries of its step allow it.
+    fn read_again_at(
+        &self,
+        slot: &Slot,
+        class: Class,
+        retry_after: Option<std::time::Duration>,
+    ) -> Option<i64> {
+        let tries = self.state.item(slot).map_or(1, |item| item.confirm_tries);
+        class
+            .is_transient()
+            .then(|| self.next_try(slot, tries, retry_after))?
+    }
+
+    /// Settles what took place and could not be shown to have: nothing repeats it blindly.
+    pub(super) fn unconfirmed(&mut self, slot: &Slot, reason: &str) -> Result<(), StepError> {
+        let by = self
+            .confirm_of(slot)
+            .map_or("nothing", |confirm| confirm.tool.value.as_str());
+        let message = format!("it took place, but `{by}` does not confirm it: {reason}");
+        self.settle_failed(slot, Class::AcceptanceFailed, message)
+    }
+
+    /// The item of a list that a slot stands for.
+    pub(super) fn item_value(&self, slot: &Slot) -> Option<(usize, &Value)> {
+        let index = slot.item?;
+        let list = &self.state.steps.get(&slot.step)?.list;
+        list.get(index).map(|value| (index, value))
+    }
+}
