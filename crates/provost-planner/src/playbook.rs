@@ -58,13 +58,15 @@ impl Playbook {
     /// The tools that its plan and its rules call.
     #[must_use]
     pub fn tools(&self) -> BTreeSet<String> {
-        let of = |step: &Value| step.get("tool").and_then(Value::as_str).map(str::to_owned);
+        let of = |step: &Value| {
+            let named = ["/tool", "/confirm/tool"].map(|field| step.pointer(field).cloned());
+            let names = named.into_iter().flatten();
+            names.filter_map(|name| name.as_str().map(str::to_owned))
+        };
         let plan = self.plan.get("steps").and_then(Value::as_array);
         let added = self.rules.iter().flat_map(|rule| &rule.steps);
-        let first = plan.into_iter().flatten().filter_map(of);
-        first
-            .chain(added.filter_map(|(_, step)| of(step)))
-            .collect()
+        let first = plan.into_iter().flatten().flat_map(of);
+        first.chain(added.flat_map(|(_, step)| of(step))).collect()
     }
 
     /// The text it was read from.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use provost_plan::catalog::Operation;
 use provost_run::outcome::{Class, Landing, Reply};
+use provost_wire::{SecretError, SecretName};
 use serde_json::{Map, Value};
 
 use crate::limits::MESSAGE_CHARS_MAX;
@@ -64,6 +65,8 @@ pub(crate) struct Fault {
     pub(crate) landing: Landing,
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
+    /// The name of the secret that is missing.
+    pub(crate) lacks: Option<String>,
 }
 
 impl Fault {
@@ -73,6 +76,15 @@ impl Fault {
             landing,
             message: message.into(),
             retry_after: None,
+            lacks: None,
+        }
+    }
+
+    /// Nothing was done, because this secret cannot be read.
+    pub(crate) fn lacks(secret: &SecretName, error: &SecretError) -> Self {
+        Self {
+            lacks: Some(secret.to_string()),
+            ..Self::refused(Class::Unavailable, error.to_string())
         }
     }
 
@@ -97,6 +109,7 @@ impl From<Fault> for Reply {
     fn from(fault: Fault) -> Self {
         let mut reply = Self::failed(fault.class, fault.landing, one_line(&fault.message));
         reply.retry_after = fault.retry_after;
+        reply.lacks = fault.lacks;
         reply
     }
 }

@@ -11,7 +11,7 @@
 //! | 2xx with a body that can be read | `ok` | happened |
 //! | 2xx with a body that is no JSON, or larger than `max_bytes` | `output_invalid` | happened |
 //! | the request cannot be built from the arguments | `invalid_arguments` | none |
-//! | a secret is missing | `unavailable` | none |
+//! | a secret is missing: the run pauses and names it | `unavailable` | none |
 //! | no connection: nothing was sent | `unavailable` | none |
 //! | 400, 405, 411, 413, 414, 415, 422, 431 | `invalid_arguments` | none |
 //! | 401, 402, 403, 407, 451 | `permission_denied` | none |
@@ -97,9 +97,12 @@ impl Http {
         let filled = self.fill(endpoint, request)?;
         let auth = self.settings.auth.as_ref();
         let secret = auth
-            .map(|auth| auth.secret().resolve(&self.base))
-            .transpose()
-            .map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
+            .map(|auth| {
+                let name = auth.secret();
+                name.resolve(&self.base)
+                    .map_err(|error| Fault::lacks(name, &error))
+            })
+            .transpose()?;
         let client = self
             .client
             .get_or_init(|| Client::new(self.settings.base.clone()));

@@ -7,7 +7,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use provost_plan::catalog::{Cost, Effect, Idempotency, KeyCarrier, Operation, Reconcile, Tokens};
+use provost_plan::catalog::{
+    Cost, Creates, Effect, Idempotency, KeyCarrier, Operation, Reconcile, Tokens,
+};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind, Node};
@@ -32,6 +34,7 @@ pub(crate) struct Declared {
     pub(crate) max_bytes: u64,
     cost: Option<Cost>,
     reconcile: Option<Reconcile>,
+    creates: Option<Spanned<Creates>>,
 }
 
 /// What the kind of operation adds.
@@ -61,9 +64,9 @@ impl Declared {
             max_bytes: max_bytes(fields, site.max_bytes),
             cost: cost(fields),
             reconcile: reconcile(fields),
+            creates: creates(fields),
         };
         fields.later("preview", "approval cards show the arguments only");
-        fields.later("creates", "what a call made is not tracked");
         declared
     }
 
@@ -101,7 +104,7 @@ impl Declared {
     /// The catalog entry.
     pub(crate) fn operation(self, fields: &mut Fields<'_, '_>, parts: Parts) -> Operation {
         let content = self.content_names(fields, &parts.input);
-        Operation {
+        let operation = Operation {
             description: self.description.unwrap_or(parts.description),
             name: parts.name,
             effect: parts.effect,
@@ -116,9 +119,16 @@ impl Declared {
             timeout: self.timeout,
             max_bytes: self.max_bytes,
             reconcile: self.reconcile,
+            creates: self.creates.as_ref().map(|creates| creates.value.clone()),
             cost: self.cost,
             endpoint: parts.endpoint,
+        };
+        if let Some(creates) = &self.creates
+            && let Err(error) = creates.value.hold(&operation)
+        {
+            bad_setting(fields, creates.span, error.to_string());
         }
+        operation
     }
 
     /// The names of arguments that are mere content; a name that is no argument would silently
@@ -157,12 +167,7 @@ fn description(fields: &mut Fields<'_, '_>) -> Option<String> {
 fn tags(fields: &mut Fields<'_, '_>) -> BTreeSet<String> {
     let tags = fields.texts("tags");
     for tag in &tags {
-        let good = !tag.value.is_empty()
-            && tag
-                .value
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c));
-        if !good {
+        if !is_tag(&tag.value) {
             let message = format!("`{}` cannot be a tag", tag.value);
             let diagnostic = Diagnostic::new(Code::BadName, tag.span, message)
                 .hint("a tag has lower-case letters, digits, `_` and `-`");
@@ -170,6 +175,11 @@ fn tags(fields: &mut Fields<'_, '_>) -> BTreeSet<String> {
         }
     }
     tags.into_iter().map(|tag| tag.value).collect()
+}
+
+fn is_tag(word: &str) -> bool {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    !word.is_empty() && word.chars().all(good)
 }
 
 /// `{ money = "0.02", tokens_in = { max = 8000, price = "3.00" }, tokens_out = { … } }`
@@ -213,6 +223,25 @@ fn reconcile(outer: &mut Fields<'_, '_>) -> Option<Reconcile> {
         output,
         final_after_ms: u64::try_from(wait?.value.as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// `{ kind = "page", id = "${ output.id }" }`
+fn creates(outer: &mut Fields<'_, '_>) -> Option<Spanned<Creates>> {
+    let node = outer.node("creates")?;
+    let mut fields = Fields::new("`creates`", node, outer.diagnostics())?;
+    let kind = fields.required_text("kind");
+    let id = fields.required_text("id");
+    if let Some(kind) = &kind
+        && !is_tag(&kind.value)
+    {
+        let message = format!("`{}` cannot name a kind of thing", kind.value);
+        let diagnostic = Diagnostic::new(Code::BadName, kind.span, message)
+            .hint("a kind has lower-case letters, digits, `_` and `-`");
+        fields.diagnostics().push(diagnostic);
+    }
+    fields.finish();
+    let (kind, id) = (kind?.value, id?.value);
+    Some(Spanned::new(Creates { kind, id }, node.span))
 }
 
 fn tokens(outer: &mut Fields<'_, '_>, name: &'static str) -> Option<Tokens> {

@@ -240,9 +240,36 @@ reconcile = { tool = "x", landed = "${ output.found }", final_after = "8d" }
 
 query = "select 1"
 preview = {}
-creates = "x"
 #> P008 `preview`
-#> P008 `creates`
+
+query = "select 1"
+creates = { kind = "Page" }
+#> P005 `creates` needs the field `id`
+#> P010 `Page` cannot name a kind of thing
+
+query = "select 1"
+creates = { kind = "page", id = "${ output.row_count }" }
+#> W801 `creates` stands at a read, which makes nothing
+
+execute = "delete from t"
+effect = "write"
+creates = { kind = "page", id = "${ output.id }" }
+#> W801 `id` of `creates`: `output.id` is never there
+
+execute = "delete from t"
+effect = "write"
+creates = { kind = "page", id = "${ steps.a.output.id }" }
+#> W801 `id` of `creates`: `steps.a.output.id` is not in scope
+
+execute = "delete from t"
+effect = "write"
+creates = { kind = "page", id = "page" }
+#> W801 `id` of `creates`: it reads nothing of `output`
+
+execute = "delete from t"
+effect = "write"
+creates = { kind = "page", id = "${ output.changed" }
+#> W801 `id` of `creates`:
 
 query = "select 1"
 cost = 1
