@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use crate::clock::now_ms;
 use crate::inbox::{Inbox, WordError};
 use crate::notify::{Target, made};
-use crate::store::{Append, Evidence, NewEvent, Payload, Store, StoreError};
+use crate::store::{Append, Driving, Evidence, NewEvent, Payload, Store, StoreError};
 use crate::summary;
 
 mod words;
@@ -52,6 +52,7 @@ pub struct Session {
     patience_ms: Option<i64>,
     /// How far what the run has recorded is ahead of this machine's clock, in milliseconds.
     ahead: i64,
+    _driving: Driving,
 }
 
 /// Why the driving loop returned.
@@ -121,6 +122,7 @@ impl Session {
         let ahead = (run.state().last_at - now_ms()).max(0);
         Self {
             ahead,
+            _driving: store.drive(),
             run,
             store,
             toolbox,

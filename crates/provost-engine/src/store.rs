@@ -1,10 +1,11 @@
 //! The journal: runs, their events, evidence, and the chains that make tampering show.
 //!
-//! Owns the SQLite file `journal.db` and the one thread that writes it. Never interprets an event.
+//! Owns the SQLite file `journal.db` and the one writer of it. Never interprets an event.
 //! INVARIANT: a [`Receipt`] exists only for events whose commit succeeded, and a commit asked to
 //! be durable carries every earlier event with it. After a failed commit nothing is written again.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -51,7 +52,7 @@ pub use writer::Counts;
 use event::Prepared;
 use heads::Standing;
 use pending::Answer;
-use writer::{Job, Shared};
+use writer::{Job, Shared, Wake};
 
 /// The name of the journal inside the store directory.
 pub const JOURNAL_FILE: &str = "journal.db";
@@ -62,11 +63,15 @@ pub struct Store {
     dir: PathBuf,
     // Why a `Mutex`: reads are short and rare beside writes, and a connection is not `Sync`.
     reader: Mutex<Connection>,
-    writer: Option<Writer>,
+    writer: Option<Handle>,
+    /// How many runs this process drives.
+    driven: Arc<AtomicUsize>,
 }
 
+/// What is known of the writer on this side of its queue.
 #[derive(Debug)]
-struct Writer {
+struct Handle {
+    writer: Arc<Mutex<writer::Writer>>,
     queue: Option<SyncSender<Job>>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
@@ -145,11 +150,13 @@ impl Store {
         let owner = Arc::new(owner);
         let shared = Arc::new(Shared::default());
         let (queue, jobs) = sync_channel(QUEUE_REQUESTS_MAX);
+        let writer = writer::Writer::new(connection, Arc::clone(&owner), Arc::clone(&shared));
+        let writer = Arc::new(Mutex::new(writer));
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn({
-                let (owner, shared) = (Arc::clone(&owner), Arc::clone(&shared));
-                move || writer::run(connection, &jobs, &owner, &shared)
+                let writer = Arc::clone(&writer);
+                move || writer::run(&jobs, &writer)
             })
             .map_err(|error| StoreError::Failed {
                 reason: format!("no thread for the journal: {error}"),
@@ -157,12 +164,14 @@ impl Store {
         Ok(Self {
             dir: dir.to_owned(),
             reader: Mutex::new(reader),
-            writer: Some(Writer {
+            writer: Some(Handle {
+                writer,
                 queue: Some(queue),
                 thread: Some(thread),
                 shared,
                 owner,
             }),
+            driven: Arc::default(),
         })
     }
 
@@ -183,6 +192,7 @@ impl Store {
             dir: path.parent().unwrap_or(Path::new("")).to_owned(),
             reader: Mutex::new(open::read_only(path)?),
             writer: None,
+            driven: Arc::default(),
         })
     }
 
@@ -250,23 +260,41 @@ impl Store {
         self.writer.as_ref()?.shared.failure()
     }
 
+    /// One more run is driven, until what this gives is dropped.
+    pub(crate) fn drive(&self) -> Driving {
+        self.driven.fetch_add(1, Ordering::Relaxed);
+        Driving(Arc::clone(&self.driven))
+    }
+
     fn send<T>(&self, job: impl FnOnce(Answer<T>) -> Job) -> Pending<T> {
-        let Some(writer) = &self.writer else {
+        let Some(handle) = &self.writer else {
             return Pending::failed(StoreError::ReadOnly);
         };
-        if let Some(failure) = writer.shared.failure() {
+        if let Some(failure) = handle.shared.failure() {
             return Pending::failed(failure);
         }
-        let (answer, pending) = Pending::new();
-        let sent = match &writer.queue {
-            Some(queue) => queue.try_send(job(answer)),
-            None => return Pending::failed(StoreError::Closed),
+        let Some(queue) = &handle.queue else {
+            return Pending::failed(StoreError::Closed);
         };
-        match sent {
+        let (answer, pending) = Pending::new();
+        let mut job = job(answer);
+        // Why only then: what several runs ask for at once shares a commit in the queue.
+        if self.driven.load(Ordering::Relaxed) == 1 {
+            match writer::write_here(&handle.writer, job) {
+                Ok(Wake::Nobody) => return pending,
+                // Why: nobody waits for this one, and a full queue is no idle one.
+                Ok(Wake::Thread) => {
+                    let _ = queue.try_send(Job::Look);
+                    return pending;
+                }
+                Err(back) => job = back,
+            }
+        }
+        match queue.try_send(job) {
             Ok(()) => pending,
             Err(TrySendError::Full(_)) => Pending::failed(StoreError::QueueFull),
             Err(TrySendError::Disconnected(_)) => {
-                Pending::failed(writer.shared.failure().unwrap_or(StoreError::Closed))
+                Pending::failed(handle.shared.failure().unwrap_or(StoreError::Closed))
             }
         }
     }
@@ -384,6 +412,16 @@ impl Store {
     /// [`StoreError`] names the first place that does not fit.
     pub fn verify(&self) -> Result<Verified, StoreError> {
         self.read(verify::verify)
+    }
+}
+
+/// A run that is driven; dropping it says that it is no more.
+#[derive(Debug)]
+pub(crate) struct Driving(Arc<AtomicUsize>);
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -95,6 +95,16 @@ fn waiting_for(state: &State) -> Option<WaitingFor> {
                 command: Some(format!("provost show {}", state.run)),
             })
         }
+        RunStatus::Paused => {
+            // Why only then: who stopped a run by hand knows that it waits for them.
+            state.paused.as_ref()?.missing.as_ref()?;
+            Some(WaitingFor {
+                kind: "secret".to_owned(),
+                step: None,
+                digest: None,
+                command: Some(format!("provost resume {}", state.run)),
+            })
+        }
         _ => None,
     }
 }

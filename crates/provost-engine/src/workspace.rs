@@ -302,9 +302,11 @@ impl Workspace {
             } => {
                 let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
                 let steps = plan.map(|plan| plan.steps).unwrap_or_default();
-                let first = steps
-                    .iter()
-                    .filter_map(|step| Some(step.tool()?.value.clone()));
+                let first = steps.iter().flat_map(|step| {
+                    let read = step.confirm.as_ref().map(|confirm| &confirm.tool);
+                    let named = step.tool().into_iter().chain(read);
+                    named.map(|tool| tool.value.clone()).collect::<Vec<_>>()
+                });
                 first
                     .chain(playbook.iter().flat_map(|name| of_playbook(name)))
                     .collect()

@@ -26,15 +26,59 @@ pub(super) type Answered = Result<Vec<String>, Vec<(Slot, Denial)>>;
 impl Desk<'_> {
     /// Carries out the entries of an append.
     pub(super) fn enter(&self, entries: &[Entry]) -> rusqlite::Result<Answered> {
-        let begins = entries.iter().any(|entry| matches!(entry, Entry::Begin(_)));
-        if begins {
-            self.run_cached("SAVEPOINT admission")?;
+        let begins = || {
+            entries.iter().filter_map(|entry| match entry {
+                Entry::Begin(begin) => Some(begin.as_ref()),
+                _ => None,
+            })
+        };
+        let fails = |entry: &Entry| {
+            matches!(
+                entry,
+                Entry::End {
+                    healthy: Some(false),
+                    ..
+                }
+            )
+        };
+        if begins().all(is_uncounted) && !entries.iter().any(fails) {
+            // Why before any change: nothing in the append bears on the answers, so there is
+            // nothing to take back if one is no.
+            let mut denials = Vec::new();
+            let mut counts = false;
+            for begin in begins() {
+                let facts = self.facts(begin)?;
+                match admit(begin, &facts, self.at_ms) {
+                    Ok(row) => counts |= row != facts.row,
+                    Err(denial) => denials.push((begin.slot.clone(), denial)),
+                }
+            }
+            if !denials.is_empty() {
+                return Ok(Err(denials));
+            }
+            if !counts {
+                return self.carry_out(entries, |begin| self.keep_effect(begin).map(Ok));
+            }
         }
+        self.run_cached("SAVEPOINT admission")?;
+        let answered = self.carry_out(entries, |begin| self.begin(begin))?;
+        if answered.is_err() {
+            self.run_cached("ROLLBACK TO admission")?;
+        }
+        self.run_cached("RELEASE admission")?;
+        Ok(answered)
+    }
+
+    fn carry_out(
+        &self,
+        entries: &[Entry],
+        start: impl Fn(&Begin) -> rusqlite::Result<Result<(), Denial>>,
+    ) -> rusqlite::Result<Answered> {
         let (mut denials, mut opened) = (Vec::new(), Vec::new());
         for entry in entries {
             match entry {
                 Entry::Begin(begin) => {
-                    if let Err(denial) = self.begin(begin)? {
+                    if let Err(denial) = start(begin)? {
                         denials.push((begin.slot.clone(), denial));
                     }
                 }
@@ -54,27 +98,23 @@ impl Desk<'_> {
                 Entry::Settled { slot } => self.settled(slot)?,
             }
         }
-        if denials.is_empty() {
-            if begins {
-                self.run_cached("RELEASE admission")?;
-            }
-            return Ok(Ok(opened));
-        }
-        self.run_cached("ROLLBACK TO admission")?;
-        self.run_cached("RELEASE admission")?;
-        Ok(Err(denials))
+        Ok(if denials.is_empty() {
+            Ok(opened)
+        } else {
+            Err(denials)
+        })
     }
 
     fn run_cached(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([]).map(|_| ())
     }
 
-    fn begin(&self, begin: &Begin) -> rusqlite::Result<Result<(), Denial>> {
-        let before = self.tool_row(&begin.tool)?;
+    /// What the answer to an attempt hangs on.
+    fn facts(&self, begin: &Begin) -> rusqlite::Result<Facts> {
         let mut facts = Facts {
             stop: self.stop(begin)?,
             doubt: self.doubt_on_target(begin)?,
-            row: before.clone().unwrap_or_default(),
+            row: self.tool_row(&begin.tool)?.unwrap_or_default(),
             ..Facts::default()
         };
         if begin.limits.concurrency.is_some() {
@@ -83,6 +123,11 @@ impl Desk<'_> {
         if let Some((_, period)) = &begin.budget {
             (facts.money, facts.tokens) = spent(self.connection, period)?;
         }
+        Ok(facts)
+    }
+
+    fn begin(&self, begin: &Begin) -> rusqlite::Result<Result<(), Denial>> {
+        let facts = self.facts(begin)?;
         let row = match admit(begin, &facts, self.at_ms) {
             Ok(row) => row,
             Err(denial) => return Ok(Err(denial)),
@@ -90,29 +135,18 @@ impl Desk<'_> {
         if row != facts.row {
             self.keep_tool_row(&begin.tool, &row)?;
         }
-        let slot = begin.slot.to_string();
-        let owner = self.owner.instance();
         if begin.limits.concurrency.is_some() {
             self.connection
                 .prepare_cached("INSERT OR REPLACE INTO in_flight VALUES (?1, ?2, ?3, ?4, ?5)")?
-                .execute(params![begin.tool, self.run, slot, owner, self.at_ms])?;
-        }
-        if let Some(sinks) = begin.sinks {
-            let standing = if begin.plain { "plain" } else { "keyed" };
-            self.connection
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO open_effects VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                )?
                 .execute(params![
+                    begin.tool,
                     self.run,
-                    slot,
-                    begin.operation,
-                    sinks.bytes(),
-                    standing,
-                    owner,
+                    begin.slot.to_string(),
+                    self.owner.instance(),
                     self.at_ms
                 ])?;
         }
+        self.keep_effect(begin)?;
         if let Some((_, period)) = &begin.budget {
             self.connection
                 .prepare_cached(
@@ -122,6 +156,27 @@ impl Desk<'_> {
                 .execute(params![period, begin.money.millionths(), begin.tokens])?;
         }
         Ok(Ok(()))
+    }
+
+    /// Keeps that an attempt of what is no read is under way.
+    fn keep_effect(&self, begin: &Begin) -> rusqlite::Result<()> {
+        if let Some(sinks) = begin.sinks {
+            let standing = if begin.plain { "plain" } else { "keyed" };
+            self.connection
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO open_effects VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                )?
+                .execute(params![
+                    self.run,
+                    begin.slot.to_string(),
+                    begin.operation,
+                    sinks.bytes(),
+                    standing,
+                    self.owner.instance(),
+                    self.at_ms
+                ])?;
+        }
+        Ok(())
     }
 
     fn tool_row(&self, tool: &str) -> rusqlite::Result<Option<ToolRow>> {
@@ -256,6 +311,12 @@ impl Desk<'_> {
             .execute([self.run, slot])
             .map(|_| ())
     }
+}
+
+/// Whether whatever begins before an attempt has no bearing on whether it may begin too.
+fn is_uncounted(begin: &Begin) -> bool {
+    let limits = &begin.limits;
+    limits.concurrency.is_none() && limits.rate.is_none() && begin.budget.is_none()
 }
 
 /// What is reserved and spent of the workspace's budget in a period.

@@ -91,15 +91,8 @@ impl CommitEntries {
 // link is a few plain words and numbers. Anything else takes the way of all canonical forms.
 
 fn put_digest(text: &mut String, digest: &Digest) {
-    const HEX: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-    ];
-    text.push_str("\"sha256:");
-    for byte in digest.bytes() {
-        for nibble in [byte >> 4, byte & 15] {
-            text.extend(HEX.get(usize::from(nibble)));
-        }
-    }
+    text.push('"');
+    digest.write_to(text);
     text.push('"');
 }
 

@@ -99,20 +99,24 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ru
         sql.push_str(" AND goal = ?");
         values.push(Sql::from(goal.clone()));
     }
-    sql.push_str(" ORDER BY updated_at DESC, n DESC LIMIT ?");
-    values.push(
-        filter
-            .limit
-            .map_or(Sql::Integer(-1), |n| Sql::Integer(n.into())),
-    );
-    connection
+    if let Some(most) = filter.limit {
+        sql.push_str(" ORDER BY updated_at DESC, n DESC LIMIT ?");
+        values.push(Sql::Integer(most.into()));
+    } else {
+        sql.push_str(" ORDER BY n DESC");
+    }
+    let mut rows: Vec<RunRow> = connection
         .prepare(&sql)
         .and_then(|mut query| {
             query
                 .query_map(rusqlite::params_from_iter(values), row)?
                 .collect()
         })
-        .map_err(StoreError::read)
+        .map_err(StoreError::read)?;
+    // Why here: to sort ten thousand whole rows takes the database longer than to read them, and
+    // an index of the moments would be written with every commit. The sort keeps equals in order.
+    rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at_ms));
+    Ok(rows)
 }
 
 /// The latest run that is not over and has a goal of the same words.

@@ -1,4 +1,4 @@
-//! The one thread that writes: group commit by arrival.
+//! What writes: group commit by arrival, or on the spot for a run that is alone.
 //!
 //! Owns the writing connection. A batch is whatever was queued while the last commit ran. Every
 //! request is answered after the commit that carries it, and never before. INVARIANT: an error
@@ -8,7 +8,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 use provost_plan::digest::Digest;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
@@ -17,75 +18,16 @@ use super::admission::Desk;
 use super::chain::{self, CommitEntries, GENESIS, Header};
 use super::error::plain;
 use super::event::{Prepared, goal_words};
-use super::pending::Answer;
 use super::{Receipt, StoreError, notices};
-use crate::limits::{BATCH_REQUESTS_MAX, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
+use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::{Claim, Owner, Standing};
 
 mod head;
+mod job;
 
 use head::Head;
-
-/// A change of what is no event, inside the transaction of a batch.
-pub(super) type Change = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
-
-/// A request to the writer, with who waits for it.
-pub(super) enum Job {
-    Append(Box<Prepared>, Answer<Receipt>),
-    Claim { run: String, answer: Answer<Claim> },
-    Release { run: String, answer: Answer<()> },
-    Change { change: Change, answer: Answer<()> },
-    Barrier { answer: Answer<()> },
-}
-
-impl Job {
-    /// Whether its commit must be synced.
-    fn is_durable(&self) -> bool {
-        match self {
-            Self::Append(append, _) => append.durable,
-            // Why: two processes must never both believe that they own a run, and what a person
-            // said is acknowledged.
-            Self::Claim { .. } | Self::Change { .. } | Self::Barrier { .. } => true,
-            Self::Release { .. } => false,
-        }
-    }
-}
-
-/// A request as it stands before the commit.
-enum Settled {
-    Append(Answer<Receipt>, Result<Receipt, StoreError>),
-    Claim(Answer<Claim>, Result<Claim, StoreError>),
-    Done(Answer<()>, Result<(), StoreError>),
-}
-
-impl Settled {
-    fn answer(self) {
-        // Why ignored: who asked may have gone; the commit stands all the same.
-        match self {
-            Self::Append(answer, result) => drop(answer.send(result)),
-            Self::Claim(answer, result) => drop(answer.send(result)),
-            Self::Done(answer, result) => drop(answer.send(result)),
-        }
-    }
-
-    fn fail(self, error: StoreError) {
-        match self {
-            Self::Append(answer, _) => drop(answer.send(Err(error))),
-            Self::Claim(answer, _) => drop(answer.send(Err(error))),
-            Self::Done(answer, _) => drop(answer.send(Err(error))),
-        }
-    }
-}
-
-fn fail(job: Job, error: StoreError) {
-    match job {
-        Job::Append(_, answer) => drop(answer.send(Err(error))),
-        Job::Claim { answer, .. } => drop(answer.send(Err(error))),
-        Job::Release { answer, .. } | Job::Change { answer, .. } | Job::Barrier { answer } => {
-            drop(answer.send(Err(error)));
-        }
-    }
-}
+pub(super) use job::Job;
+use job::{Settled, fail};
 
 /// What the writer did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,36 +74,95 @@ impl Shared {
     }
 }
 
-/// Writes until the handle is dropped.
-pub(super) fn run(
-    mut connection: Connection,
-    jobs: &Receiver<Job>,
-    owner: &Owner,
-    shared: &Shared,
-) {
-    let mut writer = Writer {
-        connection: &mut connection,
-        owner,
-        shared,
-        full: false,
-        since_checkpoint: 0,
-        store: None,
-    };
-    while let Some(first) = writer.next(jobs) {
+/// Writes what is queued until the handle is dropped.
+pub(super) fn run(jobs: &Receiver<Job>, writer: &Mutex<Writer>) {
+    while let Some(first) = next(jobs, writer) {
+        let mut writer = lock(writer);
+        // Why after the lock: what came while somebody else committed is in this batch.
         let batch: Vec<Job> = std::iter::once(first)
             .chain(jobs.try_iter().take(BATCH_REQUESTS_MAX - 1))
+            .filter(|job| !matches!(job, Job::Look))
             .collect();
-        match shared.failure() {
-            Some(failure) => batch.into_iter().for_each(|job| fail(job, failure.clone())),
-            None => writer.commit(batch),
+        if !batch.is_empty() {
+            writer.write(batch);
         }
     }
 }
 
-struct Writer<'a> {
-    connection: &'a mut Connection,
-    owner: &'a Owner,
-    shared: &'a Shared,
+/// Waits for a request; checkpoints when none came for a while.
+fn next(jobs: &Receiver<Job>, writer: &Mutex<Writer>) -> Option<Job> {
+    loop {
+        let seen = {
+            let writer = lock(writer);
+            writer.since_checkpoint
+        };
+        if seen < CHECKPOINT_COMMITS_MIN {
+            return jobs.recv().ok();
+        }
+        match jobs.recv_timeout(CHECKPOINT_IDLE) {
+            Ok(job) => return Some(job),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                let mut writer = lock(writer);
+                // Why asked again: commits are made beside this thread as well.
+                if writer.since_checkpoint == seen {
+                    writer.checkpoint();
+                }
+            }
+        }
+    }
+}
+
+fn lock(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
+    writer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes one request on this thread, if nobody else is writing; gives it back otherwise.
+///
+/// Why: a run that is alone waits for its commit and for nothing else, and to wake another thread
+/// and be woken by it costs more than the commit does on a fast disk.
+pub(super) fn write_here(writer: &Mutex<Writer>, job: Job) -> Result<Wake, Job> {
+    let mut writer = match writer.try_lock() {
+        Ok(writer) => writer,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return Err(job),
+    };
+    // Why no waiting: a thread that drives a run also hears a halt.
+    if writer.connection.busy_timeout(Duration::ZERO).is_err() {
+        return Err(job);
+    }
+    let begun = writer.begin(job.is_durable());
+    let restored = writer.connection.busy_timeout(BUSY_WAIT);
+    match begun {
+        Ok(batch) => writer.commit(batch, vec![job]),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+            return Err(job);
+        }
+        Err(error) => fail(job, writer.shared.poison(plain(&error))),
+    }
+    if let Err(error) = restored {
+        writer.shared.poison(plain(&error));
+    }
+    Ok(if writer.since_checkpoint == CHECKPOINT_COMMITS_MIN {
+        Wake::Thread
+    } else {
+        Wake::Nobody
+    })
+}
+
+/// Whom a commit on the caller's thread must wake.
+pub(super) enum Wake {
+    Nobody,
+    /// A checkpoint is due, which the thread makes when nothing else is to do.
+    Thread,
+}
+
+/// The writing connection, and what is known of its state.
+#[derive(Debug)]
+pub(super) struct Writer {
+    connection: Connection,
+    owner: Arc<Owner>,
+    shared: Arc<Shared>,
     /// Whether `synchronous` is FULL now.
     full: bool,
     since_checkpoint: u64,
@@ -181,41 +182,48 @@ struct Batch {
     dead: Vec<PathBuf>,
 }
 
-impl Writer<'_> {
-    /// Waits for a request; checkpoints when none came for a while.
-    fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
-        if self.since_checkpoint < CHECKPOINT_COMMITS_MIN {
-            return jobs.recv().ok();
-        }
-        match jobs.recv_timeout(CHECKPOINT_IDLE) {
-            Ok(job) => Some(job),
-            Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => {
-                self.since_checkpoint = 0;
-                let moved = self
-                    .connection
-                    .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-                if let Err(error) = moved {
-                    self.shared.poison(plain(&error));
-                }
-                jobs.recv().ok()
-            }
+impl Writer {
+    pub(super) fn new(connection: Connection, owner: Arc<Owner>, shared: Arc<Shared>) -> Self {
+        Self {
+            connection,
+            owner,
+            shared,
+            full: false,
+            since_checkpoint: 0,
+            store: None,
         }
     }
 
-    fn commit(&mut self, jobs: Vec<Job>) {
-        let durable = jobs.iter().any(Job::is_durable);
-        let mut batch = match self.begin(durable) {
-            Ok(batch) => batch,
+    fn checkpoint(&mut self) {
+        self.since_checkpoint = 0;
+        let moved = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = moved {
+            self.shared.poison(plain(&error));
+        }
+    }
+
+    /// Commits a batch, and answers it.
+    fn write(&mut self, jobs: Vec<Job>) {
+        if let Some(failure) = self.shared.failure() {
+            return jobs.into_iter().for_each(|job| fail(job, failure.clone()));
+        }
+        match self.begin(jobs.iter().any(Job::is_durable)) {
+            Ok(batch) => self.commit(batch, jobs),
             Err(error) => {
                 let error = match error.sqlite_error_code() {
                     // Why no poison: nothing was written, another process holds the lock.
                     Some(ErrorCode::DatabaseBusy) => StoreError::Busy,
                     _ => self.shared.poison(plain(&error)),
                 };
-                return jobs.into_iter().for_each(|job| fail(job, error.clone()));
+                jobs.into_iter().for_each(|job| fail(job, error.clone()));
             }
-        };
+        }
+    }
+
+    fn commit(&mut self, mut batch: Batch, jobs: Vec<Job>) {
+        let durable = batch.durable;
         let mut settled = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.into_iter();
         let mut failed = None;
@@ -338,7 +346,7 @@ impl Writer<'_> {
             Job::Change { change, answer } => {
                 // Why a barrier: a transaction without an event has to sync all the same.
                 batch.barrier = true;
-                match change(self.connection) {
+                match change(&self.connection) {
                     Ok(()) => settled.push(Settled::Done(answer, Ok(()))),
                     Err(error) => {
                         settled.push(Settled::Done(answer, Err(StoreError::Closed)));
@@ -350,6 +358,7 @@ impl Writer<'_> {
                 batch.barrier = true;
                 settled.push(Settled::Done(answer, Ok(())));
             }
+            Job::Look => {}
         }
         Ok(())
     }
@@ -405,8 +414,8 @@ impl Writer<'_> {
         let mut opened = Vec::new();
         if !append.admission.is_empty() {
             let desk = Desk {
-                connection: self.connection,
-                owner: self.owner,
+                connection: &self.connection,
+                owner: &self.owner,
                 run,
                 at_ms: append.events.last().map_or(0, |event| event.at_ms),
             };
@@ -418,7 +427,7 @@ impl Writer<'_> {
                 }
             };
         }
-        notices::keep(self.connection, &append.notices, &opened)?;
+        notices::keep(&self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
         let (seq, link) = self.insert_events(batch, append, &head)?;
         let updated_at = append.events.last().map_or(0, |event| event.at_ms);

@@ -346,7 +346,14 @@ fn checked(reply: PlanReply, terms: &Terms, base: &Base<'_>) -> CheckedPlan {
         literals,
         control,
     };
-    let checked = check(Draft { plan, origin }, terms, base);
+    let checked = check(
+        Draft {
+            plan: plan.into(),
+            origin,
+        },
+        terms,
+        base,
+    );
     let notes = |one: &&provost_plan::diagnostic::Diagnostic| {
         one.severity() != provost_plan::diagnostic::Severity::Note
     };

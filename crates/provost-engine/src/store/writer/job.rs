@@ -1,0 +1,86 @@
+//! What is asked of the writer, and how it is answered.
+//!
+//! Owns the forms of a request before and after its transaction. Never touches the database.
+//! INVARIANT: every request is answered exactly once, unless who asked has gone.
+
+use rusqlite::Connection;
+
+use crate::owner::Claim;
+use crate::store::event::Prepared;
+use crate::store::pending::Answer;
+use crate::store::{Receipt, StoreError};
+
+/// A change of what is no event, inside the transaction of a batch.
+pub(in crate::store) type Change = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
+
+/// A request to the writer, with who waits for it.
+pub(in crate::store) enum Job {
+    Append(Box<Prepared>, Answer<Receipt>),
+    Claim {
+        run: String,
+        answer: Answer<Claim>,
+    },
+    Release {
+        run: String,
+        answer: Answer<()>,
+    },
+    Change {
+        change: Change,
+        answer: Answer<()>,
+    },
+    Barrier {
+        answer: Answer<()>,
+    },
+    /// Nothing to write: the thread is to see that commits were made without it.
+    Look,
+}
+
+impl Job {
+    /// Whether its commit must be synced.
+    pub(super) fn is_durable(&self) -> bool {
+        match self {
+            Self::Append(append, _) => append.durable,
+            // Why: two processes must never both believe that they own a run, and what a person
+            // said is acknowledged.
+            Self::Claim { .. } | Self::Change { .. } | Self::Barrier { .. } => true,
+            Self::Release { .. } | Self::Look => false,
+        }
+    }
+}
+
+/// A request as it stands before the commit.
+pub(super) enum Settled {
+    Append(Answer<Receipt>, Result<Receipt, StoreError>),
+    Claim(Answer<Claim>, Result<Claim, StoreError>),
+    Done(Answer<()>, Result<(), StoreError>),
+}
+
+impl Settled {
+    pub(super) fn answer(self) {
+        // Why ignored: who asked may have gone; the commit stands all the same.
+        match self {
+            Self::Append(answer, result) => drop(answer.send(result)),
+            Self::Claim(answer, result) => drop(answer.send(result)),
+            Self::Done(answer, result) => drop(answer.send(result)),
+        }
+    }
+
+    pub(super) fn fail(self, error: StoreError) {
+        match self {
+            Self::Append(answer, _) => drop(answer.send(Err(error))),
+            Self::Claim(answer, _) => drop(answer.send(Err(error))),
+            Self::Done(answer, _) => drop(answer.send(Err(error))),
+        }
+    }
+}
+
+pub(super) fn fail(job: Job, error: StoreError) {
+    match job {
+        Job::Append(_, answer) => drop(answer.send(Err(error))),
+        Job::Claim { answer, .. } => drop(answer.send(Err(error))),
+        Job::Release { answer, .. } | Job::Change { answer, .. } | Job::Barrier { answer } => {
+            drop(answer.send(Err(error)));
+        }
+        Job::Look => {}
+    }
+}
