@@ -227,7 +227,14 @@ fn compile(
         not_checked,
         worst,
         ..
-    } = check(Draft { plan, origin }, &terms, &base);
+    } = check(
+        Draft {
+            plan: plan.into(),
+            origin,
+        },
+        &terms,
+        &base,
+    );
     Judged {
         source,
         goal: goal.clone(),

@@ -10,6 +10,8 @@
 
 #[path = "examples/effects.rs"]
 mod effects;
+#[path = "examples/money.rs"]
+mod money;
 #[path = "examples/pager.rs"]
 mod pager;
 #[path = "examples/stage.rs"]
@@ -73,7 +75,7 @@ fn the_investigation_survives_being_killed() {
     let reference = whole.run(&["run", &dataset.goal]).exits(0);
     let takes_ms = u64::try_from(begun.elapsed().as_millis()).unwrap().max(10);
     let mut interrupted = 0;
-    for seed in 0..u64::from(count(10)) {
+    for seed in 0..u64::from(count(5)) {
         let stage = Stage::of("incident", false);
         dataset.write(&stage.data()).unwrap();
         let running = killed(&stage, &["run", &dataset.goal], seed, takes_ms);
@@ -106,7 +108,7 @@ fn the_investigation_survives_being_killed() {
 #[test]
 fn the_page_is_sent_once_however_often_it_is_killed() {
     let mut interrupted = 0;
-    for seed in 0..u64::from(count(10)) {
+    for seed in 0..u64::from(count(5)) {
         let stage = Stage::of("sla", true);
         let state = tempfile::tempdir().unwrap();
         let world = Local::start(&state.path().join("world.json")).unwrap();

@@ -165,7 +165,7 @@ fn of_run(
     };
     // Why: the worst case is not in the journal; everything else is as it was recorded.
     let draft = Draft {
-        plan: plan.clone(),
+        plan: plan.clone().into(),
         origin,
     };
     let worst = check_plan(draft, &terms, &Base::default()).worst;

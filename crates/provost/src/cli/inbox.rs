@@ -37,15 +37,17 @@ pub struct Inbox {
 /// Does it.
 pub fn run(verb: &Inbox, place: &Place) -> Result<Exit, Failure> {
     let engine = place.to_read_if_any()?;
-    let statuses = ["waiting_approval", "waiting_answer", "in_doubt"];
+    let statuses = ["waiting_approval", "waiting_answer", "in_doubt", "paused"];
     let filter = RunFilter {
         statuses: statuses.map(str::to_owned).to_vec(),
         ..RunFilter::default()
     };
-    let rows = match &engine {
+    let mut rows = match &engine {
         Some(engine) => engine.store().runs(&filter).map_err(Failure::from)?,
         None => Vec::new(),
     };
+    // Why: a run that somebody stopped by hand waits for nobody else.
+    rows.retain(|row| row.status != "paused" || summary(row).waiting_for.is_some());
     if verb.check {
         return Ok(check(&rows));
     }

@@ -97,6 +97,7 @@ fn to_json(tool: &Operation) -> Value {
         "content": tool.content,
         "idempotency": tool.idempotency,
         "reconcile": tool.reconcile,
+        "creates": tool.creates,
         "input": tool.input.value(),
         "output": tool.output.as_ref().map(Schema::value),
         "timeout_ms": u64::try_from(tool.timeout.as_millis()).unwrap_or(u64::MAX),
@@ -153,6 +154,10 @@ fn described(tool: &Operation, server: &str, limits: &ToolLimits, known: &Rememb
             reconcile.tool
         );
         page.field("in doubt", &text);
+    }
+    if let Some(creates) = &tool.creates {
+        let text = format!("a {}, its id by {}", creates.kind, creates.id);
+        page.field("creates", &text);
     }
     pace::fields(&mut page, server, limits, known);
     page.field(

@@ -188,12 +188,13 @@ fn next(state: &State, place: &Place) -> Option<(String, &'static str)> {
         let who = "any person of this workspace, once they looked at the system it writes to";
         return Some((place.command(&command), who));
     }
-    if state.paused.is_some() {
+    if let Some(pause) = &state.paused {
         let command = place.command(&format!("provost resume {run}"));
-        return Some((
-            command,
-            "any person of this workspace, once the stop is lifted",
-        ));
+        let who = match &pause.missing {
+            Some(_) => "any person of this workspace, once the secret is set",
+            None => "any person of this workspace, once the stop is lifted",
+        };
+        return Some((command, who));
     }
     state.ended.as_ref()?;
     Some((

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use provost_plan::catalog::{Catalog, Effect};
 use provost_plan::check::{CheckedPlan, StepRecord};
+use provost_plan::duration;
 use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::{Step, StepKind};
 use provost_plan::policy::{Decision, Verdict};
@@ -147,6 +148,12 @@ pub fn conditions(step: &Step) -> String {
         parts.push(format!(
             "for each of up to {}",
             count_of(each.max_items.value)
+        ));
+    }
+    if let Some(fresh) = &step.fresh {
+        parts.push(format!(
+            "on readings of the last {}",
+            duration::print(fresh.value)
         ));
     }
     if let Some(when) = &step.when {

@@ -11,6 +11,7 @@ use provost_engine::workspace::Workspace;
 use provost_plan::catalog::Effect;
 use provost_plan::check::StepRecord;
 use provost_plan::diagnostic::{Diagnostic, Severity};
+use provost_plan::digest::canonical;
 use provost_plan::label::Label;
 use provost_plan::plan::{OnFailure, Step, StepKind};
 use provost_plan::reach::{Checkup, Journey, asked};
@@ -239,6 +240,13 @@ fn details(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>) {
             page.faint("    done if ")
                 .line(bare(accept.text()).as_str());
         }
+        if let Some(confirm) = &step.confirm {
+            let read = format!("{} {}", confirm.tool.value, confirmed_with(step));
+            page.faint("    confirmed by ").line(read.trim_end());
+            for accept in &confirm.accept {
+                page.faint("      if ").line(bare(accept.text()).as_str());
+            }
+        }
         let after: Vec<&str> = record.after.iter().map(String::as_str).collect();
         if !after.is_empty() {
             page.faint("    after ").line(&after.join(", "));
@@ -253,6 +261,12 @@ fn details(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>) {
             page.faint("    if it fails ").line(then);
         }
     }
+}
+
+/// The arguments of the read that proves a step, as they are written.
+fn confirmed_with(step: &Step) -> String {
+    let args = step.value.pointer("/confirm/args");
+    args.map(canonical).unwrap_or_default()
 }
 
 /// The arguments of a plain read, and what decides whether it runs.

@@ -1,14 +1,14 @@
 //! A run as people read it: how far it is, what it waits for, how it ended.
 
 use provost_engine::run::event::{RunStatus, StepStatus};
-use provost_engine::run::state::State;
+use provost_engine::run::state::{Pause, State};
 use provost_engine::summary::Summary;
 use provost_plan::catalog::Catalog;
 use serde_json::{Value, json};
 
 use super::page::{Cell, Look, Page};
 use super::plan::waves;
-use super::words::{run_look, run_status, skipped, step_look, step_status};
+use super::words::{lacks, run_look, run_status, skipped, step_look, step_status};
 use super::{answer, card, question};
 use crate::place::Place;
 
@@ -84,7 +84,7 @@ pub fn waiting(state: &State, place: &Place) -> Page {
                 .plan
                 .as_ref()
                 .and_then(|plan| plan.checked().step(step))
-                .is_some_and(|(step, _)| !step.accept.is_empty());
+                .is_some_and(|(step, _)| !step.accept.is_empty() || step.confirm.is_some());
             // Why: without its output nobody can tell whether what happened is accepted.
             let happened = if accepts {
                 "--happened --output JSON"
@@ -101,7 +101,9 @@ pub fn waiting(state: &State, place: &Place) -> Page {
         page.page(why_not(state));
         let text = format!("provost resume {run}");
         command(&mut page, "resume", &place.command(&text));
-        if pause.what != "the run" {
+        if pause.missing.is_some() {
+            page.line("  (once the secret is set)");
+        } else if pause.what != "the run" {
             page.line("  (once the stop is lifted)");
         }
     }
@@ -112,10 +114,7 @@ pub fn waiting(state: &State, place: &Place) -> Page {
 pub fn why_not(state: &State) -> Page {
     let mut page = Page::new();
     if let Some(pause) = &state.paused {
-        page.put(Look::Warn, "paused: ").line(&format!(
-            "{} was stopped by {}: {}",
-            pause.what, pause.by, pause.reason
-        ));
+        page.put(Look::Warn, "paused: ").line(&stopped(pause));
     } else if let Some(ended) = &state.ended {
         let message = ended.message.clone().unwrap_or_default();
         page.put(run_look(ended.status), run_status(ended.status))
@@ -127,6 +126,20 @@ pub fn why_not(state: &State) -> Page {
         ));
     }
     page
+}
+
+/// What holds a paused run up.
+fn stopped(pause: &Pause) -> String {
+    let Pause {
+        by,
+        what,
+        reason,
+        missing,
+    } = pause;
+    match missing {
+        Some(secret) => lacks(secret, what, reason),
+        None => format!("{what} was stopped by {by}: {reason}"),
+    }
 }
 
 fn command(page: &mut Page, word: &str, command: &str) {
@@ -171,6 +184,15 @@ pub fn steps(page: &mut Page, state: &State, catalog: &Catalog) {
     page.table(2, &rows);
 }
 
+/// What the steps of a run made, as far as it was told.
+pub fn created(page: &mut Page, state: &State) {
+    for (slot, item) in state.items() {
+        if let Some(created) = &item.created {
+            page.field("created", &format!("{created} by step {slot}"));
+        }
+    }
+}
+
 /// The run as data.
 pub fn to_json(state: &State, place: &Place) -> Value {
     let mut value = json!({
@@ -189,6 +211,17 @@ pub fn to_json(state: &State, place: &Place) -> Value {
             }))
         }).collect::<serde_json::Map<_, _>>(),
     });
+    let created: Vec<Value> = state
+        .items()
+        .filter_map(|(slot, item)| {
+            let created = item.created.as_ref()?;
+            let step = slot.to_string();
+            Some(json!({ "kind": created.kind, "id": created.id, "step": step }))
+        })
+        .collect();
+    if let (Value::Object(map), false) = (&mut value, created.is_empty()) {
+        map.insert("created".to_owned(), Value::Array(created));
+    }
     if let (Value::Object(map), Some(ended)) = (&mut value, &state.ended) {
         map.insert("message".to_owned(), json!(ended.message));
         map.insert("class".to_owned(), json!(ended.class));

@@ -108,8 +108,14 @@ pub fn skipped(reason: Option<SkipReason>) -> &'static str {
     match reason {
         Some(SkipReason::When) => "its condition is false",
         Some(SkipReason::NotApproved) => "it is not among the steps approved",
+        Some(SkipReason::Proven) => "success holds without it",
         None => "it did not have to run",
     }
+}
+
+/// That a run stands still for want of a secret.
+pub fn lacks(secret: &str, what: &str, reason: &str) -> String {
+    format!("the secret {secret} of {what} is missing: it {reason}")
 }
 
 /// `1 step`, `2 steps`.

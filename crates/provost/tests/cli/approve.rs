@@ -217,7 +217,13 @@ fn of_many_who_type_it_at_once_one_counts() {
         let sql = format!("SELECT count(*) FROM words WHERE {which}");
         journal.query_row(&sql, [], |row| row.get(0)).unwrap()
     };
-    assert_eq!(words("taken IS NULL"), 0, "no word is left lying");
+    // Why not none: who was told so went away, and the run may have ended before it was looked at.
+    let late = ended.iter().filter(|ran| !told(ran)).count();
+    let lying = usize::try_from(words("taken IS NULL")).unwrap();
+    assert!(
+        lying <= late,
+        "{lying} words are left lying, {late} were told so"
+    );
     assert!(words("taken = 'taken'") <= 1);
     let trace = place.run(&["trace", &run]).exits(0).stdout;
     assert_eq!(trace.matches("ApprovalGiven").count(), 1, "{trace}");

@@ -6,6 +6,8 @@
     reason = "tests"
 )]
 
+#[path = "../examples/pager.rs"]
+mod pager;
 mod workplace;
 
 mod amend;
@@ -20,6 +22,7 @@ mod diff;
 mod doctor;
 mod escape;
 mod explain;
+mod fresh;
 mod help;
 mod inbox;
 mod init;
@@ -35,6 +38,7 @@ mod reject;
 mod resume;
 mod run;
 mod runs;
+mod secret;
 mod settle;
 mod show;
 mod tools;

@@ -127,6 +127,30 @@ fn a_run_is_shown_with_its_outcome() {
 }
 
 #[test]
+fn what_a_run_made_is_listed() {
+    let place = Workplace::new();
+    place.edit(
+        "provost.toml",
+        "op = \"write\"",
+        "op = \"write\"\ncreates = { kind = \"note\", id = \"${ output.path }\" }",
+    );
+    let (run, card) = place.waiting();
+    place.run(&["approve", &format!("{run}@{card}")]).exits(0);
+    let shown = place.run(&["show", &run]).exits(0);
+    assert!(
+        shown
+            .stdout
+            .contains("created    note orders.txt by step note\n"),
+        "{shown}"
+    );
+    let made = place.json(&["show", &run, "--json"]);
+    assert_eq!(
+        made["created"],
+        serde_json::json!([{ "kind": "note", "id": "orders.txt", "step": "note" }])
+    );
+}
+
+#[test]
 fn showing_makes_no_journal() {
     let place = Workplace::new();
     place.write("plan.yaml", PLAN);

@@ -51,9 +51,10 @@ answer: sent
 "#;
 
 /// What the world does besides being called, in turn.
-const FAULTS: [&str; 7] = [
+const FAULTS: [&str; 8] = [
     "{}",
     r#"{"kind":"drop","times":2}"#,
+    r#"{"kind":"stutter","times":2}"#,
     r#"{"kind":"hang","effect":true,"times":2}"#,
     r#"{"kind":"slow","ms":900,"times":2}"#,
     r#"{"kind":"after","times":2}"#,
@@ -62,7 +63,7 @@ const FAULTS: [&str; 7] = [
 ];
 
 /// The world's binary: of another package, so this test sees to it that it is there and new.
-fn binary() -> &'static Path {
+pub fn binary() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut build = Command::new(env!("CARGO"));
@@ -75,21 +76,24 @@ fn binary() -> &'static Path {
             "--bin",
             "world",
         ]);
-        if !cfg!(debug_assertions) {
-            build.arg("--release");
-        }
+        // Why the name of the folder: it is that of the profile, but for the first of them.
+        let provost = Path::new(env!("CARGO_BIN_EXE_provost"));
+        let folder = provost.parent().and_then(Path::file_name).unwrap();
+        let folder = folder.to_string_lossy();
+        let profile = if folder == "debug" { "dev" } else { &*folder };
+        build.args(["--profile", profile]);
         assert!(build.status().unwrap().success());
-        Path::new(env!("CARGO_BIN_EXE_provost")).with_file_name("world")
+        provost.with_file_name("world")
     })
 }
 
-struct World {
+pub struct World {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl World {
-    fn start(state: &Path, listen: &str) -> Self {
+    pub fn start(state: &Path, listen: &str) -> Self {
         let mut child = Command::new(binary())
             .args(["--listen", listen, "--state"])
             .arg(state)
@@ -133,22 +137,29 @@ impl World {
         assert!(answer.is_success(), "{answer}");
     }
 
+    fn read(&self, path: &str) -> Value {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let url = format!("{}{path}", self.url);
+        let text = tokio::runtime::Runtime::new()
+            .unwrap()
+            .block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() });
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// How many calls reached the world, whatever became of them.
+    pub fn calls(&self) -> u64 {
+        let ledger = self.read("/ledger");
+        u64::try_from(ledger["calls"].as_array().unwrap().len()).unwrap()
+    }
+
     /// How often each page was really sent, and what the ledger counts in all.
     fn pages(&self) -> (BTreeMap<String, u64>, u64) {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let read = |path: &str| -> Value {
-            let url = format!("{}{path}", self.url);
-            let text = tokio::runtime::Runtime::new()
-                .unwrap()
-                .block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() });
-            serde_json::from_str(&text).unwrap()
-        };
         let mut pages = BTreeMap::new();
-        for page in read("/pages")["pages"].as_array().unwrap() {
+        for page in self.read("/pages")["pages"].as_array().unwrap() {
             let message = page["message"].as_str().unwrap().to_owned();
             *pages.entry(message).or_insert(0) += 1;
         }
-        let ledger = read("/ledger");
+        let ledger = self.read("/ledger");
         let calls = ledger["calls"].as_array().unwrap();
         let effects = calls.iter().map(|call| call["effects"].as_u64().unwrap());
         (pages, effects.sum())
@@ -245,7 +256,7 @@ fn once(seed: u64) -> (bool, String) {
 fn effects_happen_once_however_often_the_process_is_killed() {
     binary();
     let next = AtomicU64::new(0);
-    let seeds = u64::from(count(7));
+    let seeds = u64::from(count(8));
     let (mut interrupted, mut ends) = (0, BTreeMap::new());
     std::thread::scope(|scope| {
         // Why several: each spends most of its time waiting for what hangs.

@@ -3,6 +3,7 @@
 use provost_engine::run::event::{Event, SettledBy};
 
 use crate::screen::page::{Look, Page};
+use crate::screen::words::lacks;
 
 /// What such an event says.
 pub(super) fn page(event: &Event) -> Option<Page> {
@@ -13,6 +14,15 @@ pub(super) fn page(event: &Event) -> Option<Page> {
                 ": {} is asked whether it took place",
                 started.operation
             ));
+        }
+        Event::AttemptStarted(started) if started.retakes_for.is_some() => {
+            let step = started.retakes_for.as_deref().unwrap_or_default();
+            page.strong(&started.slot.to_string())
+                .line(&format!(": taken again before `{step}` begins"));
+        }
+        Event::AttemptStarted(started) if started.confirms => {
+            page.strong(&started.slot.to_string())
+                .line(&format!(": {} reads it back", started.operation));
         }
         Event::DoubtSettled {
             slot,
@@ -42,6 +52,15 @@ pub(super) fn page(event: &Event) -> Option<Page> {
                 .text(": ")
                 .put(Look::Warn, "waits");
             page.line(&format!(", {because}"));
+        }
+        Event::Paused {
+            what,
+            reason,
+            missing: Some(missing),
+            ..
+        } => {
+            page.put(Look::Warn, "paused");
+            page.line(&format!(", {}", lacks(&missing.secret, what, reason)));
         }
         Event::Paused {
             by, what, reason, ..

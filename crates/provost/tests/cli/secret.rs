@@ -1,0 +1,116 @@
+use insta::assert_snapshot;
+use sim::world::Local;
+
+use super::pager::pages;
+use super::workplace::Workplace;
+
+const PLAN: &str = r#"
+schema: provost/plan/v1
+goal: { text: Page whoever is on call }
+steps:
+  - { id: page, tool: pager.notify, args: { message: hello }, approval: required, accept: ['${ output.delivered }'] }
+success:
+  - { for: goal, check: '${ steps.page.status == "succeeded" }' }
+answer: "Paged."
+"#;
+
+const TOKEN: &str = "correct-horse-battery";
+
+/// A workspace whose pager is the real service, with a token in a file that is not there yet.
+fn place(world: &Local) -> Workplace {
+    let place = Workplace::new();
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    place.write(
+        "provost.toml",
+        format!(
+            r#"{config}
+[tools.pager]
+kind = "http"
+base_url = "{}"
+auth = {{ bearer = "file:pager.token" }}
+[tools.pager.ops.notify]
+request = {{ method = "POST", path = "/pages", body = {{ message = "${{ args.message }}" }} }}
+input = {{ type = "object", properties = {{ message = {{ type = "string" }} }}, required = ["message"] }}
+output = {{ type = "object", properties = {{ delivered = {{ type = "boolean" }} }}, required = ["delivered"] }}
+effect = "write"
+"#,
+            world.url()
+        ),
+    );
+    place.write("page.yaml", PLAN);
+    place
+}
+
+#[test]
+fn a_missing_secret_pauses_the_run_and_is_named() {
+    let state = tempfile::tempdir().unwrap();
+    let world = Local::start(&state.path().join("world.json")).unwrap();
+    let place = place(&world);
+    place.run(&["apply", "page.yaml"]).exits(2);
+    place.write("pager.token", TOKEN);
+    place.run(&["apply", "page.yaml"]).exits(3);
+    let (run, digest) = place.card();
+    std::fs::remove_file(place.path("pager.token")).unwrap();
+    assert_snapshot!(place.run(&["approve", &format!("{run}@{digest}")]), @"
+    exit 3
+    --- stdout
+    paused: the secret file:pager.token of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
+    resume: provost resume RUN
+      (once the secret is set)
+    --- stderr
+    run RUN is taken up again
+    approved by ada
+    page: pager.notify
+    paused, the secret file:pager.token of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
+    ");
+    assert_eq!(place.status(), "paused");
+    assert_snapshot!(place.run(&["show", &run]), @r#"
+    exit 0
+    --- stdout
+    run RUN: paused
+      goal       Page whoever is on call
+      asked      by ada at MOMENT
+      plan       revision 1
+      solo       who asks may also approve
+
+    paused: the secret file:pager.token of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
+    happened: no write
+    may have happened: no write
+    did not start:
+      page  pager.notify  message="hello"    tried, without effect
+    next: provost resume RUN
+      any person of this workspace, once the secret is set
+
+      page  pager.notify  write  running
+    "#);
+    assert_snapshot!(place.run(&["inbox"]), @"
+    exit 0
+    --- stdout
+    paused: the secret file:pager.token of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
+    resume: provost resume RUN
+      (once the secret is set)
+    ");
+    place.run(&["inbox", "--check"]).exits(3);
+    place.run(&["work", "--until-idle"]).exits(0);
+    assert_eq!(place.status(), "paused");
+    place.run(&["resume", &run]).exits(3);
+    assert_eq!(pages(&world), 0);
+    place.write("pager.token", TOKEN);
+    assert_snapshot!(place.run(&["resume", &run]), @"
+    exit 0
+    --- stdout
+    succeeded: Page whoever is on call
+
+    Paged. (unsupported)
+
+    holds: Page whoever is on call
+    --- stderr
+    run RUN is taken up again
+    run RUN goes on, says ada
+    page: pager.notify, attempt 3
+    page: succeeded after TIME
+    ");
+    assert_eq!(pages(&world), 1);
+    let trace = place.run(&["trace", &run, "--json"]);
+    assert!(!format!("{}{}", trace.stdout, trace.stderr).contains(TOKEN));
+}
