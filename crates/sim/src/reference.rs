@@ -204,5 +204,7 @@ fn field_word(field: Field) -> &'static str {
         Field::Args => "args",
         Field::Question => "question",
         Field::Accept => "accept",
+        Field::ConfirmArgs => "confirm.args",
+        Field::ConfirmAccept => "confirm.accept",
     }
 }

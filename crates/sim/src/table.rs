@@ -241,10 +241,65 @@ pub const ROWS: &[Row] = &[
         ],
     ),
     row(
+        "step may begin, readings too old",
+        "–",
+        &[small("taken again", |t| t.retakes())],
+    ),
+    row(
+        "reading on its way again",
+        "reply ok",
+        &[small("observed again", |t| {
+            t.heard == Heard::Result && t.has("ObservationMade") && !t.has("StepSettled")
+        })],
+    ),
+    row(
+        "reading on its way again",
+        "reply failed",
+        &[
+            small("not observed again", |t| {
+                t.any(|e| {
+                    matches!(
+                        e,
+                        Event::StepSettled {
+                            class: Some(Class::Stale),
+                            ..
+                        }
+                    )
+                })
+            }),
+            small("to be observed later", |t| {
+                t.heard == Heard::Failure && t.has("Deferred")
+            }),
+        ],
+    ),
+    row(
         "attempt in flight",
         "reply ok",
         &[small("observed", |t| {
             t.heard == Heard::Result && t.has("ObservationMade") && t.has("StepSettled")
+        })],
+    ),
+    row(
+        "attempt in flight",
+        "reply ok, to be confirmed",
+        &[small("reads it back", |t| {
+            t.has("ObservationMade") && t.confirms()
+        })],
+    ),
+    row(
+        "confirming read in flight",
+        "reply shows it or not",
+        &[small("shown by what was read back", |t| {
+            t.heard == Heard::Result
+                && t.settled(StepStatus::Succeeded)
+                && !t.has("ObservationMade")
+        })],
+    ),
+    row(
+        "confirming read in flight",
+        "reply failed, may repeat",
+        &[small("reads it back again", |t| {
+            t.confirms() && !t.has("ObservationMade")
         })],
     ),
     row(
@@ -379,6 +434,13 @@ pub const ROWS: &[Row] = &[
         })],
     ),
     row(
+        "success holds, only reads left",
+        "–",
+        &[worlds("ended early", |t| {
+            t.skipped(SkipReason::Proven) && t.ended(RunStatus::Succeeded)
+        })],
+    ),
+    row(
         "all final, none in doubt",
         "–",
         &[
@@ -446,6 +508,14 @@ impl Turn<'_> {
 
     fn reconciles(&self) -> bool {
         self.any(|e| matches!(e, Event::AttemptStarted(started) if started.reconciles))
+    }
+
+    fn retakes(&self) -> bool {
+        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.retakes_for.is_some()))
+    }
+
+    fn confirms(&self) -> bool {
+        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.confirms))
     }
 
     fn settled_by_tool(&self, wanted: Settlement) -> bool {

@@ -137,6 +137,16 @@ fn shaped(size: usize, shape: fn(&[Kind]) -> PlanCase) -> Vec<PlanCase> {
     mixes(size).iter().map(|mix| shape(mix)).collect()
 }
 
+fn read_back(size: usize) -> Vec<PlanCase> {
+    let writes = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Read);
+    let writes: Vec<Kind> = writes.collect();
+    let choices = plans::choices(size, &writes);
+    choices
+        .iter()
+        .map(|kinds| plans::read_back(kinds))
+        .collect()
+}
+
 fn lists(items: usize, same: bool) -> Vec<PlanCase> {
     // Why: the check refuses a list that destroys one thing again and again.
     let kinds = Kind::ALL
@@ -159,11 +169,22 @@ fn reduced() -> Vec<Family> {
             [1, 1, 1, 1, 1],
         )),
         merged(family("a list of three", lists(3, false), [1, 1, 0, 1, 0])),
+        family("readings that grow old", ageing(), [1, 2, 0, 0, 0]),
+        family("a write read back", read_back(1), [2, 2, 1, 1, 0]),
+        family("two writes read back", read_back(2), [1, 1, 0, 1, 0]),
     ]
+}
+
+/// Two reads, and a step that acts on both while they are young.
+fn ageing() -> Vec<PlanCase> {
+    let acts = [Kind::Plain, Kind::Keyed];
+    acts.map(|kind| plans::fresh(&[Kind::Read, Kind::Read, kind]))
+        .to_vec()
 }
 
 fn full() -> Vec<Family> {
     vec![
+        family("readings that grow old", ageing(), [2, 2, 0, 1, 1]),
         probed(family(
             "one step",
             plans::all(1, &Kind::ALL),
@@ -180,6 +201,8 @@ fn full() -> Vec<Family> {
             [1, 1, 1, 0, 1],
         ),
         family("three steps", plans::all(3, &Kind::ALL), [2, 2, 1, 1, 0]),
+        family("a write read back", read_back(1), [2, 2, 1, 1, 1]),
+        family("two writes read back", read_back(2), [2, 2, 1, 1, 0]),
         probed(family(
             "a list of two, one by one",
             lists(2, true),

@@ -99,7 +99,14 @@ impl Good {
             terms.policy = Arc::new(policy);
             let previous = previous.clone().map(|plan| {
                 let origin = trusted.clone();
-                let checked = check(Draft { plan, origin }, &terms, &Base::default());
+                let checked = check(
+                    Draft {
+                        plan: plan.into(),
+                        origin,
+                    },
+                    &terms,
+                    &Base::default(),
+                );
                 checked.plan.expect("a plan before without errors")
             });
             Setting {
@@ -192,7 +199,8 @@ fn prove_effects(subject: &mut Subject) {
 fn allow_list(subject: &Subject, catalog: &provost_plan::catalog::Catalog) -> Option<String> {
     let steps = subject.plan.steps().iter();
     let tools: BTreeSet<String> = steps
-        .filter_map(|step| step["tool"].as_str())
+        .flat_map(|step| [step["tool"].as_str(), step["confirm"]["tool"].as_str()])
+        .flatten()
         .map(|tool| format!("Action::{}", json!(tool)))
         .collect();
     if catalog.names().count() <= tools.len() {

@@ -14,6 +14,8 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use sim::world::Local;
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 struct Process {
     child: Child,
@@ -177,6 +179,8 @@ async fn every_fault_strikes_as_named() {
         ("drop", json!({}), None, 1),
         ("twice", json!({}), Some(201), 2),
         ("slow", json!({ "ms": 50 }), Some(201), 1),
+        ("stutter", json!({}), Some(201), 1),
+        ("lie", json!({}), Some(201), 0),
     ];
     for (index, (kind, more, status, sent)) in cases.into_iter().enumerate() {
         let before = get(&url, "/pages").await["total"].as_u64().unwrap();
@@ -192,6 +196,28 @@ async fn every_fault_strikes_as_named() {
         assert_eq!(call["effects"], sent);
         assert_eq!(get(&url, "/faults").await["faults"], json!([]));
     }
+}
+
+/// Why by hand: a client reads one answer and throws away what follows it.
+#[tokio::test]
+async fn what_stutters_is_answered_twice_on_the_wire() {
+    let (_folder, world) = local();
+    let url = world.url();
+    fault(&url, "stutter", json!({})).await;
+    let mut line = TcpStream::connect(url.trim_start_matches("http://"))
+        .await
+        .unwrap();
+    let body = r#"{"message":"m"}"#;
+    let request = format!(
+        "POST /pages HTTP/1.1\r\nhost: world\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    line.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    line.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(answer.matches("HTTP/1.1 201").count(), 2, "{answer}");
+    assert_eq!(get(&url, "/pages").await["total"], 1);
 }
 
 #[tokio::test]

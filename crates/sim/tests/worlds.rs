@@ -70,6 +70,8 @@ fn play(first: u64, done: impl Fn(u64) -> bool + Sync) -> Seen {
 /// Rows of the table that hardly one world in a thousand reaches: demanded of many worlds only.
 const RARE: [&str; 1] = ["the tool cannot be asked"];
 const MANY: u64 = 5_000;
+/// Rows that no world here draws: `enumerate` reaches them with every crash and fault.
+const ENUMERATED: [&str; 2] = ["reads it back", "reads it back again"];
 
 #[test]
 fn whatever_goes_wrong_the_promises_hold() {
@@ -104,7 +106,8 @@ fn whatever_goes_wrong_the_promises_hold() {
     let calm: Vec<_> = names.difference(&seen.faults).collect();
     assert!(calm.is_empty(), "faults that never struck: {calm:?}");
     let unseen = table::marks().filter(|mark| !seen.marks.contains(mark.name));
-    let demanded = |name: &&str| seen.worlds >= MANY || !RARE.contains(name);
+    let demanded =
+        |name: &&str| (seen.worlds >= MANY || !RARE.contains(name)) && !ENUMERATED.contains(name);
     let unseen: Vec<_> = unseen.map(|mark| mark.name).filter(demanded).collect();
     assert!(unseen.is_empty(), "rows never reached: {unseen:?}");
     let succeeded = seen.ends.get("succeeded").copied().unwrap_or(0);

@@ -13,6 +13,8 @@ use provost_plan::source::Source;
 use provost_run::machine::Rules;
 use serde_json::{Value, json};
 
+/// How old a reading may be before what acts on it begins, in milliseconds.
+pub(super) const FRESH_MS: i64 = 100;
 /// How long the tool of keyed writes remembers a key, in milliseconds.
 pub(super) const KEY_LIVES_MS: i64 = 86_400_000;
 /// How long a write that is not found may still land, in milliseconds.
@@ -173,6 +175,7 @@ fn operation(name: &str, effect: Effect, says: &str) -> Result<Operation, String
         timeout: Duration::from_secs(5),
         max_bytes: 1_000,
         reconcile: None,
+        creates: None,
         cost: None,
         endpoint: json!({ "world": true }),
     })

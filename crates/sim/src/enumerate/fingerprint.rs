@@ -14,7 +14,7 @@ use provost_plan::plan::request::Why;
 use provost_run::call::Slot;
 use provost_run::state::{ItemState, Outstanding, Planning, State, StepState};
 
-use super::catalog::KEY_LIVES_MS;
+use super::catalog::{FRESH_MS, KEY_LIVES_MS};
 use super::plans::AGAIN;
 use super::{Place, PlanCase};
 
@@ -210,7 +210,9 @@ fn of_step(step: &StepState, hasher: &mut DefaultHasher) {
         class,
         message,
         view: _,
+        retaken,
     } = step;
+    retaken.hash(hasher);
     (status, is_list, listed, class, message).hash(hasher);
     debug(skipped, hasher);
 }
@@ -263,13 +265,23 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         approved,
         landing,
         class,
+        args: _,
+        observed_at,
+        retaking,
+        // Why not: nothing follows from what was made.
+        created: _,
         reconcile_tries,
+        confirm_tries,
         deferrals,
     } = item;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
-    let asks = in_flight.as_ref().map(|flight| flight.reconciles);
+    let asks = in_flight
+        .as_ref()
+        .map(|flight| (flight.reconciles, flight.confirms));
     (settled, *attempt > 0, tries, asks).hash(hasher);
-    (reconcile_tries, deferrals).hash(hasher);
+    (reconcile_tries, confirm_tries, deferrals).hash(hasher);
+    let old = observed_at.is_some_and(|at| now > at + FRESH_MS);
+    (old, retaking).hash(hasher);
     (key.is_some() && lives, landing, class).hash(hasher);
     retry_at.map(|at| (at - now).max(0)).hash(hasher);
     debug(output, hasher);

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use provost_plan::digest::{Digest, Domain};
 use serde_json::json;
 
-use super::catalog::Kind;
+use super::catalog::{FIND, FRESH_MS, Kind};
 
 /// The id of the step that a revision adds.
 pub(super) const AGAIN: &str = "again";
@@ -26,6 +26,10 @@ pub struct Sketch {
     pub items: usize,
     /// Whether all items reach the same, one after the other.
     pub same: bool,
+    /// Whether it acts on what it waits for, and that may not be old.
+    pub fresh: bool,
+    /// Whether what it wrote is read back.
+    pub confirmed: bool,
 }
 
 /// A plan with what it is made of.
@@ -219,6 +223,8 @@ fn steps(kinds: &[Kind], edges: &[(usize, usize)]) -> Vec<Sketch> {
         needs: needs(index),
         items: 0,
         same: false,
+        fresh: false,
+        confirmed: false,
     };
     kinds.iter().enumerate().map(step).collect()
 }
@@ -245,6 +251,27 @@ pub fn fan_in(kinds: &[Kind]) -> PlanCase {
     PlanCase::of("fan-in", steps(kinds, &edges))
 }
 
+/// All but the last step at once, then the last, which acts on them while they are young.
+#[must_use]
+pub fn fresh(kinds: &[Kind]) -> PlanCase {
+    let mut case = fan_in(kinds).steps;
+    if let Some(last) = case.last_mut() {
+        last.fresh = true;
+    }
+    PlanCase::of("fresh", case)
+}
+
+/// One step after another, of which each write is read back.
+#[must_use]
+pub fn read_back(kinds: &[Kind]) -> PlanCase {
+    let edges: Vec<_> = (1..kinds.len()).map(|after| (after - 1, after)).collect();
+    let mut steps = steps(kinds, &edges);
+    for step in &mut steps {
+        step.confirmed = step.kind != Kind::Read;
+    }
+    PlanCase::of("read back", steps)
+}
+
 /// One step over a list of so many items; all at once, or one after the other to the `same`.
 #[must_use]
 pub fn list(kind: Kind, items: usize, same: bool) -> PlanCase {
@@ -253,6 +280,8 @@ pub fn list(kind: Kind, items: usize, same: bool) -> PlanCase {
         needs: Vec::new(),
         items,
         same,
+        fresh: false,
+        confirmed: false,
     };
     PlanCase::of(&format!("list of {items}"), vec![step])
 }
@@ -278,13 +307,25 @@ fn text(steps: &[Sketch], again: Option<&Place>) -> String {
             _ => "'${ item }'".to_owned(),
         };
         push_step(&mut text, &format!("s{index}"), step.kind, &target);
+        if step.confirmed {
+            let _ = writeln!(
+                text,
+                "    confirm: {{ tool: {FIND}, args: {{ to: {target} }}, \
+                 accept: ['${{ read.found }}'] }}"
+            );
+        }
         if step.items > 0 {
             let items: Vec<_> = (0..step.items)
                 .map(|i| format!("\"s{index}-{i}\""))
                 .collect();
             let _ = writeln!(text, "    for_each: '${{ [{}] }}'", items.join(", "));
         }
-        if !step.needs.is_empty() {
+        if step.fresh {
+            let read = |need: &usize| format!("steps.s{need}.output.done");
+            let reads: Vec<_> = step.needs.iter().map(read).collect();
+            let _ = writeln!(text, "    when: '${{ {} }}'", reads.join(" && "));
+            let _ = writeln!(text, "    fresh: {FRESH_MS}ms");
+        } else if !step.needs.is_empty() {
             let needs: Vec<_> = step.needs.iter().map(|need| format!("s{need}")).collect();
             let _ = writeln!(text, "    needs: [{}]", needs.join(", "));
         }

@@ -57,7 +57,14 @@ fn under(plan: Plan, terms: &Terms, integrity: Integrity) -> Checked {
         previous: None,
         settled: BTreeSet::new(),
     };
-    check(Draft { plan, origin }, terms, &base)
+    check(
+        Draft {
+            plan: plan.into(),
+            origin,
+        },
+        terms,
+        &base,
+    )
 }
 
 fn recorded(checked: &CheckedPlan, again: Option<&CheckedPlan>) {

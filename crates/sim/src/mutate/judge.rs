@@ -85,7 +85,14 @@ impl Setting {
             settled: self.settled.clone(),
         };
         let origin = self.origin.clone();
-        check(Draft { plan, origin }, &self.terms, &base)
+        check(
+            Draft {
+                plan: plan.into(),
+                origin,
+            },
+            &self.terms,
+            &base,
+        )
     }
 }
 

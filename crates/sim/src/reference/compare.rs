@@ -155,7 +155,7 @@ impl Bench {
             ..Label::trusted()
         };
         let draft = Draft {
-            plan: plan.clone(),
+            plan: plan.clone().into(),
             origin: Origin {
                 author: "generator".to_owned(),
                 literals: label(drawn.literals),

@@ -104,6 +104,10 @@ async fn call(
         (_, Err(error)) => unwritable(&error),
         (Some(FaultKind::Hang), _) => hang(fault.map_or(0, |fault| fault.ms)).await,
         (Some(FaultKind::Drop), _) => line.cut(),
+        (Some(FaultKind::Stutter), Ok(performed)) => {
+            line.stutter();
+            answer(performed)
+        }
         (_, Ok(performed)) => answer(performed),
     }
 }

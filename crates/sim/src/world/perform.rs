@@ -125,9 +125,12 @@ fn performed(state: &mut State, request: &Request, fault: Option<&Fault>) -> Per
         Some((FaultKind::Hang, false)) => failed(504, 0),
         Some((FaultKind::After, _)) => failed(500, answered(state, request, 1).effects),
         Some((FaultKind::Twice, _)) => answered(state, request, 2),
-        Some((FaultKind::Hang | FaultKind::Drop | FaultKind::Slow, _)) | None => {
-            answered(state, request, 1)
-        }
+        Some((FaultKind::Lie, _)) => Performed {
+            effects: 0,
+            ..answered(&mut state.clone(), request, 1)
+        },
+        Some((FaultKind::Hang | FaultKind::Drop | FaultKind::Slow | FaultKind::Stutter, _))
+        | None => answered(state, request, 1),
     }
 }
 

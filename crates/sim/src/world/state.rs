@@ -133,4 +133,8 @@ pub enum FaultKind {
     Twice,
     /// The answer is late.
     Slow,
+    /// The answer to one effect is sent twice.
+    Stutter,
+    /// The answer of a success, without the effect.
+    Lie,
 }

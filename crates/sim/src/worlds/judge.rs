@@ -194,6 +194,12 @@ impl<'j> Judge<'j> {
         if !started.read && state.effects.iter().any(doubtful) {
             self.broke(&format!("{slot} repeats a call that is in doubt"));
         }
+        // Why: a reading that is taken again, for whichever step, has tries of its own.
+        let before = self.starts.get(slot).and_then(|s| s.retakes_for.as_ref());
+        let anew = state.item(slot).and_then(|item| item.retaking) == Some(0);
+        if started.retakes_for.is_some() && (anew || before != started.retakes_for.as_ref()) {
+            self.tries.remove(slot);
+        }
         self.flying.insert(slot.clone());
         self.starts.insert(slot.clone(), started.clone());
     }

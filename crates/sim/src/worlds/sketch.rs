@@ -88,6 +88,9 @@ fn draw_step(rng: &mut Rng, index: u64, before: &[Step]) -> Step {
     let mut args = format!("to: {target}, place: {id}");
     if let Some(from) = feeds(rng).filter(|_| rng.permille(300)) {
         let _ = write!(args, ", n: '${{ steps.{from}.output.total }}'");
+        if !reads {
+            text.push_str("    fresh: 500ms\n");
+        }
     }
     if rng.permille(150) {
         args.push_str(", text: hello");

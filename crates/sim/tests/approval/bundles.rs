@@ -31,7 +31,15 @@ fn checked(plan: &Value, terms: &Terms) -> Option<CheckedPlan> {
         literals: Label::trusted(),
         control: Label::trusted(),
     };
-    check(Draft { plan, origin }, terms, &Base::default()).plan
+    check(
+        Draft {
+            plan: plan.into(),
+            origin,
+        },
+        terms,
+        &Base::default(),
+    )
+    .plan
 }
 
 pub fn saved() -> Bundle {

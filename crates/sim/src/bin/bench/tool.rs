@@ -137,6 +137,7 @@ fn operations(read: bool, has_effects: bool) -> Result<Vec<Operation>, Failure> 
     let asks_back = has_effects && !read;
     let step = Operation {
         description: "do next to nothing".to_owned(),
+        creates: None,
         reconcile: asks_back.then(|| Reconcile {
             tool: "bench.find".to_owned(),
             args: json!({ "run": "${ args.run }", "step": "${ args.step }" }),

@@ -249,6 +249,7 @@ fn operation(row: &Row) -> Result<Operation, SchemaError> {
         timeout: Duration::from_secs(10),
         max_bytes: 1 << 20,
         reconcile: None,
+        creates: None,
         cost: None,
         endpoint: Value::Null,
     })
