@@ -173,11 +173,7 @@ impl Drop for World {
 }
 
 fn stage(url: &str) -> Stage {
-    let stage = Stage::of("sla", false);
-    std::fs::remove_dir_all(stage.path().join("playbooks")).unwrap();
-    std::fs::write(stage.path().join("plan.yaml"), PLAN).unwrap();
-    stage.edit("provost.toml", |_| TOOLS.replace("URL", url));
-    stage
+    Stage::of_plan(PLAN, &TOOLS.replace("URL", url))
 }
 
 /// The words that begin a run of the plan.

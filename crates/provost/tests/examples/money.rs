@@ -33,13 +33,7 @@ answer: sent
 const AT_ONCE: u32 = 8;
 
 fn stage(url: &str, budget: &str) -> Stage {
-    let stage = Stage::of("sla", false);
-    std::fs::remove_dir_all(stage.path().join("playbooks")).unwrap();
-    std::fs::write(stage.path().join("plan.yaml"), PLAN).unwrap();
-    stage.edit("provost.toml", |_| {
-        format!("{budget}{}", TOOLS.replace("URL", url))
-    });
-    stage
+    Stage::of_plan(PLAN, &format!("{budget}{}", TOOLS.replace("URL", url)))
 }
 
 /// Begins `runs` runs in processes of their own, several at once, and kills one of three: how many

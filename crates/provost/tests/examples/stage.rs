@@ -20,6 +20,15 @@ impl Stage {
         Self { dir }
     }
 
+    /// A workspace of one plan, `plan.yaml`, and a configuration of its own.
+    pub fn of_plan(plan: &str, config: &str) -> Self {
+        let stage = Self::of("sla", false);
+        std::fs::remove_dir_all(stage.path().join("playbooks")).unwrap();
+        std::fs::write(stage.path().join("plan.yaml"), plan).unwrap();
+        std::fs::write(stage.path().join("provost.toml"), config).unwrap();
+        stage
+    }
+
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
