@@ -9,20 +9,21 @@ use std::collections::BTreeMap;
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::{Digest, NumberError, canonical_of};
 use provost_plan::label::Label;
-use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
 use provost_plan::plan::{Goal, Limits};
-use provost_plan::policy::{Principal, Verdict};
+use provost_plan::policy::Principal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Slot;
 use crate::card::{Card, Question};
-use crate::outcome::{Class, Landing};
+use crate::outcome::Class;
 use crate::said::Said;
 
+mod attempt;
 mod status;
 
+pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
 pub use status::{RunStatus, SkipReason, StepStatus};
 
 /// The version of every payload written by this crate.
@@ -395,109 +396,6 @@ pub enum AskMode {
     Step,
     /// Before anything runs, about the whole plan; steps that cannot be judged yet ask again.
     Plan,
-}
-
-/// An intent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AttemptStarted {
-    /// Which step and item.
-    pub slot: Slot,
-    /// The number of the attempt, from 1.
-    pub attempt: u32,
-    /// The operation.
-    pub operation: String,
-    /// The digest of its catalog entry.
-    pub tool: Digest,
-    /// The step's closure digest.
-    pub closure: Digest,
-    /// The arguments.
-    pub args: Value,
-    /// Their digest.
-    pub args_digest: Digest,
-    /// The idempotency key, where one is sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// Policy's word on these values.
-    pub verdict: Verdict,
-    /// The approval that covers it, if one was needed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<Digest>,
-    /// Whether it is a read.
-    pub read: bool,
-    /// Whether it is the read that asks if an earlier attempt took place.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub reconciles: bool,
-    /// The step for which a reading that is too old is taken again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retakes_for: Option<String>,
-    /// Whether it is the read that proves what an earlier attempt wrote.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub confirms: bool,
-    /// The digest of the values at sinks, of what is no read: no other call with the same begins
-    /// while this one is in doubt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sinks: Option<Digest>,
-    /// The money that is reserved for it: the most it can cost, as far as that has a bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub money: Option<Money>,
-    /// The tokens that are reserved for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-}
-
-/// What a call made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Created {
-    /// The kind of thing.
-    #[serde(rename = "what")]
-    pub kind: String,
-    /// Its id; none if it could not be told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<Value>,
-}
-
-impl std::fmt::Display for Created {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.id {
-            Some(Value::String(id)) => write!(f, "{} {id}", self.kind),
-            Some(id) => write!(f, "{} {id}", self.kind),
-            None => write!(f, "{} unknown", self.kind),
-        }
-    }
-}
-
-/// The end of an attempt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AttemptEnded {
-    /// Which step and item.
-    pub slot: Slot,
-    /// The number of the attempt.
-    pub attempt: u32,
-    /// What came back.
-    pub class: Class,
-    /// Whether the effect took place.
-    pub landing: Landing,
-    /// What went wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// The stored bytes, after redaction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Digest>,
-    /// When the next attempt may begin, in milliseconds since the epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<i64>,
-    /// Whether the process ended before an answer was recorded.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub lost: bool,
-}
-
-/// A secret without which a call could not be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
-    /// Where the secret is looked for, such as `env:TOKEN`.
-    pub secret: String,
-    /// The call: its attempt sent nothing and is not counted.
-    pub slot: Slot,
 }
 
 /// What is known of an effect that was in doubt.

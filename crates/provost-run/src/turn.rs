@@ -19,6 +19,7 @@ use crate::state::{Need, State};
 
 mod admit;
 mod amend;
+mod beside;
 mod confirm;
 mod dispatch;
 mod doubt;
@@ -55,8 +56,6 @@ pub(crate) struct Turn<'r> {
     denials: &'r BTreeMap<Slot, Denial>,
     entries: Vec<Entry>,
     said: Option<Said>,
-    /// Whether the attempt whose end is looked at could not be made for want of a secret.
-    unsent: bool,
 }
 
 impl<'r> Turn<'r> {
@@ -81,7 +80,6 @@ impl<'r> Turn<'r> {
             denials,
             entries: Vec::new(),
             said: None,
-            unsent: false,
         }
     }
 
@@ -318,6 +316,7 @@ impl<'r> Turn<'r> {
                 evidence: None,
                 retry_at: None,
                 lost: true,
+                unsent: false,
             };
             self.attempt_over(&slot, ended)?;
         }

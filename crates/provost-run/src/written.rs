@@ -199,6 +199,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             evidence: None,
             retry_at: words.contains(&"again").then_some(BEGIN),
             lost: words[0] == "lost",
+            unsent: false,
         }),
         "seen" => Event::ObservationMade {
             slot: slot(words[1]),

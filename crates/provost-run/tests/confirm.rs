@@ -350,3 +350,27 @@ fn nothing_is_read_back_after_the_run_was_cancelled() {
     assert_eq!(case.state().steps["put"].status.word(), "cancelled");
     assert_eq!(case.state().effects[0].landing, Landing::Happened);
 }
+
+/// A read that lacks a secret was not sent: the run stands still, and the read is made once the
+/// secret is there, however few tries the step has.
+#[test]
+fn a_read_that_lacks_a_secret_waits_for_it() {
+    let plan = one("note.put", &format!("{CONFIRM}, retry: {{ attempts: 1 }}"));
+    let mut case = of(&plan).started().ends("put", ok(saved()));
+    for _ in 0..3 {
+        let mut reply = failed(Class::Unavailable, Landing::None);
+        reply.lacks = Some("env:TOKEN".to_owned());
+        case = case.quietly().ends("put", reply);
+        assert_eq!(case.status(), "paused");
+        case = case.go_on();
+    }
+    let case = case.quietly().ends("put", ok(json!({ "total": 1 })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < put#5 ok happened
+    + AttemptEnded put#5 ok none
+    + StepSettled put succeeded
+    + StepSkipped next Proven
+    + RunEnded succeeded ["done"]
+    > done succeeded
+    "#);
+}

@@ -481,3 +481,36 @@ fn a_reading_does_not_change_under_a_call() {
         case.transcript()
     );
 }
+
+/// A list that cannot be evaluated any more is no empty list.
+#[test]
+fn a_list_that_is_an_error_by_now_fails_the_step() {
+    let first = LISTED.replace(
+        "'${ steps.look.output.names }'",
+        "'${ steps.look.output.names.filter(name, 1 / steps.look.output.total > 0) }'",
+    );
+    let case = Case::new(&first)
+        .started()
+        .ends("look", names(&["a"]))
+        .quietly()
+        .at(20_000)
+        .approve("ada")
+        .ends("look", ok(json!({ "total": 0, "names": ["a"] })));
+    insta::assert_snapshot!(case.transcript(), @"
+    < ada says yes
+    + ApprovalGiven by ada
+    + AttemptStarted look#2 permit
+    > call look#2 look.up {}
+    < look#2 ok happened
+    + AttemptEnded look#2 ok happened
+    + ObservationMade look text
+    + StepSettled put[0] failed expression: `steps.look.output.names.filter(name, 1 / steps.look.output.total > 0)`: a division by zero
+    + StepSettled put failed expression: 1 of 1 items failed: `steps.look.output.names.filter(name, 1 / steps.look.output.total > 0)`: a division by zero
+    + ReplanRequested step_failed
+    + PlanRequested
+    > plan request 2: step_failed
+    + PlanGivenUp: nothing better is known
+    + RunEnded failed: step `put` failed: 1 of 1 items failed: `steps.look.output.names.filter(name, 1 / steps.look.output.total > 0)`: a division by zero
+    > done failed
+    ");
+}

@@ -279,17 +279,6 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             missing,
             ..
         } => {
-            if let Some(missing) = missing {
-                // Why: nothing was sent, so nothing was tried.
-                let item = item_mut(state, &missing.slot, kind)?;
-                if let Some(tries) = &mut item.retaking {
-                    *tries = tries.saturating_sub(1);
-                } else if item.settled.is_some() {
-                    item.reconcile_tries = item.reconcile_tries.saturating_sub(1);
-                } else {
-                    item.tries = item.tries.saturating_sub(1);
-                }
-            }
             state.paused = Some(Pause {
                 by: by.clone(),
                 what: what.clone(),

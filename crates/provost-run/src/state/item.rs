@@ -76,8 +76,8 @@ pub struct ItemState {
     pub created: Option<Created>,
     /// Reads that asked in vain whether it took place, since a process took the run up.
     pub reconcile_tries: u32,
-    /// Reads that were to prove it (those lost with a process are not counted after the first).
-    pub confirm_tries: u32,
+    /// Once it is read back: reads that were to prove it, as far as a tool answered them.
+    pub confirming: Option<u32>,
     /// How often admission put it off in a row.
     pub deferrals: u32,
 }

@@ -86,7 +86,7 @@ impl Turn<'_> {
             slot: ended.slot.clone(),
             tool: tool.to_owned(),
             // Why: a call that was not made says nothing about its tool.
-            healthy: health(ended.class, ended.lost || self.unsent),
+            healthy: health(ended.class, !ended.is_try()),
             // Why not of a read that asks: only what settles the doubt ends it.
             known: !flight.reconciles && !unknown,
             breaker: self.rules.admission.of_tool(tool).breaker,

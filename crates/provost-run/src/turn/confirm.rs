@@ -5,21 +5,21 @@
 //! `confirm` succeeds by a reading over which its `accept` holds, and by nothing else.
 
 use provost_plan::check::StepRecord;
-use provost_plan::digest::{Digest, Domain, canonical, normalize};
+use provost_plan::digest::canonical;
 use provost_plan::expr::Template;
-use provost_plan::money::Money;
 use provost_plan::plan::{Confirm, Step};
 use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
 use super::Turn;
 use super::admit::BREAKER_DEFERRALS_MAX;
+use super::beside::{Purpose, Read, holds};
 use super::scope::Roots;
 use crate::admission::Denial;
 use crate::call::{Call, Slot};
-use crate::event::{AttemptEnded, AttemptStarted, Event};
-use crate::machine::{Blob, StepError};
-use crate::outcome::{Class, Landing, Reply};
+use crate::event::Event;
+use crate::machine::StepError;
+use crate::outcome::{Class, Reply};
 use crate::state::ItemState;
 
 /// A read that could be made.
@@ -74,7 +74,7 @@ impl Turn<'_> {
         let first = self
             .state
             .item(&slot)
-            .is_none_or(|item| item.confirm_tries == 0);
+            .is_none_or(|item| item.confirming.is_none());
         if let Some(limit) = self.limit_reached(first, &spend) {
             return self.emit(Event::AdmissionRefused { slot, limit });
         }
@@ -98,27 +98,16 @@ impl Turn<'_> {
         let Some(call) = call else {
             return self.unconfirmed(&slot, "the plan in force has no such read");
         };
-        self.emit(Event::AttemptStarted(AttemptStarted {
+        let read = Read {
             slot,
             attempt,
-            operation: operation.name.clone(),
-            tool: operation.digest(),
+            operation: &operation,
             closure: record.closure,
             args,
-            args_digest: Digest::of_bytes(Domain::Args, text.as_bytes()),
-            key: None,
             verdict,
-            approval: None,
-            read: true,
-            reconciles: false,
-            retakes_for: None,
-            confirms: true,
-            sinks: None,
-            money: (spend.money > Money::ZERO).then_some(spend.money),
-            tokens: (spend.tokens > 0).then_some(spend.tokens),
-        }))?;
-        self.calls.push(call);
-        Ok(())
+            spend,
+        };
+        self.begin_beside(Purpose::Confirm, read, call)
     }
 
     fn deferrals(&self, slot: &Slot) -> u32 {
@@ -185,34 +174,13 @@ impl Turn<'_> {
             retry_after,
             ..
         } = reply;
-        let digest = Digest::of_bytes(Domain::Evidence, &evidence);
-        self.blobs.push(Blob {
-            digest,
-            media,
-            bytes: evidence,
-        });
-        let read = match (class, output) {
-            (Class::Ok, Some(output)) => self
-                .judge_reading(slot, output)
-                .map_err(|reason| (Class::OutputInvalid, reason)),
-            (Class::Ok, None) => Err((Class::OutputInvalid, "the tool gave no output".to_owned())),
-            (class, _) => Err((class, message.unwrap_or_default())),
-        };
-        let ended = |class, message, retry_at| {
-            Event::AttemptEnded(AttemptEnded {
-                slot: slot.clone(),
-                attempt,
-                class,
-                landing: Landing::None,
-                message,
-                evidence: Some(digest),
-                retry_at,
-                lost: false,
-            })
-        };
-        match read {
+        let digest = self.keep(media, evidence);
+        let tool = self
+            .confirm_of(slot)
+            .map(|confirm| confirm.tool.value.as_str());
+        match self.brought(tool, class, output, message) {
             Ok(read) => {
-                self.emit(ended(Class::Ok, None, None))?;
+                self.end_beside((slot, attempt), None, digest, None)?;
                 match self.proves(slot, &read) {
                     Ok(()) => self.settle_succeeded(slot),
                     Err(reason) => self.unconfirmed(slot, &reason),
@@ -220,25 +188,13 @@ impl Turn<'_> {
             }
             Err((class, message)) => {
                 let retry_at = self.read_again_at(slot, class, retry_after);
-                self.emit(ended(class, Some(message.clone()), retry_at))?;
+                let reason = format!("{}: {message}", class.word());
+                self.end_beside((slot, attempt), Some((class, message)), digest, retry_at)?;
                 if retry_at.is_some() {
                     return Ok(());
                 }
-                self.unconfirmed(slot, &format!("{}: {message}", class.word()))
+                self.unconfirmed(slot, &reason)
             }
-        }
-    }
-
-    /// What was read back in normal form, if it fits its schema.
-    fn judge_reading(&self, slot: &Slot, output: Value) -> Result<Value, String> {
-        let output = normalize(output).map_err(|error| error.to_string())?;
-        let operation = self
-            .confirm_of(slot)
-            .and_then(|confirm| self.rules.catalog.get(&confirm.tool.value));
-        let schema = operation.and_then(|operation| operation.output.as_ref());
-        match schema.and_then(|s| s.violations(&output).into_iter().next()) {
-            Some(violation) => Err(format!("the output does not fit: {}", violation.message)),
-            None => Ok(output),
         }
     }
 
@@ -254,14 +210,7 @@ impl Turn<'_> {
             .with_read(read);
         let named = confirm.accept.iter().flat_map(Template::references);
         let scope = roots.scope_for(self.state, named);
-        for accept in &confirm.accept {
-            match accept.eval_bool(&scope) {
-                Ok(true) => {}
-                Ok(false) => return Err(format!("`{}` does not hold", accept.text())),
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        Ok(())
+        holds(&confirm.accept, &scope).map_err(|(_, reason)| reason)
     }
 
     /// When the read is made again, if the retries of its step allow it.
@@ -271,7 +220,8 @@ impl Turn<'_> {
         class: Class,
         retry_after: Option<std::time::Duration>,
     ) -> Option<i64> {
-        let tries = self.state.item(slot).map_or(1, |item| item.confirm_tries);
+        let before = self.state.item(slot).and_then(|item| item.confirming);
+        let tries = before.unwrap_or(0) + 1;
         class
             .is_transient()
             .then(|| self.next_try(slot, tries, retry_after))?

@@ -13,7 +13,7 @@ use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::expr::Template;
 use provost_plan::limits::ARGS_BYTES_MAX;
 use provost_plan::money::Money;
-use provost_plan::plan::{Step, StepKind};
+use provost_plan::plan::{ForEach, Step, StepKind};
 use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
@@ -96,21 +96,15 @@ impl Turn<'_> {
             step: id.clone(),
             item: None,
         };
-        if let Some(when) = &step.when {
-            let roots = Roots::new();
-            let runs = when.eval_bool(&roots.scope_for(self.state, when.references()));
-            match runs {
-                Ok(true) => {}
-                Ok(false) => {
-                    return self.emit(Event::StepSkipped {
-                        slot,
-                        because: SkipReason::When,
-                    });
-                }
-                Err(error) => {
-                    return self.settle_failed(&slot, Class::Expression, error.to_string());
-                }
+        match self.guard(step) {
+            Ok(true) => {}
+            Ok(false) => {
+                return self.emit(Event::StepSkipped {
+                    slot,
+                    because: SkipReason::When,
+                });
             }
+            Err(reason) => return self.settle_failed(&slot, Class::Expression, reason),
         }
         if self.not_approved(id, record) {
             return self.emit(Event::StepSkipped {
@@ -139,6 +133,26 @@ impl Turn<'_> {
         self.run_items(step, record)
     }
 
+    /// What the guard of a step says now; true where it has none.
+    pub(super) fn guard(&self, step: &Step) -> Result<bool, String> {
+        let Some(when) = &step.when else {
+            return Ok(true);
+        };
+        let roots = Roots::new();
+        let says = when.eval_bool(&roots.scope_for(self.state, when.references()));
+        says.map_err(|error| error.to_string())
+    }
+
+    /// What a list is now.
+    pub(super) fn list(&self, for_each: &ForEach) -> Result<Vec<Value>, String> {
+        let (roots, list) = (Roots::new(), &for_each.list);
+        match list.eval(&roots.scope_for(self.state, list.references())) {
+            Ok(Value::Array(items)) => Ok(items),
+            Ok(_) => Err("`for_each` is not a list".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
     /// Evaluates the list of a `for_each`, once. False if the step is over by it.
     fn evaluate_list(&mut self, step: &Step) -> Result<bool, StepError> {
         let id = &step.id.value;
@@ -152,19 +166,10 @@ impl Turn<'_> {
             step: id.clone(),
             item: None,
         };
-        let roots = Roots::new();
-        let list = for_each
-            .list
-            .eval(&roots.scope_for(self.state, for_each.list.references()));
-        let items = match list {
-            Ok(Value::Array(items)) => items,
-            Ok(_) => {
-                let message = "`for_each` is not a list".to_owned();
-                self.settle_failed(&slot, Class::Expression, message)?;
-                return Ok(false);
-            }
-            Err(error) => {
-                self.settle_failed(&slot, Class::Expression, error.to_string())?;
+        let items = match self.list(for_each) {
+            Ok(items) => items,
+            Err(reason) => {
+                self.settle_failed(&slot, Class::Expression, reason)?;
                 return Ok(false);
             }
         };

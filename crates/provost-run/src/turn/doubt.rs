@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_plan::catalog::{Doubted, Operation, Reconcile};
-use provost_plan::digest::{Digest, Domain, canonical};
+use provost_plan::digest::{Digest, canonical};
 use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
-use provost_plan::money::Money;
 use provost_plan::plan::Retry;
 use provost_plan::policy::{CallFacts, Decision, Principal, PrincipalKind, Verdict};
 use serde_json::Value;
 
 use super::Turn;
+use super::beside::{Purpose, Read};
 use crate::call::{Call, Slot};
-use crate::event::{AttemptEnded, AttemptStarted, Event, SettledBy, Settlement, StepStatus};
-use crate::machine::{Blob, StepError};
-use crate::outcome::{Class, Landing, Reply};
+use crate::event::{Event, SettledBy, Settlement, StepStatus};
+use crate::machine::StepError;
+use crate::outcome::{Class, Reply};
 
 /// A reconcile read that could be made.
 struct Inquiry {
@@ -225,27 +225,16 @@ impl Turn<'_> {
             let reason = "the plan in force has no such call".to_owned();
             return self.emit(Event::ReconcileGivenUp { slot, reason });
         };
-        self.emit(Event::AttemptStarted(AttemptStarted {
+        let read = Read {
             slot,
             attempt,
-            operation: read.name.clone(),
-            tool: read.digest(),
+            operation: &read,
             closure,
             args,
-            args_digest: Digest::of_bytes(Domain::Args, text.as_bytes()),
-            key: None,
             verdict,
-            approval: None,
-            read: true,
-            reconciles: true,
-            retakes_for: None,
-            confirms: false,
-            sinks: None,
-            money: (spend.money > Money::ZERO).then_some(spend.money),
-            tokens: (spend.tokens > 0).then_some(spend.tokens),
-        }))?;
-        self.calls.push(call);
-        Ok(())
+            spend,
+        };
+        self.begin_beside(Purpose::Reconcile, read, call)
     }
 
     /// Takes what a reconcile read brought.
@@ -263,32 +252,14 @@ impl Turn<'_> {
             message,
             ..
         } = reply;
-        let digest = Digest::of_bytes(Domain::Evidence, &evidence);
-        self.blobs.push(Blob {
-            digest,
-            media,
-            bytes: evidence,
-        });
-        let told = match (class, output) {
-            (Class::Ok, Some(output)) => self.told(slot, output),
-            (Class::Ok, None) => Err((Class::OutputInvalid, "the tool gave no output".to_owned())),
-            (class, _) => Err((class, message.unwrap_or_default())),
-        };
-        let ended = |class, message, retry_at| {
-            Event::AttemptEnded(AttemptEnded {
-                slot: slot.clone(),
-                attempt,
-                class,
-                landing: Landing::None,
-                message,
-                evidence: Some(digest),
-                retry_at,
-                lost: false,
-            })
-        };
+        let digest = self.keep(media, evidence);
+        let read = self.reconcile_of(slot).map(|(_, reconcile)| reconcile.tool);
+        let told = self
+            .brought(read.as_deref(), class, output, message)
+            .and_then(|output| self.told(slot, &output));
         match told {
             Ok((tool, landed, output)) => {
-                self.emit(ended(Class::Ok, None, None))?;
+                self.end_beside((slot, attempt), None, digest, None)?;
                 let settled = if landed {
                     Settlement::Happened
                 } else {
@@ -297,12 +268,12 @@ impl Turn<'_> {
                 let by = SettledBy::Reconcile { tool };
                 self.end_doubt(slot, settled, by, None, output.map(|value| (value, digest)))
             }
-            Err((class, message)) => {
+            Err(failed) => {
                 let tries = self.state.item(slot).map_or(1, |item| item.reconcile_tries);
                 let wait = i64::try_from(Retry::DEFAULT.wait_after(tries).as_millis());
                 let next = self.now.saturating_add(wait.unwrap_or(i64::MAX));
                 let retry_at = (tries < RECONCILE_READS_MAX).then_some(next);
-                self.emit(ended(class, Some(message), retry_at))
+                self.end_beside((slot, attempt), Some(failed), digest, retry_at)
             }
         }
     }
@@ -311,24 +282,14 @@ impl Turn<'_> {
     fn told(
         &self,
         slot: &Slot,
-        output: Value,
+        output: &Value,
     ) -> Result<(String, bool, Option<Value>), (Class, String)> {
-        let wrong = |reason: String| (Class::OutputInvalid, reason);
         let (_, reconcile) = self.reconcile_of(slot).ok_or_else(|| {
             (
                 Class::Drift,
                 "the tool is not the one that was called".to_owned(),
             )
         })?;
-        let read = self.rules.catalog.get(&reconcile.tool);
-        let output = provost_plan::digest::normalize(output).map_err(|e| wrong(e.to_string()))?;
-        let schema = read.and_then(|read| read.output.as_ref());
-        if let Some(violation) = schema.and_then(|s| s.violations(&output).into_iter().next()) {
-            return Err(wrong(format!(
-                "the output does not fit: {}",
-                violation.message
-            )));
-        }
         let (key, args) = (
             self.sent_key(slot),
             self.written_args(slot).unwrap_or_default(),
@@ -339,9 +300,9 @@ impl Turn<'_> {
         };
         let expression =
             |error: provost_plan::catalog::ReconcileError| (Class::Expression, error.to_string());
-        let landed = reconcile.landed(doubted, &output).map_err(expression)?;
+        let landed = reconcile.landed(doubted, output).map_err(expression)?;
         let recovered = if landed {
-            reconcile.recovered(doubted, &output).map_err(expression)?
+            reconcile.recovered(doubted, output).map_err(expression)?
         } else {
             None
         };
@@ -388,13 +349,7 @@ impl Turn<'_> {
         let told = output.clone();
         let output = output.map(|value| {
             let bytes = canonical(&value).into_bytes();
-            let digest = Digest::of_bytes(Domain::Evidence, &bytes);
-            let media = "application/json".to_owned();
-            self.blobs.push(Blob {
-                digest,
-                media,
-                bytes,
-            });
+            let digest = self.keep("application/json".to_owned(), bytes);
             (value, digest)
         });
         let by = SettledBy::Person { id: by.id.clone() };

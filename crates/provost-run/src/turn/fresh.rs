@@ -18,7 +18,6 @@ use serde_json::Value;
 
 use super::Turn;
 use super::dispatch::Candidate;
-use super::scope::Roots;
 use crate::admission::Denial;
 use crate::call::Slot;
 use crate::event::{AttemptEnded, Event, SkipReason, StepStatus};
@@ -137,18 +136,13 @@ impl Turn<'_> {
         let id = &step.id.value;
         let gone = || format!("`{id}` is not in the plan");
         let (_, record) = plan.checked().step(id).ok_or_else(gone)?;
-        let roots = Roots::new();
-        if let Some(when) = &step.when {
-            let scope = roots.scope_for(self.state, when.references());
-            if !matches!(when.eval_bool(&scope), Ok(true)) {
-                return Err(format!("`{id}` would not be read any more"));
-            }
+        if self.guard(step) != Ok(true) {
+            return Err(format!("`{id}` would not be read any more"));
         }
-        if let Some(for_each) = &step.for_each {
-            let scope = roots.scope_for(self.state, for_each.list.references());
-            if for_each.list.eval(&scope).ok() != self.list_of(id).map(Value::Array) {
-                return Err(format!("the list of `{id}` is another by now"));
-            }
+        if let Some(for_each) = &step.for_each
+            && self.list(for_each).as_ref().ok() != self.list_of(id)
+        {
+            return Err(format!("the list of `{id}` is another by now"));
         }
         let candidate = self.candidate(step, record, slot);
         let candidate = candidate.map_err(|refusal| refusal.message)?;
@@ -160,8 +154,8 @@ impl Turn<'_> {
         }
     }
 
-    fn list_of(&self, id: &str) -> Option<Vec<Value>> {
-        self.state.steps.get(id).map(|known| known.list.clone())
+    fn list_of(&self, id: &str) -> Option<&Vec<Value>> {
+        self.state.steps.get(id).map(|known| &known.list)
     }
 
     /// Whether a call that was begun and is not over was made of what `reading` gave, or is
@@ -229,28 +223,25 @@ impl Turn<'_> {
     /// Looks again at the guard and the list of a step whose readings may have changed.
     fn still_wanted(&mut self, step: &Step) -> Result<bool, StepError> {
         let id = &step.id.value;
-        let roots = Roots::new();
-        if let Some(when) = &step.when {
-            let scope = roots.scope_for(self.state, when.references());
-            match when.eval_bool(&scope) {
-                Ok(true) => {}
-                Ok(false) => return self.skip_open(id).map(|()| false),
-                Err(error) => {
-                    return self
-                        .fail_open(id, Class::Expression, &error.to_string())
-                        .map(|()| false);
-                }
+        match self.guard(step) {
+            Ok(true) => {}
+            Ok(false) => return self.skip_open(id).map(|()| false),
+            Err(reason) => {
+                self.fail_open(id, Class::Expression, &reason)?;
+                return Ok(false);
             }
         }
         let Some(for_each) = &step.for_each else {
             return Ok(true);
         };
-        let scope = roots.scope_for(self.state, for_each.list.references());
-        let list = match for_each.list.eval(&scope) {
-            Ok(Value::Array(list)) => list,
-            Ok(_) | Err(_) => Vec::new(),
+        let list = match self.list(for_each) {
+            Ok(list) => list,
+            Err(reason) => {
+                self.fail_open(id, Class::Expression, &reason)?;
+                return Ok(false);
+            }
         };
-        if Some(&list) == self.state.steps.get(id).map(|known| &known.list) {
+        if Some(&list) == self.list_of(id) {
             return Ok(true);
         }
         let begun = self
@@ -388,7 +379,7 @@ impl Turn<'_> {
         let of = self.retakes_for(slot).unwrap_or_default();
         let again = ended.retry_at.take();
         let message = ended.message.clone().unwrap_or_default();
-        let comes_again = ended.lost || self.unsent;
+        let comes_again = !ended.is_try();
         self.emit(Event::AttemptEnded(ended))?;
         if let Some(at) = again {
             for open in self.open_slots(&of) {

@@ -4,16 +4,17 @@
 //! unknown landing is in doubt and is never tried again.
 
 use provost_plan::catalog::Idempotency;
-use provost_plan::digest::{Digest, Domain, normalize};
+use provost_plan::digest::{Digest, normalize};
 use provost_plan::label::Label;
 use provost_plan::plan::{Retry, Step};
 use serde_json::Value;
 
 use super::Turn;
+use super::beside::holds;
 use super::scope::Roots;
 use crate::call::Slot;
 use crate::event::{AttemptEnded, Created, Event, StepStatus};
-use crate::machine::{Blob, StepError};
+use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
 use crate::state::{EffectFact, StepState};
 use crate::view;
@@ -43,19 +44,9 @@ impl Turn<'_> {
         self.expect_flying(slot, attempt)?;
         // Why the landing: only of what was surely not sent is it known that nothing came of it.
         let lacks = reply.lacks.take();
-        let Some(secret) = lacks.filter(|_| reply.landing == Landing::None) else {
-            return self.answered(slot, attempt, reply);
-        };
-        let reason = reply.message.clone().unwrap_or_default();
-        self.unsent = true;
-        let ended = self.answered(slot, attempt, reply);
-        self.unsent = false;
-        ended?;
-        self.miss(slot, secret, &reason)
-    }
-
-    /// Takes what came of an attempt.
-    fn answered(&mut self, slot: &Slot, attempt: u32, reply: Reply) -> Result<(), StepError> {
+        if let Some(secret) = lacks.filter(|_| reply.landing == Landing::None) {
+            return self.not_sent(slot, attempt, reply, secret);
+        }
         let flight = self
             .state
             .item(slot)
@@ -66,6 +57,36 @@ impl Turn<'_> {
         if flight.is_some_and(|flight| flight.confirms) {
             return self.confirmed(slot, attempt, reply);
         }
+        self.answered(slot, attempt, reply)
+    }
+
+    /// Takes that an attempt was not made for want of a secret, whatever it was for.
+    fn not_sent(
+        &mut self,
+        slot: &Slot,
+        attempt: u32,
+        reply: Reply,
+        secret: String,
+    ) -> Result<(), StepError> {
+        let reason = reply.message.clone().unwrap_or_default();
+        let evidence = self.keep(reply.media, reply.evidence);
+        let ended = AttemptEnded {
+            slot: slot.clone(),
+            attempt,
+            class: reply.class,
+            landing: reply.landing,
+            message: reply.message,
+            evidence: Some(evidence),
+            retry_at: None,
+            lost: false,
+            unsent: true,
+        };
+        self.attempt_over(slot, ended)?;
+        self.miss(slot, secret, &reason)
+    }
+
+    /// Takes what came of an attempt of the call itself.
+    fn answered(&mut self, slot: &Slot, attempt: u32, reply: Reply) -> Result<(), StepError> {
         let Reply {
             class,
             landing,
@@ -76,12 +97,7 @@ impl Turn<'_> {
             retry_after,
             lacks: _,
         } = reply;
-        let digest = Digest::of_bytes(Domain::Evidence, &evidence);
-        self.blobs.push(Blob {
-            digest,
-            media,
-            bytes: evidence,
-        });
+        let digest = self.keep(media, evidence);
         let judged = match (class, output) {
             (Class::Ok, Some(output)) => self.judge_output(slot, output),
             (Class::Ok, None) => Err("the tool gave no output".to_owned()),
@@ -92,9 +108,7 @@ impl Turn<'_> {
             (Err(reason), Class::Ok) => (Class::OutputInvalid, Some(reason.clone())),
             (Err(_), class) => (class, message),
         };
-        let retry_at = self
-            .retry_at(slot, class, landing, retry_after)
-            .filter(|_| !self.unsent);
+        let retry_at = self.retry_at(slot, class, landing, retry_after);
         let ended = AttemptEnded {
             slot: slot.clone(),
             attempt,
@@ -104,6 +118,7 @@ impl Turn<'_> {
             evidence: Some(digest),
             retry_at,
             lost: false,
+            unsent: false,
         };
         match judged {
             Ok(output) if self.is_retaking(slot) => self.retaken(slot, ended, output, digest),
@@ -132,12 +147,13 @@ impl Turn<'_> {
         if self.is_retaking(slot) {
             return self.not_retaken(slot, ended);
         }
-        let (class, lost, landing) = (ended.class, ended.lost, ended.landing);
+        let (class, landing) = (ended.class, ended.landing);
+        let uncounted = !ended.is_try();
         let retries = ended.retry_at.is_some();
         let message = ended.message.clone().unwrap_or_default();
         let repeatable = self.may_repeat(slot, landing, self.now);
         self.emit(Event::AttemptEnded(ended))?;
-        if retries || (lost || self.unsent) && repeatable {
+        if retries || uncounted && repeatable {
             return Ok(());
         }
         let effect = self.state.effect(slot);
@@ -251,17 +267,7 @@ impl Turn<'_> {
         let roots = Roots::new().with_item(item).with_output(output);
         let named = step.accept.iter().flat_map(|accept| accept.references());
         let scope = roots.scope_for(self.state, named);
-        for accept in &step.accept {
-            match accept.eval_bool(&scope) {
-                Ok(true) => {}
-                Ok(false) => {
-                    let message = format!("`{}` does not hold", accept.text());
-                    return Err((Class::AcceptanceFailed, message));
-                }
-                Err(error) => return Err((Class::Expression, error.to_string())),
-            }
-        }
-        Ok(())
+        holds(&step.accept, &scope)
     }
 
     /// When the next attempt may begin, if there may be one.

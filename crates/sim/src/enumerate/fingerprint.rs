@@ -271,7 +271,7 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         // Why not: nothing follows from what was made.
         created: _,
         reconcile_tries,
-        confirm_tries,
+        confirming,
         deferrals,
     } = item;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
@@ -279,7 +279,7 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         .as_ref()
         .map(|flight| (flight.reconciles, flight.confirms));
     (settled, *attempt > 0, tries, asks).hash(hasher);
-    (reconcile_tries, confirm_tries, deferrals).hash(hasher);
+    (reconcile_tries, confirming, deferrals).hash(hasher);
     let old = observed_at.is_some_and(|at| now > at + FRESH_MS);
     (old, retaking).hash(hasher);
     (key.is_some() && lives, landing, class).hash(hasher);

@@ -38,8 +38,8 @@ pub(super) fn attempt_started(
     if started.confirms {
         item.attempt = started.attempt;
         item.retry_at = None;
-        let first = item.confirm_tries == 0;
-        item.confirm_tries += 1;
+        let first = item.confirming.is_none();
+        item.confirming.get_or_insert(0);
         item.in_flight = Some(in_flight(started));
         state.calls += u64::from(first);
         return Ok(());
@@ -95,29 +95,32 @@ fn in_flight(started: &AttemptStarted) -> InFlight {
 
 pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(), FoldError> {
     let kind = "AttemptEnded";
+    // Why: what a lost process would have heard, and what was not sent, is no answer of a tool.
+    let tried = u32::from(ended.is_try());
     let item = item_mut(state, &ended.slot, kind)?;
     let attempt = item.in_flight.take();
     if let Some(attempt) = &attempt
         && ended.class == Class::Ok
         && !attempt.reconciles
+        && !attempt.confirms
     {
         item.args = Some(attempt.args_digest);
     }
     if attempt.as_ref().is_some_and(|a| a.retakes_for.is_some()) {
         // Why nothing else: the earlier outcome stands, and its evidence with it.
-        item.retaking = item.retaking.map(|tries| tries + u32::from(!ended.lost));
+        item.retaking = item.retaking.map(|tries| tries + tried);
         return Ok(());
     }
     item.retry_at = ended.retry_at;
     if attempt.as_ref().is_some_and(|attempt| attempt.reconciles) {
+        item.reconcile_tries = item.reconcile_tries.saturating_sub(1 - tried);
         return Ok(());
     }
     if attempt.as_ref().is_some_and(|attempt| attempt.confirms) {
-        // Why: what a lost process would have heard is no answer of the tool.
-        item.confirm_tries -= u32::from(ended.lost && item.confirm_tries > 1);
+        item.confirming = item.confirming.map(|tries| tries + tried);
         return Ok(());
     }
-    item.tries += u32::from(!ended.lost);
+    item.tries += tried;
     item.landing = Some(ended.landing);
     item.class = Some(ended.class);
     item.evidence = ended.evidence.or(item.evidence);

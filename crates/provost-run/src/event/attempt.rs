@@ -1,0 +1,127 @@
+//! What the journal keeps of an attempt: its beginning, its end, what it made, what it lacked.
+//!
+//! Owns the payloads and their stored form. Decides nothing: that is the machine's. INVARIANT: a
+//! field that is not in old journals is optional and means the same there by its absence.
+
+use provost_plan::digest::Digest;
+use provost_plan::money::Money;
+use provost_plan::policy::Verdict;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Slot;
+use crate::outcome::{Class, Landing};
+
+/// An intent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptStarted {
+    /// Which step and item.
+    pub slot: Slot,
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The operation.
+    pub operation: String,
+    /// The digest of its catalog entry.
+    pub tool: Digest,
+    /// The step's closure digest.
+    pub closure: Digest,
+    /// The arguments.
+    pub args: Value,
+    /// Their digest.
+    pub args_digest: Digest,
+    /// The idempotency key, where one is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Policy's word on these values.
+    pub verdict: Verdict,
+    /// The approval that covers it, if one was needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Digest>,
+    /// Whether it is a read.
+    pub read: bool,
+    /// Whether it is the read that asks if an earlier attempt took place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconciles: bool,
+    /// The step for which a reading that is too old is taken again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retakes_for: Option<String>,
+    /// Whether it is the read that proves what an earlier attempt wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirms: bool,
+    /// The digest of the values at sinks, of what is no read: no other call with the same begins
+    /// while this one is in doubt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sinks: Option<Digest>,
+    /// The money that is reserved for it: the most it can cost, as far as that has a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<Money>,
+    /// The tokens that are reserved for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+/// What a call made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// The kind of thing.
+    #[serde(rename = "what")]
+    pub kind: String,
+    /// Its id; none if it could not be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Value>,
+}
+
+impl std::fmt::Display for Created {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.id {
+            Some(Value::String(id)) => write!(f, "{} {id}", self.kind),
+            Some(id) => write!(f, "{} {id}", self.kind),
+            None => write!(f, "{} unknown", self.kind),
+        }
+    }
+}
+
+/// The end of an attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptEnded {
+    /// Which step and item.
+    pub slot: Slot,
+    /// The number of the attempt.
+    pub attempt: u32,
+    /// What came back.
+    pub class: Class,
+    /// Whether the effect took place.
+    pub landing: Landing,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The stored bytes, after redaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Digest>,
+    /// When the next attempt may begin, in milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<i64>,
+    /// Whether the process ended before an answer was recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
+    /// Whether nothing was sent for want of a secret: such an attempt is not counted as a try.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsent: bool,
+}
+
+/// A secret without which a call could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// Where the secret is looked for, such as `env:TOKEN`.
+    pub secret: String,
+    /// The call that lacks it.
+    pub slot: Slot,
+}
+
+impl AttemptEnded {
+    /// Whether it is a try of the step: what was lost or not sent is none.
+    #[must_use]
+    pub fn is_try(&self) -> bool {
+        !self.lost && !self.unsent
+    }
+}
