@@ -21,6 +21,10 @@ use generated::{since, spent};
 use provost_plan::check::Terms;
 use provost_plan::plan::read::read_plan;
 
+/// That of the program, so that what is timed is what is shipped.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Steps, how many plans make a batch, and the most that reading and checking one may take.
 const TARGETS: [(usize, usize, Duration); 3] = [
     (10, 100, Duration::from_millis(2)),

@@ -67,7 +67,16 @@ impl Label {
     #[must_use]
     pub fn join(mut self, other: &Self) -> Self {
         self.integrity = self.integrity.max(other.integrity);
-        self.sources.extend(other.sources.iter().cloned());
+        if self.sources.is_empty() {
+            self.sources.clone_from(&other.sources);
+        } else {
+            // Why: most of what is joined came from the same steps: no copy is made to be dropped.
+            for source in &other.sources {
+                if !self.sources.contains(source) {
+                    self.sources.insert(source.clone());
+                }
+            }
+        }
         self.secret |= other.secret;
         self
     }

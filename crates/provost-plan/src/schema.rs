@@ -21,6 +21,7 @@ mod sample;
 
 pub use fit::Fit;
 pub use kinds::{Kinds, Type};
+use path::Absence;
 pub use path::PathType;
 
 /// A compiled JSON Schema, draft 2020-12, formats asserted, nothing fetched.
@@ -37,9 +38,58 @@ pub struct Schema {
 const PLACES_MAX: usize = 256;
 
 /// A type with the places in it that were looked at: a plan reads the same few again and again.
-struct Shape {
+pub(crate) struct Shape {
     ty: Type,
     places: Mutex<BTreeMap<Vec<Segment>, PathType>>,
+    absences: Mutex<BTreeMap<Vec<Segment>, Vec<Absence>>>,
+}
+
+/// What is asked about the places of a type.
+pub(crate) trait Places {
+    /// What is at `path`.
+    fn at(&self, path: &[Segment]) -> PathType;
+    /// The places along `path` that may be absent although what leads to them is there.
+    fn absences(&self, path: &[Segment]) -> Vec<Absence>;
+}
+
+impl Places for Type {
+    fn at(&self, path: &[Segment]) -> PathType {
+        Self::at(self, path)
+    }
+
+    fn absences(&self, path: &[Segment]) -> Vec<Absence> {
+        Self::absences(self, path)
+    }
+}
+
+impl Places for Shape {
+    fn at(&self, path: &[Segment]) -> PathType {
+        kept(&self.places, path, || self.ty.at(path))
+    }
+
+    fn absences(&self, path: &[Segment]) -> Vec<Absence> {
+        kept(&self.absences, path, || self.ty.absences(path))
+    }
+}
+
+/// What was found at `path` before, else what `find` finds now.
+fn kept<T: Clone>(
+    found: &Mutex<BTreeMap<Vec<Segment>, T>>,
+    path: &[Segment],
+    find: impl FnOnce() -> T,
+) -> T {
+    // Why: nothing panics while the lock is held, and what is kept is whole in any case.
+    let known = found.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(path) {
+        return known.clone();
+    }
+    drop(known);
+    let new = find();
+    let mut known = found.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() < PLACES_MAX {
+        known.insert(path.to_vec(), new.clone());
+    }
+    new
 }
 
 impl Shape {
@@ -47,27 +97,13 @@ impl Shape {
         Self {
             ty,
             places: Mutex::default(),
+            absences: Mutex::default(),
         }
     }
 
     fn keeps(&self, path: &[Segment]) -> bool {
         let kept = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         kept.contains_key(path)
-    }
-
-    fn at(&self, path: &[Segment]) -> PathType {
-        // Why: nothing panics while the lock is held, and what is kept is whole in any case.
-        let kept = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = kept.get(path) {
-            return place.clone();
-        }
-        drop(kept);
-        let place = self.ty.at(path);
-        let mut kept = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < PLACES_MAX {
-            kept.insert(path.to_vec(), place.clone());
-        }
-        place
     }
 }
 
@@ -153,6 +189,15 @@ impl Schema {
     #[must_use]
     pub fn listed_at(&self, path: &[Segment]) -> PathType {
         self.list_shape().at(path)
+    }
+
+    /// The places of a value that fits, or of a list of them if `listed`.
+    pub(crate) fn places(&self, listed: bool) -> &Shape {
+        if listed {
+            self.list_shape()
+        } else {
+            self.shape()
+        }
     }
 
     fn shape(&self) -> &Shape {

@@ -487,7 +487,7 @@ fn a_reading_does_not_change_under_a_call() {
 fn a_list_that_is_an_error_by_now_fails_the_step() {
     let first = LISTED.replace(
         "'${ steps.look.output.names }'",
-        "'${ steps.look.output.names.filter(name, 1 / steps.look.output.total > 0) }'",
+        "'${ steps.look.output.names.filter(n, 1 / steps.look.output.total > 0) }'",
     );
     let case = Case::new(&first)
         .started()
@@ -504,13 +504,13 @@ fn a_list_that_is_an_error_by_now_fails_the_step() {
     < look#2 ok happened
     + AttemptEnded look#2 ok happened
     + ObservationMade look text
-    + StepSettled put[0] failed expression: `steps.look.output.names.filter(name, 1 / steps.look.output.total > 0)`: a division by zero
-    + StepSettled put failed expression: 1 of 1 items failed: `steps.look.output.names.filter(name, 1 / steps.look.output.total > 0)`: a division by zero
+    + StepSettled put[0] failed expression: `steps.look.output.names.filter(n, 1 / steps.look.output.total > 0)`: a division by zero
+    + StepSettled put failed expression: 1 of 1 items failed: `steps.look.output.names.filter(n, 1 / steps.look.output.total > 0)`: a division by zero
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: 1 of 1 items failed: `steps.look.output.names.filter(name, 1 / steps.look.output.total > 0)`: a division by zero
+    + RunEnded failed: step `put` failed: 1 of 1 items failed: `steps.look.output.names.filter(n, 1 / steps.look.output.total > 0)`: a division by zero
     > done failed
     ");
 }

@@ -25,6 +25,10 @@ mod screen;
 
 use std::process::ExitCode;
 
+/// A fourth less work in the check than with the allocator of the system.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     bug::report_panics();
     let code = match std::panic::catch_unwind(cli::main) {

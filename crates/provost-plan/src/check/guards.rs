@@ -13,7 +13,7 @@ use crate::expr::{Fact, Read, Root, Segment, Template};
 use crate::limits::{GUARD_FACTS_MAX, GUARDS_FOLLOWED_MAX};
 use crate::plan::{OnFailure, Step};
 use crate::schema::path::Why;
-use crate::schema::{Kinds, PathType, Type};
+use crate::schema::{Kinds, PathType, Places};
 
 type Facts = BTreeSet<Fact>;
 
@@ -53,7 +53,13 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
     let mut given = Facts::new();
     if let Some(when) = &step.when {
         template(pass, &before, when, &given, found);
-        given = implied(guards, when.facts_if_true());
+        given = implied(
+            guards,
+            guards
+                .get(step.id.value.as_str())
+                .cloned()
+                .unwrap_or_default(),
+        );
     }
     if let Some(each) = &step.for_each {
         report(pass, &before, &each.list.list_reads(&given), found);
@@ -152,8 +158,8 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read) -> Option<Diagnostic
             let ty = site.item_type()?;
             may_be_missing(&ty, read, path, 0)
         }
-        Root::Output => may_be_missing(site.output_type(pass)?, read, path, 0),
-        Root::Read => may_be_missing(site.read_type(pass)?, read, path, 0),
+        Root::Output => may_be_missing(site.output(pass)?, read, path, 0),
+        Root::Read => may_be_missing(site.read(pass)?, read, path, 0),
         _ => None,
     }
 }
@@ -181,21 +187,26 @@ fn of_output(pass: &Pass<'_>, step: &Step, read: &Read, rest: &[Segment]) -> Opt
             );
         }
     }
-    let ty = pass.outputs.of_step(step)?;
+    let places = pass.outputs.of_step(step)?;
     if !pass.spends(pass.outputs.weight(step)) {
         return None;
     }
-    may_be_missing(ty, read, rest, 1)
+    may_be_missing(places, read, rest, 1)
 }
 
 /// A finding for a read that may have no value, or null where null is not taken.
-fn may_be_missing(ty: &Type, read: &Read, path: &[Segment], before: usize) -> Option<Diagnostic> {
-    may_be_absent(ty, read, path, before).or_else(|| may_be_null(ty, read, path))
+fn may_be_missing(
+    places: &impl Places,
+    read: &Read,
+    path: &[Segment],
+    before: usize,
+) -> Option<Diagnostic> {
+    may_be_absent(places, read, path, before).or_else(|| may_be_null(places, read, path))
 }
 
-fn may_be_null(ty: &Type, read: &Read, path: &[Segment]) -> Option<Diagnostic> {
+fn may_be_null(places: &impl Places, read: &Read, path: &[Segment]) -> Option<Diagnostic> {
     let taker = read.taken_by().filter(|_| !read.is_never_null())?;
-    let PathType::Known { ty, nullable, .. } = ty.at(path) else {
+    let PathType::Known { ty, nullable, .. } = places.at(path) else {
         return None;
     };
     // What is always null is an operand of a wrong kind.
@@ -211,8 +222,13 @@ fn may_be_null(ty: &Type, read: &Read, path: &[Segment]) -> Option<Diagnostic> {
 }
 
 /// A finding for the first part of a path that may be absent and is not proven to be there.
-fn may_be_absent(ty: &Type, read: &Read, path: &[Segment], before: usize) -> Option<Diagnostic> {
-    let absence = ty.absences(path).into_iter().find(|absence| {
+fn may_be_absent(
+    places: &impl Places,
+    read: &Read,
+    path: &[Segment],
+    before: usize,
+) -> Option<Diagnostic> {
+    let absence = places.absences(path).into_iter().find(|absence| {
         let depth = before + absence.depth;
         let if_null = absence.why == Why::HolderNull;
         let proven = read.is_present(depth) || (if_null && read.is_not_null(depth - 1));

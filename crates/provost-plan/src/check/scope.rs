@@ -12,7 +12,7 @@ use super::Pass;
 use super::typing::{Place, Typed, type_of};
 use crate::expr::{Root, STATUS_WORDS, Segment};
 use crate::plan::{Field, Step, StepKind};
-use crate::schema::{Kinds, PathType, Schema, Type};
+use crate::schema::{Kinds, PathType, Schema, Shape, Type};
 
 /// Where an expression stands.
 pub(crate) struct Site<'a> {
@@ -120,16 +120,18 @@ impl<'a> Site<'a> {
         (!item.is_unknown()).then(|| item.to_type())
     }
 
-    /// The type of `output`, where it is in scope and known.
-    pub(crate) fn output_type<'p>(&self, pass: &'p Pass<'_>) -> Option<&'p Type> {
+    /// The places of `output`, where it is in scope and known.
+    pub(crate) fn output<'p>(&self, pass: &'p Pass<'_>) -> Option<&'p Shape> {
         let step = self.step.filter(|_| self.output)?;
-        pass.outputs.one.get(&step.id.value).map(Schema::ty)
+        let schema = pass.outputs.one.get(&step.id.value)?;
+        Some(schema.places(false))
     }
 
-    /// The type of `read`, where it is in scope and known.
-    pub(crate) fn read_type<'p>(&self, pass: &'p Pass<'_>) -> Option<&'p Type> {
+    /// The places of `read`, where it is in scope and known.
+    pub(crate) fn read<'p>(&self, pass: &'p Pass<'_>) -> Option<&'p Shape> {
         let step = self.step.filter(|_| self.read)?;
-        pass.confirming(step)?.output.as_ref().map(Schema::ty)
+        let schema = pass.confirming(step)?.output.as_ref()?;
+        Some(schema.places(false))
     }
 
     /// The names in scope, as a person writes them.
@@ -173,14 +175,10 @@ impl Outputs {
 }
 
 impl Outputs {
-    /// The type of `steps.ID.output`, if it is known.
-    pub(crate) fn of_step(&self, step: &Step) -> Option<&Type> {
+    /// The places of `steps.ID.output`, if its type is known.
+    pub(crate) fn of_step(&self, step: &Step) -> Option<&Shape> {
         let schema = self.one.get(&step.id.value)?;
-        Some(if step.for_each.is_some() {
-            schema.listed()
-        } else {
-            schema.ty()
-        })
+        Some(schema.places(step.for_each.is_some()))
     }
 
     /// What looking through the output of a step costs.

@@ -16,10 +16,13 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::expr::{ArgTree, Key, Part, Segment, Template};
 use crate::limits::FIT_WORK_MAX;
 use crate::plan::{Step, StepKind};
-use crate::schema::{Fit, Kinds, PathType, Schema, Type};
+use crate::schema::{Fit, Kinds, PathType, Places, Schema, Type};
 use crate::source::Span;
 
 mod confirm;
+mod declared;
+
+use declared::{Declared, has_only_fields, unnamed};
 
 /// Longest schema that is shown in a message, in bytes.
 const SCHEMA_BYTES_MAX: usize = 100;
@@ -171,7 +174,13 @@ impl Types {
             return;
         }
         self.blind = false;
-        let given = self.tree(pass, site, args, operation.input.ty(), "");
+        let given = match args {
+            ArgTree::Map(entries, _) => {
+                let wanted = operation.input.places(false);
+                self.entries(pass, site, entries, wanted, "")
+            }
+            other => self.tree(pass, site, other, operation.input.ty(), ""),
+        };
         let failed = self
             .found
             .iter()
@@ -244,7 +253,7 @@ impl Types {
         let given: Vec<&str> = args.entries().iter().map(|(name, _)| &**name).collect();
         let declared = Declared::of(&operation.input);
         for name in &declared.required {
-            if !given.contains(&name.as_str()) {
+            if !given.contains(name) {
                 let message = format!("`{}` needs the argument `{name}`", operation.name);
                 self.report(
                     Diagnostic::new(Code::MissingArgument, args.span(), message)
@@ -253,11 +262,11 @@ impl Types {
             }
         }
         for (name, _) in args.entries() {
-            let unknown = if declared.open {
-                unnamed(operation.input.ty(), name)
+            let unknown: Option<Vec<String>> = if declared.open {
+                unnamed(&operation.input, name)
             } else {
-                let is_known = declared.known.iter().any(|known| *known == **name);
-                (!is_known).then(|| declared.known.clone())
+                let is_known = declared.known.contains(&&**name);
+                (!is_known).then(|| declared.known.iter().map(|&name| name.to_owned()).collect())
             };
             let Some(known) = unknown else { continue };
             let message = format!("`{}` takes no argument `{}`", operation.name, &**name);
@@ -373,25 +382,34 @@ impl Types {
                 json!({ "type": "array", "minItems": schemas.len(), "prefixItems": schemas,
                         "items": false })
             }
-            ArgTree::Map(entries, _) => {
-                let mut schemas = Map::new();
-                for (name, value) in entries {
-                    let inner = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-                    let segment = Segment::Field(name.to_string());
-                    let wanted = self.inner(name.span(), wanted, &segment, pointer);
-                    let schema = self.tree(pass, site, value, &wanted, &inner);
-                    schemas.insert(name.to_string(), schema);
-                }
-                let required: Vec<&String> = schemas.keys().collect();
-                json!({ "type": "object", "required": required, "properties": schemas,
-                        "additionalProperties": false })
-            }
+            ArgTree::Map(entries, _) => self.entries(pass, site, entries, wanted, pointer),
         }
     }
 
+    fn entries(
+        &mut self,
+        pass: &Pass<'_>,
+        site: &Site<'_>,
+        entries: &[(Key, ArgTree)],
+        wanted: &impl Places,
+        pointer: &str,
+    ) -> Value {
+        let mut schemas = Map::new();
+        for (name, value) in entries {
+            let inner = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let segment = Segment::Field(name.to_string());
+            let wanted = self.inner(name.span(), wanted, &segment, pointer);
+            let schema = self.tree(pass, site, value, &wanted, &inner);
+            schemas.insert(name.to_string(), schema);
+        }
+        let required: Vec<&String> = schemas.keys().collect();
+        json!({ "type": "object", "required": required, "properties": schemas,
+                "additionalProperties": false })
+    }
+
     /// What an inner place must hold; reports a place that can never be there.
-    fn inner(&mut self, span: Span, ty: &Type, segment: &Segment, pointer: &str) -> Type {
-        let (reason, known) = match ty.at(std::slice::from_ref(segment)) {
+    fn inner(&mut self, span: Span, of: &impl Places, segment: &Segment, pointer: &str) -> Type {
+        let (reason, known) = match of.at(std::slice::from_ref(segment)) {
             PathType::Known { ty, .. } => return ty,
             PathType::Unknown { .. } => return Type::any(),
             PathType::Undeclared { known, .. } => (NOT_NAMED.to_owned(), known),
@@ -475,46 +493,6 @@ impl Types {
     }
 }
 
-/// What an input schema declares of its arguments.
-struct Declared {
-    required: Vec<String>,
-    known: Vec<String>,
-    /// Whether it says by itself that further arguments may be there.
-    open: bool,
-}
-
-impl Declared {
-    fn of(input: &Schema) -> Self {
-        let value = input.value();
-        let names = |key: &str| -> Option<Vec<String>> {
-            match value.get(key)? {
-                Value::Object(map) => Some(map.keys().cloned().collect()),
-                Value::Array(names) => Some(
-                    names
-                        .iter()
-                        .filter_map(Value::as_str)
-                        .map(str::to_owned)
-                        .collect(),
-                ),
-                _ => None,
-            }
-        };
-        let properties = names("properties");
-        let says_open = value
-            .get("additionalProperties")
-            .is_some_and(|v| *v != json!(false))
-            || ["patternProperties", "$ref", "allOf", "anyOf", "oneOf"]
-                .iter()
-                .any(|key| value.get(key).is_some());
-        let closed = value.get("additionalProperties") == Some(&json!(false));
-        Self {
-            required: names("required").unwrap_or_default(),
-            open: says_open || (properties.is_none() && !closed),
-            known: properties.unwrap_or_default(),
-        }
-    }
-}
-
 /// Why a field that a schema does not name is refused: a tool drops it, or refuses it itself.
 const NOT_NAMED: &str = "the schema does not name it";
 
@@ -526,33 +504,6 @@ fn cannot_stand_at(span: Span, name: &str, reason: &str, known: &[String]) -> Di
     let message = format!("`{name}` cannot stand here: {reason}");
     let finding = Diagnostic::new(Code::UnknownArgument, span, message);
     finding.did_you_mean(name, known.iter().map(String::as_str))
-}
-
-/// The names that a schema has instead of `name`, if it is certain that it has no such field.
-fn unnamed(ty: &Type, name: &str) -> Option<Vec<String>> {
-    match ty.at(&[Segment::Field(name.to_owned())]) {
-        PathType::Undeclared { known, .. } => Some(known),
-        PathType::Absent { known, .. } if !known.is_empty() => Some(known),
-        PathType::Absent { .. } | PathType::Known { .. } | PathType::Unknown { .. } => None,
-    }
-}
-
-/// Whether a schema has no rule between fields: what every field fits, the whole fits.
-fn has_only_fields(schema: &Schema) -> bool {
-    let plain = [
-        "$comment",
-        "$id",
-        "$schema",
-        "additionalProperties",
-        "description",
-        "examples",
-        "properties",
-        "required",
-        "title",
-        "type",
-    ];
-    let keys = schema.value().as_object();
-    keys.is_some_and(|keys| keys.keys().all(|key| plain.contains(&key.as_str())))
 }
 
 fn unprintable(typed: &Typed, span: Span) -> Option<Diagnostic> {

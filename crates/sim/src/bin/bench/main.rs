@@ -19,6 +19,10 @@ mod parked;
 mod place;
 mod tool;
 
+/// That of the program, so that what is timed is what is shipped.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Whatever ends a measurement without a figure.
 type Failure = Box<dyn std::error::Error>;
 
