@@ -31,8 +31,11 @@ pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
     }
     for step in &pass.plan.steps {
         let id = &step.id.value;
-        if !step.accept.is_empty() {
-            let site = Site::after(pass, step);
+        let confirm = step.confirm.iter().flat_map(|confirm| &confirm.accept);
+        let mut accepts = step.accept.iter().chain(confirm).peekable();
+        if accepts.peek().is_some() {
+            // Why one scope: an `accept` with `read` in it is refused where names are looked up.
+            let site = Site::confirmed(pass, step);
             let solver = Solver {
                 pass,
                 site: &site,
@@ -41,7 +44,7 @@ pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
             };
             let what = "nothing the tool can give is accepted";
             let mut together = Together::new(&solver, what);
-            for accept in &step.accept {
+            for accept in accepts {
                 together.add(accept, shape, |finding| finding.step(id));
             }
         }
