@@ -182,6 +182,16 @@ fn ageing() -> Vec<PlanCase> {
         .to_vec()
 }
 
+/// Every plan of three steps.
+fn three(name: &'static str, numbers: Numbers) -> Family {
+    merged(family(name, plans::all(3, &Kind::ALL), numbers))
+}
+
+/// Plans of four and five steps.
+fn large(name: &'static str, size: usize, shape: fn(&[Kind]) -> PlanCase) -> Family {
+    merged(family(name, shaped(size, shape), [1, 1, 0, 1, 0]))
+}
+
 fn full() -> Vec<Family> {
     vec![
         family("readings that grow old", ageing(), [2, 2, 0, 1, 1]),
@@ -200,46 +210,26 @@ fn full() -> Vec<Family> {
             plans::all(2, &Kind::ALL),
             [1, 1, 1, 0, 1],
         ),
-        family("three steps", plans::all(3, &Kind::ALL), [2, 2, 1, 1, 0]),
+        // Why apart: two of everything at once in three steps are a hundred million states. Each two
+        // kinds of trouble meet, and all of them in the plans of one and of two steps.
+        three("three steps, crashes and faults", [1, 1, 0, 1, 0]),
+        three("three steps, two crashes", [2, 0, 1, 1, 0]),
+        three("three steps, a fault and a replan", [0, 1, 1, 1, 0]),
         family("a write read back", read_back(1), [2, 2, 1, 1, 1]),
-        family("two writes read back", read_back(2), [2, 2, 1, 1, 0]),
+        family("two writes read back", read_back(2), [1, 2, 1, 1, 0]),
         probed(family(
             "a list of two, one by one",
             lists(2, true),
             [2, 2, 1, 1, 0],
         )),
         merged(family("a list of four", lists(4, false), [2, 2, 1, 1, 0])),
-        merged(family("a list of five", lists(5, false), [2, 2, 1, 1, 0])),
-        merged(family(
-            "four in a chain",
-            shaped(4, plans::chain),
-            [2, 2, 1, 1, 0],
-        )),
-        merged(family(
-            "five in a chain",
-            shaped(5, plans::chain),
-            [2, 2, 1, 1, 0],
-        )),
-        merged(family(
-            "fan-out of four",
-            shaped(4, plans::fan_out),
-            [2, 2, 1, 1, 0],
-        )),
-        merged(family(
-            "fan-out of five",
-            shaped(5, plans::fan_out),
-            [1, 2, 1, 1, 0],
-        )),
-        merged(family(
-            "fan-in of four",
-            shaped(4, plans::fan_in),
-            [2, 2, 1, 1, 0],
-        )),
-        merged(family(
-            "fan-in of five",
-            shaped(5, plans::fan_in),
-            [1, 2, 1, 1, 0],
-        )),
+        merged(family("a list of five", lists(5, false), [1, 1, 1, 1, 0])),
+        large("four in a chain", 4, plans::chain),
+        large("five in a chain", 5, plans::chain),
+        large("fan-out of four", 4, plans::fan_out),
+        large("fan-out of five", 5, plans::fan_out),
+        large("fan-in of four", 4, plans::fan_in),
+        large("fan-in of five", 5, plans::fan_in),
     ]
 }
 
