@@ -117,9 +117,7 @@ impl Http {
             auth: auth
                 .zip(secret.as_ref())
                 .map(|(auth, secret)| auth.with(secret)),
-            body: filled
-                .body
-                .map(|body| (body.to_string().into_bytes(), "application/json")),
+            body: filled.body,
             timeout: request.timeout,
             max_bytes: request.operation.max_bytes,
         });

@@ -13,6 +13,7 @@ mod files;
 mod guard;
 mod http;
 mod limits;
+pub mod openapi;
 mod own;
 mod sql;
 mod toolbox;

@@ -23,6 +23,7 @@ mod files;
 mod guard;
 mod http;
 mod http_settings;
+mod openapi;
 mod own;
 mod search;
 mod server;

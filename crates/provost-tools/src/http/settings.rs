@@ -18,7 +18,7 @@ use provost_wire::http::{Base, Method};
 use serde_json::{Value, json};
 
 use super::Endpoints;
-use super::template::RequestTemplate;
+use super::template::{Encoding, Payload, RequestTemplate};
 use crate::config::{
     Declared, Parts, Read, Site, bad_setting, check_name, input_schema, output_schema,
     property_names,
@@ -276,7 +276,7 @@ fn default_output(body: Body) -> Option<Schema> {
     }
 }
 
-/// `{ method, path, query, headers, body }`
+/// `{ method, path, query, headers, body or rest }`
 fn request(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Method, RequestTemplate)> {
     let mut fields = Fields::new("`request`", node, diagnostics)?;
     let method = fields
@@ -290,11 +290,24 @@ fn request(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Method, Re
         check_header(name, fields.diagnostics());
     }
     let body_node = fields.node("body");
-    // Why: the text of the file is not at hand here, so an expression is placed at its string.
-    let body = body_node.map(|node| ArgTree::read(node, "", fields.diagnostics()));
-    if let (Some(Method::Get), Some(node)) = (method, body_node) {
+    let rest_node = fields.node("rest");
+    if let (Some(Method::Get), Some(node)) = (method, body_node.or(rest_node)) {
         bad_setting(&mut fields, node.span, "a GET has no `body`");
     }
+    if let (Some(_), Some(node)) = (body_node, rest_node) {
+        bad_setting(
+            &mut fields,
+            node.span,
+            "a request has `body` or `rest`, not both",
+        );
+    }
+    let rest = [("json", Encoding::Json), ("form", Encoding::Form)];
+    let body = match (body_node, fields.choice("rest", &rest)) {
+        // Why: the text of the file is not at hand here, so an expression is placed at its string.
+        (Some(node), _) => Payload::Json(ArgTree::read(node, "", fields.diagnostics())),
+        (None, Some(encoding)) => Payload::Rest(encoding),
+        (None, None) => Payload::None,
+    };
     fields.finish();
     let plain = |entries: Vec<(Spanned<String>, ArgTree)>| {
         entries

@@ -4,9 +4,9 @@
 //! a filled path has as many segments as its template, and none of them is empty, `.` or `..`.
 
 use provost_plan::digest::canonical;
-use provost_plan::expr::{ArgTree, EvalError, Part, Reference, Scope, Template};
+use provost_plan::expr::{ArgTree, EvalError, Part, Reference, Root, Scope, Segment, Template};
 use provost_run::outcome::Class;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::fault::Fault;
 
@@ -16,7 +16,24 @@ pub(crate) struct RequestTemplate {
     pub(super) path: Template,
     pub(super) query: Vec<(String, ArgTree)>,
     pub(super) headers: Vec<(String, ArgTree)>,
-    pub(super) body: Option<ArgTree>,
+    pub(super) body: Payload,
+}
+
+/// What stands in the body of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Payload {
+    None,
+    /// A value as JSON; none where it is null.
+    Json(ArgTree),
+    /// The arguments that no other place reads.
+    Rest(Encoding),
+}
+
+/// How arguments are written into a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Encoding {
+    Json,
+    Form,
 }
 
 /// A request that is ready to go.
@@ -25,14 +42,19 @@ pub(crate) struct Filled {
     pub(super) path: String,
     pub(super) query: Vec<(String, String)>,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Option<Value>,
+    /// The bytes of its body and their type.
+    pub(super) body: Option<(Vec<u8>, &'static str)>,
 }
 
 impl RequestTemplate {
     /// Everything that expressions in it read.
     pub(super) fn references(&self) -> Vec<&Reference> {
         let trees = self.query.iter().chain(&self.headers).map(|(_, tree)| tree);
-        let templates = trees.chain(&self.body).flat_map(ArgTree::templates);
+        let body = match &self.body {
+            Payload::Json(tree) => Some(tree),
+            Payload::None | Payload::Rest(_) => None,
+        };
+        let templates = trees.chain(body).flat_map(ArgTree::templates);
         templates
             .chain([&self.path])
             .flat_map(Template::references)
@@ -58,13 +80,41 @@ impl RequestTemplate {
                 headers.push((name.clone(), value));
             }
         }
-        let body = self.body.as_ref().map(|tree| tree.eval(&scope));
+        let body = self.body(args, &scope)?;
         Ok(Filled {
             path: self.path(&scope)?,
             query,
             headers,
-            body: body.transpose().map_err(|error| unbuilt(&error))?,
+            body,
         })
+    }
+
+    fn body(
+        &self,
+        args: &Value,
+        scope: &Scope<'_>,
+    ) -> Result<Option<(Vec<u8>, &'static str)>, Fault> {
+        const JSON: &str = "application/json";
+        let value = match &self.body {
+            Payload::None => return Ok(None),
+            Payload::Json(tree) => tree.eval(scope).map_err(|error| unbuilt(&error))?,
+            Payload::Rest(Encoding::Json) => Value::Object(self.rest(args)),
+            Payload::Rest(Encoding::Form) => return form(&self.rest(args)).map(Some),
+        };
+        Ok((!value.is_null()).then(|| (value.to_string().into_bytes(), JSON)))
+    }
+
+    /// The arguments that neither path, query nor headers read.
+    fn rest(&self, args: &Value) -> Map<String, Value> {
+        let mut rest = args.as_object().cloned().unwrap_or_default();
+        for reference in self.references() {
+            if let (Root::Args, Some(Segment::Field(name))) =
+                (&reference.root, reference.path.first())
+            {
+                rest.remove(name);
+            }
+        }
+        rest
     }
 
     fn path(&self, scope: &Scope<'_>) -> Result<String, Fault> {
@@ -102,6 +152,26 @@ fn values(name: &str, tree: &ArgTree, scope: &Scope<'_>) -> Result<Vec<String>, 
         .iter()
         .map(|item| scalar(item).ok_or_else(|| refused(&format!("`{name}` is no text"))))
         .collect()
+}
+
+/// A map as a form: one pair for a scalar, one for each item of a list, none for null.
+fn form(fields: &Map<String, Value>) -> Result<(Vec<u8>, &'static str), Fault> {
+    let mut pairs = Vec::new();
+    for (name, value) in fields {
+        let items = match value {
+            Value::Null => &[],
+            Value::Array(items) => items.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        for item in items {
+            let text = scalar(item).ok_or_else(|| refused(&format!("`{name}` is no text")))?;
+            pairs.push(format!("{}={}", segment(name), segment(&text)));
+        }
+    }
+    Ok((
+        pairs.join("&").into_bytes(),
+        "application/x-www-form-urlencoded",
+    ))
 }
 
 fn scalar(value: &Value) -> Option<String> {

@@ -1,0 +1,99 @@
+//! OpenAPI 3.0 and 3.1: what a document says of an HTTP API, as entries of a tool of kind `http`.
+//!
+//! Owns reading the document. Calls nothing, and decides nothing: it proposes, with a reason beside
+//! each guess, and a person commits what they believe. INVARIANT: what an entry would send wrongly
+//! is left out and said to be; an effect that the document does not settle is `destructive`.
+
+use serde_json::Value;
+
+mod entries;
+mod operation;
+mod request;
+mod schemas;
+
+use operation::Found;
+use schemas::Document;
+
+/// What an operator wants of a document.
+#[derive(Clone, Debug)]
+pub struct Wanted<'a> {
+    /// The name of the tool.
+    pub tool: &'a str,
+    /// Where the document came from, as a person calls it.
+    pub source: &'a str,
+    /// The address of the API; without it the first server of the document.
+    pub base_url: Option<&'a str>,
+    /// Ids of operations and tags; every operation if there are none.
+    pub only: &'a [String],
+}
+
+/// Entries that a person reads, corrects and commits.
+#[derive(Clone, Debug, Default)]
+pub struct Proposal {
+    /// The text for `provost.toml`.
+    pub entries: String,
+    /// Schemas, by path below the workspace.
+    pub schemas: Vec<(String, Value)>,
+    /// How many operations were taken over.
+    pub operations: usize,
+    /// Operations that were left out, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// A document from which nothing can be proposed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenApiError {
+    /// It is something else.
+    #[error("it is no OpenAPI document: it has no text `openapi`")]
+    NotOpenApi,
+    /// Its version is not read.
+    #[error("it is of version {found}; 3.0 and 3.1 are read")]
+    Version {
+        /// The version.
+        found: String,
+    },
+    /// It names no server.
+    #[error("it names no server with a whole address")]
+    NoServer,
+    /// Nothing of it can be used, or nothing was wanted.
+    #[error("it has no operation that is wanted and can be called ({left_out} left out)")]
+    Nothing {
+        /// How many operations were left out.
+        left_out: usize,
+    },
+}
+
+/// Proposes entries for the operations of an OpenAPI document.
+///
+/// # Errors
+/// [`OpenApiError`] if it is no such document, or nothing of it can be used.
+pub fn propose(document: &Value, wanted: &Wanted<'_>) -> Result<Proposal, OpenApiError> {
+    let document = Document::of(document)?;
+    let base = match wanted.base_url {
+        Some(url) => url.trim_end_matches('/').to_owned(),
+        None => document.server().ok_or(OpenApiError::NoServer)?,
+    };
+    let mut names = operation::Names::default();
+    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut left_out = Vec::new();
+    for listed in operation::listed(&document) {
+        if !listed.is_wanted(wanted.only) {
+            continue;
+        }
+        match listed.read(&document, &mut names) {
+            Ok(operation) => found.push(operation),
+            Err(reason) => left_out.push((listed.title(), reason)),
+        }
+    }
+    if found.is_empty() {
+        let left_out = left_out.len();
+        return Err(OpenApiError::Nothing { left_out });
+    }
+    let (entries, schemas) = entries::write(&document, wanted, &base, &found);
+    Ok(Proposal {
+        entries,
+        schemas,
+        operations: found.len(),
+        left_out,
+    })
+}
