@@ -263,7 +263,7 @@ pub fn needs(terms: &AskTerms) -> String {
     };
     if !terms.approvers.is_empty() {
         let roles: Vec<&str> = terms.approvers.iter().map(String::as_str).collect();
-        words.push_str(&format!(" who are {}", roles.join(" and ")));
+        words.push_str(&format!(" of {}", roles.join(" and of ")));
     }
     if let Some(ms) = terms.expires_ms {
         let within = crate::duration::words(std::time::Duration::from_millis(ms));

@@ -164,7 +164,7 @@ fn whose_yes_is_needed_is_said() {
     let case = case(PLAN);
     let reach = Reach::of(&case.checkup());
     let asks: Vec<&String> = reach.facts[&Facet::Asks].iter().collect();
-    assert_eq!(asks, ["mail: the yes of 2 people who are oncall within 2h"]);
+    assert_eq!(asks, ["mail: the yes of 2 people of oncall within 2h"]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! Owns the HTTP surface, the order "effect, durable, answer" and the faults that break it on
 //! purpose. Never forgets what it acknowledged, a kill included. INVARIANT: every call outside
-//! the control plane (`/ledger`, `/faults`) leaves exactly one ledger entry, durable before the
-//! answer leaves.
+//! the control plane (`/ledger`, `/faults`, `/openapi.json`) leaves exactly one ledger entry,
+//! durable before the answer leaves.
 
 mod content;
 mod line;
@@ -40,11 +40,21 @@ use route::Request;
 pub async fn serve(listener: TcpListener, world: World) -> io::Result<()> {
     let router = Router::new()
         .route("/ledger", get(ledger))
+        .route("/openapi.json", get(|| async { openapi() }))
         .route("/faults", get(faults).post(add_fault).delete(clear_faults))
         .fallback(call)
         .with_state(Arc::new(world));
     let service = router.into_make_service_with_connect_info::<Line>();
     axum::serve(CutListener(listener), service).await
+}
+
+/// What the service says of itself.
+fn openapi() -> impl IntoResponse {
+    let json = HeaderValue::from_static("application/json");
+    (
+        [(axum::http::header::CONTENT_TYPE, json)],
+        include_str!("openapi.json"),
+    )
 }
 
 async fn ledger(Shared(world): Shared<Arc<World>>) -> Json<Value> {

@@ -28,6 +28,9 @@ pub struct Refund {
     id: String,
     payment: String,
     amount: u64,
+    /// Where it went, if not to where the payment came from.
+    #[serde(default)]
+    account: Option<String>,
     reason: Option<String>,
     status: String,
     key: Option<String>,
@@ -105,6 +108,7 @@ fn refund(state: &mut State, request: &Request, _: &[&str]) -> Reply {
         id: format!("refund-{}", state.refunds.len() + 1),
         payment,
         amount,
+        account: request.text("account"),
         reason: request.text("reason"),
         status: "done".to_owned(),
         key: request.key.clone(),
