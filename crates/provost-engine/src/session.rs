@@ -319,7 +319,9 @@ impl Session {
             if let Some(ended) = &self.state().ended {
                 return Ok(Stop::Ended(Box::new(ended.clone())));
             }
-            if let Some(request) = self.plan_request.take() {
+            // Why asked again: a word that was heard since may have ended what it was for.
+            let request = self.plan_request.take();
+            if let Some(request) = request.filter(|asked| self.state().awaits_plan(asked.id)) {
                 let id = request.id;
                 let reply = self.planner.reply(&request);
                 self.give(Input::Planned { id, reply }, watcher).await?;

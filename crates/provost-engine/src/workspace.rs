@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
-use provost_plan::plan::Limits;
 use provost_plan::plan::read::read_plan;
+use provost_plan::plan::{Limits, Step};
 use provost_plan::policy::{Policy, Principal};
 use provost_plan::source::Source;
 use provost_planner::{FilePlanner, Planner, Playbook, Router};
@@ -302,11 +302,8 @@ impl Workspace {
             } => {
                 let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
                 let steps = plan.map(|plan| plan.steps).unwrap_or_default();
-                let first = steps.iter().flat_map(|step| {
-                    let read = step.confirm.as_ref().map(|confirm| &confirm.tool);
-                    let named = step.tool().into_iter().chain(read);
-                    named.map(|tool| tool.value.clone()).collect::<Vec<_>>()
-                });
+                let named = steps.iter().flat_map(Step::tools);
+                let first = named.map(|tool| tool.value.clone());
                 first
                     .chain(playbook.iter().flat_map(|name| of_playbook(name)))
                     .collect()

@@ -78,6 +78,8 @@ pub struct Base<'a> {
     pub previous: Option<&'a CheckedPlan>,
     /// Steps that ran: facts, which keep their id and form for ever.
     pub settled: BTreeSet<String>,
+    /// Whether the run itself adds steps that undo others.
+    pub undoes: bool,
 }
 
 /// The result of a check.
@@ -155,6 +157,9 @@ pub struct StepRecord {
     /// What is known of the read that proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<ConfirmRecord>,
+    /// What is known of the call that undoes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<UndoRecord>,
     /// Places where a value is checked at run time, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_checks: Vec<RunCheck>,
@@ -171,6 +176,17 @@ pub struct ConfirmRecord {
     pub verdict: Verdict,
 }
 
+/// What the check computed of the call that undoes a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoRecord {
+    /// The digest of its catalog entry.
+    pub tool: Digest,
+    /// The label of each top-level argument.
+    pub labels: BTreeMap<String, Label>,
+    /// Policy's word, as far as it is known before the arguments are.
+    pub verdict: Verdict,
+}
+
 /// A place where a value is checked only at run time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCheck {
@@ -181,10 +197,10 @@ pub struct RunCheck {
 }
 
 impl RunCheck {
-    /// The same of the read that proves a write.
-    fn of_confirm(self) -> Self {
+    /// The same of the call in a field of the step.
+    fn within(self, field: &str) -> Self {
         Self {
-            argument: format!("/confirm{}", self.argument),
+            argument: format!("/{field}{}", self.argument),
             ..self
         }
     }
@@ -292,6 +308,8 @@ pub(crate) struct Pass<'a> {
     verdicts: BTreeMap<String, Verdict>,
     /// Policy's word on the reads that prove a write.
     confirms: BTreeMap<String, Verdict>,
+    /// Policy's word on the calls that undo.
+    undos: BTreeMap<String, Verdict>,
     diagnostics: Vec<Diagnostic>,
     /// Findings of a kind of which there are so many that the rest is only counted.
     uncounted: usize,
@@ -315,6 +333,7 @@ impl<'a> Pass<'a> {
             run_checks: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             confirms: BTreeMap::new(),
+            undos: BTreeMap::new(),
             diagnostics: Vec::new(),
             uncounted: 0,
             suggestions: Cell::new(SUGGESTIONS_MAX),
@@ -369,6 +388,11 @@ impl<'a> Pass<'a> {
     /// The operation that reads back what a step wrote, if it names one that the catalog has.
     fn confirming(&self, step: &Step) -> Option<&'a Arc<Operation>> {
         self.terms.catalog.get(&step.confirm.as_ref()?.tool.value)
+    }
+
+    /// The operation that undoes a step, if it names one that the catalog has.
+    fn undoing(&self, step: &Step) -> Option<&'a Arc<Operation>> {
+        self.terms.catalog.get(&step.undo.as_ref()?.tool.value)
     }
 
     /// The operation a step calls, if the catalog has it.

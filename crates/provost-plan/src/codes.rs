@@ -94,6 +94,7 @@ codes! {
     StaleReading = "E306", Warning, "a step acts on a reading that another step may change";
     BadConfirm = "E307", Error, "a `confirm` that cannot prove a write";
     NeedlessFresh = "E308", Warning, "`fresh` where no reading is acted on";
+    BadUndo = "E309", Error, "an `undo` that takes nothing back";
     UntrustedSink = "F401", Note, "untrusted data decides who or what is reached";
     UntrustedControl = "F402", Note, "untrusted text decides whether something runs";
     SecretLeaves = "F403", Error, "a secret leaves for the outside";

@@ -22,8 +22,10 @@ pub mod goal;
 pub mod read;
 pub mod readings;
 pub mod request;
+pub mod undo;
 
 pub use goal::{Criterion, Goal};
+pub use undo::Undo;
 
 /// The version marker of a plan document.
 pub const PLAN_SCHEMA: &str = "provost/plan/v1";
@@ -104,6 +106,8 @@ pub struct Step {
     pub accept: Vec<Template>,
     /// The read that proves that it landed.
     pub confirm: Option<Confirm>,
+    /// The call that takes back what it did.
+    pub undo: Option<Undo>,
     /// The type of its output, where the tool declares none.
     pub expect: Option<Schema>,
     /// How long one attempt may take, if less than the tool's own limit.
@@ -155,6 +159,13 @@ impl Step {
         }
     }
 
+    /// The tools it names: the one it calls, the one that reads it back, the one that undoes it.
+    pub fn tools(&self) -> impl Iterator<Item = &Spanned<String>> {
+        let read = self.confirm.iter().map(|confirm| &confirm.tool);
+        let undo = self.undo.iter().map(|undo| &undo.tool);
+        self.tool().into_iter().chain(read).chain(undo)
+    }
+
     /// Every template in it, with the name of the field it stands in.
     pub fn templates(&self) -> Vec<(Field, &Template)> {
         let mut all = Vec::new();
@@ -172,6 +183,10 @@ impl Step {
             all.extend(args.map(|t| (Field::ConfirmArgs, t)));
             let accept = confirm.accept.iter();
             all.extend(accept.map(|t| (Field::ConfirmAccept, t)));
+        }
+        if let Some(undo) = &self.undo {
+            let args = undo.args.templates().into_iter();
+            all.extend(args.map(|t| (Field::UndoArgs, t)));
         }
         all
     }
@@ -194,6 +209,8 @@ pub enum Field {
     ConfirmArgs,
     /// `accept` of `confirm`
     ConfirmAccept,
+    /// `args` of `undo`
+    UndoArgs,
 }
 
 /// A read that proves that a write landed.

@@ -158,6 +158,9 @@ impl Reach {
                 // Why without a look at the catalog: the check lets nothing but a read confirm.
                 reach.add(Facet::Tools, format!("{} (read)", confirm.tool.value));
             }
+            if let Some(undo) = &step.undo {
+                reach.add(Facet::Tools, format!("{} (undo)", undo.tool.value));
+            }
             if let Some(operation) = checkup.operation(step) {
                 *effects.entry(operation.effect).or_default() += 1;
                 reach.call(checkup, step, record, operation);

@@ -78,7 +78,6 @@ fn schema_and_reader_have_the_same_fields() {
         "budget",
         "output",
         "result",
-        "undo",
         "as",
         "model",
         "replaces",

@@ -59,7 +59,8 @@ impl Playbook {
     #[must_use]
     pub fn tools(&self) -> BTreeSet<String> {
         let of = |step: &Value| {
-            let named = ["/tool", "/confirm/tool"].map(|field| step.pointer(field).cloned());
+            let named =
+                ["/tool", "/confirm/tool", "/undo/tool"].map(|field| step.pointer(field).cloned());
             let names = named.into_iter().flatten();
             names.filter_map(|name| name.as_str().map(str::to_owned))
         };

@@ -22,9 +22,11 @@ use crate::said::Said;
 
 mod attempt;
 mod status;
+mod undo;
 
 pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
 pub use status::{RunStatus, SkipReason, StepStatus};
+pub use undo::Left;
 
 /// The version of every payload written by this crate.
 pub const EVENT_VERSION: u32 = 1;
@@ -312,9 +314,21 @@ pub enum Event {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// Whether what happened is to be undone first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        undo: bool,
         /// The word it follows from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<Said>,
+    },
+    /// What happened is taken back: the revision with the steps that do it follows, if there are
+    /// any. Nothing else begins from here on.
+    UndoPlanned {
+        /// What each of them undoes.
+        steps: BTreeMap<String, Slot>,
+        /// What surely happened and is not undone.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<Left>,
     },
     /// A person put another goal in the place of the run's.
     GoalAmended {
@@ -595,6 +609,7 @@ impl Event {
             Self::ReplanRequested { .. } => "ReplanRequested",
             Self::Resumed { .. } => "Resumed",
             Self::CancelRequested { .. } => "CancelRequested",
+            Self::UndoPlanned { .. } => "UndoPlanned",
             Self::GoalAmended { .. } => "GoalAmended",
             Self::PlanAmended { .. } => "PlanAmended",
             Self::RunEnded(_) => "RunEnded",

@@ -40,6 +40,9 @@
 //! | all final, none in doubt | – | `RunEnded` or `ReplanRequested{unmet}` | `Done` |
 //! | any but ended, no planner asked | amend | `GoalAmended` `PlanAmended` `PlanChecked PlanRevised ApprovalsRevised` | dispatch, or `Plan` for a goal alone |
 //! | any but ended | cancel | `CancelRequested` | nothing in flight: `RunEnded{cancelled}` |
+//! | any but ended | cancel, undo | `CancelRequested{undo}` | nothing in flight: undo |
+//! | undo wanted, nothing in flight | – | `UndoPlanned` (`PlanChecked PlanRevised ApprovalsRevised`) | dispatch of what undoes |
+//! | undoing, nothing left to begin | – | `RunEnded{cancelled}` | `Done` |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,6 +61,10 @@ use crate::outcome::Reply;
 use crate::said::Said;
 use crate::state::{FoldError, State};
 use crate::turn::Turn;
+
+mod sealed;
+
+pub use sealed::{Receipt, SealError, Sealed};
 
 /// What decides now: the catalog and policy in force, whatever they were when the plan was made.
 #[derive(Clone, Debug)]
@@ -163,6 +170,8 @@ pub enum Input {
         by: Principal,
         /// Why.
         reason: Option<String>,
+        /// Whether what happened is to be undone first.
+        undo: bool,
     },
     /// A person amends the plan, the goal or both.
     Amend {
@@ -238,87 +247,6 @@ pub struct Output {
     pub sync: bool,
     /// What to do, once they are.
     pub commands: Sealed,
-}
-
-/// Commands that wait for the store's receipt.
-#[derive(Debug)]
-pub struct Sealed {
-    run: String,
-    through: u64,
-    sync: bool,
-    commands: Vec<Command>,
-}
-
-/// A store's word that a run's events are kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Receipt {
-    /// The run.
-    pub run: String,
-    /// The number of the last event kept.
-    pub through: u64,
-    /// Whether they are on the disk.
-    pub durable: bool,
-}
-
-/// A receipt that does not cover the commands.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum SealError {
-    /// It is of another run.
-    #[error("the store's receipt is of run `{of}`, and run `{run}` is driven")]
-    OtherRun {
-        /// The run of the receipt.
-        of: String,
-        /// The run of the commands.
-        run: String,
-    },
-    /// It is of fewer events.
-    #[error("the store kept events of run `{run}` through {kept}, but {needed} are needed")]
-    Short {
-        /// The run.
-        run: String,
-        /// The last event kept.
-        kept: u64,
-        /// The last event needed.
-        needed: u64,
-    },
-    /// The events are not on the disk.
-    #[error("the events of run `{run}` are kept, but not yet on the disk")]
-    Volatile {
-        /// The run.
-        run: String,
-    },
-}
-
-impl Sealed {
-    /// Hands the commands over against the receipt for what they follow from.
-    ///
-    /// # Errors
-    /// [`SealError`] if the receipt is of another run, or of fewer or less durable events.
-    pub fn open(self, receipt: &Receipt) -> Result<Vec<Command>, SealError> {
-        let Self {
-            run,
-            through,
-            sync,
-            commands,
-        } = self;
-        if receipt.run != run {
-            return Err(SealError::OtherRun {
-                of: receipt.run.clone(),
-                run,
-            });
-        }
-        if receipt.through < through {
-            return Err(SealError::Short {
-                run,
-                kept: receipt.through,
-                needed: through,
-            });
-        }
-        if sync && !receipt.durable {
-            return Err(SealError::Volatile { run });
-        }
-        Ok(commands)
-    }
 }
 
 /// An input the run does not take.

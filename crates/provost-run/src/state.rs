@@ -23,10 +23,12 @@ use crate::outcome::{Class, Landing};
 mod fold;
 mod frontier;
 mod item;
+mod undo;
 
 pub use fold::FoldError;
 use frontier::Frontier;
 pub use item::{InFlight, ItemState, StepState};
+pub use undo::{Undo, Undoing};
 
 /// What is remembered of a run.
 #[derive(Clone, Debug)]
@@ -99,6 +101,8 @@ pub struct State {
     pub nonces: BTreeSet<String>,
     /// Whether and by whom the run was cancelled.
     pub cancelled: Option<(String, Option<String>)>,
+    /// Whether what happened is undone before it ends.
+    pub undo: Undo,
     /// Who stopped it, until somebody lets it go on.
     pub paused: Option<Pause>,
     /// How it ended.
@@ -247,6 +251,13 @@ impl State {
             Some(_) => BTreeSet::new(),
             None => self.amenders.clone(),
         }
+    }
+
+    /// Whether a planner's reply to the request of this number is waited for.
+    #[must_use]
+    pub fn awaits_plan(&self, id: u64) -> bool {
+        let asked = self.planning.outstanding.as_ref();
+        asked.is_some_and(|request| request.id == id && !request.asked_people)
     }
 
     /// Every item of every step.

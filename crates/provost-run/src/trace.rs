@@ -108,6 +108,7 @@ fn view_of(event: &Event) -> View {
         | Event::Paused { .. }
         | Event::Resumed { .. }
         | Event::CancelRequested { .. }
+        | Event::UndoPlanned { .. }
         | Event::RunEnded(_) => View::Execution,
     }
 }

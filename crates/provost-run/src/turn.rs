@@ -15,7 +15,7 @@ use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, Command, Input, Output, Rules, StepError};
 use crate::outcome::{Class, Landing};
 use crate::said::Said;
-use crate::state::{Need, State};
+use crate::state::{Need, State, Undo};
 
 mod admit;
 mod amend;
@@ -30,6 +30,7 @@ mod gate;
 mod planning;
 mod scope;
 mod settle;
+mod undo;
 
 /// Events that most turns have room for: the end of an attempt, and the intent of the next.
 const EVENTS_USUAL: usize = 6;
@@ -125,10 +126,7 @@ impl<'r> Turn<'r> {
             } => self.settle(&slot, settled, output, &by, &reason),
             Input::Pause { by, what, reason } => self.pause(by, what, reason),
             Input::GoOn { by } => self.go_on(&by),
-            Input::Cancel { by, reason } => {
-                let (by, said) = (by.id, self.said.take());
-                self.emit(Event::CancelRequested { by, reason, said })
-            }
+            Input::Cancel { by, reason, undo } => self.cancel(&by, reason, undo),
             Input::Amend {
                 by,
                 amended,
@@ -147,7 +145,10 @@ impl<'r> Turn<'r> {
                 return Ok(());
             }
             if self.state.cancelled.is_some() {
-                return self.end_cancelled();
+                return match self.state.undo {
+                    Undo::Unwanted | Undo::Stopped(_) => self.end_cancelled(),
+                    Undo::Wanted | Undo::Placed(_) => self.undo_all(),
+                };
             }
             if self.held || self.state.paused.is_some() {
                 return Ok(());
@@ -275,6 +276,9 @@ impl<'r> Turn<'r> {
 
     /// What a step waits for.
     fn need_of(&self, id: &str) -> Need {
+        if self.state.is_undoing() {
+            return self.need_undoing(id);
+        }
         let continues = self
             .state
             .plan

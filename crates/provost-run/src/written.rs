@@ -163,6 +163,7 @@ fn event_of_people(words: &[&str], text: Option<String>) -> Event {
         "cancel" => Event::CancelRequested {
             by: words[1].to_owned(),
             reason: text,
+            undo: false,
             said: None,
         },
         _ => event_of_execution(words, text),
@@ -330,6 +331,7 @@ fn record(asks: bool) -> StepRecord {
         risk: parse("low"),
         verdict: Some(verdict(asks)),
         confirm: None,
+        undo: None,
         run_checks: Vec::new(),
     }
 }

@@ -68,7 +68,14 @@ fn what_a_person_said_is_on_the_disk() -> Result<(), StepError> {
         "a read may begin before its intent is on the disk"
     );
     let by = person("ada");
-    let cancelled = run.step(Input::Cancel { by, reason: None }, 1_001)?;
+    let cancelled = run.step(
+        Input::Cancel {
+            by,
+            reason: None,
+            undo: false,
+        },
+        1_001,
+    )?;
     assert!(
         cancelled.sync,
         "a call is in flight, so nothing follows from the word yet"

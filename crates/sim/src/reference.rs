@@ -206,5 +206,6 @@ fn field_word(field: Field) -> &'static str {
         Field::Accept => "accept",
         Field::ConfirmArgs => "confirm.args",
         Field::ConfirmAccept => "confirm.accept",
+        Field::UndoArgs => "undo.args",
     }
 }

@@ -6,90 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use provost_plan::plan::request::{PlanReply, Why};
+use provost_plan::plan::request::Why;
 use provost_run::card::Purpose;
-use provost_run::event::{
-    Event, RunEnded, RunStatus, SettledBy, Settlement, SkipReason, StepStatus,
-};
-use provost_run::machine::Input;
+use provost_run::event::{Event, RunStatus, Settlement, SkipReason, StepStatus};
 use provost_run::outcome::{Class, Landing};
 
-/// What the machine was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// A run begins.
-    Create,
-    /// A planner replied with a plan.
-    Plan,
-    /// A planner replied with questions.
-    Questions,
-    /// A planner declined.
-    Decline,
-    /// A call brought a result.
-    Result,
-    /// A call failed.
-    Failure,
-    /// A person said yes.
-    Yes,
-    /// A person said no.
-    No,
-    /// A person answered.
-    Answer,
-    /// A person ended the run.
-    Cancel,
-    /// A process took the run up.
-    Resume,
-    /// A person settled a doubt.
-    Settle,
-    /// Somebody stopped the run for now.
-    Pause,
-    /// A person let it go on.
-    GoOn,
-    /// A person amended plan or goal.
-    Amend,
-    /// Time passed.
-    Tick,
-}
+mod turn;
 
-impl Heard {
-    /// The word for an input.
-    #[must_use]
-    pub fn of(input: &Input) -> Self {
-        match input {
-            Input::Planned { reply, .. } => match reply {
-                PlanReply::Plan { .. } => Self::Plan,
-                PlanReply::Questions(_) => Self::Questions,
-                PlanReply::Decline(_) => Self::Decline,
-            },
-            Input::Ended { reply, .. } if reply.class == Class::Ok => Self::Result,
-            Input::Ended { .. } => Self::Failure,
-            Input::EndedTogether { replies } => {
-                let failed = replies.iter().any(|(_, _, reply)| reply.class != Class::Ok);
-                if failed { Self::Failure } else { Self::Result }
-            }
-            Input::Settle { .. } => Self::Settle,
-            Input::Pause { .. } => Self::Pause,
-            Input::GoOn { .. } => Self::GoOn,
-            Input::Amend { .. } => Self::Amend,
-            Input::Said { input, .. } => Self::of(input),
-            Input::Approve { .. } => Self::Yes,
-            Input::Reject { .. } => Self::No,
-            Input::Answer { .. } => Self::Answer,
-            Input::Cancel { .. } => Self::Cancel,
-            Input::Resume => Self::Resume,
-            Input::Tick => Self::Tick,
-        }
-    }
-}
-
-/// One turn of the machine.
-#[derive(Clone, Copy, Debug)]
-pub struct Turn<'e> {
-    /// What it was told.
-    pub heard: Heard,
-    /// What it recorded.
-    pub events: &'e [Event],
-}
+pub use turn::{Heard, Turn};
 
 /// Where a mark must be hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -462,6 +386,30 @@ pub const ROWS: &[Row] = &[
     ),
     row(
         "any but ended",
+        "cancel, undo",
+        &[small("undoing wanted", |t| t.heard == Heard::Undo)],
+    ),
+    row(
+        "undo wanted, nothing in flight",
+        "–",
+        &[
+            small("something to undo", |t| {
+                t.has("UndoPlanned") && t.has("PlanRevised")
+            }),
+            small("nothing to undo", |t| {
+                t.has("UndoPlanned") && !t.has("PlanRevised")
+            }),
+        ],
+    ),
+    row(
+        "undoing, nothing left to begin",
+        "–",
+        &[small("undone, over", |t| {
+            t.undid() && t.ended(RunStatus::Cancelled)
+        })],
+    ),
+    row(
+        "any but ended",
         "cancel",
         &[
             small("cancelled", |t| t.has("CancelRequested")),
@@ -469,69 +417,6 @@ pub const ROWS: &[Row] = &[
         ],
     ),
 ];
-
-impl Turn<'_> {
-    fn any(&self, test: impl Fn(&Event) -> bool) -> bool {
-        self.events.iter().any(test)
-    }
-
-    fn has(&self, kind: &str) -> bool {
-        self.any(|event| event.kind() == kind)
-    }
-
-    fn skipped(&self, reason: SkipReason) -> bool {
-        self.any(|e| matches!(e, Event::StepSkipped { because, .. } if *because == reason))
-    }
-
-    fn settled(&self, wanted: StepStatus) -> bool {
-        self.any(|e| matches!(e, Event::StepSettled { status, .. } if *status == wanted))
-    }
-
-    /// Whether something was settled of which no attempt ended in this turn.
-    fn settled_alone(&self, wanted: StepStatus) -> bool {
-        self.any(|event| match event {
-            Event::StepSettled { slot, status, .. } if *status == wanted => {
-                let same_step = |e: &Event| {
-                    matches!(e, Event::AttemptEnded(ended)
-                    if ended.slot.step == slot.step)
-                };
-                let of_card = self.has("ApprovalRejected") || self.has("ApprovalExpired");
-                !self.any(same_step) && !of_card
-            }
-            _ => false,
-        })
-    }
-
-    fn ended(&self, wanted: RunStatus) -> bool {
-        self.any(|e| matches!(e, Event::RunEnded(RunEnded { status, .. }) if *status == wanted))
-    }
-
-    fn reconciles(&self) -> bool {
-        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.reconciles))
-    }
-
-    fn retakes(&self) -> bool {
-        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.retakes_for.is_some()))
-    }
-
-    fn confirms(&self) -> bool {
-        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.confirms))
-    }
-
-    fn settled_by_tool(&self, wanted: Settlement) -> bool {
-        self.any(|e| {
-            matches!(e, Event::DoubtSettled {
-            settled,
-            by: SettledBy::Reconcile { .. },
-            ..
-        } if *settled == wanted)
-        })
-    }
-
-    fn wanted(&self, test: impl Fn(&Why) -> bool) -> bool {
-        self.any(|e| matches!(e, Event::ReplanRequested { why } if test(why)))
-    }
-}
 
 /// Every mark of the table.
 pub fn marks() -> impl Iterator<Item = &'static Mark> {

@@ -137,14 +137,20 @@ fn shaped(size: usize, shape: fn(&[Kind]) -> PlanCase) -> Vec<PlanCase> {
     mixes(size).iter().map(|mix| shape(mix)).collect()
 }
 
-fn read_back(size: usize) -> Vec<PlanCase> {
+fn writes(size: usize) -> Vec<Vec<Kind>> {
     let writes = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Read);
-    let writes: Vec<Kind> = writes.collect();
-    let choices = plans::choices(size, &writes);
-    choices
-        .iter()
-        .map(|kinds| plans::read_back(kinds))
-        .collect()
+    plans::choices(size, &writes.collect::<Vec<Kind>>())
+}
+
+fn read_back(size: usize) -> Vec<PlanCase> {
+    let choices = writes(size);
+    let plans = choices.iter().map(|kinds| plans::read_back(kinds));
+    plans.collect()
+}
+
+fn undone(size: usize) -> Vec<PlanCase> {
+    let choices = writes(size);
+    choices.iter().map(|kinds| plans::undone(kinds)).collect()
 }
 
 fn lists(items: usize, same: bool) -> Vec<PlanCase> {
@@ -172,6 +178,8 @@ fn reduced() -> Vec<Family> {
         family("readings that grow old", ageing(), [1, 2, 0, 0, 0]),
         family("a write read back", read_back(1), [2, 2, 1, 1, 0]),
         family("two writes read back", read_back(2), [1, 1, 0, 1, 0]),
+        family("a write undone", undone(1), [2, 2, 0, 1, 1]),
+        family("two writes undone", undone(2), [1, 1, 0, 0, 1]),
     ]
 }
 
@@ -217,6 +225,8 @@ fn full() -> Vec<Family> {
         three("three steps, a fault and a replan", [0, 1, 1, 1, 0]),
         family("a write read back", read_back(1), [2, 2, 1, 1, 1]),
         family("two writes read back", read_back(2), [1, 2, 1, 1, 0]),
+        probed(family("a write undone", undone(1), [2, 2, 0, 1, 2])),
+        family("two writes undone", undone(2), [1, 1, 0, 1, 2]),
         probed(family(
             "a list of two, one by one",
             lists(2, true),

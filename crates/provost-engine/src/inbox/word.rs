@@ -116,6 +116,9 @@ pub enum Saying {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// Whether what happened is to be undone first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        undo: bool,
     },
 }
 
@@ -158,7 +161,8 @@ impl Saying {
             | Self::Reject { .. }
             | Self::Answer { .. }
             | Self::Settle { .. }
-            | Self::Amend { .. } => true,
+            | Self::Amend { .. }
+            | Self::Cancel { undo: true, .. } => true,
             // Why not: they only stop, and stopping must never wait for a key; what goes on again
             // was approved before.
             Self::Pause { .. } | Self::Resume | Self::Cancel { .. } => false,
@@ -216,7 +220,7 @@ impl Saying {
                 reason,
             },
             Self::Resume => Input::GoOn { by },
-            Self::Cancel { reason } => Input::Cancel { by, reason },
+            Self::Cancel { reason, undo } => Input::Cancel { by, reason, undo },
         }
     }
 }
@@ -388,7 +392,12 @@ impl Word {
                 by, reason, said, ..
             } => (Saying::Pause { reason }, by, said?),
             Event::Resumed { by, said, .. } => (Saying::Resume, by?, said?),
-            Event::CancelRequested { by, reason, said } => (Saying::Cancel { reason }, by, said?),
+            Event::CancelRequested {
+                by,
+                reason,
+                undo,
+                said,
+            } => (Saying::Cancel { reason, undo }, by, said?),
             _ => return None,
         };
         let signed = said.key.zip(said.signature);

@@ -323,6 +323,7 @@ fn the_plans_of_what_init_writes_pass_the_check() {
         revision: 2,
         previous: Some(&first),
         settled: BTreeSet::from(["search".to_owned()]),
+        undoes: false,
     };
     let second = checked(playbook.reply(&request), &terms, &base);
     assert!(second.step("everywhere").is_some());

@@ -33,6 +33,7 @@ fn verdict(decision: Decision, condition: Option<&str>) -> Verdict {
 fn record(closure: &str) -> StepRecord {
     StepRecord {
         confirm: None,
+        undo: None,
         closure: digest(closure),
         after: BTreeSet::new(),
         reads: BTreeSet::new(),

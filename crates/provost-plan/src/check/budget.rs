@@ -100,8 +100,8 @@ pub(crate) fn types(pass: &mut Pass<'_>) {
 /// A finding about a count, at the step that adds the most to it.
 fn count_finding(pass: &Pass<'_>, code: Code, what: &str, count: u64, limit: u64) -> Diagnostic {
     let share = |step: &Step| match code {
-        Code::TooManyAttempts => attempts_of(step),
-        _ => calls_of(step),
+        Code::TooManyAttempts => attempts_of(pass, step),
+        _ => calls_of(pass, step),
     };
     // Why: the first of the largest, so that the place does not hang on the order of comparison.
     let largest = pass.plan.steps.iter().filter(|s| s.tool().is_some()).rev();

@@ -19,6 +19,7 @@ use crate::plan::{Step, StepKind};
 mod fresh;
 mod stale;
 mod targets;
+mod undo;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
@@ -29,6 +30,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         };
         found.extend(risk(step, operation));
         found.extend(confirm(pass, step, operation));
+        found.extend(undo::bad(pass, step, operation));
         if !operation.effect.is_read() {
             found.extend(acceptance(step, operation));
             found.extend(repetition(pass, step, operation));

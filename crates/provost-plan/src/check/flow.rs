@@ -23,6 +23,7 @@ use crate::plan::{Plan, Step, StepKind};
 use crate::schema::{PathType, Schema};
 
 mod path;
+mod undo;
 
 use path::{Want, Ways};
 
@@ -316,6 +317,8 @@ pub(crate) struct StepLabels {
     pub(crate) control: Label,
     /// Of the arguments of the read that proves it.
     pub(crate) confirm: BTreeMap<String, Label>,
+    /// Of the arguments of the call that undoes it.
+    pub(crate) undo: BTreeMap<String, Label>,
 }
 
 /// Assigns labels, step after step in the order of the plan; and says where their sources became
@@ -336,9 +339,9 @@ pub(crate) fn assign(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<D
         let Some(step) = pass.plan.step(id) else {
             continue;
         };
-        labels.literals = match before(pass, step) {
-            Some(_) => Label::trusted(),
-            None => pass.origin.literals.clone(),
+        labels.literals = match (before(pass, step), undo::undone(pass, step)) {
+            (None, None) => pass.origin.literals.clone(),
+            _ => Label::trusted(),
         };
         let of = of_step(pass, &labels, step);
         if beyond.is_none() && !labels.is_bounded() {
@@ -368,8 +371,10 @@ fn before<'a>(pass: &Pass<'a>, step: &Step) -> Option<&'a StepRecord> {
 
 fn of_step(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step) -> StepLabels {
     let before = before(pass, step);
+    let undone = undo::undone(pass, step);
     let literals = &labels.literals;
-    let mut control = before
+    let chosen = before.or(undone.map(|(record, _)| record));
+    let mut control = chosen
         .map_or(&pass.origin.control, |record| &record.control)
         .clone();
     let deciding = step
@@ -382,6 +387,7 @@ fn of_step(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step) -> StepLabels {
     let args = match &step.kind {
         StepKind::Tool { args: tree, .. } => {
             let was = before.map(|record| &record.labels);
+            let was = was.or(undone.map(|(_, labels)| labels));
             of_args(pass, labels, step, (tree, pass.operation(step)), was)
         }
         StepKind::Question { .. } => BTreeMap::new(),
@@ -396,6 +402,7 @@ fn of_step(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step) -> StepLabels {
         args,
         control,
         confirm: confirm.unwrap_or_default(),
+        undo: undo::labels(pass, labels, step, before),
     }
 }
 
@@ -510,6 +517,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                     found.extend(argument(&labels, step, operation, (name, tree), label));
                 }
             }
+            found.extend(undo::found(pass, &labels, step, own));
         }
         if own.control.integrity == Integrity::Text {
             found.push(control(&labels, step, &own.control));

@@ -15,7 +15,7 @@ use crate::expr::ArgTree;
 use crate::label::Label;
 use crate::plan::{Step, StepKind};
 use crate::policy::{AskTerms, CallFacts, Decision, OnExpiry, Verdict};
-use crate::source::Spanned;
+use crate::source::{Span, Spanned};
 
 /// The id that stands for `approval: required` among the policies of a verdict.
 pub const ASKED_BY_PLAN: &str = "plan:approval-required";
@@ -68,6 +68,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         .filter_map(|d| d.step.as_deref())
         .collect();
     let (mut verdicts, mut confirms) = (BTreeMap::new(), BTreeMap::new());
+    let mut undos = BTreeMap::new();
     let mut found = Vec::new();
     for step in &pass.plan.steps {
         let id = step.id.value.as_str();
@@ -102,10 +103,17 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             found.extend(confirm_finding(step, &confirm.tool, &verdict));
             confirms.insert(id.to_owned(), verdict);
         }
+        if let (Some(undo), Some(operation)) = (&step.undo, pass.undoing(step)) {
+            let verdict = decide(operation, &undo.args, &labels.undo);
+            let verdict = with_own_caution(step, verdict);
+            found.extend(undo_finding(step, &undo.tool, &verdict));
+            undos.insert(id.to_owned(), verdict);
+        }
     }
     pass.diagnostics.extend(found);
     pass.verdicts = verdicts;
     pass.confirms = confirms;
+    pass.undos = undos;
 }
 
 /// A read that proves a write is made at once, by itself: whoever is asked could not tell why.
@@ -133,31 +141,43 @@ fn confirm_finding(step: &Step, tool: &Spanned<String>, verdict: &Verdict) -> Op
     })
 }
 
+/// What is undone was done before: it is asked about like any call, and must not be forbidden.
+fn undo_finding(step: &Step, tool: &Spanned<String>, verdict: &Verdict) -> Option<Diagnostic> {
+    let (id, name) = (&step.id.value, &tool.value);
+    let forbids = format!("policy forbids `{name}`, which undoes `{id}`");
+    let asks = format!("a person is asked before `{name}` undoes `{id}`");
+    of_verdict(verdict, tool.span, [forbids, asks]).map(|finding| finding.step(id))
+}
+
 fn finding(step: &Step, operation: &str, verdict: &Verdict) -> Option<Diagnostic> {
-    let span = step.tool()?.span;
     let id = &step.id.value;
+    let forbids = format!("policy forbids `{id}` to call `{operation}`");
+    let asks = format!("a person is asked before `{id}` calls `{operation}`");
+    of_verdict(verdict, step.tool()?.span, [forbids, asks]).map(|finding| finding.step(id))
+}
+
+/// The finding about a call that policy does not permit by itself.
+fn of_verdict(verdict: &Verdict, span: Span, words: [String; 2]) -> Option<Diagnostic> {
+    let [forbids, asks] = words;
     let by = match verdict.policies.as_slice() {
         [] => "nothing permits it".to_owned(),
         ids => format!("decided by {}", ids.join(", ")),
     };
-    let finding = match verdict.decision {
+    Some(match verdict.decision {
         Decision::Permit => return None,
         Decision::Forbid => {
-            let message = format!("policy forbids `{id}` to call `{operation}`");
-            let finding = Diagnostic::new(Code::Forbidden, span, message).note(by);
+            let finding = Diagnostic::new(Code::Forbidden, span, forbids).note(by);
             verdict
                 .errors
                 .iter()
                 .fold(finding, |f, error| f.note(error.clone()))
         }
         Decision::Ask => {
-            let message = format!("a person is asked before `{id}` calls `{operation}`");
-            let finding = Diagnostic::new(Code::Asks, span, message).note(by);
+            let finding = Diagnostic::new(Code::Asks, span, asks).note(by);
             match &verdict.condition {
                 Some(condition) => finding.note(condition.clone()),
                 None => finding,
             }
         }
-    };
-    Some(finding.step(id))
+    })
 }

@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::effects::is_reconciled;
-use super::{ConfirmRecord, Pass, PlanRecord, StepRecord, TermsRecord, budget, scope};
+use super::{ConfirmRecord, Pass, PlanRecord, StepRecord, TermsRecord, UndoRecord};
+use super::{budget, scope};
 use crate::catalog::Risk;
 use crate::digest::{Digest, Domain, canonical, canonical_map, canonical_of};
 use crate::plan::{Step, StepKind};
@@ -25,6 +26,7 @@ pub(crate) fn of(pass: &Pass<'_>, not_checked: &[String]) -> PlanRecord {
             pass.operation(step)
                 .into_iter()
                 .chain(pass.confirming(step))
+                .chain(pass.undoing(step))
         })
         .filter_map(|operation| {
             let name = operation.name.as_str();
@@ -86,6 +88,13 @@ fn of_step(
         labels: labels.confirm,
         verdict,
     });
+    let undo = step.undo.as_ref().and_then(|undo| {
+        Some(UndoRecord {
+            tool: *tools.get(undo.tool.value.as_str())?,
+            labels: labels.undo,
+            verdict: pass.undos.get(id)?.clone(),
+        })
+    });
     let mut parts = vec![
         ("step", canonical(&step.value)),
         ("after", text(&rests_on)),
@@ -96,6 +105,9 @@ fn of_step(
     // Why not always: a step without one keeps the digest that journals and bundles hold.
     if let Some(confirm) = &confirm {
         parts.push(("confirm", text(&confirm.tool)));
+    }
+    if let Some(undo) = &undo {
+        parts.push(("undo", text(&undo.tool)));
     }
     let closure = canonical_map(parts);
     StepRecord {
@@ -110,6 +122,7 @@ fn of_step(
             .map_or(Risk::Low, |operation| operation.risk()),
         verdict: pass.verdicts.get(id).cloned(),
         confirm,
+        undo,
         run_checks: pass.run_checks.get(id).cloned().unwrap_or_default(),
     }
 }

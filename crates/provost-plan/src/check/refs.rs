@@ -6,13 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Pass;
 use super::graph::{Edge, step_of};
 use super::scope::Site;
+use super::{CheckedPlan, Pass};
 use crate::catalog::Effect;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Reference, Root, Segment, Template};
+use crate::plan::read::bad_id;
+use crate::plan::undo::undone_by;
 use crate::plan::{Field, Goal, Step};
 use crate::source::{Span, Spanned};
 
@@ -158,12 +160,8 @@ impl Refs<'_, '_> {
     fn step(&mut self, step: &Step) {
         let own = step.id.value.as_str();
         let from = self.found.len();
-        if let Some(tool) = step.tool() {
-            self.tool(tool);
-        }
-        if let Some(confirm) = &step.confirm {
-            self.tool(&confirm.tool);
-        }
+        self.placed(step);
+        step.tools().for_each(|tool| self.tool(tool));
         for need in &step.needs {
             self.step_name(&need.value, need.span);
         }
@@ -172,6 +170,7 @@ impl Refs<'_, '_> {
             let asked = match field {
                 Field::Accept => Some("accept"),
                 Field::ConfirmArgs | Field::ConfirmAccept => Some("confirm"),
+                Field::UndoArgs => Some("undo"),
                 Field::When | Field::ForEach | Field::Args | Field::Question => None,
             };
             for reference in template.references() {
@@ -191,6 +190,17 @@ impl Refs<'_, '_> {
         }
         for finding in self.found.iter_mut().skip(from) {
             finding.step = Some(own.to_owned());
+        }
+    }
+
+    /// A step that undoes another is placed by the run, and stays as it was placed.
+    fn placed(&mut self, step: &Step) {
+        let id = &step.id;
+        let previous = self.pass.base.previous.map(CheckedPlan::plan);
+        let was = previous.and_then(|plan| plan.step(&id.value));
+        let stands = was.is_some_and(|was| was.value == step.value);
+        if undone_by(&id.value).is_some() && !self.pass.base.undoes && !stands {
+            self.found.push(bad_id(id));
         }
     }
 
@@ -334,7 +344,7 @@ fn unknown_root(site: &Site<'_>, root: &Root, span: Span) -> Diagnostic {
     match root {
         Root::Item | Root::Index => finding.hint("only a step with `for_each` has items"),
         Root::Output => finding
-            .hint("only `accept` and `confirm` see `output`; elsewhere write `steps.ID.output`"),
+            .hint("only `accept`, `confirm` and `undo` see it; elsewhere write `steps.ID.output`"),
         Root::Read => finding.hint("only `accept` of `confirm` sees what was read back"),
         Root::Args | Root::Key => finding.hint("only templates of the catalog see it"),
         _ => {

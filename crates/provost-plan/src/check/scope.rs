@@ -98,7 +98,7 @@ impl<'a> Site<'a> {
         match field {
             Field::When | Field::ForEach => Self::before(step),
             Field::Args | Field::Question => Self::call(pass, step),
-            Field::Accept | Field::ConfirmArgs => Self::after(pass, step),
+            Field::Accept | Field::ConfirmArgs | Field::UndoArgs => Self::after(pass, step),
             Field::ConfirmAccept => Self::confirmed(pass, step),
         }
     }

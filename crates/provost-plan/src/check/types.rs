@@ -21,6 +21,7 @@ use crate::source::Span;
 
 mod confirm;
 mod declared;
+mod undo;
 
 use declared::{Declared, has_only_fields, unnamed};
 
@@ -97,6 +98,7 @@ impl Types {
             self.guard(pass, &after, accept, "`accept`");
         }
         self.confirm(pass, step, &after);
+        self.undo(pass, step, &after);
     }
 
     /// The type of a template, and whether something in it is an error already.

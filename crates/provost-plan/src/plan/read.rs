@@ -197,13 +197,14 @@ fn name(fields: &mut Fields<'_, '_>, field: &'static str) -> Option<Spanned<Stri
     if is_step_id(&id.value) {
         return Some(id);
     }
-    let message = format!("`{}` cannot be an id", id.value);
-    fields.diagnostics().push(
-        Diagnostic::new(Code::BadName, id.span, message).hint(
-            "an id begins with a small letter and has up to 40 small letters, digits and `_`",
-        ),
-    );
+    fields.diagnostics().push(bad_id(&id));
     None
+}
+
+pub(crate) fn bad_id(id: &Spanned<String>) -> Diagnostic {
+    let message = format!("`{}` cannot be an id", id.value);
+    Diagnostic::new(Code::BadName, id.span, message)
+        .hint("an id begins with a small letter and has up to 40 small letters, digits and `_`")
 }
 
 fn proof(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Proof> {

@@ -19,7 +19,7 @@ pub(crate) fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
         .into_iter()
         .filter(|(field, _)| match field {
             Field::When | Field::ForEach | Field::Args | Field::Question => true,
-            Field::Accept | Field::ConfirmArgs | Field::ConfirmAccept => false,
+            Field::Accept | Field::ConfirmArgs | Field::ConfirmAccept | Field::UndoArgs => false,
         })
         .flat_map(|(_, template)| template.references())
 }

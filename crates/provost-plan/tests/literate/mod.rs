@@ -342,6 +342,7 @@ impl Setting {
             revision: 1 + u32::from(previous.is_some()),
             previous: previous.as_ref(),
             settled: self.settled,
+            undoes: false,
         };
         let origin = self.origin;
         check(

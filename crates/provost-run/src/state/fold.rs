@@ -14,6 +14,7 @@ use provost_plan::plan::request::{PlanReply, Why};
 use serde_json::Value;
 
 use super::{ItemState, Outstanding, Pause, Planning, QuestionState, State, StepState};
+use super::{Undo, Undoing};
 use crate::call::Slot;
 use crate::card::Purpose;
 use crate::event::{Event, RunCreated, SkipReason, StepStatus};
@@ -105,6 +106,7 @@ impl State {
             amenders: Default::default(),
             nonces: Default::default(),
             cancelled: None,
+            undo: Undo::default(),
             paused: None,
             ended: None,
             active_ms: 0,
@@ -309,35 +311,66 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             let items = state.steps.values_mut().flat_map(|step| &mut step.items);
             items.for_each(|item| item.reconcile_tries = 0);
         }
-        Event::CancelRequested { by, reason, .. } => {
+        Event::CancelRequested {
+            by, reason, undo, ..
+        } => {
             state.cancelled = Some((by.clone(), reason.clone()));
+            state.undo.cancelled(*undo);
+        }
+        Event::UndoPlanned { steps, left } => {
+            close(state);
+            state.undo = Undo::Placed(Undoing {
+                steps: steps.clone(),
+                left: left.clone(),
+            });
         }
         Event::GoalAmended { goal, .. } => state.goal = goal.clone(),
         Event::PlanAmended { by, .. } => plan_amended(state, by),
         Event::RunEnded(ended) => {
-            for card in state.cards.values_mut() {
-                card.open = false;
-            }
-            for asked in state.questions.values_mut() {
-                asked.open = false;
-            }
-            for step in state
-                .steps
-                .values_mut()
-                .filter(|step| !step.status.is_final())
-            {
-                let doubt = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
-                let doubtful = step.items.iter().any(doubt);
-                step.set_status(if doubtful {
-                    StepStatus::InDoubt
-                } else {
-                    StepStatus::Cancelled
-                });
-            }
+            end_all(state);
             state.ended = Some(ended.clone());
         }
     }
     Ok(())
+}
+
+/// Withdraws what is asked, and ends every step that is not over.
+fn end_all(state: &mut State) {
+    for card in state.cards.values_mut() {
+        card.open = false;
+    }
+    for asked in state.questions.values_mut() {
+        asked.open = false;
+    }
+    for step in state
+        .steps
+        .values_mut()
+        .filter(|step| !step.status.is_final())
+    {
+        let doubt = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
+        let doubtful = step.items.iter().any(doubt);
+        step.set_status(if doubtful {
+            StepStatus::InDoubt
+        } else {
+            StepStatus::Cancelled
+        });
+    }
+}
+
+/// Ends every step of a run of which only undoing is left, and what planning waits for.
+fn close(state: &mut State) {
+    end_all(state);
+    for step in state.steps.values_mut() {
+        if step.status == StepStatus::Cancelled {
+            step.items.iter_mut().for_each(|item| item.retry_at = None);
+        }
+    }
+    let requests = state.planning.requests;
+    state.planning = Planning {
+        requests,
+        ..Planning::default()
+    };
+    state.stopping = None;
 }
 
 fn step_mut<'s>(

@@ -11,7 +11,7 @@ use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
 use crate::call::Slot;
 use crate::card::{Card, Purpose, Subject};
 use crate::event::{
-    AttemptEnded, AttemptStarted, Event, PlannerChoice, RunEnded, SettledBy, SkipReason,
+    AttemptEnded, AttemptStarted, Event, Left, PlannerChoice, RunEnded, SettledBy, SkipReason,
 };
 use crate::said::Said;
 
@@ -149,11 +149,29 @@ fn line_of_people(event: &Event) -> String {
         } => format!("`{by}` put another goal: {}: {reason}", goal.text),
         Event::PlanAmended { by, reason, .. } => format!("`{by}` put another plan: {reason}"),
         Event::ReplanRequested { why } => format!("because {}", why_text(why)),
-        Event::CancelRequested { by, reason, .. } => {
+        Event::CancelRequested {
+            by, reason, undo, ..
+        } => {
             let reason = reason.as_deref().map(|text| format!(": {text}"));
-            format!("by `{by}`{}", reason.unwrap_or_default())
+            let undo = if *undo { ", undoing" } else { "" };
+            format!("by `{by}`{undo}{}", reason.unwrap_or_default())
         }
+        Event::UndoPlanned { steps, left } => undo_text(steps, left),
         other => line_of_execution(other),
+    }
+}
+
+/// What is undone, and what is not.
+fn undo_text(steps: &BTreeMap<String, Slot>, left: &[Left]) -> String {
+    let undone = steps.iter().map(|(by, of)| format!("`{by}` undoes `{of}`"));
+    let left = left
+        .iter()
+        .map(|left| format!("not `{}`: {}", left.slot, left.because));
+    let all: Vec<String> = undone.chain(left).collect();
+    if all.is_empty() {
+        "nothing happened".to_owned()
+    } else {
+        all.join("; ")
     }
 }
 

@@ -85,7 +85,7 @@ impl Turn<'_> {
     }
 
     /// Who asked for the run may amend it, and whoever may approve its plan.
-    fn may_amend(&self, by: &Principal) -> Result<(), StepError> {
+    pub(super) fn may_amend(&self, by: &Principal) -> Result<(), StepError> {
         let requester = &self.state.principal;
         if by.kind == PrincipalKind::User && by.id == requester.id {
             return Ok(());
@@ -161,7 +161,7 @@ impl Turn<'_> {
     }
 
     /// Brings an amended plan into force; with `clears`, no earlier yes outlives it.
-    fn put_in_force(
+    pub(super) fn put_in_force(
         &mut self,
         checked: &CheckedPlan,
         found: &[Diagnostic],

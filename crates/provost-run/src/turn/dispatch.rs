@@ -57,7 +57,8 @@ impl Turn<'_> {
                 continue;
             };
             let id = &step.id.value;
-            let Some((_, record)) = plan.checked().step(id) else {
+            let known = plan.checked().step(id);
+            let Some((_, record)) = known.filter(|_| self.state.may_begin(id)) else {
                 continue;
             };
             match self.state.steps.get(id).map(|known| known.status) {

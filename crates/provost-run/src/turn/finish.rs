@@ -147,10 +147,14 @@ impl Turn<'_> {
         let Some((by, reason)) = self.state.cancelled.clone() else {
             return Ok(());
         };
-        let message = match reason {
+        let mut message = match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),
         };
+        if self.state.undo.placed().is_some() {
+            let undone = self.state.undone().len();
+            message.push_str(&format!("; undone: {undone}"));
+        }
         self.end_with(RunStatus::Cancelled, Class::Cancelled, None, message)
     }
 
@@ -222,6 +226,9 @@ impl Turn<'_> {
     }
 
     pub(super) fn end_moved(&mut self, message: &str) -> Result<(), StepError> {
+        if self.state.cancelled.is_some() {
+            return self.end_cancelled();
+        }
         let message =
             format!("the plan is no longer admissible under the rules in force: {message}");
         self.end_with(RunStatus::Failed, Class::Drift, None, message)

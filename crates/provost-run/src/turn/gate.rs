@@ -103,7 +103,8 @@ impl Turn<'_> {
 
     /// Asks about a plan before anything runs, where the run wants that.
     pub(super) fn ask_for_plan(&mut self) -> Result<(), StepError> {
-        if self.state.ask != AskMode::Plan {
+        // Why not while undoing: each call is asked about when it is its turn.
+        if self.state.ask != AskMode::Plan || self.state.is_undoing() {
             return Ok(());
         }
         let Some(plan) = &self.state.plan else {

@@ -82,8 +82,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn planned(&mut self, id: u64, reply: PlanReply) -> Result<(), StepError> {
-        let waiting = self.state.planning.outstanding.as_ref();
-        if !waiting.is_some_and(|request| request.id == id && !request.asked_people) {
+        if !self.state.awaits_plan(id) {
             return Err(StepError::NoRequest { id });
         }
         match reply {
@@ -195,14 +194,23 @@ impl Turn<'_> {
 
     /// Checks a draft under the rules in force and the facts of this run.
     pub(super) fn compile(&self, draft: Draft, goal: &Goal, revision: u32) -> Checked {
-        let terms = Terms {
+        check(draft, &self.terms(goal), &self.base(revision))
+    }
+
+    /// The rules in force, for this run.
+    pub(super) fn terms(&self, goal: &Goal) -> Terms {
+        Terms {
             catalog: self.rules.catalog.clone(),
             policy: self.rules.policy.clone(),
             principal: self.state.principal.clone(),
             limits: self.state.limits.clone(),
             goal: goal.clone(),
-        };
-        let base = Base {
+        }
+    }
+
+    /// What the next revision stands on.
+    pub(super) fn base(&self, revision: u32) -> Base<'_> {
+        Base {
             revision,
             previous: self
                 .state
@@ -210,8 +218,8 @@ impl Turn<'_> {
                 .as_deref()
                 .map(provost_plan::approve::ApprovedPlan::checked),
             settled: self.state.settled(),
-        };
-        check(draft, &terms, &base)
+            undoes: false,
+        }
     }
 
     /// A new step that repeats, unchanged, a call that failed for good.

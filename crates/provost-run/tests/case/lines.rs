@@ -122,6 +122,13 @@ pub fn line(event: &Event) -> String {
             )
         }
         Event::ReconcileGivenUp { slot, reason } => format!("{kind} {slot}: {reason}"),
+        Event::UndoPlanned { steps, left } => {
+            let left = left
+                .iter()
+                .map(|l| format!(", not {}: {}", l.slot, l.because));
+            let by: Vec<&String> = steps.keys().collect();
+            format!("{kind} {by:?}{}", left.collect::<String>())
+        }
         Event::Deferred {
             slot,
             until,

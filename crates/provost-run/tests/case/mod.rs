@@ -365,6 +365,16 @@ impl Case {
         self.give(Input::Cancel {
             by: person(by),
             reason: None,
+            undo: false,
+        })
+    }
+
+    pub fn cancel_and_undo(mut self, by: &str) -> Self {
+        writeln!(self.transcript, "< {by} cancels, undoing").unwrap();
+        self.give(Input::Cancel {
+            by: person(by),
+            reason: None,
+            undo: true,
         })
     }
 

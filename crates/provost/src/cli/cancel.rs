@@ -18,6 +18,9 @@ pub struct Cancel {
     /// why
     #[arg(long, value_name = "WHY")]
     reason: Option<String>,
+    /// take back what happened first, by the `undo` of its steps, the newest first
+    #[arg(long)]
+    undo: bool,
     #[command(flatten)]
     speaking: Speaking,
     #[command(flatten)]
@@ -29,8 +32,8 @@ pub fn run(verb: Cancel, place: &Place) -> Result<Exit, Failure> {
     let word = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
-        let reason = verb.reason;
-        let saying = Saying::Cancel { reason };
+        let (reason, undo) = (verb.reason, verb.undo);
+        let saying = Saying::Cancel { reason, undo };
         say::word(&engine, record.run.state(), saying, &verb.speaking)?
     };
     say::say(word, &verb.speaking, verb.watching, place)?;

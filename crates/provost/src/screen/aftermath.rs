@@ -51,6 +51,7 @@ impl Aftermath {
             did_not_start: Vec::new(),
             next: next(state, place),
         };
+        let undone = state.undone();
         for effect in &state.effects {
             let item = state.item(&effect.slot);
             let abandoned = item.is_some_and(|item| item.settled == Some(StepStatus::Failed));
@@ -62,6 +63,7 @@ impl Aftermath {
                 note: match effect.landing {
                     Landing::Unknown if abandoned => "abandoned".to_owned(),
                     Landing::None => "tried, without effect".to_owned(),
+                    Landing::Happened if undone.contains(&effect.slot) => "undone".to_owned(),
                     Landing::Happened | Landing::Unknown => String::new(),
                 },
             };

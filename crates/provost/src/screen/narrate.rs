@@ -99,6 +99,11 @@ impl Narrator {
             Event::ReplanRequested { why } => {
                 page.text("replan: ").line(&because(why));
             }
+            // Why as an amendment: the check that follows it is of what is put in force.
+            Event::UndoPlanned { steps, .. } if !steps.is_empty() => {
+                self.amended.set(true);
+                return None;
+            }
             Event::GoalAmended { .. } | Event::PlanAmended { .. } => {
                 self.amended.set(true);
                 page.line(&amendment(event));
@@ -325,11 +330,18 @@ fn people(event: &Event) -> Option<Page> {
             let signed = signed(said.as_ref());
             page.line(&format!("answered by {by}{signed}: {value}"));
         }
-        Event::CancelRequested { by, reason, .. } => {
+        Event::CancelRequested {
+            by, reason, undo, ..
+        } => {
             let why = reason
                 .as_ref()
                 .map_or_else(String::new, |reason| format!(": {reason}"));
-            page.line(&format!("cancelled by {by}{why}"));
+            let first = if *undo {
+                ", what happened is undone first"
+            } else {
+                ""
+            };
+            page.line(&format!("cancelled by {by}{first}{why}"));
         }
         _ => return None,
     }

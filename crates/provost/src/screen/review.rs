@@ -247,6 +247,10 @@ fn details(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>) {
                 page.faint("      if ").line(bare(accept.text()).as_str());
             }
         }
+        if let Some(undo) = &step.undo {
+            let call = format!("{} {}", undo.tool.value, undone_with(step));
+            page.faint("    undone by ").line(call.trim_end());
+        }
         let after: Vec<&str> = record.after.iter().map(String::as_str).collect();
         if !after.is_empty() {
             page.faint("    after ").line(&after.join(", "));
@@ -266,6 +270,12 @@ fn details(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>) {
 /// The arguments of the read that proves a step, as they are written.
 fn confirmed_with(step: &Step) -> String {
     let args = step.value.pointer("/confirm/args");
+    args.map(canonical).unwrap_or_default()
+}
+
+/// The arguments of the call that undoes a step, as they are written.
+fn undone_with(step: &Step) -> String {
+    let args = step.value.pointer("/undo/args");
     args.map(canonical).unwrap_or_default()
 }
 

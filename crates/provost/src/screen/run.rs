@@ -22,6 +22,7 @@ pub fn end(state: &State, place: &Place) -> Page {
             if let Some(message) = &ended.message {
                 page.line(message);
             }
+            page.page(undoing(state));
             if !ended.answer.is_empty() {
                 page.end().page(answer::page(ended));
             }
@@ -193,6 +194,20 @@ pub fn created(page: &mut Page, state: &State) {
     }
 }
 
+/// What was taken back of what a cancelled run did, and what was not.
+fn undoing(state: &State) -> Page {
+    let mut page = Page::new();
+    for slot in state.undone() {
+        page.field("undone", &slot.to_string());
+    }
+    for left in state.not_undone() {
+        page.bad("  not undone ")
+            .strong(&left.slot.to_string())
+            .line(&format!(": {}", left.because));
+    }
+    page
+}
+
 /// The run as data.
 pub fn to_json(state: &State, place: &Place) -> Value {
     let mut value = json!({
@@ -221,6 +236,17 @@ pub fn to_json(state: &State, place: &Place) -> Value {
         .collect();
     if let (Value::Object(map), false) = (&mut value, created.is_empty()) {
         map.insert("created".to_owned(), Value::Array(created));
+    }
+    if let (Value::Object(map), Some(_)) = (&mut value, state.undo.placed()) {
+        let slots = state.undone();
+        let undone: Vec<String> = slots.iter().map(ToString::to_string).collect();
+        let left: Vec<Value> = state
+            .not_undone()
+            .iter()
+            .map(|left| json!({ "step": left.slot.to_string(), "because": left.because }))
+            .collect();
+        map.insert("undone".to_owned(), json!(undone));
+        map.insert("not_undone".to_owned(), json!(left));
     }
     if let (Value::Object(map), Some(ended)) = (&mut value, &state.ended) {
         map.insert("message".to_owned(), json!(ended.message));

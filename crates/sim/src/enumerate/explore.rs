@@ -60,6 +60,8 @@ impl Search<'_> {
         opened.flights.sort_unstable();
         opened.asked |= stepped.asks_planner;
         opened.timer = stepped.timer.or(opened.timer);
+        // Why: what is undone needs no plan any more.
+        opened.asked &= opened.at.run.state().planning.outstanding.is_some();
         if opened.at.facts.ended.is_some() {
             (opened.asked, opened.timer) = (false, None);
         }
@@ -283,6 +285,12 @@ impl Search<'_> {
             let mut next = next.clone();
             next.story.tell("a person pauses", None);
             self.step(&next, Told::Pause)?;
+        }
+        if self.case.can_undo() {
+            self.tally.faults.insert("a person has it undone");
+            let mut next = next.clone();
+            next.story.tell("a person has it undone", None);
+            self.step(&next, Told::Undo)?;
         }
         self.tally.faults.insert("a person cancels");
         next.story.tell("a person cancels", None);

@@ -121,6 +121,7 @@ fn of_whole(state: &State) -> u64 {
         amenders: _,
         nonces: _,
         cancelled,
+        undo,
         paused,
         ended,
         active_ms: _,
@@ -144,6 +145,7 @@ fn of_whole(state: &State) -> u64 {
     }
     limit.is_some().hash(&mut hasher);
     (cancelled.is_some(), paused.is_some()).hash(&mut hasher);
+    debug(undo, &mut hasher);
     ended.as_ref().map(|ended| ended.status).hash(&mut hasher);
     hasher.finish()
 }

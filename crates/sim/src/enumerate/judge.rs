@@ -4,9 +4,11 @@
 //! first history as a witness. INVARIANT: it looks at the world and at events, not at what the
 //! machine says of itself.
 
+use provost_plan::plan::undo::undone_by;
+use provost_run::call::Slot;
 use provost_run::event::{Event, Proven, RunStatus, StepStatus};
 use provost_run::machine::Input;
-use provost_run::state::State;
+use provost_run::state::{State, Undo};
 
 use super::explore::Search;
 use super::fingerprint::Prints;
@@ -21,6 +23,9 @@ pub const DOUBLED_PLAIN: &str = "a plain write took place twice";
 pub const DOUBLED_KEYED: &str = "a keyed write took place twice";
 /// A write took place that the journal does not know.
 pub const LOST: &str = "a write took place whose intent is lost";
+
+/// A write was undone that had not taken place.
+pub const UNDONE_UNDONE: &str = "what had not happened was undone";
 
 /// How far a clock goes back, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
@@ -38,7 +43,15 @@ impl Search<'_> {
     /// Looks at what a turn recorded; `state` is the one after it.
     pub(super) fn judge_turn(&mut self, state: &State, heard: Heard, events: &[Event]) {
         table::note(&table::Turn { heard, events }, &mut self.tally.marks);
-        let started = |event: &Event| matches!(event, Event::AttemptStarted(_));
+        let undoes = |slot: &Slot| state.is_undoing() && undone_by(&slot.step).is_some();
+        let started = |event: &Event| match event {
+            // Why: what became of a call is asked before it is undone.
+            Event::AttemptStarted(started) if state.undo != Undo::Unwanted => {
+                state.paused.is_some() || !started.reconciles && !undoes(&started.slot)
+            }
+            Event::AttemptStarted(_) => true,
+            _ => false,
+        };
         let kinds = || events.iter().map(|event| event.kind().to_owned()).collect();
         let stopped = state.cancelled.is_some() || state.paused.is_some();
         if stopped && events.iter().any(started) {
@@ -138,6 +151,12 @@ impl Search<'_> {
             .all(|place| node.world.count(*place).is_there())
         {
             found.push(("a write is said to have succeeded and did not", story()));
+        }
+        for (place, count) in self.case.places.iter().zip(counts) {
+            let of = self.case.undone_by(place);
+            if of.is_some_and(|of| count.is_there() && !node.world.count(of).is_there()) {
+                found.push((UNDONE_UNDONE, story()));
+            }
         }
         for (what, story) in found {
             self.broke(what, story);

@@ -44,6 +44,8 @@ pub(super) enum Told {
     GoOn,
     /// A person ends the run.
     Cancel,
+    /// A person ends it, and wants what happened undone.
+    Undo,
     /// Time passes.
     Tick,
     /// Another process takes the run up.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use provost_plan::digest::{Digest, Domain};
+use provost_plan::plan::undo::{undo_id, undone_by};
 use serde_json::json;
 
 use super::catalog::{FIND, FRESH_MS, Kind};
@@ -30,6 +31,8 @@ pub struct Sketch {
     pub fresh: bool,
     /// Whether what it wrote is read back.
     pub confirmed: bool,
+    /// Whether what it wrote can be undone.
+    pub undone: bool,
 }
 
 /// A plan with what it is made of.
@@ -72,6 +75,8 @@ impl PlanCase {
             let items = (0..step.items.max(1)).map(|item| (step.items > 0).then_some(item));
             places.extend(items.map(|item| Place::of(index, item, step)));
         }
+        let undone = steps.iter().enumerate().filter(|(_, step)| step.undone);
+        places.extend(undone.map(|(index, step)| Place::undoing(index, step)));
         Self {
             name: format!("{shape}: {}", kinds.join(" ")),
             text: text(&steps, None),
@@ -79,6 +84,20 @@ impl PlanCase {
             steps,
             places,
         }
+    }
+
+    /// Whether what its steps write can be undone.
+    #[must_use]
+    pub fn can_undo(&self) -> bool {
+        self.steps.iter().any(|step| step.undone)
+    }
+
+    /// The place that the call of `place` undoes.
+    #[must_use]
+    pub fn undone_by(&self, place: &Place) -> Option<usize> {
+        let (step, item) = undone_by(&place.step)?;
+        let mut places = self.places.iter();
+        places.position(|place| place.step == step && place.item == item)
     }
 
     /// The revision that makes the call of `place` again, under another id.
@@ -109,11 +128,29 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The call that undoes a step.
+    fn undoing(index: usize, step: &Sketch) -> Self {
+        let target = format!("u{index}");
+        Self {
+            step: undo_id(&format!("s{index}"), None),
+            item: None,
+            args: Digest::of_value(Domain::Args, &json!({ "to": target })),
+            target,
+            kind: step.kind,
+        }
+    }
+}
+
 /// Items of one list, and steps with the same class, needs and dependents.
 fn equals(steps: &[Sketch], places: &[Place]) -> Vec<Vec<usize>> {
     let role = |place: &Place| {
+        // Why by itself: steps are undone in an order of their own.
+        if undone_by(&place.step).is_some() {
+            return Err(place.step.clone());
+        }
         let index: usize = place.step.trim_start_matches('s').parse().unwrap_or(0);
-        let step = steps.get(index)?;
+        let step = steps.get(index).ok_or_else(|| place.step.clone())?;
         let waits: BTreeSet<usize> = steps
             .iter()
             .enumerate()
@@ -121,7 +158,7 @@ fn equals(steps: &[Sketch], places: &[Place]) -> Vec<Vec<usize>> {
             .map(|(other, _)| other)
             .collect();
         let list = (step.items > 0).then_some(index);
-        Some((step.kind, step.needs.clone(), waits, list))
+        Ok((step.kind, step.needs.clone(), waits, list))
     };
     let mut groups: Vec<(_, Vec<usize>)> = Vec::new();
     for (index, place) in places.iter().enumerate() {
@@ -225,6 +262,7 @@ fn steps(kinds: &[Kind], edges: &[(usize, usize)]) -> Vec<Sketch> {
         same: false,
         fresh: false,
         confirmed: false,
+        undone: false,
     };
     kinds.iter().enumerate().map(step).collect()
 }
@@ -272,6 +310,17 @@ pub fn read_back(kinds: &[Kind]) -> PlanCase {
     PlanCase::of("read back", steps)
 }
 
+/// One step after another, of which each write can be undone.
+#[must_use]
+pub fn undone(kinds: &[Kind]) -> PlanCase {
+    let edges: Vec<_> = (1..kinds.len()).map(|after| (after - 1, after)).collect();
+    let mut steps = steps(kinds, &edges);
+    for step in &mut steps {
+        step.undone = step.kind != Kind::Read;
+    }
+    PlanCase::of("undone", steps)
+}
+
 /// One step over a list of so many items; all at once, or one after the other to the `same`.
 #[must_use]
 pub fn list(kind: Kind, items: usize, same: bool) -> PlanCase {
@@ -282,6 +331,7 @@ pub fn list(kind: Kind, items: usize, same: bool) -> PlanCase {
         same,
         fresh: false,
         confirmed: false,
+        undone: false,
     };
     PlanCase::of(&format!("list of {items}"), vec![step])
 }
@@ -312,6 +362,13 @@ fn text(steps: &[Sketch], again: Option<&Place>) -> String {
                 text,
                 "    confirm: {{ tool: {FIND}, args: {{ to: {target} }}, \
                  accept: ['${{ read.found }}'] }}"
+            );
+        }
+        if step.undone {
+            let tool = step.kind.operation();
+            let _ = writeln!(
+                text,
+                "    undo: {{ tool: {tool}, args: {{ to: u{index} }} }}"
             );
         }
         if step.items > 0 {

@@ -160,6 +160,12 @@ impl Search<'_> {
             Told::Cancel => Input::Cancel {
                 by: ada(),
                 reason: None,
+                undo: false,
+            },
+            Told::Undo => Input::Cancel {
+                by: ada(),
+                reason: None,
+                undo: true,
             },
             Told::Tick => Input::Tick,
             Told::Resume => Input::Resume,

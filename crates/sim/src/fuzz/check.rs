@@ -56,6 +56,7 @@ fn under(plan: Plan, terms: &Terms, integrity: Integrity) -> Checked {
         revision: 1,
         previous: None,
         settled: BTreeSet::new(),
+        undoes: false,
     };
     check(
         Draft {

@@ -180,7 +180,14 @@ impl<'r> Stage<'r> {
         if self.weather.strikes(Fault::Cancel) {
             let at = at(self);
             let (by, reason) = (person("ada"), Some("enough".to_owned()));
-            self.queue(at, Happening::Said(Input::Cancel { by, reason }));
+            self.queue(
+                at,
+                Happening::Said(Input::Cancel {
+                    by,
+                    reason,
+                    undo: false,
+                }),
+            );
         }
         for _ in 0..2 {
             if self.weather.strikes(Fault::Pause) {

@@ -18,6 +18,7 @@ use crate::expr::{ArgTree, Part, Segment, Template};
 use crate::limits::{ARGS_BYTES_MAX, RETAKEN_MAX};
 use crate::money::Money;
 use crate::plan::readings::readings;
+use crate::plan::undo::undone_by;
 use crate::plan::{Limits, Retry, Step, StepKind};
 use crate::schema::{Type, bytes};
 
@@ -138,14 +139,16 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
     // Why: a call of an unknown tool, which is an error of its own, is a call all the same.
     let (mut all_calls, mut all_attempts) = (0u64, 0u64);
     for step in calls {
-        let calls = calls_of(step).saturating_mul(times(step));
+        let calls = calls_of(pass, step).saturating_mul(times(step));
         all_calls = all_calls.saturating_add(calls);
-        let attempts = attempts_of(step).saturating_mul(times(step));
+        let attempts = attempts_of(pass, step).saturating_mul(times(step));
         all_attempts = all_attempts.saturating_add(attempts);
     }
     let time = time::bound(pass, limits);
+    // Why less those: each stands for one call of a step that is counted.
+    let written = pass.plan.steps.iter().filter(|step| !is_placed(step));
     WorstCase {
-        steps: u64::try_from(pass.plan.steps.len()).unwrap_or(u64::MAX),
+        steps: u64::try_from(written.count()).unwrap_or(u64::MAX),
         calls: all_calls,
         attempts: all_attempts,
         money: rows.iter().map(|row| row.money).sum(),
@@ -185,7 +188,7 @@ pub(super) fn retaken<'p>(pass: &Pass<'p>, step: &Step) -> Vec<&'p Step> {
 
 fn row(pass: &Pass<'_>, step: &Step, times: u64) -> Option<StepWorst> {
     let operation = pass.operation(step)?;
-    let attempts = attempts_of(step).saturating_mul(times);
+    let attempts = attempts_of(pass, step).saturating_mul(times);
     let each = items(step)
         .saturating_mul(u64::from(tries(step)))
         .saturating_mul(times);
@@ -193,10 +196,13 @@ fn row(pass: &Pass<'_>, step: &Step, times: u64) -> Option<StepWorst> {
     if let Some(confirm) = confirm_spend(pass, step) {
         spend = spend.plus(confirm.times(each));
     }
+    if let Some(undo) = undo_spend(pass, step) {
+        spend = spend.plus(undo.times(each));
+    }
     Some(StepWorst {
         step: step.id.value.clone(),
         tool: operation.name.clone(),
-        calls: calls_of(step).saturating_mul(times),
+        calls: calls_of(pass, step).saturating_mul(times),
         attempts,
         money: spend.money,
         tokens: spend.tokens,
@@ -232,6 +238,29 @@ fn confirm_spend(pass: &Pass<'_>, step: &Step) -> Option<Spend> {
     Some(read.spend(bytes))
 }
 
+/// The most one attempt to undo costs, where no step of its own does that.
+fn undo_spend(pass: &Pass<'_>, step: &Step) -> Option<Spend> {
+    let undo = step.undo.as_ref().filter(|_| may_undo(pass, step))?;
+    let operation = pass.undoing(step)?;
+    let sent = operation.cost.as_ref().and_then(|c| c.tokens_in.as_ref());
+    let bytes = match sent {
+        Some(tokens) if tokens.max.is_none() => {
+            args_bytes(pass, &Site::after(pass, step), operation, &undo.args)
+        }
+        _ => None,
+    };
+    Some(operation.spend(bytes))
+}
+
+/// Whether a step may still have to be undone by a call that is not a step yet.
+fn may_undo(pass: &Pass<'_>, step: &Step) -> bool {
+    step.undo.is_some() && !pass.plan.is_undone(&step.id.value)
+}
+
+fn is_placed(step: &Step) -> bool {
+    undone_by(&step.id.value).is_some()
+}
+
 pub(crate) fn items(step: &Step) -> u64 {
     step.for_each
         .as_ref()
@@ -243,13 +272,14 @@ pub(crate) fn tries(step: &Step) -> u32 {
     step.retry.unwrap_or(Retry::DEFAULT).attempts.max(1)
 }
 
-/// The calls of a step: one an item, and one that reads it back.
-pub(crate) fn calls_of(step: &Step) -> u64 {
-    items(step).saturating_mul(1 + u64::from(step.confirm.is_some()))
+/// The calls of a step: one an item, one that reads it back and one that undoes it.
+pub(crate) fn calls_of(pass: &Pass<'_>, step: &Step) -> u64 {
+    let more = u64::from(step.confirm.is_some()) + u64::from(may_undo(pass, step));
+    items(step).saturating_mul(1 + more)
 }
 
-pub(crate) fn attempts_of(step: &Step) -> u64 {
-    calls_of(step).saturating_mul(u64::from(tries(step)))
+pub(crate) fn attempts_of(pass: &Pass<'_>, step: &Step) -> u64 {
+    calls_of(pass, step).saturating_mul(u64::from(tries(step)))
 }
 
 fn millis(duration: Duration) -> u64 {

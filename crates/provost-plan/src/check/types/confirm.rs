@@ -4,7 +4,7 @@
 //! INVARIANT: what a confirming read sees is what the run puts into its scope.
 
 use super::super::scope::Site;
-use super::{Pass, RunCheck, Types};
+use super::{Pass, Types};
 use crate::plan::Step;
 
 impl Types {
@@ -18,7 +18,7 @@ impl Types {
             self.args(pass, after, operation, &confirm.args);
             let checks = std::mem::replace(&mut self.run_checks, own);
             self.run_checks
-                .extend(checks.into_iter().map(RunCheck::of_confirm));
+                .extend(checks.into_iter().map(|check| check.within("confirm")));
         }
         let confirmed = Site::confirmed(pass, step);
         for accept in &confirm.accept {

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{expression, head, name, optional, present, template};
+use super::{bad_id, expression, head, is_step_id, optional, present, template};
 use crate::catalog::Risk;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{ArgTree, Template};
 use crate::limits::{FOR_EACH_ITEMS_DEFAULT, FOR_EACH_ITEMS_MAX};
 use crate::node::{Fields, Kind, Node};
-use crate::plan::{Confirm, ForEach, OnFailure, Retry, Step, StepKind};
+use crate::plan::undo::undone_by;
+use crate::plan::{Confirm, ForEach, OnFailure, Retry, Step, StepKind, Undo};
 use crate::schema::Schema;
 use crate::source::{Source, Spanned};
 
@@ -26,7 +27,7 @@ const ON_FAILURE_WORDS: [(&str, OnFailure); 4] = [
 ];
 
 /// Fields of the format that a later version carries out, and what they would do.
-const LATER: [(&str, &str); 11] = [
+const LATER: [(&str, &str); 10] = [
     ("subgoal", "a step is not refined"),
     ("tools", "it belongs to `subgoal`"),
     ("effect_max", "it belongs to `subgoal`"),
@@ -34,7 +35,6 @@ const LATER: [(&str, &str); 11] = [
     ("budget", "money and tokens are not counted"),
     ("output", "it belongs to `subgoal`"),
     ("result", "it belongs to `subgoal`"),
-    ("undo", "nothing is undone"),
     ("as", "a step has no role of its own"),
     ("model", "a step chooses no model"),
     ("replaces", "a step stands in for no other"),
@@ -58,7 +58,7 @@ pub(super) fn step(
 
 fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Step> {
     let mut fields = Fields::new("a step", node, diagnostics)?;
-    let id = name(&mut fields, "id");
+    let id = id_of(&mut fields);
     let description = fields.text("description");
     let kind = kind(&mut fields, node, source);
     let needs = fields.texts("needs");
@@ -70,6 +70,13 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
     if let (Some(StepKind::Question { .. }), Some(confirm)) = (&kind, &confirm) {
         let message = "`confirm` reads back what a tool wrote, and the step calls none";
         let finding = Diagnostic::new(Code::WrongShape, confirm.span, message);
+        fields.diagnostics().push(finding);
+    }
+    let undo = fields.node("undo");
+    let undo = undo.and_then(|node| undo_of(node, source, fields.diagnostics()));
+    if let (Some(StepKind::Question { .. }), Some(undo)) = (&kind, &undo) {
+        let message = "`undo` takes back what a tool did, and the step calls none";
+        let finding = Diagnostic::new(Code::WrongShape, undo.span, message);
         fields.diagnostics().push(finding);
     }
     let expect = fields.node("expect");
@@ -100,6 +107,7 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
         for_each,
         accept,
         confirm,
+        undo,
         expect,
         timeout,
         fresh,
@@ -110,6 +118,16 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
         span: node.span,
         value,
     })
+}
+
+/// The id; that of an undoing step too, which the check takes only from the run itself.
+fn id_of(fields: &mut Fields<'_, '_>) -> Option<Spanned<String>> {
+    let id = fields.required_text("id")?;
+    if is_step_id(&id.value) || undone_by(&id.value).is_some() {
+        return Some(id);
+    }
+    fields.diagnostics().push(bad_id(&id));
+    None
 }
 
 fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<StepKind> {
@@ -178,6 +196,20 @@ fn confirm_of(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -
         tool: tool?,
         args: args?,
         accept,
+        span: node.span,
+    })
+}
+
+/// `{ tool: pager.retract, args: { id: "${ output.id }" } }`
+fn undo_of(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Undo> {
+    let mut fields = Fields::new("`undo`", node, diagnostics)?;
+    let tool = fields.required_text("tool");
+    let arguments = fields.node("args");
+    let args = args_of(&mut fields, arguments, node, source);
+    fields.finish();
+    Some(Undo {
+        tool: tool?,
+        args: args?,
         span: node.span,
     })
 }
@@ -309,7 +341,7 @@ fn retry_of(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Retry> {
 /// The canonical form of a step: without fields that are `null`, with the limit of its items.
 pub(super) fn canonical_step(value: &mut Value) {
     present(value);
-    for field in ["question", "retry", "confirm"] {
+    for field in ["question", "retry", "confirm", "undo"] {
         if let Some(inner) = value.get_mut(field) {
             present(inner);
         }

@@ -1,0 +1,77 @@
+//! Taking back: the call that undoes what a step did.
+//!
+//! Owns the names of the steps that a run places to undo others. Judges nothing. INVARIANT: no id
+//! that a person or a planner may write is the id of such a step.
+
+use super::Plan;
+use super::read::is_step_id;
+use crate::expr::ArgTree;
+use crate::source::{Span, Spanned};
+
+/// What the ids of undoing steps begin with.
+const UNDO: &str = "undo/";
+
+/// A call that takes back what a step did.
+#[derive(Clone, Debug)]
+pub struct Undo {
+    /// The operation that is called.
+    pub tool: Spanned<String>,
+    /// Its arguments, over `output` of the step.
+    pub args: ArgTree,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The id of the step that undoes `step`, or one item of it: `undo/page`, `undo/page/2`.
+#[must_use]
+pub fn undo_id(step: &str, item: Option<usize>) -> String {
+    match item {
+        Some(item) => format!("{UNDO}{step}/{item}"),
+        None => format!("{UNDO}{step}"),
+    }
+}
+
+/// The step, and the item of it, that the step called `id` undoes; none if it undoes nothing.
+#[must_use]
+pub fn undone_by(id: &str) -> Option<(&str, Option<usize>)> {
+    let of = id.strip_prefix(UNDO)?;
+    let (step, item) = match of.split_once('/') {
+        Some((step, item)) => (step, Some(item.parse().ok()?)),
+        None => (of, None),
+    };
+    // Why compared: an item has one way to be written, and a step one undoing step.
+    (is_step_id(step) && undo_id(step, item) == id).then_some((step, item))
+}
+
+impl Plan {
+    /// Whether a step of it undoes the step called `id`, or an item of that.
+    pub(crate) fn is_undone(&self, id: &str) -> bool {
+        // Why the first from there on: `/` sorts before all that an id may go on with.
+        let first = self.places.range(undo_id(id, None)..).next();
+        let of = first.and_then(|(undoing, _)| undone_by(undoing));
+        of.is_some_and(|(step, _)| step == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_undoing_steps() {
+        for (id, of) in [
+            ("undo/page", Some(("page", None))),
+            ("undo/page/2", Some(("page", Some(2)))),
+            ("undo/page/02", None),
+            ("undo/page/+2", None),
+            ("undo/page/", None),
+            ("undo/", None),
+            ("undo/Page", None),
+            ("undo/undo/page", None),
+            ("undo", None),
+            ("page", None),
+        ] {
+            assert_eq!(undone_by(id), of, "{id}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What undoing leaves.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Slot;
+
+/// A write that is not undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// Which step and item.
+    pub slot: Slot,
+    /// Why it is not.
+    pub because: String,
+}

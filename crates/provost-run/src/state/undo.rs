@@ -1,0 +1,136 @@
+//! What is remembered of undoing: whether it is wanted, by which steps, and what it leaves.
+//!
+//! Owns what is said of every write that took place, or may have. Decides nothing. INVARIANT: a
+//! write that took place is either undone, being undone, or listed with the reason why not.
+
+use std::collections::BTreeMap;
+
+use super::{EffectFact, State};
+use crate::call::Slot;
+use crate::event::{Left, RunStatus, StepStatus};
+use crate::outcome::Landing;
+
+/// How far a cancelled run is with taking back what happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Undo {
+    /// Nobody wants it.
+    #[default]
+    Unwanted,
+    /// It is wanted, and not yet known what there is to undo.
+    Wanted,
+    /// Steps that undo are part of the plan.
+    Placed(Undoing),
+    /// They were, and somebody ended the run for good.
+    Stopped(Undoing),
+}
+
+/// What a run undoes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undoing {
+    /// What each undoing step undoes.
+    pub steps: BTreeMap<String, Slot>,
+    /// What is not undone, and why.
+    pub left: Vec<Left>,
+}
+
+impl Undo {
+    /// What was placed, whether or not it goes on.
+    #[must_use]
+    pub fn placed(&self) -> Option<&Undoing> {
+        match self {
+            Self::Unwanted | Self::Wanted => None,
+            Self::Placed(undoing) | Self::Stopped(undoing) => Some(undoing),
+        }
+    }
+
+    /// Takes in that the run is cancelled, with or without undoing.
+    pub(super) fn cancelled(&mut self, undo: bool) {
+        *self = match (std::mem::take(self), undo) {
+            (Self::Placed(undoing) | Self::Stopped(undoing), false) => Self::Stopped(undoing),
+            (Self::Placed(undoing) | Self::Stopped(undoing), true) => Self::Placed(undoing),
+            (Self::Unwanted | Self::Wanted, true) => Self::Wanted,
+            (Self::Unwanted | Self::Wanted, false) => Self::Unwanted,
+        };
+    }
+}
+
+impl State {
+    /// Whether what happened is being undone, and nothing else begins.
+    #[must_use]
+    pub fn is_undoing(&self) -> bool {
+        matches!(self.undo, Undo::Placed(_))
+    }
+
+    /// Whether the step called `id` may begin as far as undoing goes.
+    pub(crate) fn may_begin(&self, id: &str) -> bool {
+        match &self.undo {
+            Undo::Unwanted | Undo::Wanted => true,
+            Undo::Placed(undoing) => undoing.steps.contains_key(id),
+            Undo::Stopped(_) => false,
+        }
+    }
+
+    /// What was undone, in the order in which it was.
+    #[must_use]
+    pub fn undone(&self) -> Vec<Slot> {
+        let effects = self.effects.iter().rev();
+        let is_undone = |effect: &&EffectFact| {
+            let by = self.undone_by(&effect.slot);
+            by.is_some_and(|(_, status)| status == StepStatus::Succeeded)
+        };
+        let undone = effects.filter(is_undone);
+        undone.map(|effect| effect.slot.clone()).collect()
+    }
+
+    /// What took place, or may have, and is not undone nor will be, the newest first.
+    #[must_use]
+    pub fn not_undone(&self) -> Vec<Left> {
+        let Some(undoing) = self.undo.placed() else {
+            return Vec::new();
+        };
+        let effects = self.effects.iter().rev();
+        effects
+            .filter(|effect| !undoing.steps.contains_key(&effect.slot.step))
+            .filter_map(|effect| {
+                let because = self.why_not_undone(undoing, effect)?;
+                let slot = effect.slot.clone();
+                Some(Left { slot, because })
+            })
+            .collect()
+    }
+
+    fn why_not_undone(&self, undoing: &Undoing, effect: &EffectFact) -> Option<String> {
+        let said = |because: &str| Some(because.to_owned());
+        match effect.landing {
+            Landing::None => return None,
+            Landing::Unknown => return said("nobody knows whether it took place"),
+            Landing::Happened => {}
+        }
+        let Some((by, status)) = self.undone_by(&effect.slot) else {
+            let left = undoing.left.iter().find(|left| left.slot == effect.slot);
+            return left
+                .map(|left| left.because.clone())
+                .or_else(|| said("it became known too late that it took place"));
+        };
+        match status {
+            StepStatus::Succeeded => None,
+            StepStatus::Failed => {
+                let (class, message) = self.failure(by)?;
+                Some(format!("`{by}` failed, {}: {message}", class.word()))
+            }
+            StepStatus::InDoubt => Some(format!("nobody knows whether `{by}` took place")),
+            StepStatus::Skipped => Some(format!("`{by}` was not approved")),
+            _ if self.status() == RunStatus::Cancelled => {
+                Some(format!("the run ended before `{by}`"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The step that undoes a slot, and how far it is.
+    fn undone_by(&self, slot: &Slot) -> Option<(&str, StepStatus)> {
+        let undoing = self.undo.placed()?;
+        let (by, _) = undoing.steps.iter().find(|(_, of)| *of == slot)?;
+        Some((by, self.steps.get(by)?.status))
+    }
+}

@@ -1,0 +1,319 @@
+//! Undoing: what a cancelled run did is taken back, the newest first.
+//!
+//! Owns what there is to undo, and the revision that does it: one step for each call, with the
+//! values that its `undo` has by then. Makes no call itself: these steps are checked, asked about
+//! and carried out like any other. INVARIANT: only what surely happened is undone, and once.
+
+use std::collections::BTreeMap;
+
+use provost_plan::catalog::Idempotency;
+use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, check};
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::{Diagnostic, Severity};
+use provost_plan::digest::{Digest, Domain, canonical};
+use provost_plan::expr::{Root, Template};
+use provost_plan::label::Label;
+use provost_plan::plan::Step;
+use provost_plan::plan::read::read_plan;
+use provost_plan::plan::undo::undo_id;
+use provost_plan::policy::Principal;
+use provost_plan::source::Source;
+use serde_json::{Map, Value, json};
+
+use super::Turn;
+use super::scope::Roots;
+use crate::call::Slot;
+use crate::event::{Event, Left, StepStatus};
+use crate::machine::StepError;
+use crate::outcome::{Class, Landing};
+use crate::state::{EffectFact, Need};
+
+/// A call that takes one effect back.
+struct Taking {
+    id: String,
+    slot: Slot,
+    tool: String,
+    args: Value,
+    /// Whether a person is asked whatever policy says.
+    asks: bool,
+    retry: Option<Value>,
+}
+
+impl Turn<'_> {
+    /// Records that a person ends the run.
+    pub(super) fn cancel(
+        &mut self,
+        by: &Principal,
+        reason: Option<String>,
+        undo: bool,
+    ) -> Result<(), StepError> {
+        if undo {
+            // Why: to stop takes nothing, but undoing begins calls.
+            self.may_amend(by)?;
+        }
+        let (by, said) = (by.id.clone(), self.said.take());
+        self.emit(Event::CancelRequested {
+            by,
+            reason,
+            undo,
+            said,
+        })
+    }
+
+    /// Takes back what happened; then ends the run.
+    pub(super) fn undo_all(&mut self) -> Result<(), StepError> {
+        loop {
+            if self.held || self.state.paused.is_some() || self.state.ended.is_some() {
+                return Ok(());
+            }
+            let before = self.events.len();
+            if !self.is_placed() {
+                if self.state.in_flight() > 0 {
+                    return Ok(());
+                }
+                self.look_what_happened()?;
+                if self.events.len() == before {
+                    if self.is_reconciling() {
+                        return Ok(());
+                    }
+                    self.place_undo()?;
+                }
+                continue;
+            }
+            if self.state.limit.is_none() {
+                self.reconcile_ready()?;
+                self.dispatch_ready()?;
+            }
+            if self.events.len() == before {
+                let over = self.state.in_flight() == 0 && self.is_undone();
+                return if over { self.end_cancelled() } else { Ok(()) };
+            }
+        }
+    }
+
+    /// Whether the steps that undo are part of the plan in force.
+    fn is_placed(&self) -> bool {
+        let placed = self.state.undo.placed().into_iter();
+        let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
+        self.state.is_undoing() && steps.all(|id| self.state.steps.contains_key(id))
+    }
+
+    /// Asks what became of calls of which nobody knows, where a read may tell.
+    fn look_what_happened(&mut self) -> Result<(), StepError> {
+        for slot in self.state.unknown_effects() {
+            let message = "the run was cancelled before this was known".to_owned();
+            self.settle_in_doubt(&slot, Class::Cancelled, message)?;
+        }
+        self.reconcile_ready()
+    }
+
+    /// Whether no undoing step can begin any more.
+    fn is_undone(&self) -> bool {
+        let placed = self.state.undo.placed().into_iter();
+        let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
+        let over = |id: &String| self.state.steps.get(id).is_none_or(|s| s.status.is_final());
+        self.state.limit.is_some() || steps.all(over)
+    }
+
+    /// What an undoing step waits for: all before it in doubt or over, undoing steps known to be.
+    pub(super) fn need_undoing(&self, id: &str) -> Need {
+        let undoes = self.state.may_begin(id);
+        match self.state.steps.get(id).map(|known| known.status) {
+            Some(status) if undoes && (!status.is_final() || status == StepStatus::InDoubt) => {
+                Need::Wait
+            }
+            _ => Need::Met,
+        }
+    }
+
+    /// Puts the revision in force that undoes what happened.
+    fn place_undo(&mut self) -> Result<(), StepError> {
+        let (mut takings, mut left) = self.takings();
+        let mut placed = None;
+        while placed.is_none() && !takings.is_empty() {
+            match self.compile_undo(&takings) {
+                Ok(checked) => placed = Some(checked),
+                Err(found) => leave_out(&mut takings, &mut left, &found),
+            }
+        }
+        let of = |taking: &Taking| (taking.id.clone(), taking.slot.clone());
+        let steps: BTreeMap<String, Slot> = takings.iter().map(of).collect();
+        self.emit(Event::UndoPlanned { steps, left })?;
+        match placed {
+            Some((checked, found)) => {
+                self.put_in_force(&checked, &found, "what happened is undone", false)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The calls that take back what happened, the newest first; and what none takes back.
+    fn takings(&self) -> (Vec<Taking>, Vec<Left>) {
+        let (mut takings, mut left) = (Vec::new(), Vec::new());
+        for effect in self.state.effects.iter().rev() {
+            let taking = match effect.landing {
+                // Why not listed: whoever asks what is left finds the doubt, or what became of it.
+                Landing::None | Landing::Unknown => continue,
+                Landing::Happened => self.taking(&takings, effect),
+            };
+            match taking {
+                Ok(taking) => takings.push(taking),
+                Err(because) => left.push(Left {
+                    slot: effect.slot.clone(),
+                    because,
+                }),
+            }
+        }
+        (takings, left)
+    }
+
+    fn taking(&self, newer: &[Taking], effect: &EffectFact) -> Result<Taking, String> {
+        let slot = &effect.slot;
+        let plan = self.state.plan.as_ref();
+        let step = plan.and_then(|plan| plan.checked().plan().step(&slot.step));
+        let step = step.ok_or("its step is not in the plan any more")?;
+        let args = self.undo_args(step, slot)?;
+        let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
+        let tool = undo.tool.value.clone();
+        let same = |taking: &Taking| taking.tool == tool && taking.args == args;
+        let digest = Digest::of_value(Domain::Args, &args);
+        let mut others = self.state.effects_of(&undo.tool.value, digest);
+        let repeats = others.any(|effect| effect.landing != Landing::None);
+        let operation = self.rules.catalog.get(&tool);
+        let natural = operation.is_some_and(|op| op.idempotency == Idempotency::Natural);
+        Ok(Taking {
+            id: undo_id(&slot.step, slot.item),
+            slot: slot.clone(),
+            asks: step.approval_required || !natural && (repeats || newer.iter().any(same)),
+            retry: step.value.get("retry").cloned(),
+            tool,
+            args,
+        })
+    }
+
+    /// The arguments of the `undo` of a slot, as the expressions in it have their values now.
+    fn undo_args(&self, step: &Step, slot: &Slot) -> Result<Value, String> {
+        let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
+        let output = self.state.item(slot).and_then(|item| item.output.as_ref());
+        let templates = undo.args.templates().into_iter();
+        let named: Vec<_> = templates.flat_map(Template::references).collect();
+        if output.is_none() && named.iter().any(|r| matches!(r.root, Root::Output)) {
+            return Err("what it gave back is not known".to_owned());
+        }
+        let roots = Roots::new()
+            .with_item(self.item_value(slot))
+            .with_output(output.unwrap_or(&Value::Null));
+        let scope = roots.scope_for(self.state, named.into_iter());
+        let args = undo.args.eval(&scope);
+        args.map_err(|error| format!("its `undo` has no value: {error}"))
+    }
+
+    /// The plan in force with the steps that undo, checked like any other.
+    fn compile_undo(
+        &self,
+        takings: &[Taking],
+    ) -> Result<(CheckedPlan, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let mut document = self.state.document.clone();
+        if let Some(Value::Array(steps)) = document.get_mut("steps") {
+            let ids = steps.iter().filter_map(|step| step.get("id").cloned());
+            let mut after: Vec<Value> = ids.collect();
+            for taking in takings {
+                steps.push(taking.step(&after));
+                after = vec![taking.id.clone().into()];
+            }
+        }
+        let plan = read_plan(&Source::new("undo", canonical(&document)))?;
+        let draft = Draft {
+            plan: plan.into(),
+            origin: Origin {
+                author: "the undo of what happened".to_owned(),
+                literals: Label::trusted(),
+                control: self.state.control.clone(),
+            },
+        };
+        let base = Base {
+            undoes: true,
+            ..self.base(self.state.revision + 1)
+        };
+        let Checked {
+            plan, diagnostics, ..
+        } = check(draft, &self.terms(&self.state.goal), &base);
+        match plan {
+            Some(checked) => Ok((checked, diagnostics)),
+            None => Err(diagnostics),
+        }
+    }
+}
+
+impl Taking {
+    /// The step as a plan holds it.
+    fn step(&self, after: &[Value]) -> Value {
+        let mut step = json!({
+            "id": self.id,
+            "description": format!("Undo what step {} did", self.slot),
+            "tool": self.tool,
+            "args": literal(&self.args),
+            "needs": after,
+        });
+        if let Value::Object(step) = &mut step {
+            let required = self.asks.then(|| json!("required"));
+            step.extend(required.map(|word| ("approval".to_owned(), word)));
+            let retry = self.retry.clone();
+            step.extend(retry.map(|retry| ("retry".to_owned(), retry)));
+        }
+        step
+    }
+}
+
+/// A value as a plan holds it: what looks like an expression is none.
+fn literal(value: &Value) -> Value {
+    match value {
+        Value::String(text) => text.replace("${", "$${").into(),
+        Value::Array(items) => items.iter().map(literal).collect(),
+        Value::Object(map) => {
+            let entries = map
+                .iter()
+                .map(|(name, value)| (name.clone(), literal(value)));
+            Value::Object(entries.collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Takes out what the check does not let pass; the oldest, where it says that of no step.
+fn leave_out(takings: &mut Vec<Taking>, left: &mut Vec<Left>, found: &[Diagnostic]) {
+    let errors: Vec<&Diagnostic> = found
+        .iter()
+        .filter(|finding| finding.severity() == Severity::Error)
+        .collect();
+    let about = |taking: &Taking| {
+        let mut errors = errors.iter();
+        errors.find(|error| error.step.as_deref() == Some(&taking.id))
+    };
+    let (mut kept, mut asked) = (Vec::new(), false);
+    let before = takings.len();
+    for mut taking in takings.drain(..) {
+        match about(&taking) {
+            None => kept.push(taking),
+            Some(error) if error.code == Code::RepeatedCall && !taking.asks => {
+                taking.asks = true;
+                asked = true;
+                kept.push(taking);
+            }
+            Some(error) => left.push(Left {
+                because: error.message.clone(),
+                slot: taking.slot,
+            }),
+        }
+    }
+    if kept.len() == before && !asked {
+        let because = errors
+            .first()
+            .map_or_else(String::new, |e| e.message.clone());
+        left.extend(kept.pop().map(|taking| Left {
+            slot: taking.slot,
+            because,
+        }));
+    }
+    *takings = kept;
+}
