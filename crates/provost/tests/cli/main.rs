@@ -42,5 +42,6 @@ mod secret;
 mod settle;
 mod show;
 mod tools;
+mod undo;
 mod work;
 mod wrong;
