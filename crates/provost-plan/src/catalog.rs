@@ -130,6 +130,8 @@ pub enum KeyCarrier {
     Header(String),
     /// An argument of this name.
     Arg(String),
+    /// A variable of this name in the environment of a command.
+    Env(String),
 }
 
 /// One typed operation: `server.operation`.

@@ -18,7 +18,7 @@ use provost_wire::SecretName;
 
 use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
 use crate::own::{self, Tool};
-use crate::{files, http, sql};
+use crate::{command, files, http, sql};
 
 mod operation;
 mod pace;
@@ -42,6 +42,7 @@ pub(crate) enum Settings {
     Sql(sql::Settings),
     Files(files::Settings),
     Http(http::Settings),
+    Command(command::Settings),
     Own(Arc<dyn Tool>),
 }
 
@@ -65,12 +66,14 @@ enum KindWord {
     Sql,
     Files,
     Http,
+    Command,
 }
 
-const KINDS: [(&str, KindWord); 3] = [
+const KINDS: [(&str, KindWord); 4] = [
     ("sql", KindWord::Sql),
     ("files", KindWord::Files),
     ("http", KindWord::Http),
+    ("command", KindWord::Command),
 ];
 
 impl ToolConfig {
@@ -130,6 +133,12 @@ impl ToolConfig {
                 let read = read?;
                 (Settings::Http(read.settings), read.operations)
             }
+            KindWord::Command => {
+                let read = command::Settings::read(&site, &mut fields);
+                fields.finish();
+                let read = read?;
+                (Settings::Command(read.settings), read.operations)
+            }
         };
         Some(Self {
             name: name.to_owned(),
@@ -179,11 +188,13 @@ impl ToolConfig {
 
     /// The secrets it names.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let http = match &self.settings {
-            Settings::Http(http) => Some(http),
-            Settings::Sql(_) | Settings::Files(_) | Settings::Own(_) => None,
+        let (http, command) = match &self.settings {
+            Settings::Http(http) => (Some(http), None),
+            Settings::Command(command) => (None, Some(command)),
+            Settings::Sql(_) | Settings::Files(_) | Settings::Own(_) => (None, None),
         };
-        http.into_iter().flat_map(http::Settings::secrets)
+        let of_http = http.into_iter().flat_map(http::Settings::secrets);
+        of_http.chain(command.into_iter().flat_map(command::Settings::secrets))
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -1,4 +1,4 @@
-//! The tools: SQLite queries, files under a root, HTTP operations, a program's own.
+//! The tools: SQLite queries, files under a root, HTTP operations, commands, a program's own.
 //!
 //! Owns reading a tool from `provost.toml`, guarding what it can reach, and turning one call into
 //! one [`Reply`](provost_run::outcome::Reply) whose class and landing are true. Never makes a call
@@ -6,6 +6,7 @@
 //! holds a secret, and no `ok` holds an output that its schema refuses.
 #![deny(missing_docs)]
 
+mod command;
 mod config;
 mod deadline;
 mod fault;

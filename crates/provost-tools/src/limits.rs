@@ -61,6 +61,8 @@ pub(crate) const GROUPS_SHOWN_MAX: usize = 500;
 pub(crate) const FILES_SHOWN_MAX: usize = 1_000;
 /// How many lines are searched between two looks at the clock.
 pub(crate) const LINES_PER_LOOK: u64 = 512;
+/// Least memory that a command can be held to.
+pub(crate) const COMMAND_MEMORY_BYTES_MIN: u64 = 16 * 1024 * 1024;
 /// Most places at a tool that an operator may give.
 pub const PLACES_MAX: u64 = 10_000;
 /// Longest time that a breaker may keep a tool alone.

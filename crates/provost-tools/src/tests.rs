@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::fault::Request;
 use crate::{OpenError, ToolConfig, Toolbox};
 
+mod command;
 mod config;
 mod files;
 mod guard;

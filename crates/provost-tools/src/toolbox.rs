@@ -17,6 +17,7 @@ use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::{Redactor, SecretName};
 use serde_json::Value;
 
+use crate::command::Commands;
 use crate::config::{Settings, ToolConfig};
 use crate::fault::{Fault, Request, one_line};
 use crate::files::Files;
@@ -38,6 +39,7 @@ enum Adapter {
     Sql(Sql),
     Files(Files),
     Http(Http),
+    Command(Commands),
     Own(Arc<dyn Tool>),
 }
 
@@ -234,6 +236,9 @@ impl Adapter {
                 settings,
                 protected.base().to_owned(),
             ))),
+            Settings::Command(settings) => Commands::open(settings, protected)
+                .map(Self::Command)
+                .map_err(|what| OpenError::reaches(config, settings.root.span, "root", &what)),
             Settings::Own(tool) => Ok(Self::Own(Arc::clone(tool))),
             Settings::Files(settings) => Files::open(name, settings, protected)
                 .map(Self::Files)
@@ -246,6 +251,7 @@ impl Adapter {
             Self::Sql(sql) => sql.trouble(),
             Self::Files(files) => files.trouble(),
             Self::Http(http) => http.trouble(),
+            Self::Command(command) => command.trouble(),
             Self::Own(_) => None,
         }
     }
@@ -255,6 +261,7 @@ impl Adapter {
             Self::Sql(sql) => sql.perform(request).await,
             Self::Files(files) => files.perform(request).await,
             Self::Http(http) => http.perform(request, redactor).await,
+            Self::Command(command) => command.perform(request, redactor).await,
             Self::Own(tool) => own::perform(tool, request).await,
         }
     }

@@ -9,6 +9,7 @@
 mod child;
 pub mod http;
 mod limits;
+pub mod program;
 mod redact;
 mod secret;
 

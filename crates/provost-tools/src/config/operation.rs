@@ -288,19 +288,17 @@ fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: bool) -> Option<Idempote
         return None;
     }
     let mut fields = Fields::new("`key`", key, outer.diagnostics())?;
-    fields.later("meta", "a key travels in a header or an argument");
-    fields.later("env", "a key travels in a header or an argument");
+    fields.later("meta", "no tool is an MCP server");
     let header = fields.text("header");
     let arg = fields.text("arg");
-    let carrier = match (header, arg) {
-        (Some(header), None) => Some(KeyCarrier::Header(header.value)),
-        (None, Some(arg)) => Some(KeyCarrier::Arg(arg.value)),
+    let env = fields.text("env");
+    let carrier = match (header, arg, env) {
+        (Some(header), None, None) => Some(KeyCarrier::Header(header.value)),
+        (None, Some(arg), None) => Some(KeyCarrier::Arg(arg.value)),
+        (None, None, Some(env)) => Some(KeyCarrier::Env(env.value)),
         _ => {
-            bad_setting(
-                &mut fields,
-                key.span,
-                "`key` needs either `header` or `arg`",
-            );
+            let message = "`key` needs one of `header`, `arg` and `env`";
+            bad_setting(&mut fields, key.span, message);
             None
         }
     };

@@ -205,6 +205,7 @@ fn repeated(tool: &Operation) -> String {
             let carrier = match carrier {
                 KeyCarrier::Header(name) => format!("the header {name}"),
                 KeyCarrier::Arg(name) => format!("the argument {name}"),
+                KeyCarrier::Env(name) => format!("the variable {name}"),
             };
             format!("recognised by a key in {carrier}, for {lasts}")
         }

@@ -1,0 +1,231 @@
+//! Commands: programs of this machine, each operation a fixed line of arguments.
+//!
+//! Owns the tool kind `command`: what is started is the operator's program with the operator's
+//! arguments, in which the call fills places. No shell reads them. Never repeats a command.
+//! INVARIANT: an argument of a call fills one place of one argument; it can neither add one nor
+//! become an option.
+//!
+//! Mapping (class × landing); a read is told the same, though nothing hangs on its landing:
+//!
+//! | what happened | class | landing |
+//! |---|---|---|
+//! | it exits with 0, or a code that `exit` calls `ok`, and its output can be read | `ok` | happened |
+//! | so, and the output is no JSON or no UTF-8 | `output_invalid` | happened |
+//! | the arguments cannot be built | `invalid_arguments` | none |
+//! | a secret is missing: the run pauses and names it | `unavailable` | none |
+//! | it cannot be started | `unavailable` | none |
+//! | it exits with a code that `exit` names, but `unavailable` | as named | none |
+//! | it exits with any other code, or by a signal | `unavailable` | unknown |
+//! | it prints more than `max_bytes`, and is ended | `output_invalid` | unknown |
+//! | the time is over, and it is ended | `timeout` | unknown |
+//! | it cannot be told how it ended | `unavailable` | unknown |
+//!
+//! `errors = "no_effect"` makes the landing `none` wherever it exited by itself with another code.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use provost_plan::catalog::{Idempotency, KeyCarrier};
+use provost_plan::duration;
+use provost_run::outcome::{Class, Landing, Reply};
+use provost_wire::Redactor;
+use provost_wire::program::{Ended, Program, ProgramError};
+use serde_json::{Value, json};
+
+use crate::fault::{Fault, Request, one_line};
+use crate::guard::Protected;
+
+mod argv;
+mod settings;
+
+pub(crate) use settings::Settings;
+
+use settings::{Line, Response};
+
+/// Most characters of a program's own words in a message.
+const WORDS_CHARS_MAX: usize = 200;
+
+/// An open command tool.
+#[derive(Clone, Debug)]
+pub(crate) struct Commands {
+    base: PathBuf,
+    dir: PathBuf,
+    settings: Arc<Settings>,
+    protected: Arc<Protected>,
+}
+
+impl Commands {
+    /// Opens the tool; an `Err` says which protected thing lies where it works.
+    pub(crate) fn open(settings: &Settings, protected: &Arc<Protected>) -> Result<Self, String> {
+        let base = protected.base().to_owned();
+        let tool = Self {
+            dir: base.join(&settings.root.value),
+            base,
+            settings: Arc::new(settings.clone()),
+            protected: Arc::clone(protected),
+        };
+        match tool.reached() {
+            Some(name) => Err(name),
+            None => Ok(tool),
+        }
+    }
+
+    /// What protected thing the working directory holds or lies in, as it stands now.
+    fn reached(&self) -> Option<String> {
+        let real = std::fs::canonicalize(&self.dir).ok()?;
+        self.protected.near(&real)
+    }
+
+    /// What keeps the tool from working now. Starts nothing.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let place = self.place().err().map(|fault| fault.message);
+        place.or_else(|| {
+            let mut names = self.settings.secrets();
+            names.find_map(|name| Some(name.resolve(&self.base).err()?.to_string()))
+        })
+    }
+
+    fn place(&self) -> Result<(), Fault> {
+        let shown = &self.settings.root.value;
+        if let Some(name) = self.reached() {
+            let message = format!("the folder `{shown}` reaches `{name}`");
+            return Err(Fault::refused(Class::PermissionDenied, message));
+        }
+        if !self.dir.is_dir() {
+            let message = format!(
+                "the folder `{shown}` is not there; create it, or correct `root` in provost.toml"
+            );
+            return Err(Fault::refused(Class::Unavailable, message));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
+        let Some(line) = self.settings.lines.get(request.short_name()) else {
+            let message = format!("the tool has no operation `{}`", request.short_name());
+            return Fault::refused(Class::ToolBug, message).into();
+        };
+        match self.carried_out(line, request).await {
+            Ok(ended) => answered(ended, line, request, redactor),
+            Err(fault) => fault.into(),
+        }
+    }
+
+    async fn carried_out(&self, line: &Line, request: &Request) -> Result<Ended, Fault> {
+        self.place()?;
+        let key = request.key.clone().map_or(Value::Null, Value::from);
+        let args = Value::Object(request.args.clone());
+        let argv = line.argv.fill(&args, &key)?;
+        let env = self.variables(request)?;
+        let ended = Program {
+            argv: &argv,
+            dir: &self.dir,
+            env: &env,
+            timeout: request.timeout,
+            output_bytes_max: request.operation.max_bytes,
+            memory_bytes_max: self.settings.memory_bytes_max,
+        }
+        .run();
+        ended.await.map_err(|error| lost(&error, request))
+    }
+
+    /// All variables that the program sees.
+    fn variables(&self, request: &Request) -> Result<Vec<(String, String)>, Fault> {
+        let mut env = vec![("PATH".to_owned(), self.settings.path.clone())];
+        env.extend(self.settings.env.clone());
+        for (name, secret) in &self.settings.secret_env {
+            let value = secret
+                .resolve(&self.base)
+                .map_err(|error| Fault::lacks(secret, &error))?;
+            env.push((name.clone(), value.expose().to_owned()));
+        }
+        if let Idempotency::Key {
+            carrier: KeyCarrier::Env(name),
+            ..
+        } = &request.operation.idempotency
+        {
+            let Some(key) = &request.key else {
+                let message = "the operation takes an idempotency key, and the call has none";
+                return Err(Fault::refused(Class::ToolBug, message));
+            };
+            env.push((name.clone(), key.clone()));
+        }
+        Ok(env)
+    }
+}
+
+/// What a command means that did not end by itself.
+fn lost(error: &ProgramError, request: &Request) -> Fault {
+    let (class, landing) = match error {
+        ProgramError::NotStarted { .. } => (Class::Unavailable, Landing::None),
+        ProgramError::TimedOut => {
+            let time = duration::print(request.timeout);
+            let message = format!("the command did not end within {time}, and was ended");
+            return Fault::new(Class::Timeout, Landing::Unknown, message);
+        }
+        ProgramError::TooLarge { .. } => (Class::OutputInvalid, Landing::Unknown),
+        ProgramError::Lost { .. } => (Class::Unavailable, Landing::Unknown),
+    };
+    Fault::new(class, landing, error.to_string())
+}
+
+fn answered(ended: Ended, line: &Line, request: &Request, redactor: &Redactor) -> Reply {
+    let named = ended.code.and_then(|code| line.exit.get(&code)).copied();
+    let class = match ended.code {
+        Some(0) => Class::Ok,
+        _ => named.unwrap_or(Class::Unavailable),
+    };
+    let media = match line.response {
+        Response::Json => "application/json",
+        Response::Text => "text/plain",
+    };
+    if class == Class::Ok {
+        return match output(&ended.stdout, line.response) {
+            Ok(output) => Reply::ok(output, ended.stdout, media),
+            Err(message) => {
+                let mut reply = Reply::from(Fault::unusable(message));
+                reply.evidence = ended.stdout;
+                reply
+            }
+        };
+    }
+    let told = named.is_some() && class != Class::Unavailable;
+    let proven = request.operation.errors_no_effect && ended.code.is_some();
+    let landing = if told || proven {
+        Landing::None
+    } else {
+        Landing::Unknown
+    };
+    let mut reply = Reply::failed(class, landing, one_line(&words(&ended, redactor)));
+    reply.evidence = ended.stdout;
+    reply.media = media.to_owned();
+    reply
+}
+
+fn output(printed: &[u8], response: Response) -> Result<Value, String> {
+    let text =
+        std::str::from_utf8(printed).map_err(|_| "the output is not text in UTF-8".to_owned())?;
+    match response {
+        Response::Text => Ok(json!({ "text": text })),
+        Response::Json if text.trim().is_empty() => Ok(Value::Null),
+        Response::Json => {
+            serde_json::from_str(text).map_err(|error| format!("the output is not JSON: {error}"))
+        }
+    }
+}
+
+/// How it ended and, in short, what it says about it.
+fn words(ended: &Ended, redactor: &Redactor) -> String {
+    let said = redactor.redact_text(&String::from_utf8_lossy(&ended.stderr));
+    let said: String = said.chars().take(WORDS_CHARS_MAX).collect();
+    let status = &ended.status;
+    if said.trim().is_empty() {
+        format!("the command ended with {status}")
+    } else {
+        format!("the command ended with {status}: {said}")
+    }
+}
+
+/// By name, the lines of a tool.
+pub(crate) type Lines = BTreeMap<String, Arc<Line>>;

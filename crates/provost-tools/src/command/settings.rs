@@ -1,0 +1,361 @@
+//! The table of a tool of kind `command`.
+//!
+//! Owns `root`, `path`, the variables, and the lines of the operations. Never reads a secret.
+//! INVARIANT: a line reads nothing but arguments that `input` declares, and the key where there is
+//! one; the program in it is a constant.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::expr::{Root, Segment, Template};
+use provost_plan::node::{Fields, Kind, Node};
+use provost_plan::schema::Schema;
+use provost_plan::source::Spanned;
+use provost_run::outcome::Class;
+use provost_wire::SecretName;
+use serde_json::{Value, json};
+
+use super::Lines;
+use super::argv::Argv;
+use crate::config::{
+    Declared, Parts, Read, Site, bad_setting, check_name, input_schema, output_schema,
+    property_names,
+};
+use crate::limits::COMMAND_MEMORY_BYTES_MIN;
+
+/// Where programs are looked for, unless the operator says.
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The classes that an exit code may stand for.
+const EXIT_CLASSES: [(&str, Class); 7] = [
+    ("ok", Class::Ok),
+    ("not_found", Class::NotFound),
+    ("conflict", Class::Conflict),
+    ("invalid_arguments", Class::InvalidArguments),
+    ("permission_denied", Class::PermissionDenied),
+    ("rate_limited", Class::RateLimited),
+    ("unavailable", Class::Unavailable),
+];
+
+/// What is needed to carry commands out.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) root: Spanned<String>,
+    pub(crate) path: String,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) secret_env: Vec<(String, SecretName)>,
+    pub(crate) memory_bytes_max: Option<u64>,
+    pub(crate) lines: Lines,
+}
+
+/// One line of arguments, and how its end is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) argv: Argv,
+    pub(crate) exit: BTreeMap<i32, Class>,
+    pub(crate) response: Response,
+}
+
+/// How the output is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Response {
+    Json,
+    Text,
+}
+
+impl Settings {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+        let root = fields.required_text("root");
+        let path = fields.text("path").map(|path| path.value);
+        let path = path.unwrap_or_else(|| PATH_DEFAULT.to_owned());
+        let nodes = ["env", "secrets"].map(|name| fields.node(name).map(Node::to_value));
+        let env = constants(fields);
+        let secret_env = secrets(fields);
+        let memory_bytes_max = memory(fields);
+        fields.required("ops");
+        let [env_value, secrets_value] = nodes;
+        let surroundings = json!({
+            "root": root.as_ref().map(|root| &root.value),
+            "path": path,
+            "env": env_value,
+            "secrets": secrets_value,
+            "memory_bytes": memory_bytes_max,
+        });
+        let mut lines = Lines::new();
+        let mut operations = Vec::new();
+        for (name, node) in fields.map("ops").unwrap_or_default() {
+            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
+                continue;
+            }
+            let reader = OperationReader {
+                site,
+                name: &name.value,
+                surroundings: &surroundings,
+            };
+            if let Some((line, operation)) = reader.read(node, fields.diagnostics()) {
+                lines.insert(name.value.clone(), Arc::new(line));
+                operations.push(operation);
+            }
+        }
+        let settings = Self {
+            root: root?,
+            path,
+            env,
+            secret_env,
+            memory_bytes_max,
+            lines,
+        };
+        Some(Read {
+            settings,
+            operations,
+        })
+    }
+
+    /// The secrets it names.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        self.secret_env.iter().map(|(_, secret)| secret)
+    }
+}
+
+fn memory(fields: &mut Fields<'_, '_>) -> Option<u64> {
+    let most = fields.count("memory_bytes")?;
+    if most.value < COMMAND_MEMORY_BYTES_MIN {
+        let message = format!("`memory_bytes` must be at least {COMMAND_MEMORY_BYTES_MIN}");
+        bad_setting(fields, most.span, message);
+    }
+    Some(most.value)
+}
+
+fn constants(fields: &mut Fields<'_, '_>) -> Vec<(String, String)> {
+    let mut env = Vec::new();
+    for (name, node) in fields.map("env").unwrap_or_default() {
+        check_variable(name, fields);
+        match &node.kind {
+            Kind::Text(text) => env.push((name.value.clone(), text.clone())),
+            _ => bad_setting(fields, node.span, "a variable is a text"),
+        }
+    }
+    env
+}
+
+fn secrets(fields: &mut Fields<'_, '_>) -> Vec<(String, SecretName)> {
+    let mut env = Vec::new();
+    for (name, node) in fields.map("secrets").unwrap_or_default() {
+        check_variable(name, fields);
+        let Kind::Text(text) = &node.kind else {
+            bad_setting(fields, node.span, "a secret is named by a text: `env:NAME`");
+            continue;
+        };
+        match SecretName::parse(text) {
+            Ok(secret) => env.push((name.value.clone(), secret)),
+            Err(error) => bad_setting(fields, node.span, error.to_string()),
+        }
+    }
+    env
+}
+
+/// Reports what cannot name a variable, and `PATH`, which is `path`.
+fn check_variable(name: &Spanned<String>, fields: &mut Fields<'_, '_>) {
+    let text = &name.value;
+    let first = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let message = if text == "PATH" {
+        "the variable `PATH` is set by `path`".to_owned()
+    } else if !first || !plain {
+        format!("`{text}` cannot name a variable")
+    } else {
+        return;
+    };
+    bad_setting(fields, name.span, message);
+}
+
+struct OperationReader<'a> {
+    site: &'a Site<'a>,
+    name: &'a str,
+    surroundings: &'a Value,
+}
+
+impl OperationReader<'_> {
+    fn read(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Line, Operation)> {
+        let name = format!("{}.{}", self.site.tool, self.name);
+        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
+        let read = self.read_fields(name, &mut fields);
+        fields.finish();
+        read
+    }
+
+    fn read_fields(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Line, Operation)> {
+        let mut declared = Declared::read(self.site, fields, true);
+        let effect = declared.required_effect(fields);
+        let errors_no_effect = fields
+            .choice("errors", &[("no_effect", true)])
+            .unwrap_or(false);
+        let words = [("json", Response::Json), ("text", Response::Text)];
+        let response = fields.choice("response", &words).unwrap_or(Response::Text);
+        let given_input = fields.node("input").is_some();
+        let input = input_schema(fields, self.site.base).or_else(|| {
+            (!given_input)
+                .then(closed)
+                .and_then(|value| Schema::compile(value).ok())
+        });
+        let output = output_schema(fields, self.site.base);
+        declared.trusted |= output.trusted;
+        let exit_value = fields.node("exit").map(Node::to_value);
+        let exit = exit(fields);
+        let argv_value = fields.required("argv").map(Node::to_value);
+        let argv = argv(fields);
+        let (input, argv) = (input?, argv?);
+        check_key(declared.idempotency(), fields);
+        check_references(&argv, &input, declared.idempotency(), fields);
+        let parts = Parts {
+            description: format!("carries out the operator's command `{name}`"),
+            name,
+            effect,
+            input,
+            output: output.schema.or_else(|| default_output(response)),
+            errors_no_effect,
+            endpoint: json!({
+                "kind": "command",
+                "surroundings": self.surroundings,
+                "argv": argv_value,
+                "exit": exit_value,
+                "response": if response == Response::Text { "text" } else { "json" },
+            }),
+        };
+        let operation = declared.operation(fields, parts);
+        let line = Line {
+            argv,
+            exit,
+            response,
+        };
+        Some((line, operation))
+    }
+}
+
+fn closed() -> Value {
+    json!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+fn default_output(response: Response) -> Option<Schema> {
+    let text = json!({
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+        "additionalProperties": false,
+    });
+    match response {
+        Response::Text => Schema::compile(text).ok(),
+        Response::Json => None,
+    }
+}
+
+/// `["git", "log", "--max-count=${ args.count }", "--", "${ args.path }"]`
+fn argv(fields: &mut Fields<'_, '_>) -> Option<Argv> {
+    let nodes = fields.list("argv")?;
+    let mut templates = Vec::new();
+    for node in nodes {
+        let Kind::Text(text) = &node.kind else {
+            bad_setting(fields, node.span, "an argument is a text");
+            return None;
+        };
+        match Template::parse(text, node.span, "") {
+            Ok(template) => templates.push(template),
+            Err(diagnostic) => {
+                fields.diagnostics().push(*diagnostic);
+                return None;
+            }
+        }
+    }
+    let argv = Argv(templates);
+    if nodes.is_empty() {
+        let span = fields.span();
+        bad_setting(fields, span, "`argv` names no program");
+        return None;
+    }
+    for (index, node) in nodes.iter().enumerate() {
+        if let Some(problem) = argv.problem(index) {
+            bad_setting(fields, node.span, problem);
+        }
+    }
+    Some(argv)
+}
+
+/// `{ 1 = "not_found", 75 = "unavailable" }`
+fn exit(fields: &mut Fields<'_, '_>) -> BTreeMap<i32, Class> {
+    let mut codes = BTreeMap::new();
+    for (code, node) in fields.map("exit").unwrap_or_default() {
+        let number = code.value.parse().ok().filter(|n| (1..=255).contains(n));
+        let Some(number) = number else {
+            let message = format!("`{}` is no exit code from 1 to 255", code.value);
+            bad_setting(fields, code.span, message);
+            continue;
+        };
+        let word = match &node.kind {
+            Kind::Text(word) => word.as_str(),
+            _ => "",
+        };
+        match EXIT_CLASSES.iter().find(|(known, _)| *known == word) {
+            Some((_, class)) => {
+                codes.insert(number, *class);
+            }
+            None => {
+                let known = EXIT_CLASSES.map(|(known, _)| known);
+                let message = format!("an exit code stands for one of {}", known.join(", "));
+                let finding = Diagnostic::new(Code::BadWorkspace, node.span, message)
+                    .did_you_mean(word, known.into_iter());
+                fields.diagnostics().push(finding);
+            }
+        }
+    }
+    codes
+}
+
+/// A key is provost's, and travels in a variable.
+fn check_key(idempotency: &Idempotency, fields: &mut Fields<'_, '_>) {
+    let span = fields.span();
+    match idempotency {
+        Idempotency::Key {
+            carrier: KeyCarrier::Env(name),
+            ..
+        } => check_variable(&Spanned::new(name.clone(), span), fields),
+        Idempotency::Key { .. } => {
+            bad_setting(fields, span, "the key of a command travels in `env`");
+        }
+        Idempotency::Natural | Idempotency::None => {}
+    }
+}
+
+fn check_references(
+    argv: &Argv,
+    input: &Schema,
+    idempotency: &Idempotency,
+    fields: &mut Fields<'_, '_>,
+) {
+    let known = property_names(input);
+    let keyed = matches!(idempotency, Idempotency::Key { .. });
+    for reference in argv.references() {
+        let diagnostic = match (&reference.root, reference.path.first()) {
+            (Root::Args, Some(Segment::Field(name))) if !known.contains(&name.as_str()) => {
+                let message = format!("the command reads `args.{name}`, which `input` lacks");
+                Diagnostic::new(Code::BadWorkspace, reference.span, message)
+                    .did_you_mean(name, known.iter().copied())
+            }
+            (Root::Args, _) => continue,
+            (Root::Key, _) if keyed => continue,
+            (Root::Key, _) => Diagnostic::new(
+                Code::BadWorkspace,
+                reference.span,
+                "the command reads `key`, and the operation has no idempotency key",
+            ),
+            (other, _) => {
+                let message = format!("`{}` cannot be read in a command", other.name());
+                Diagnostic::new(Code::UnknownRoot, reference.span, message)
+                    .hint("a command sees `args` and `key`")
+            }
+        };
+        fields.diagnostics().push(diagnostic);
+    }
+}
