@@ -186,7 +186,7 @@ fn the_recorded_journals_hold_nearly_every_kind_of_event() {
     kinds.extend(journals.iter().flatten().map(|(event, _)| event.kind()));
     kinds.sort_unstable();
     kinds.dedup();
-    insta::assert_snapshot!(kinds.join(" "), @"ApprovalExpired ApprovalGiven ApprovalRejected ApprovalRequested ApprovalsRevised AttemptEnded AttemptStarted CancelRequested GoalInterpreted ListEvaluated ObservationMade PlanChecked PlanGivenUp PlanProposed PlanRefused PlanRequested PlanRevised QuestionAnswered QuestionAsked ReplanRequested Resumed RunCreated RunEnded RunStarted StepBlocked StepSettled StepSkipped");
+    insta::assert_snapshot!(kinds.join(" "), @"ApprovalExpired ApprovalGiven ApprovalRejected ApprovalRequested ApprovalsRevised AttemptEnded AttemptStarted CancelRequested GoalInterpreted ListEvaluated ObservationMade PlanChecked PlanGivenUp PlanProposed PlanRefused PlanRequested PlanRevised QuestionAnswered QuestionAsked ReplanRequested Resumed RunCreated RunEnded RunStarted StepBlocked StepSettled StepSkipped UndoPlanned");
 }
 
 /// Writes journals that are not there yet; run with `--ignored` after adding a script.
@@ -197,6 +197,7 @@ fn record_what_is_missing() {
         ("gates", gates()),
         ("revised", revised()),
         ("doubt", doubt()),
+        ("undone", undone()),
     ] {
         let path = folder().join(name).with_extension("jsonl");
         if path.exists() {
@@ -282,6 +283,34 @@ answer: done
         .ends("mail", failed(Class::NotFound, Landing::None))
         .ends("last", ok(json!({ "total": 1 })))
         .planner_replies(PlanReply::Decline("nothing else is known".to_owned()))
+}
+
+/// A run that is cancelled while its last write is in doubt: one item is undone, one is not.
+fn undone() -> Case {
+    let plan = r#"
+schema: provost/plan/v1
+success:
+  - { for: goal, check: '${ steps.next.status == "succeeded" }' }
+steps:
+  - id: page
+    tool: page.send
+    for_each: '${ ["ada", "bob"] }'
+    args: { to: '${ item }' }
+    accept: ['${ output.done }']
+    undo: { tool: page.send, args: { to: '${ item }', text: 'not item ${ index }' } }
+  - { id: put, tool: note.put, args: { to: box }, needs: [page], accept: ['${ output.done }'] }
+  - { id: next, tool: look.up, needs: [put] }
+answer: done
+"#;
+    Case::new(plan)
+        .begin()
+        .ends("page[0]", ok(json!({ "done": true })))
+        .ends("page[1]", ok(json!({ "done": true })))
+        .ends("put", failed(Class::Timeout, Landing::Unknown))
+        .cancel_and_undo("ada")
+        .ends("undo/page/1", failed(Class::NotFound, Landing::None))
+        .crash()
+        .ends("undo/page/0", ok(json!({ "done": true })))
 }
 
 /// A card that lapses, a call lost with its process, a limit, and a cancel over a doubt.

@@ -73,6 +73,9 @@ pub enum ProgramError {
 }
 
 /// The processes of a program; dropped, they are ended.
+///
+/// Their number is the leader's, and stays theirs while one of them is left. With none left it may
+/// be given out again, but only after all other numbers were: long after this is dropped.
 struct Group(Option<Pid>);
 
 impl Group {

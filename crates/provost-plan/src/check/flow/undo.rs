@@ -49,7 +49,7 @@ pub(super) fn found(
     let (Some(undo), Some(operation)) = (&step.undo, pass.undoing(step)) else {
         return Vec::new();
     };
-    let entries = undo.args.entries().into_iter();
+    let entries = undo.args.entries().iter();
     entries
         .filter_map(|(name, tree)| {
             let label = own.undo.get(&**name)?;
