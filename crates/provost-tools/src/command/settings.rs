@@ -305,7 +305,7 @@ fn exit(fields: &mut Fields<'_, '_>) -> BTreeMap<i32, Class> {
                 let known = EXIT_CLASSES.map(|(known, _)| known);
                 let message = format!("an exit code stands for one of {}", known.join(", "));
                 let finding = Diagnostic::new(Code::BadWorkspace, node.span, message)
-                    .did_you_mean(word, known.into_iter());
+                    .did_you_mean(word, known);
                 fields.diagnostics().push(finding);
             }
         }
