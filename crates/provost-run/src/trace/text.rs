@@ -151,14 +151,16 @@ fn line_of_people(event: &Event) -> String {
         Event::ReplanRequested { why } => format!("because {}", why_text(why)),
         Event::CancelRequested {
             by, reason, undo, ..
-        } => {
-            let reason = reason.as_deref().map(|text| format!(": {text}"));
-            let undo = if *undo { ", undoing" } else { "" };
-            format!("by `{by}`{undo}{}", reason.unwrap_or_default())
-        }
+        } => cancel_text(by, reason.as_deref(), *undo),
         Event::UndoPlanned { steps, left } => undo_text(steps, left),
         other => line_of_execution(other),
     }
+}
+
+fn cancel_text(by: &str, reason: Option<&str>, undo: bool) -> String {
+    let reason = reason.map(|text| format!(": {text}"));
+    let undo = if undo { ", undoing" } else { "" };
+    format!("by `{by}`{undo}{}", reason.unwrap_or_default())
 }
 
 /// What is undone, and what is not.
