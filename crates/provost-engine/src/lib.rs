@@ -23,7 +23,7 @@ pub mod store;
 pub mod summary;
 /// Tools that the program around the engine carries out itself.
 pub mod tools {
-    pub use provost_tools::{Replying, Request, Tool};
+    pub use provost_tools::{Definition, Listing, Listings, Replying, Request, Tool};
 }
 pub mod work;
 pub mod workspace;

@@ -4,7 +4,7 @@
 //! no tool and no journal. INVARIANT: a workspace that exists has no finding of severity error;
 //! opening one that has reports all of them at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use provost_plan::source::Source;
 use provost_planner::{FilePlanner, Planner, Playbook, Router};
 use provost_run::admission::AdmissionRules;
 use provost_run::event::{AskMode, PlannerChoice};
-use provost_tools::{Tool, ToolConfig};
+use provost_tools::{Listing, Listings, Tool, ToolConfig};
 
 use crate::audit::AuditSettings;
 use crate::notify::Target;
@@ -29,6 +29,7 @@ mod lock;
 mod notify;
 mod rules;
 mod scaffold;
+mod servers;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +38,7 @@ pub use error::{Findings, WorkspaceError};
 pub use lock::{Drift, LOCK_FILE, Lock};
 pub use provost_plan::policy::People;
 pub use scaffold::{ScaffoldError, scaffold};
+pub use servers::{ServerDrift, ServerError, list_servers, server_drift};
 
 /// The file that makes a directory a workspace.
 pub const CONFIG_FILE: &str = "provost.toml";
@@ -65,6 +67,7 @@ pub struct Workspace {
     playbooks: Router,
     sources: Vec<Source>,
     not_checked: Vec<String>,
+    servers: BTreeMap<String, Listing>,
 }
 
 /// How a workspace is opened.
@@ -81,7 +84,8 @@ pub struct Opening<'a> {
 pub enum LockUse {
     /// A tool that differs is a finding: for everything that may call a tool.
     Hold,
-    /// It is not read: for whoever shows the tools or writes the lock anew.
+    /// It is no finding: for whoever shows the tools or writes the lock anew. What it pins of MCP
+    /// servers is taken for what they are.
     Ignore,
 }
 
@@ -119,13 +123,34 @@ impl Workspace {
         opening: &Opening<'_>,
         own: &[Arc<dyn Tool>],
     ) -> Result<Self, WorkspaceError> {
+        let absolute = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+        let listings = Listings::new(lock::servers(&absolute));
+        let listings = match opening.lock {
+            LockUse::Hold => listings,
+            LockUse::Ignore => listings.lenient(),
+        };
+        Self::open_listed(root, opening, own, &listings)
+    }
+
+    /// Opens the workspace whose directory is `root` as it is if its MCP servers can do what
+    /// `listings` says.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Refused`] with every finding in every file, and in the tools.
+    pub fn open_listed(
+        root: &Path,
+        opening: &Opening<'_>,
+        own: &[Arc<dyn Tool>],
+        listings: &Listings,
+    ) -> Result<Self, WorkspaceError> {
         let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
         if !root.join(CONFIG_FILE).is_file() {
             return Err(WorkspaceError::NoConfig { root });
         }
         let mut found = error::Collector::new();
         let text = files::required(&root, CONFIG_FILE, &mut found);
-        let config = text.and_then(|source| config::read(&root, &source, own, &mut found));
+        let config =
+            text.and_then(|source| config::read(&root, &source, own, listings, &mut found));
         let playbooks_dir = config.as_ref().map(|config| config.playbooks_dir.clone());
         let playbooks = files::playbooks(
             &root,
@@ -148,6 +173,7 @@ impl Workspace {
         let mut sources = vec![config.source];
         sources.extend(policies.sources().cloned());
         sources.extend(playbooks.iter().map(|playbook| playbook.source().clone()));
+        let servers = servers::pinned(&config.tools, listings);
         Ok(Self {
             user: rules.people.principal(user),
             root,
@@ -166,6 +192,7 @@ impl Workspace {
             playbooks: Router::new(playbooks),
             sources,
             not_checked,
+            servers,
         })
     }
 
@@ -326,7 +353,15 @@ impl Workspace {
     /// What `provost.lock` holds of the tools as they are now.
     #[must_use]
     pub fn lock(&self) -> Lock {
-        Lock::of(&self.catalog)
+        Lock::of(&self.catalog, self.servers.clone())
+    }
+
+    /// What `provost.lock` pins, if there is one.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Refused`] with every finding in it.
+    pub fn locked(&self) -> Result<Option<Lock>, WorkspaceError> {
+        lock::of_workspace(&self.root)
     }
 
     /// Writes `provost.lock` anew, whole or not at all.

@@ -128,6 +128,8 @@ pub enum Idempotency {
 pub enum KeyCarrier {
     /// An HTTP header of this name.
     Header(String),
+    /// A field of this name in the metadata of an MCP call.
+    Meta(String),
     /// An argument of this name.
     Arg(String),
     /// A variable of this name in the environment of a command.

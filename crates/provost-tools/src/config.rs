@@ -17,6 +17,7 @@ use provost_run::admission::ToolLimits;
 use provost_wire::SecretName;
 
 use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
+use crate::mcp::{self, Listings};
 use crate::own::{self, Tool};
 use crate::{command, files, http, sql};
 
@@ -43,6 +44,7 @@ pub(crate) enum Settings {
     Files(files::Settings),
     Http(http::Settings),
     Command(command::Settings),
+    Mcp(mcp::Settings),
     Own(Arc<dyn Tool>),
 }
 
@@ -53,6 +55,8 @@ pub(crate) struct Site<'a> {
     pub(crate) base: &'a Path,
     pub(crate) timeout: Duration,
     pub(crate) max_bytes: u64,
+    /// What the MCP servers of the workspace list.
+    pub(crate) listings: &'a Listings,
 }
 
 /// What a kind of tool makes of its table.
@@ -67,26 +71,30 @@ enum KindWord {
     Files,
     Http,
     Command,
+    Mcp,
 }
 
-const KINDS: [(&str, KindWord); 4] = [
+const KINDS: [(&str, KindWord); 5] = [
     ("sql", KindWord::Sql),
     ("files", KindWord::Files),
     ("http", KindWord::Http),
     ("command", KindWord::Command),
+    ("mcp", KindWord::Mcp),
 ];
 
 impl ToolConfig {
     /// Reads the table of the tool called `name`; schemas are looked up below `base`, the
-    /// workspace. Returns `None` if the table has errors, which are in `diagnostics`.
+    /// workspace, and what MCP servers can do in `listings`. Returns `None` if the table has
+    /// errors, which are in `diagnostics`.
     pub fn read(
         name: &str,
         node: &Node,
         base: &Path,
+        listings: &Listings,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         let mut found = Vec::new();
-        let config = Self::read_into(name, node, base, &mut found);
+        let config = Self::read_into(name, node, base, listings, &mut found);
         let failed = has_errors(&found);
         diagnostics.append(&mut found);
         config.filter(|_| !failed)
@@ -96,6 +104,7 @@ impl ToolConfig {
         name: &str,
         node: &Node,
         base: &Path,
+        listings: &Listings,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         check_name("a tool", name, node.span, diagnostics);
@@ -112,6 +121,7 @@ impl ToolConfig {
             base,
             timeout: timeout(&mut fields, TIMEOUT_DEFAULT),
             max_bytes: max_bytes(&mut fields, RESULT_BYTES_DEFAULT),
+            listings,
         };
         let limits = pace::read(&mut fields);
         let (settings, operations) = match kind {
@@ -138,6 +148,12 @@ impl ToolConfig {
                 fields.finish();
                 let read = read?;
                 (Settings::Command(read.settings), read.operations)
+            }
+            KindWord::Mcp => {
+                let read = mcp::Settings::read(&site, &mut fields);
+                fields.finish();
+                let read = read?;
+                (Settings::Mcp(read.settings), read.operations)
             }
         };
         Some(Self {
@@ -188,13 +204,35 @@ impl ToolConfig {
 
     /// The secrets it names.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let (http, command) = match &self.settings {
-            Settings::Http(http) => (Some(http), None),
-            Settings::Command(command) => (None, Some(command)),
-            Settings::Sql(_) | Settings::Files(_) | Settings::Own(_) => (None, None),
+        let (http, command, mcp) = match &self.settings {
+            Settings::Http(http) => (Some(http), None, None),
+            Settings::Command(command) => (None, Some(command), None),
+            Settings::Mcp(mcp) => (None, None, Some(mcp)),
+            Settings::Sql(_) | Settings::Files(_) | Settings::Own(_) => (None, None, None),
         };
         let of_http = http.into_iter().flat_map(http::Settings::secrets);
-        of_http.chain(command.into_iter().flat_map(command::Settings::secrets))
+        of_http
+            .chain(command.into_iter().flat_map(command::Settings::secrets))
+            .chain(mcp.into_iter().flat_map(mcp::Settings::secrets))
+    }
+
+    /// Whether it is an MCP server.
+    #[must_use]
+    pub fn is_server(&self) -> bool {
+        matches!(self.settings, Settings::Mcp(_))
+    }
+
+    /// Of an MCP server, the tools that its operations use.
+    pub fn tools_used(&self) -> impl Iterator<Item = &str> {
+        let mcp = match &self.settings {
+            Settings::Mcp(mcp) => Some(mcp),
+            Settings::Sql(_)
+            | Settings::Files(_)
+            | Settings::Http(_)
+            | Settings::Command(_)
+            | Settings::Own(_) => None,
+        };
+        mcp.into_iter().flat_map(mcp::Settings::tools_used)
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -1,4 +1,5 @@
-//! The tools: SQLite queries, files under a root, HTTP operations, commands, a program's own.
+//! The tools: SQLite queries, files under a root, HTTP operations, commands, MCP servers, a
+//! program's own.
 //!
 //! Owns reading a tool from `provost.toml`, guarding what it can reach, and turning one call into
 //! one [`Reply`](provost_run::outcome::Reply) whose class and landing are true. Never makes a call
@@ -14,6 +15,7 @@ mod files;
 mod guard;
 mod http;
 mod limits;
+mod mcp;
 pub mod openapi;
 mod own;
 mod sql;
@@ -21,6 +23,7 @@ mod toolbox;
 
 pub use config::ToolConfig;
 pub use fault::Request;
+pub use mcp::{Definition, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings};
 pub use own::{Replying, Tool};
 pub use toolbox::{OpenError, Toolbox, Trouble};
 

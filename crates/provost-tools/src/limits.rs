@@ -69,3 +69,17 @@ pub const PLACES_MAX: u64 = 10_000;
 pub const BREAKER_COOLDOWN_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Longest time that a write may take to land.
 pub const FINAL_AFTER_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// How many times `max_bytes` one message of an MCP server may have: a result stands in it as text
+/// and as structured content, both escaped.
+pub(crate) const MCP_RESULT_FACTOR: usize = 4;
+/// How many bytes a message of an MCP server may have beside a result.
+pub(crate) const MCP_MESSAGE_BYTES_BESIDE: usize = 1024 * 1024;
+/// Most pages of a list of tools.
+pub(crate) const MCP_PAGES_MAX: usize = 100;
+/// Most tools of one server.
+pub(crate) const MCP_TOOLS_MAX: usize = 1_000;
+/// How old a list of tools may be when one of them is called.
+pub(crate) const MCP_LISTING_AGE_MAX: Duration = Duration::from_secs(60);
+/// Most characters of a server's own words in a message.
+pub(crate) const MCP_WORDS_CHARS_MAX: usize = 300;

@@ -16,7 +16,7 @@ use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::{Value, json};
 
 use crate::fault::Request;
-use crate::{OpenError, ToolConfig, Toolbox};
+use crate::{Listing, Listings, OpenError, ToolConfig, Toolbox};
 
 mod command;
 mod config;
@@ -24,6 +24,7 @@ mod files;
 mod guard;
 mod http;
 mod http_settings;
+mod mcp;
 mod openapi;
 mod own;
 mod search;
@@ -69,7 +70,12 @@ impl Workspace {
     }
 
     fn open(self, toml: &str) -> Bench {
-        let configs = configs(toml, self.dir.path()).unwrap_or_else(|d| panic!("{d:#?}"));
+        self.open_listed(toml, &Listings::default())
+    }
+
+    fn open_listed(self, toml: &str, listings: &Listings) -> Bench {
+        let configs = configs_listed(toml, self.dir.path(), listings);
+        let configs = configs.unwrap_or_else(|d| panic!("{d:#?}"));
         let operations = configs.iter().flat_map(ToolConfig::operations).collect();
         let toolbox = Toolbox::open(self.dir.path(), configs).unwrap_or_else(|e| panic!("{e:?}"));
         Bench {
@@ -98,7 +104,16 @@ impl Bench {
     }
 
     async fn call_with_key(&self, name: &str, args: Value, key: Option<&str>) -> Reply {
-        let operation = Arc::new(self.operation(name).clone());
+        self.call_keyed(self.operation(name).clone(), args, key)
+            .await
+    }
+
+    async fn call_operation(&self, operation: Operation, args: Value) -> Reply {
+        self.call_keyed(operation, args, None).await
+    }
+
+    async fn call_keyed(&self, operation: Operation, args: Value, key: Option<&str>) -> Reply {
+        let operation = Arc::new(operation);
         let Value::Object(args) = args else {
             panic!("arguments are a map");
         };
@@ -150,6 +165,14 @@ fn said(reply: &Reply) -> (String, String) {
 }
 
 fn configs(toml: &str, base: &Path) -> Result<Vec<ToolConfig>, Vec<Diagnostic>> {
+    configs_listed(toml, base, &Listings::default())
+}
+
+fn configs_listed(
+    toml: &str,
+    base: &Path,
+    listings: &Listings,
+) -> Result<Vec<ToolConfig>, Vec<Diagnostic>> {
     let node = parse_toml(toml).map_err(|d| vec![*d])?;
     let tools = node.get("tools").unwrap();
     let Kind::Map(entries) = &tools.kind else {
@@ -158,7 +181,9 @@ fn configs(toml: &str, base: &Path) -> Result<Vec<ToolConfig>, Vec<Diagnostic>> 
     let mut diagnostics = Vec::new();
     let read = entries
         .iter()
-        .filter_map(|(name, node)| ToolConfig::read(&name.value, node, base, &mut diagnostics))
+        .filter_map(|(name, node)| {
+            ToolConfig::read(&name.value, node, base, listings, &mut diagnostics)
+        })
         .collect();
     if diagnostics.is_empty() {
         Ok(read)

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
@@ -23,6 +24,7 @@ use crate::fault::{Fault, Request, one_line};
 use crate::files::Files;
 use crate::guard::Protected;
 use crate::http::Http;
+use crate::mcp::{Listing, Mcp};
 use crate::own::{self, Tool};
 use crate::sql::Sql;
 
@@ -40,6 +42,7 @@ enum Adapter {
     Files(Files),
     Http(Http),
     Command(Commands),
+    Mcp(Mcp),
     Own(Arc<dyn Tool>),
 }
 
@@ -181,6 +184,19 @@ impl Toolbox {
         self.perform_request(&request).await
     }
 
+    /// Starts the MCP server called `tool` and asks what it can do.
+    ///
+    /// # Errors
+    /// What a call that failed so early would come to.
+    pub async fn listing(&self, tool: &str, time: Duration) -> Result<Listing, Box<Reply>> {
+        let Some(Adapter::Mcp(mcp)) = self.adapters.get(tool) else {
+            let message = format!("the tool `{tool}` is no MCP server");
+            return Err(Box::new(Fault::refused(Class::ToolBug, message).into()));
+        };
+        let listed = mcp.listing(time).await;
+        listed.map_err(|fault| Box::new(redacted(fault.into(), &self.redactor())))
+    }
+
     pub(crate) async fn perform_request(&self, request: &Request) -> Reply {
         let Some(adapter) = self.adapters.get(request.operation.server()) else {
             let message = format!("there is no tool `{}`", request.operation.server());
@@ -239,6 +255,9 @@ impl Adapter {
             Settings::Command(settings) => Commands::open(settings, protected)
                 .map(Self::Command)
                 .map_err(|what| OpenError::reaches(config, settings.root.span, "root", &what)),
+            Settings::Mcp(settings) => {
+                Ok(Self::Mcp(Mcp::open(settings, protected.base().to_owned())))
+            }
             Settings::Own(tool) => Ok(Self::Own(Arc::clone(tool))),
             Settings::Files(settings) => Files::open(name, settings, protected)
                 .map(Self::Files)
@@ -252,6 +271,7 @@ impl Adapter {
             Self::Files(files) => files.trouble(),
             Self::Http(http) => http.trouble(),
             Self::Command(command) => command.trouble(),
+            Self::Mcp(mcp) => mcp.trouble(),
             Self::Own(_) => None,
         }
     }
@@ -262,6 +282,7 @@ impl Adapter {
             Self::Files(files) => files.perform(request).await,
             Self::Http(http) => http.perform(request, redactor).await,
             Self::Command(command) => command.perform(request, redactor).await,
+            Self::Mcp(mcp) => mcp.perform(request, redactor).await,
             Self::Own(tool) => own::perform(tool, request).await,
         }
     }

@@ -12,7 +12,9 @@ mod limits;
 pub mod program;
 mod redact;
 mod secret;
+mod server;
 
 pub use child::{Child, ChildError};
 pub use redact::Redactor;
 pub use secret::{Secret, SecretError, SecretName, SecretNameError};
+pub use server::{Server, ServerCommand, ServerPipes};

@@ -1,6 +1,7 @@
 //! The simulated world: what provost is tried against, and what tries it.
 //!
-//! Owns the HTTP service that stands in for real systems ([`world`]), the seeded data of the
+//! Owns the HTTP service that stands in for real systems ([`world`]), a scripted MCP server
+//! ([`mcp`]), the seeded data of the
 //! examples ([`incident`], [`sla`]), every history of small plans ([`enumerate`]), mutants of good
 //! plans ([`mutate`]), what must hold of any bytes ([`fuzz`]), and a second reading of the rules of
 //! the check ([`reference`](mod@reference)). Never ships with the product. INVARIANT: everything
@@ -9,6 +10,7 @@
 pub mod enumerate;
 pub mod fuzz;
 pub mod incident;
+pub mod mcp;
 pub mod mutate;
 pub mod reference;
 pub mod rng;

@@ -12,7 +12,7 @@ use provost_plan::plan::Limits;
 use provost_plan::source::{Source, Span, Spanned};
 use provost_run::admission::{AdmissionRules, Budget, Period};
 use provost_run::event::AskMode;
-use provost_tools::{Tool, ToolConfig};
+use provost_tools::{Listings, Tool, ToolConfig};
 
 use super::error::Collector;
 use super::{audit, notify};
@@ -45,11 +45,12 @@ pub(super) fn read(
     root: &Path,
     source: &Source,
     own: &[Arc<dyn Tool>],
+    listings: &Listings,
     found: &mut Collector,
 ) -> Option<Config> {
     let mut diagnostics = Vec::new();
     let config = match parse_toml(&source.text) {
-        Ok(node) => fields(root, source, &node, own, &mut diagnostics),
+        Ok(node) => fields(root, source, &node, (own, listings), &mut diagnostics),
         Err(diagnostic) => {
             diagnostics.push(*diagnostic);
             None
@@ -63,7 +64,7 @@ fn fields(
     root: &Path,
     source: &Source,
     node: &Node,
-    own: &[Arc<dyn Tool>],
+    (own, listings): (&[Arc<dyn Tool>], &Listings),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Config> {
     let mut fields = Fields::new("provost.toml", node, diagnostics)?;
@@ -88,7 +89,7 @@ fn fields(
     let notify = notify::read(notify, diagnostics);
     let read: Vec<_> = tools
         .iter()
-        .map(|(name, node)| ToolConfig::read(&name.value, node, root, diagnostics))
+        .map(|(name, node)| ToolConfig::read(&name.value, node, root, listings, diagnostics))
         .collect();
     let mut tools: Vec<ToolConfig> = read.into_iter().collect::<Option<_>>()?;
     for tool in own {
@@ -101,7 +102,10 @@ fn fields(
         tools.push(tool);
     }
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
-    hold_reconciles(&tools, &catalog, diagnostics);
+    // Why not: a read whose schemas are not known yet cannot be judged.
+    if !listings.is_lenient() {
+        hold_reconciles(&tools, &catalog, diagnostics);
+    }
     let limits_of = |tool: &ToolConfig| (tool.name().to_owned(), tool.limits().clone());
     let admission = AdmissionRules {
         tools: Arc::new(tools.iter().map(limits_of).collect()),

@@ -1,7 +1,8 @@
 //! `provost.lock`: the tools as somebody reviewed them.
 //!
 //! Owns its text and the comparison. Never decides what is called: a difference is a finding.
-//! INVARIANT: two catalogs have one text only if every operation has an equal digest.
+//! INVARIANT: two catalogs have one text only if every operation has an equal digest, and what is
+//! pinned of an MCP server is read back as it was listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,8 +13,10 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::node::{Fields, Kind, Node, parse_toml};
 use provost_plan::source::{Source, Span};
-use serde_json::Value;
+use provost_tools::{DEFINITION_FIELDS, Definition, Listing};
+use serde_json::{Map, Value};
 
+use super::WorkspaceError;
 use super::config::Config;
 use super::error::Collector;
 use super::files;
@@ -25,10 +28,12 @@ const DIGEST_FIELD: &str = "digest";
 /// Longest field that is written out, in bytes; a longer one stands as its digest.
 const FIELD_BYTES_MAX: usize = 160;
 
-/// What is pinned: for each operation its digest and, for people, its fields.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What is pinned: for each operation its digest and, for people, its fields; for each MCP server
+/// what it says of the tools that operations use.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lock {
     tools: BTreeMap<String, Pinned>,
+    servers: BTreeMap<String, Listing>,
 }
 
 /// What is pinned of one operation: field by field, the digest of all among them.
@@ -95,10 +100,11 @@ fn quoted(text: &str) -> String {
 }
 
 impl Lock {
-    /// The lock of these operations.
+    /// The lock of these operations, and of what these servers say.
     #[must_use]
-    pub fn of(catalog: &Catalog) -> Self {
+    pub fn of(catalog: &Catalog, servers: BTreeMap<String, Listing>) -> Self {
         Self {
+            servers,
             tools: catalog
                 .iter()
                 .map(|operation| (operation.name.clone(), pinned(operation)))
@@ -122,7 +128,16 @@ impl Lock {
                 text.push_str(&format!("{field} = {}\n", quoted(value)));
             }
         }
+        for (name, listing) in &self.servers {
+            write_server(&mut text, name, listing);
+        }
         text
+    }
+
+    /// What is pinned of the MCP servers.
+    #[must_use]
+    pub fn servers(&self) -> &BTreeMap<String, Listing> {
+        &self.servers
     }
 
     /// Reads the text of the file.
@@ -164,6 +179,37 @@ impl Lock {
     }
 }
 
+fn write_server(text: &mut String, name: &str, listing: &Listing) {
+    let table = format!("servers.{}", quoted(name));
+    text.push_str(&format!(
+        "\n[{table}]\nserver = {}\nprotocol = {}\n",
+        quoted(&listing.server),
+        quoted(&listing.protocol)
+    ));
+    for (tool, definition) in &listing.tools {
+        text.push_str(&format!("\n[{table}.tools.{}]\n", quoted(tool)));
+        let digest = definition.digest().to_string();
+        text.push_str(&format!("{DIGEST_FIELD} = {}\n", quoted(&digest)));
+        for (field, value) in definition.fields() {
+            let value = match value {
+                Value::String(text) => text.clone(),
+                other => canonical(other),
+            };
+            text.push_str(&format!("{field} = {}\n", quoted(&value)));
+        }
+    }
+    if !listing.unused.is_empty() {
+        text.push_str(&format!("\n[{table}.unused]\n"));
+    }
+    for (tool, digest) in &listing.unused {
+        text.push_str(&format!(
+            "{} = {}\n",
+            quoted(tool),
+            quoted(&digest.to_string())
+        ));
+    }
+}
+
 fn changed(then: &Pinned, now: &Pinned) -> Vec<String> {
     let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
     names
@@ -177,6 +223,7 @@ fn read_fields(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Lock> {
     let mut fields = Fields::new(LOCK_FILE, node, found)?;
     let schema = fields.required_text("schema");
     let tools = fields.map("tools").unwrap_or_default();
+    let servers = fields.map("servers").unwrap_or_default();
     fields.finish();
     if let Some(schema) = schema.filter(|schema| schema.value != LOCK_SCHEMA) {
         let message = format!("this version reads `{LOCK_SCHEMA}`, not `{}`", schema.value);
@@ -199,7 +246,87 @@ fn read_fields(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Lock> {
         }
         lock.tools.insert(name.value.clone(), pinned);
     }
+    for (name, node) in servers {
+        let listing = read_server(&name.value, node, found)?;
+        lock.servers.insert(name.value.clone(), listing);
+    }
     Some(lock)
+}
+
+fn read_server(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> Option<Listing> {
+    let mut fields = Fields::new(format!("the server `{name}`"), node, found)?;
+    let mut text = |name| fields.required_text(name).map(|text| text.value);
+    let (server, protocol) = (text("server")?, text("protocol")?);
+    let tools = fields.map("tools").unwrap_or_default();
+    let unused = fields.map("unused").unwrap_or_default();
+    fields.finish();
+    let mut listing = Listing {
+        server,
+        protocol,
+        ..Listing::default()
+    };
+    for (tool, node) in tools {
+        match read_definition(&tool.value, node) {
+            Ok(definition) => listing.tools.insert(tool.value.clone(), definition),
+            Err(why) => {
+                let message = format!("what stands here of the tool `{}` {why}", tool.value);
+                found.push(Diagnostic::new(Code::BadWorkspace, tool.span, message));
+                continue;
+            }
+        };
+    }
+    for (tool, node) in unused {
+        let digest = match &node.kind {
+            Kind::Text(text) => text.parse::<Digest>().ok(),
+            _ => None,
+        };
+        listing.unused.insert(tool.value.clone(), digest?);
+    }
+    Some(listing)
+}
+
+fn read_definition(tool: &str, node: &Node) -> Result<Definition, String> {
+    let text = |name| match node.get(name).map(|node| &node.kind) {
+        Some(Kind::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let mut given = Map::new();
+    for name in DEFINITION_FIELDS {
+        let Some(text) = text(name) else { continue };
+        let value = match name {
+            "title" | "description" => Value::from(text),
+            _ => serde_json::from_str(text).map_err(|_| format!("has no JSON in `{name}`"))?,
+        };
+        given.insert(name.to_owned(), value);
+    }
+    let definition = Definition::new(tool, &given).map_err(|error| error.to_string())?;
+    if text(DIGEST_FIELD) == Some(definition.digest().to_string().as_str()) {
+        return Ok(definition);
+    }
+    Err("was edited: it does not have the digest beside it".to_owned())
+}
+
+/// What is pinned of MCP servers, as far as it can be read; [`hold`] reports what cannot.
+pub(super) fn servers(root: &Path) -> BTreeMap<String, Listing> {
+    let read = files::read(root, LOCK_FILE).ok().flatten();
+    let lock = read.and_then(|source| Lock::read(&source).ok());
+    lock.map(|lock| lock.servers).unwrap_or_default()
+}
+
+/// The lock of the workspace at `root`, if there is one.
+pub(super) fn of_workspace(root: &Path) -> Result<Option<Lock>, WorkspaceError> {
+    let mut found = Collector::new();
+    let Some(source) = files::optional(root, LOCK_FILE, &mut found) else {
+        return if found.is_empty() {
+            Ok(None)
+        } else {
+            Err(found.refused())
+        };
+    };
+    Lock::read(&source).map(Some).map_err(|diagnostics| {
+        found.add(&source, diagnostics);
+        found.refused()
+    })
 }
 
 /// Reports the tools of `config` that differ from the lock of the workspace.
@@ -230,7 +357,7 @@ pub(super) fn hold(
             return found.add(&source, hinted.collect());
         }
     };
-    let drift = lock.drift(&Lock::of(&config.catalog));
+    let drift = lock.drift(&Lock::of(&config.catalog, BTreeMap::new()));
     let findings = drift
         .iter()
         .filter_map(|drift| finding(drift, config))

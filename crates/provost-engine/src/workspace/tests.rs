@@ -34,7 +34,7 @@ fn operation(name: &str) -> Operation {
 }
 
 fn lock_of(operations: impl IntoIterator<Item = Operation>) -> Lock {
-    Lock::of(&Catalog::new(operations))
+    Lock::of(&Catalog::new(operations), std::collections::BTreeMap::new())
 }
 
 #[test]

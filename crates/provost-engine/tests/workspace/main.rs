@@ -226,7 +226,7 @@ fn a_tool_that_is_not_what_the_lock_holds_is_a_finding() {
     insta::assert_snapshot!(findings(dir.path()), @r"
     the workspace cannot be used: 2 findings in provost.lock
     provost.lock 1:1 P005 provost.lock needs the field `schema` (`provost tools lock` writes the file anew)
-    provost.lock 1:1 P004 provost.lock has no field `digest` (the fields are `schema`, `tools`)
+    provost.lock 1:1 P004 provost.lock has no field `digest` (the fields are `schema`, `servers`, `tools`)
     ");
 }
 

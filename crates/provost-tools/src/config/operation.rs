@@ -97,6 +97,13 @@ impl Declared {
         self.effect.unwrap_or(Effect::Destructive)
     }
 
+    /// Forgets what can only be judged under schemas, where none are known yet.
+    pub(crate) fn forget_schemas(&mut self) {
+        self.content.clear();
+        self.creates = None;
+        self.idempotency = Idempotency::None;
+    }
+
     pub(crate) fn idempotency(&self) -> &Idempotency {
         &self.idempotency
     }
@@ -288,16 +295,17 @@ fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: bool) -> Option<Idempote
         return None;
     }
     let mut fields = Fields::new("`key`", key, outer.diagnostics())?;
-    fields.later("meta", "no tool is an MCP server");
     let header = fields.text("header");
+    let meta = fields.text("meta");
     let arg = fields.text("arg");
     let env = fields.text("env");
-    let carrier = match (header, arg, env) {
-        (Some(header), None, None) => Some(KeyCarrier::Header(header.value)),
-        (None, Some(arg), None) => Some(KeyCarrier::Arg(arg.value)),
-        (None, None, Some(env)) => Some(KeyCarrier::Env(env.value)),
+    let carrier = match (header, meta, arg, env) {
+        (Some(header), None, None, None) => Some(KeyCarrier::Header(header.value)),
+        (None, Some(meta), None, None) => Some(KeyCarrier::Meta(meta.value)),
+        (None, None, Some(arg), None) => Some(KeyCarrier::Arg(arg.value)),
+        (None, None, None, Some(env)) => Some(KeyCarrier::Env(env.value)),
         _ => {
-            let message = "`key` needs one of `header`, `arg` and `env`";
+            let message = "`key` needs one of `header`, `meta`, `arg` and `env`";
             bad_setting(&mut fields, key.span, message);
             None
         }

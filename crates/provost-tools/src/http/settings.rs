@@ -372,8 +372,8 @@ fn check_key(idempotency: &Idempotency, input: &Schema, fields: &mut Fields<'_, 
         KeyCarrier::Header(name) => {
             check_header(&Spanned::new(name.clone(), span), fields.diagnostics());
         }
-        KeyCarrier::Env(_) => {
-            let message = "an HTTP request has no `env`: the key travels in `header` or `arg`";
+        KeyCarrier::Env(_) | KeyCarrier::Meta(_) => {
+            let message = "the key of an HTTP request travels in `header` or `arg`";
             bad_setting(fields, span, message);
         }
         KeyCarrier::Arg(name) if property_names(input).contains(&name.as_str()) => {

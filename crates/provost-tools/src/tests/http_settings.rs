@@ -96,7 +96,12 @@ idempotency = { key = { header = "K" } }
 effect = "write"
 request = { method = "POST", path = "/" }
 idempotency = { key = { meta = "K", header = "K", ttl = "1h" } }
-#> P008 `meta` is not carried out
+#> W801 `key` needs one of `header`, `meta`, `arg` and `env`
+
+effect = "write"
+request = { method = "POST", path = "/" }
+idempotency = { key = { meta = "K", ttl = "1h" } }
+#> W801 the key of an HTTP request travels in `header` or `arg`
 
 effect = "write"
 request = { method = "POST", path = "/" }

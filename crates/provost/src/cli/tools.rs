@@ -3,20 +3,22 @@
 use clap::{Args, Subcommand};
 use provost_engine::run::admission::{ToolLimits, tool_of};
 use provost_engine::store::Remembered;
-use provost_engine::workspace::{LOCK_FILE, Workspace};
+use provost_engine::workspace::Workspace;
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::diagnostic::nearest;
 use provost_plan::duration;
 use provost_plan::schema::Schema;
 use serde_json::{Value, json};
 
-use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
 use crate::screen::page::{Cell, Look, Page};
 
+mod diff;
+mod lock;
 mod pace;
+mod servers;
 
 /// Arguments of `tools`.
 #[derive(Debug, Args)]
@@ -42,17 +44,24 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// write provost.lock: from then on a tool that differs is not called
+    /// ask the servers what they can do and write provost.lock: from then on a tool that differs
+    /// is not called
     Lock,
+    /// ask the servers what they can do, and show how they and the tools differ from provost.lock
+    Diff {
+        /// print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Does it.
 pub fn run(verb: Tools, place: &Place) -> Result<Exit, Failure> {
-    let workspace = place.unlocked()?;
     match verb.verb {
-        Verb::List { json } => list(&workspace, json),
-        Verb::Show { name, json } => return show(&workspace, place, &name, json),
-        Verb::Lock => return lock(&workspace),
+        Verb::List { json } => list(&place.unlocked()?, json),
+        Verb::Show { name, json } => return show(&place.unlocked()?, place, &name, json),
+        Verb::Lock => return lock::run(place),
+        Verb::Diff { json } => return diff::run(place, json),
     }
     Ok(Exit::Done)
 }
@@ -204,6 +213,7 @@ fn repeated(tool: &Operation) -> String {
             let lasts = duration::print(std::time::Duration::from_millis(*ttl_ms));
             let carrier = match carrier {
                 KeyCarrier::Header(name) => format!("the header {name}"),
+                KeyCarrier::Meta(name) => format!("the metadata {name}"),
                 KeyCarrier::Arg(name) => format!("the argument {name}"),
                 KeyCarrier::Env(name) => format!("the variable {name}"),
             };
@@ -218,19 +228,4 @@ fn schema(page: &mut Page, word: &str, schema: &Value) {
     for line in text.lines() {
         page.line(&format!("    {line}"));
     }
-}
-
-fn lock(workspace: &Workspace) -> Result<Exit, Failure> {
-    let path = workspace.write_lock().map_err(|error| {
-        Failure::usage(format!(
-            "`{LOCK_FILE}` cannot be written: {}",
-            reason(&error)
-        ))
-        .hint("run as the user who owns the workspace")
-    })?;
-    let tools = crate::screen::words::count(workspace.catalog().names().count(), "tool");
-    let mut page = Page::new();
-    page.line(&format!("pinned {tools} in {}", path.display()));
-    output::note(&page.finish());
-    Ok(Exit::Done)
 }

@@ -1,0 +1,145 @@
+//! The MCP servers of a workspace: what they can do, asked of them.
+//!
+//! Owns the one place outside a run where a server is started. Calls no tool of it. INVARIANT:
+//! what is asked is only compared or written down; nothing is called under it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use futures::future::join_all;
+use provost_plan::digest::Digest;
+use provost_tools::{Definition, Listing, Listings, ToolConfig, Toolbox};
+
+use super::error::Collector;
+use super::{CONFIG_FILE, WorkspaceError, config, files};
+
+/// A server that does not say what it can do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server `{server}` does not say what it can do: {reason}")]
+pub struct ServerError {
+    /// The server.
+    pub server: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Starts every MCP server of the workspace at `root` and asks what it can do. The inner errors
+/// are of servers that do not say it within `time`.
+///
+/// # Errors
+/// [`WorkspaceError`] if `provost.toml` has a finding. Policies and playbooks are not looked at,
+/// since they rest on what the servers say.
+pub async fn list_servers(
+    root: &Path,
+    time: Duration,
+) -> Result<Result<BTreeMap<String, Listing>, Vec<ServerError>>, WorkspaceError> {
+    let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+    let mut found = Collector::new();
+    let text = files::required(&root, CONFIG_FILE, &mut found);
+    let lenient = Listings::default().lenient();
+    let config = text.and_then(|source| config::read(&root, &source, &[], &lenient, &mut found));
+    let Some(config) = config.filter(|_| found.is_empty()) else {
+        return Err(found.refused());
+    };
+    let servers: Vec<ToolConfig> = config
+        .tools
+        .into_iter()
+        .filter(ToolConfig::is_server)
+        .collect();
+    let names: Vec<String> = servers.iter().map(|one| one.name().to_owned()).collect();
+    let toolbox = match Toolbox::open(&root, servers) {
+        Ok(toolbox) => toolbox,
+        Err(errors) => {
+            let failed = errors.iter().map(|error| ServerError {
+                server: error.tool().to_owned(),
+                reason: error.to_string(),
+            });
+            return Ok(Err(failed.collect()));
+        }
+    };
+    let asked = names.iter().map(|name| toolbox.listing(name, time));
+    let (mut listings, mut failed) = (BTreeMap::new(), Vec::new());
+    for (name, answer) in names.iter().zip(join_all(asked).await) {
+        match answer {
+            Ok(listing) => {
+                listings.insert(name.clone(), listing);
+            }
+            Err(reply) => failed.push(ServerError {
+                server: name.clone(),
+                reason: reply.message.unwrap_or_default(),
+            }),
+        }
+    }
+    Ok(if failed.is_empty() {
+        Ok(listings)
+    } else {
+        Err(failed)
+    })
+}
+
+/// How a server differs from what is pinned of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerDrift {
+    /// A tool that operations use is another.
+    Changed {
+        /// What is pinned.
+        pinned: Definition,
+        /// What it lists.
+        now: Definition,
+    },
+    /// A tool that operations use is gone.
+    Gone {
+        /// What is pinned.
+        pinned: Digest,
+    },
+    /// A tool that nothing uses is new, another or gone.
+    Unused {
+        /// What is pinned, if anything is.
+        pinned: Option<Digest>,
+        /// What it lists, if it does.
+        now: Option<Digest>,
+    },
+}
+
+/// How what a server lists `now` differs from what is `pinned` of it, by tool.
+#[must_use]
+pub fn server_drift(pinned: &Listing, now: &Listing) -> BTreeMap<String, ServerDrift> {
+    let names = pinned.tools.keys().chain(pinned.unused.keys());
+    let names: BTreeSet<&String> = names.chain(now.tools.keys()).collect();
+    let of = |name: &String| {
+        let found = now.tools.get(name);
+        match pinned.tools.get(name) {
+            Some(one) => match found {
+                Some(now) if now.digest() == one.digest() => None,
+                Some(now) => Some(ServerDrift::Changed {
+                    pinned: one.clone(),
+                    now: now.clone(),
+                }),
+                None => Some(ServerDrift::Gone {
+                    pinned: one.digest(),
+                }),
+            },
+            None => {
+                let pinned = pinned.unused.get(name).copied();
+                let now = found.map(Definition::digest);
+                (pinned != now).then_some(ServerDrift::Unused { pinned, now })
+            }
+        }
+    };
+    let drift = names.into_iter().map(|name| (name.clone(), of(name)));
+    drift
+        .filter_map(|(name, drift)| Some((name, drift?)))
+        .collect()
+}
+
+/// What of these listings the lock holds: whole what operations use, and else only digests.
+pub(super) fn pinned(tools: &[ToolConfig], listings: &Listings) -> BTreeMap<String, Listing> {
+    let servers = tools.iter().filter(|tool| tool.is_server());
+    let of = |tool: &ToolConfig| {
+        let used: BTreeSet<&str> = tool.tools_used().collect();
+        let listing = listings.of(tool.name())?.clone();
+        Some((tool.name().to_owned(), listing.pinned(&used)))
+    };
+    servers.filter_map(of).collect()
+}

@@ -1,0 +1,276 @@
+//! MCP: the tools of a server that somebody else wrote.
+//!
+//! Owns the tool kind `mcp`: one supervised process, started at the first call and again after it
+//! died or hung. Believes nothing of the server: effects are the operator's, schemas are pinned.
+//! INVARIANT: no call under another definition than the pinned one, and none without a deadline.
+//!
+//! Mapping (class × landing); a read is told the same unless it says otherwise:
+//!
+//! | what happened | class | landing |
+//! |---|---|---|
+//! | a result that can be read | `ok` | happened |
+//! | a result larger than `max_bytes`, or against a schema | `output_invalid` | happened |
+//! | a secret is missing: the run pauses and names it | `unavailable` | none |
+//! | the server does not start, or does not list its tools | `unavailable` | none |
+//! | it does so not in time | `timeout` | none |
+//! | its list cannot be believed | `output_invalid` | none |
+//! | the tool is not what is pinned, or not there | `drift` | none |
+//! | `is_error`: by its words `rate_limited`, `permission_denied`, `invalid_arguments`, `not_found`, `timeout`, `unavailable`, else `conflict` | | unknown; of a read none |
+//! | an error of the protocol | likewise, by its code | unknown; of a read none |
+//! | an error that says the call was not understood | `invalid_arguments`, `not_found` | none |
+//! | it wants to be told something first | `permission_denied` | unknown |
+//! | no answer in time | `timeout` | unknown |
+//! | it ended, or closed the connection | `unavailable` | unknown |
+//! | a message larger than it may be, or no answer to this call | `output_invalid` | unknown |
+//!
+//! `errors = "no_effect"` makes the landing of every error that the server itself tells `none`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use provost_plan::catalog::{Idempotency, KeyCarrier};
+use provost_plan::duration;
+use provost_run::outcome::{Class, Landing, Reply};
+use provost_wire::Redactor;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject};
+use rmcp::service::ServiceError;
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
+
+use crate::fault::{Fault, Request, one_line};
+
+mod definition;
+mod pipe;
+mod result;
+mod session;
+mod settings;
+
+pub use definition::{Definition, DefinitionError, FIELDS, Listing, Listings};
+pub(crate) use settings::Settings;
+
+use session::Session;
+use settings::Used;
+
+/// An MCP server, running or not.
+#[derive(Clone)]
+pub(crate) struct Mcp {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    base: PathBuf,
+    settings: Settings,
+    session: Mutex<Option<Arc<Session>>>,
+}
+
+impl std::fmt::Debug for Mcp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mcp")
+            .field("settings", &self.inner.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Mcp {
+    /// Opens the tool; nothing is started.
+    pub(crate) fn open(settings: &Settings, base: PathBuf) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                base,
+                settings: settings.clone(),
+                session: Mutex::default(),
+            }),
+        }
+    }
+
+    /// What keeps the tool from working now. Starts nothing.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let secrets = self.inner.settings.secrets();
+        secrets
+            .filter_map(|name| name.resolve(&self.inner.base).err())
+            .map(|error| error.to_string())
+            .next()
+    }
+
+    /// Asks the server what it can do.
+    pub(crate) async fn listing(&self, time: std::time::Duration) -> Result<Listing, Fault> {
+        let session = self.session(Instant::now() + time, time).await?;
+        Ok(session.listing().await)
+    }
+
+    pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
+        let operations = &self.inner.settings.operations;
+        let Some(used) = operations.get(request.short_name()) else {
+            let message = format!("the tool has no operation `{}`", request.short_name());
+            return Fault::refused(Class::ToolBug, message).into();
+        };
+        let deadline = Instant::now() + request.timeout;
+        match self.exchange(used, request, deadline, redactor).await {
+            Ok(reply) => reply,
+            Err(mut fault) => {
+                // Why: before anything is cut short, since half a secret is not recognised.
+                fault.message = redactor.redact_text(&fault.message);
+                fault.into()
+            }
+        }
+    }
+
+    async fn exchange(
+        &self,
+        used: &Used,
+        request: &Request,
+        deadline: Instant,
+        redactor: &Redactor,
+    ) -> Result<Reply, Fault> {
+        let params = params(used, request)?;
+        let session = self.session(deadline, request.timeout).await?;
+        let held = session.hold(&request.operation.name, used);
+        match timeout_at(deadline, held).await {
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) => {
+                if fault.class != Class::Drift {
+                    self.retire(&session).await;
+                }
+                return Err(fault);
+            }
+            Err(_) => {
+                self.retire(&session).await;
+                return Err(not_listed_in_time(request.timeout));
+            }
+        }
+        let response = match timeout_at(deadline, session.call(params)).await {
+            Ok(response) => response,
+            Err(_) => {
+                self.retire(&session).await;
+                return Err(no_answer(&session, request));
+            }
+        };
+        let operation = &request.operation;
+        match response {
+            Ok(CallToolResponse::Complete(result)) => {
+                let reply = result::answered(&result, used, operation, redactor);
+                Ok(with_question(reply, &session, redactor))
+            }
+            Ok(_) => Err(Fault::new(
+                Class::PermissionDenied,
+                Landing::Unknown,
+                "the server wants to be told something before it goes on, which nobody does here",
+            )),
+            Err(ServiceError::McpError(error)) => Ok(result::refused(&error, operation, redactor)),
+            Err(error) => {
+                self.retire(&session).await;
+                Err(lost(&error, &session).await)
+            }
+        }
+    }
+
+    /// The session, begun if there is none that can be spoken to.
+    async fn session(
+        &self,
+        deadline: Instant,
+        time: std::time::Duration,
+    ) -> Result<Arc<Session>, Fault> {
+        let begun = async {
+            let mut kept = self.inner.session.lock().await;
+            if let Some(session) = kept.as_ref().filter(|session| session.is_open()) {
+                return Ok(Arc::clone(session));
+            }
+            *kept = None;
+            let session = Session::start(&self.inner.settings, &self.inner.base).await?;
+            Ok(Arc::clone(kept.insert(Arc::new(session))))
+        };
+        match timeout_at(deadline, begun).await {
+            Ok(session) => session,
+            Err(_) => Err(not_listed_in_time(time)),
+        }
+    }
+
+    /// Lets nobody else use this session. Its process ends with the last call that still waits.
+    async fn retire(&self, session: &Arc<Session>) {
+        let mut kept = self.inner.session.lock().await;
+        if kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, session)) {
+            *kept = None;
+        }
+    }
+}
+
+/// The call with its key.
+fn params(used: &Used, request: &Request) -> Result<CallToolRequestParams, Fault> {
+    let mut args = request.args.clone();
+    let mut meta = None;
+    if let Idempotency::Key { carrier, .. } = &request.operation.idempotency {
+        let Some(key) = &request.key else {
+            let message = "the operation takes an idempotency key, and the call has none";
+            return Err(Fault::refused(Class::ToolBug, message));
+        };
+        let key = Value::from(key.as_str());
+        match carrier {
+            KeyCarrier::Arg(name) => {
+                args.insert(name.clone(), key);
+            }
+            KeyCarrier::Meta(name) => {
+                let mut object = RequestMetaObject::new();
+                object.insert(name.clone(), key);
+                meta = Some(object);
+            }
+            KeyCarrier::Header(_) | KeyCarrier::Env(_) => {
+                let message = "a call of an MCP server has no header and no variable of its own";
+                return Err(Fault::refused(Class::ToolBug, message));
+            }
+        }
+    }
+    let mut params = CallToolRequestParams::new(used.tool.clone()).with_arguments(args);
+    params.meta = meta;
+    Ok(params)
+}
+
+fn not_listed_in_time(time: std::time::Duration) -> Fault {
+    let time = duration::print(time);
+    let message = format!("the server did not say what it can do within {time}");
+    Fault::refused(Class::Timeout, message)
+}
+
+fn no_answer(session: &Session, request: &Request) -> Fault {
+    let time = duration::print(request.timeout);
+    let far = session.progress();
+    let far = far.map(|far| format!("; it said it had come to {far}"));
+    let message = format!("no answer within {time}{}", far.unwrap_or_default());
+    Fault::new(Class::Timeout, Landing::Unknown, message)
+}
+
+/// What a call without an answer means, once it was sent.
+async fn lost(error: &ServiceError, session: &Session) -> Fault {
+    let unknown = |class, message: String| Fault::new(class, Landing::Unknown, message);
+    if let Some(max) = session.too_large() {
+        let message = format!("the server sent a message of more than {max} bytes");
+        return unknown(Class::OutputInvalid, message);
+    }
+    match error {
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+            let said = session.last_words().await;
+            let said = said.map(|said| format!("; its last words: {said}"));
+            let said = said.unwrap_or_default();
+            let message = format!("the server ended before it answered{said}");
+            unknown(Class::Unavailable, message)
+        }
+        _ => {
+            let message = "what the server sent is no answer to the call".to_owned();
+            unknown(Class::OutputInvalid, message)
+        }
+    }
+}
+
+/// A failure after a question to a person that nobody answered is a want of that answer.
+fn with_question(mut reply: Reply, session: &Session, redactor: &Redactor) -> Reply {
+    let Some(asked) = session.asked().filter(|_| reply.class != Class::Ok) else {
+        return reply;
+    };
+    let said = reply.message.take().unwrap_or_default();
+    let asked = redactor.redact_text(&asked);
+    reply.class = Class::PermissionDenied;
+    reply.message = Some(one_line(&format!(
+        "the server asked a person, which is declined here (“{asked}”); {said}"
+    )));
+    reply
+}

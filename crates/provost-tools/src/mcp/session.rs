@@ -1,0 +1,333 @@
+//! One session with a server: its process, what it listed, and what it told on the way.
+//!
+//! Owns the start, the handshake and the listing, page by page. Refuses sampling, roots and
+//! elicitation: nothing of them is offered. INVARIANT: a session that is dropped leaves no process
+//! behind, and a tool is called only under a listing that was just compared with what is pinned.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use provost_run::outcome::Class;
+use provost_wire::{Server, ServerCommand};
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ErrorData, Implementation, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, Tool,
+};
+use rmcp::service::{
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
+    NotificationContext, RequestContext, RoleClient, RunningService, ServiceError,
+};
+use serde_json::Value;
+
+use super::definition::{Definition, Listing};
+use super::pipe::Bounded;
+use super::settings::{Protocol, Settings, Used, Variable};
+use crate::fault::Fault;
+use crate::limits::{
+    MCP_LISTING_AGE_MAX, MCP_MESSAGE_BYTES_BESIDE, MCP_PAGES_MAX, MCP_RESULT_FACTOR, MCP_TOOLS_MAX,
+};
+
+/// A server that answers.
+pub(super) struct Session {
+    service: RunningService<RoleClient, Told>,
+    server: Server,
+    over: Arc<AtomicBool>,
+    message_bytes_max: usize,
+    listed: tokio::sync::Mutex<Listed>,
+}
+
+/// The tools as they were listed last.
+struct Listed {
+    listing: Listing,
+    at: Instant,
+}
+
+/// What the server told without being asked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told(Arc<Mutex<News>>);
+
+#[derive(Debug, Default)]
+struct News {
+    changed: bool,
+    progress: Option<String>,
+    asked: Option<String>,
+}
+
+impl Told {
+    fn with<T>(&self, look: impl FnOnce(&mut News) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ClientHandler for Told {
+    fn get_info(&self) -> ClientConfig {
+        let own = Implementation::new("provost", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), own)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = match request {
+            ElicitRequestParams::FormElicitationParams { message, .. }
+            | ElicitRequestParams::UrlElicitationParams { message, .. } => message,
+            _ => "a question of a kind that is not known".to_owned(),
+        };
+        self.with(|news| news.asked = Some(asked));
+        Ok(ElicitResult::new(ElicitationAction::Decline))
+    }
+
+    async fn on_progress(
+        &self,
+        told: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let of = told.total.map(|total| format!(" of {total}"));
+        let text = format!("{}{}", told.progress, of.unwrap_or_default());
+        self.with(|news| news.progress = Some(text));
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.with(|news| news.changed = true);
+    }
+}
+
+impl Session {
+    /// Starts the server and asks what it can do.
+    pub(super) async fn start(settings: &Settings, base: &Path) -> Result<Self, Fault> {
+        let mut env = Vec::new();
+        for (name, variable) in &settings.env {
+            let value = match variable {
+                Variable::Plain(text) => text.clone(),
+                Variable::Secret(secret) => secret
+                    .resolve(base)
+                    .map_err(|error| Fault::lacks(secret, &error))?
+                    .expose()
+                    .to_owned(),
+            };
+            env.push((name.clone(), value));
+        }
+        let dir = settings
+            .cwd
+            .as_ref()
+            .map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
+        let started = Server::start(ServerCommand {
+            argv: &settings.command,
+            dir: &dir,
+            env: &env,
+        });
+        let (server, pipes) =
+            started.map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
+        let over = Arc::<AtomicBool>::default();
+        let message_bytes_max = usize::try_from(settings.max_bytes)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(MCP_RESULT_FACTOR)
+            .saturating_add(MCP_MESSAGE_BYTES_BESIDE);
+        let reader = Bounded::new(pipes.stdout, message_bytes_max, Arc::clone(&over));
+        let served = Told::default()
+            .serve_with_lifecycle((reader, pipes.stdin), lifecycle(settings.protocol))
+            .await;
+        let service = match served {
+            Ok(service) => service,
+            Err(error) => return Err(not_begun(&error, &server).await),
+        };
+        service
+            .peer()
+            .set_response_cache_config(ClientCacheConfig::disabled())
+            .await;
+        let mut session = Self {
+            service,
+            server,
+            over,
+            message_bytes_max,
+            listed: tokio::sync::Mutex::new(Listed {
+                listing: Listing::default(),
+                at: Instant::now(),
+            }),
+        };
+        session.listed.get_mut().listing = session.list().await?;
+        Ok(session)
+    }
+
+    /// Whether it can still be spoken to.
+    pub(super) fn is_open(&self) -> bool {
+        !self.service.peer().is_transport_closed()
+    }
+
+    /// Holds the tool as it is now against what is pinned of it.
+    pub(super) async fn hold(&self, operation: &str, used: &Used) -> Result<(), Fault> {
+        let mut listed = self.listed.lock().await;
+        let changed = self
+            .service
+            .service()
+            .with(|news| std::mem::take(&mut news.changed));
+        if changed || listed.at.elapsed() > MCP_LISTING_AGE_MAX {
+            listed.listing = self.list().await?;
+            listed.at = Instant::now();
+        }
+        let drift = |message: String| Err(Fault::refused(Class::Drift, message));
+        match (&used.pinned, listed.listing.tools.get(&used.tool)) {
+            (Some(pinned), Some(now)) if pinned.digest() == now.digest() => Ok(()),
+            (Some(pinned), Some(now)) => drift(format!(
+                "the server's `{}` is not what provost.lock holds for `{operation}`: changed in \
+                 {}; pinned {}, listed {}",
+                used.tool,
+                pinned.differences(now).join(", "),
+                pinned.digest(),
+                now.digest()
+            )),
+            (Some(pinned), None) => drift(format!(
+                "the server has no tool `{}` any more; provost.lock holds {} for `{operation}`",
+                used.tool,
+                pinned.digest()
+            )),
+            (None, _) => drift(format!("nothing is pinned of `{operation}`")),
+        }
+    }
+
+    /// What it listed last.
+    pub(super) async fn listing(&self) -> Listing {
+        self.listed.lock().await.listing.clone()
+    }
+
+    /// Makes one call. Dropped, it tells the server to stop.
+    pub(super) async fn call(
+        &self,
+        params: CallToolRequestParams,
+    ) -> Result<CallToolResponse, ServiceError> {
+        self.service.service().with(|news| {
+            news.progress = None;
+            news.asked = None;
+        });
+        self.service.peer().call_tool_once(params).await
+    }
+
+    /// What the server asked a person, which nobody answered.
+    pub(super) fn asked(&self) -> Option<String> {
+        self.service.service().with(|news| news.asked.take())
+    }
+
+    /// How far it said it had come.
+    pub(super) fn progress(&self) -> Option<String> {
+        self.service.service().with(|news| news.progress.clone())
+    }
+
+    /// The largest message it may send, if it sent a larger one.
+    pub(super) fn too_large(&self) -> Option<usize> {
+        let over = self.over.load(Ordering::Relaxed);
+        over.then_some(self.message_bytes_max)
+    }
+
+    /// The last it said on stderr.
+    pub(super) async fn last_words(&self) -> Option<String> {
+        self.server.last_words().await
+    }
+
+    async fn list(&self) -> Result<Listing, Fault> {
+        let mut tools = BTreeMap::new();
+        let (mut cursor, mut cursors) = (None, BTreeSet::new());
+        for _ in 0..MCP_PAGES_MAX {
+            let asked = PaginatedRequestParams::default().with_cursor(cursor.take());
+            let page = match self.service.peer().list_tools(Some(asked)).await {
+                Ok(page) => page,
+                Err(error) => return Err(self.not_listed(&error).await),
+            };
+            for tool in page.tools {
+                let (name, definition) = pinnable(&tool)?;
+                if tools.len() >= MCP_TOOLS_MAX {
+                    return Err(lies(format!("lists more than {MCP_TOOLS_MAX} tools")));
+                }
+                if tools.insert(name.clone(), definition).is_some() {
+                    return Err(lies(format!("lists `{name}` twice")));
+                }
+            }
+            match page.next_cursor {
+                None => return Ok(self.listing_of(tools)),
+                Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
+                Some(_) => return Err(lies("goes in circles in its list of tools".to_owned())),
+            }
+        }
+        Err(lies(format!(
+            "lists its tools on more than {MCP_PAGES_MAX} pages"
+        )))
+    }
+
+    fn listing_of(&self, tools: BTreeMap<String, Definition>) -> Listing {
+        let info = self.service.peer().peer_info();
+        let own = info.as_ref().and_then(|info| info.server_info.as_ref());
+        Listing {
+            protocol: info
+                .as_ref()
+                .map(|info| info.protocol_version.to_string())
+                .unwrap_or_default(),
+            server: own
+                .map(|own| format!("{} {}", own.name, own.version))
+                .unwrap_or_default(),
+            tools,
+            unused: BTreeMap::new(),
+        }
+    }
+
+    async fn not_listed(&self, error: &ServiceError) -> Fault {
+        if let Some(max) = self.too_large() {
+            return lies(format!(
+                "lists its tools in a message of more than {max} bytes"
+            ));
+        }
+        let said = after(self.last_words().await);
+        let message = format!("the server does not list its tools: {error}{said}");
+        Fault::refused(Class::Unavailable, message)
+    }
+}
+
+fn lifecycle(protocol: Protocol) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match protocol {
+        Protocol::Newest => ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: Some(ProtocolVersion::V_2025_11_25),
+        },
+        Protocol::Stateless => ClientLifecycleMode::Discover { preferred_versions },
+        Protocol::Handshake => ClientLifecycleMode::Initialize,
+    }
+}
+
+async fn not_begun(error: &ClientInitializeError, server: &Server) -> Fault {
+    let said = after(server.last_words().await);
+    let why = match error {
+        ClientInitializeError::ConnectionClosed(_) => "it ended before it answered".to_owned(),
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            "it speaks no version of the protocol that provost speaks".to_owned()
+        }
+        other => other.to_string(),
+    };
+    let message = format!("no session with the server: {why}{said}");
+    Fault::refused(Class::Unavailable, message)
+}
+
+fn after(said: Option<String>) -> String {
+    said.map(|said| format!(": {said}")).unwrap_or_default()
+}
+
+/// A server that cannot be believed; nothing was called.
+fn lies(what: String) -> Fault {
+    Fault::refused(Class::OutputInvalid, format!("the server {what}"))
+}
+
+fn pinnable(tool: &Tool) -> Result<(String, Definition), Fault> {
+    let name = tool.name.to_string();
+    let Ok(Value::Object(fields)) = serde_json::to_value(tool) else {
+        return Err(lies(format!("lists `{name}` as nothing that can be read")));
+    };
+    let definition = Definition::new(&name, &fields);
+    definition
+        .map(|definition| (name, definition))
+        .map_err(|error| Fault::refused(Class::OutputInvalid, error.to_string()))
+}

@@ -1,0 +1,414 @@
+//! The table of a tool of kind `mcp`.
+//!
+//! Owns `command`, `env`, `cwd`, and which tool of the server an operation is. Starts nothing:
+//! schemas come from what `provost.lock` pins. INVARIANT: no operation without an effect that the
+//! operator wrote, and none whose input is not pinned.
+
+use std::collections::BTreeMap;
+
+use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::node::{Fields, Kind, Node};
+use provost_plan::schema::Schema;
+use provost_plan::source::Spanned;
+use provost_wire::SecretName;
+use serde_json::{Value, json};
+
+use super::definition::{Definition, Listing};
+use crate::config::{
+    Declared, Parts, Read, Site, bad_setting, check_name, input_schema, output_schema,
+    property_names,
+};
+use crate::limits::DESCRIPTION_CHARS_MAX;
+
+/// Words in the name of a variable whose value is a secret.
+const SECRET_WORDS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY"];
+
+/// What is needed to reach the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) command: Vec<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) env: Vec<(String, Variable)>,
+    pub(crate) protocol: Protocol,
+    pub(crate) operations: BTreeMap<String, Used>,
+    /// The largest result that any operation may have.
+    pub(crate) max_bytes: u64,
+}
+
+/// The value of a variable of the server's environment.
+#[derive(Clone, Debug)]
+pub(crate) enum Variable {
+    Plain(String),
+    Secret(SecretName),
+}
+
+/// Which version of the protocol is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// The newest that both know.
+    #[default]
+    Newest,
+    /// The one that begins with a handshake.
+    Handshake,
+    /// The one without.
+    Stateless,
+}
+
+/// The tool of the server that an operation is.
+#[derive(Clone, Debug)]
+pub(crate) struct Used {
+    pub(crate) tool: String,
+    pub(crate) result: ResultKind,
+    pub(crate) pinned: Option<Definition>,
+    /// The server's own word on its output, if the operator gave another.
+    pub(crate) own_output: Option<Schema>,
+}
+
+/// What of a result is the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    /// Its structured content.
+    Structured,
+    /// Its text, as `{ text }`.
+    Text,
+    /// Its structured content if it has some, else its text read as JSON.
+    Json,
+}
+
+impl Settings {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+        let command = command(fields);
+        let cwd = fields.text("cwd").map(|text| text.value);
+        let env_node = fields.node("env");
+        let env = environment(fields);
+        let protocol = fields.choice("protocol", &Protocol::WORDS);
+        fields.later("url", "an MCP server is a process of this machine");
+        fields.later("bearer", "an MCP server is a process of this machine");
+        fields.required("ops");
+        let listing = site.listings.of(site.tool);
+        if listing.is_none() && !site.listings.is_lenient() {
+            let message = format!("the tool `{}` is not in provost.lock", site.tool);
+            let diagnostic = Diagnostic::new(Code::Drift, fields.span(), message)
+                .hint("`provost tools lock` asks its server what it can do, and pins the answer");
+            fields.diagnostics().push(diagnostic);
+        }
+        let reader = OperationReader {
+            site,
+            listing,
+            connection: json!({
+                "command": command,
+                "cwd": cwd,
+                "env": env_node.map(Node::to_value),
+                "protocol": protocol.map(Protocol::word),
+            }),
+        };
+        let mut used = BTreeMap::new();
+        let mut operations: Vec<Operation> = Vec::new();
+        for (name, node) in fields.map("ops").unwrap_or_default() {
+            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
+                continue;
+            }
+            if let Some((one, operation)) = reader.read(name, node, fields.diagnostics()) {
+                used.insert(name.value.clone(), one);
+                operations.push(operation);
+            }
+        }
+        let largest = operations.iter().map(|operation| operation.max_bytes).max();
+        let settings = Self {
+            command: command?,
+            cwd,
+            env,
+            protocol: protocol.unwrap_or_default(),
+            operations: used,
+            max_bytes: largest.unwrap_or(site.max_bytes),
+        };
+        Some(Read {
+            settings,
+            operations,
+        })
+    }
+
+    /// The tools of the server that operations use.
+    pub(crate) fn tools_used(&self) -> impl Iterator<Item = &str> {
+        self.operations.values().map(|used| used.tool.as_str())
+    }
+
+    /// The secrets it names.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        self.env.iter().filter_map(|(_, variable)| match variable {
+            Variable::Secret(name) => Some(name),
+            Variable::Plain(_) => None,
+        })
+    }
+}
+
+impl Protocol {
+    pub(crate) const WORDS: [(&'static str, Self); 2] = [
+        ("2025-11-25", Self::Handshake),
+        ("2026-07-28", Self::Stateless),
+    ];
+
+    fn word(self) -> Option<&'static str> {
+        let mut words = Self::WORDS.iter();
+        words.find(|(_, one)| *one == self).map(|(word, _)| *word)
+    }
+}
+
+fn command(fields: &mut Fields<'_, '_>) -> Option<Vec<String>> {
+    let node = fields.required("command")?;
+    let argv: Vec<String> = fields
+        .texts("command")
+        .into_iter()
+        .map(|text| text.value)
+        .collect();
+    if argv.first().is_none_or(String::is_empty) {
+        let message = "`command` is a program and its arguments, such as `[\"npx\", \"-y\", …]`";
+        bad_setting(fields, node.span, message);
+        return None;
+    }
+    Some(argv)
+}
+
+/// `{ LOG_LEVEL = "debug", API_TOKEN = "env:API_TOKEN" }`
+fn environment(fields: &mut Fields<'_, '_>) -> Vec<(String, Variable)> {
+    let mut env = Vec::new();
+    for (name, node) in fields.map("env").unwrap_or_default() {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.value.is_empty() || !name.value.chars().all(plain) {
+            let message = format!("`{}` cannot be the name of a variable", name.value);
+            bad_setting(fields, name.span, message);
+        }
+        let Kind::Text(text) = &node.kind else {
+            bad_setting(fields, node.span, "a variable of a server is a text");
+            continue;
+        };
+        let variable = match SecretName::parse(text) {
+            Ok(secret) => Variable::Secret(secret),
+            Err(_) => Variable::Plain(text.clone()),
+        };
+        let upper = name.value.to_ascii_uppercase();
+        let secret = SECRET_WORDS.iter().any(|word| upper.contains(word));
+        if secret && matches!(variable, Variable::Plain(_)) {
+            let message = format!("the value of `{}` may be a secret", name.value);
+            let diagnostic = Diagnostic::new(Code::BadWorkspace, name.span, message)
+                .hint("a secret is named by `env:NAME` or `file:PATH`, never written out");
+            fields.diagnostics().push(diagnostic);
+        }
+        env.push((name.value.clone(), variable));
+    }
+    env
+}
+
+struct OperationReader<'a> {
+    site: &'a Site<'a>,
+    listing: Option<&'a Listing>,
+    connection: Value,
+}
+
+impl OperationReader<'_> {
+    fn read(
+        &self,
+        name: &Spanned<String>,
+        node: &Node,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<(Used, Operation)> {
+        let full = format!("{}.{}", self.site.tool, name.value);
+        let mut fields = Fields::new(format!("the operation `{full}`"), node, diagnostics)?;
+        let read = self.read_fields(name, full, &mut fields);
+        fields.finish();
+        read
+    }
+
+    fn read_fields(
+        &self,
+        name: &Spanned<String>,
+        full: String,
+        fields: &mut Fields<'_, '_>,
+    ) -> Option<(Used, Operation)> {
+        let mut declared = Declared::read(self.site, fields, true);
+        let effect = declared.required_effect(fields);
+        let errors_no_effect = fields
+            .choice("errors", &[("no_effect", true)])
+            .unwrap_or(false);
+        let words = [("text", ResultKind::Text), ("json", ResultKind::Json)];
+        let result = fields.choice("result", &words);
+        let tool = fields.text("tool").unwrap_or_else(|| name.clone());
+        let given_input = input_schema(fields, self.site.base);
+        let given_output = output_schema(fields, self.site.base);
+        declared.trusted |= given_output.trusted;
+        let pinned = self.pinned(&tool, fields)?;
+        if pinned.is_none() {
+            declared.forget_schemas();
+        }
+        let input = given_input.or_else(|| pinned_input(pinned, fields))?;
+        let input = without_key(input, declared.idempotency(), fields)?;
+        let own = pinned.and_then(|one| one.field("outputSchema"));
+        let own_output = own.and_then(|value| compiled(value, "output", fields));
+        let result = result.unwrap_or(match own_output {
+            Some(_) => ResultKind::Structured,
+            None => ResultKind::Text,
+        });
+        let output = match (result, given_output.schema, &own_output) {
+            (ResultKind::Text, Some(_), _) => {
+                let message = "the output of `result = \"text\"` is `{ text }`: leave `output` \
+                               out, or write `result = \"json\"`";
+                bad_setting(fields, tool.span, message);
+                None
+            }
+            (ResultKind::Text, None, _) => Schema::compile(text_output()).ok(),
+            (_, Some(given), _) => Some(given),
+            (_, None, own) => own.clone(),
+        };
+        let description = pinned.and_then(Definition::description).unwrap_or_default();
+        let parts = Parts {
+            name: full,
+            description: description.chars().take(DESCRIPTION_CHARS_MAX).collect(),
+            effect,
+            input,
+            output,
+            errors_no_effect,
+            endpoint: json!({
+                "kind": "mcp",
+                "connection": self.connection,
+                "tool": tool.value,
+                "result": result.word(),
+                "definition": pinned.map(|one| one.digest().to_string()),
+            }),
+        };
+        let used = Used {
+            tool: tool.value,
+            result,
+            pinned: pinned.cloned(),
+            own_output: own_output.filter(|_| result == ResultKind::Structured),
+        };
+        Some((used, declared.operation(fields, parts)))
+    }
+
+    /// What is pinned of the tool. The outer `None` is a finding.
+    fn pinned(
+        &self,
+        tool: &Spanned<String>,
+        fields: &mut Fields<'_, '_>,
+    ) -> Option<Option<&Definition>> {
+        let Some(listing) = self.listing else {
+            return self.site.listings.is_lenient().then_some(None);
+        };
+        if let Some(definition) = listing.tools.get(&tool.value) {
+            return Some(Some(definition));
+        }
+        if self.site.listings.is_lenient() {
+            return Some(None);
+        }
+        let server = self.site.tool;
+        let (message, hint) = match listing.unused.contains_key(&tool.value) {
+            true => (
+                format!(
+                    "what the server `{server}` says of `{}` is not pinned",
+                    tool.value
+                ),
+                "`provost tools lock` pins it",
+            ),
+            false => (
+                format!("the server `{server}` has no tool `{}`", tool.value),
+                "`provost tools lock` asks it anew",
+            ),
+        };
+        let known = listing.tools.keys().chain(listing.unused.keys());
+        let diagnostic = Diagnostic::new(Code::Drift, tool.span, message)
+            .hint(hint)
+            .did_you_mean(&tool.value, known.map(String::as_str));
+        fields.diagnostics().push(diagnostic);
+        None
+    }
+}
+
+impl ResultKind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Structured => "structured",
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// What a text result is typed as.
+fn text_output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+        "additionalProperties": false,
+    })
+}
+
+fn compiled(value: &Value, which: &str, fields: &mut Fields<'_, '_>) -> Option<Schema> {
+    let compiled = Schema::compile(value.clone());
+    if let Err(error) = &compiled {
+        let message = format!("the server's own schema of the {which} cannot be used: {error}");
+        let span = fields.span();
+        let diagnostic = Diagnostic::new(Code::BadSchema, span, message)
+            .hint("give one of your own in `provost.toml`");
+        fields.diagnostics().push(diagnostic);
+    }
+    compiled.ok()
+}
+
+fn pinned_input(pinned: Option<&Definition>, fields: &mut Fields<'_, '_>) -> Option<Schema> {
+    match pinned.and_then(|one| one.field("inputSchema")) {
+        Some(value) => compiled(&closed(value), "input", fields),
+        None => Schema::compile(json!({"type": "object"})).ok(),
+    }
+}
+
+/// The same schema without arguments that it does not name: nobody reviewed those.
+fn closed(schema: &Value) -> Value {
+    let mut closed = schema.clone();
+    if let Value::Object(map) = &mut closed {
+        let open = [
+            "additionalProperties",
+            "patternProperties",
+            "unevaluatedProperties",
+        ];
+        if !open.iter().any(|keyword| map.contains_key(*keyword)) {
+            map.insert("additionalProperties".to_owned(), Value::Bool(false));
+        }
+    }
+    closed
+}
+
+/// A key is provost's: no argument of the plan may set it, so the plan does not see it.
+fn without_key(
+    input: Schema,
+    idempotency: &Idempotency,
+    fields: &mut Fields<'_, '_>,
+) -> Option<Schema> {
+    let Idempotency::Key { carrier, .. } = idempotency else {
+        return Some(input);
+    };
+    let span = fields.span();
+    let name = match carrier {
+        KeyCarrier::Header(_) | KeyCarrier::Env(_) => {
+            let message = "the key of a call of an MCP server travels in `meta` or `arg`";
+            bad_setting(fields, span, message);
+            return None;
+        }
+        KeyCarrier::Meta(_) => return Some(input),
+        KeyCarrier::Arg(name) => name,
+    };
+    if !property_names(&input).contains(&name.as_str()) {
+        let message = format!("the tool takes no `{name}`, which is to carry the key");
+        bad_setting(fields, span, message);
+        return None;
+    }
+    let mut value = input.value().clone();
+    if let Some(Value::Object(properties)) = value.get_mut("properties") {
+        properties.remove(name);
+    }
+    if let Some(Value::Array(required)) = value.get_mut("required") {
+        required.retain(|one| one != name);
+    }
+    Schema::compile(value).ok()
+}

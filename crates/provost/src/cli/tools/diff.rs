@@ -1,0 +1,142 @@
+//! `tools diff`: how the tools, and the servers behind them, differ from what is pinned.
+
+use std::collections::BTreeMap;
+
+use provost_engine::tools::{Definition, Listing};
+use provost_engine::workspace::{Drift, LOCK_FILE, ServerDrift, server_drift};
+use provost_plan::digest::canonical;
+use serde_json::{Value, json};
+
+use super::servers::listings;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::screen::page::{Page, cut};
+
+/// Does it.
+pub fn run(place: &Place, json: bool) -> Result<Exit, Failure> {
+    let workspace = place.unlocked()?;
+    let Some(lock) = workspace.locked()? else {
+        return Err(Failure::usage(format!("there is no {LOCK_FILE}"))
+            .hint("`provost tools lock` writes it"));
+    };
+    let tools = lock.drift(&workspace.lock());
+    let now = listings(place)?;
+    let servers: Servers<'_> = now
+        .iter()
+        .map(|(name, now)| {
+            let nothing = Listing::default();
+            let pinned = lock.servers().get(name).unwrap_or(&nothing);
+            (name.as_str(), server_drift(pinned, now))
+        })
+        .collect();
+    let stops = |drift: &ServerDrift| !matches!(drift, ServerDrift::Unused { .. });
+    let stopped = tools
+        .iter()
+        .any(|drift| !matches!(drift, Drift::Gone { .. }))
+        || servers.values().any(|drift| drift.values().any(stops));
+    if json {
+        output::json(&to_json(&tools, &servers));
+    } else {
+        output::data(&shown(&tools, &servers).finish());
+        if !stopped {
+            output::note(&format!("no tool that is used differs from {LOCK_FILE}\n"));
+        }
+    }
+    Ok(if stopped { Exit::Failed } else { Exit::Done })
+}
+
+type Servers<'a> = BTreeMap<&'a str, BTreeMap<String, ServerDrift>>;
+
+fn shown(tools: &[Drift], servers: &Servers<'_>) -> Page {
+    let mut page = Page::new();
+    for drift in tools {
+        page.strong(drift.tool()).line(&match drift {
+            Drift::New { .. } => ": not pinned".to_owned(),
+            Drift::Gone { .. } => ": pinned, and not in provost.toml".to_owned(),
+            Drift::Changed { fields, .. } => {
+                format!(": changed in provost.toml: {}", fields.join(", "))
+            }
+        });
+    }
+    for (server, drift) in servers {
+        for (tool, drift) in drift {
+            page.strong(&format!("{server}: {tool}"));
+            match drift {
+                ServerDrift::Changed { pinned, now } => changed(&mut page, pinned, now),
+                ServerDrift::Gone { pinned } => {
+                    page.line(": the server has it no more");
+                    page.field("pinned", &pinned.to_string());
+                }
+                ServerDrift::Unused { pinned, now } => {
+                    let word = match (pinned, now) {
+                        (None, _) => "new",
+                        (_, None) => "gone",
+                        _ => "changed",
+                    };
+                    page.faint(&format!(": {word}; nothing uses it")).end();
+                }
+            }
+        }
+    }
+    page
+}
+
+fn changed(page: &mut Page, pinned: &Definition, now: &Definition) {
+    let fields = pinned.differences(now);
+    page.line(&format!(
+        ": the server says otherwise: {}",
+        fields.join(", ")
+    ));
+    page.field("pinned", &pinned.digest().to_string());
+    page.field("listed", &now.digest().to_string());
+    let width = output::width().saturating_sub(6);
+    for field in fields {
+        page.faint(&format!("  {field}")).end();
+        for (sign, one) in [("-", pinned), ("+", now)] {
+            let text = one.field(field).map(|value| match value {
+                Value::String(text) => text.clone(),
+                other => canonical(other),
+            });
+            if let Some(text) = text {
+                page.line(&format!("    {sign} {}", cut(&text, width)));
+            }
+        }
+    }
+}
+
+fn to_json(tools: &[Drift], servers: &Servers<'_>) -> Value {
+    let tools: Vec<Value> = tools
+        .iter()
+        .map(|drift| match drift {
+            Drift::New { tool } => json!({ "tool": tool, "drift": "new" }),
+            Drift::Gone { tool } => json!({ "tool": tool, "drift": "gone" }),
+            Drift::Changed { tool, fields } => {
+                json!({ "tool": tool, "drift": "changed", "fields": fields })
+            }
+        })
+        .collect();
+    let of = |(server, drift): (&&str, &BTreeMap<String, ServerDrift>)| {
+        let one = |(tool, drift): (&String, &ServerDrift)| match drift {
+            ServerDrift::Changed { pinned, now } => json!({
+                "server": server, "tool": tool, "drift": "changed", "used": true,
+                "fields": pinned.differences(now),
+                "pinned": pinned.digest(), "listed": now.digest(),
+            }),
+            ServerDrift::Gone { pinned } => json!({
+                "server": server, "tool": tool, "drift": "gone", "used": true, "pinned": pinned,
+            }),
+            ServerDrift::Unused { pinned, now } => json!({
+                "server": server, "tool": tool, "used": false, "pinned": pinned, "listed": now,
+                "drift": match (pinned, now) {
+                    (None, _) => "new",
+                    (_, None) => "gone",
+                    _ => "changed",
+                },
+            }),
+        };
+        drift.iter().map(one).collect::<Vec<_>>()
+    };
+    let servers: Vec<Value> = servers.iter().flat_map(of).collect();
+    json!({ "schema": "provost/tools-diff/v1", "tools": tools, "servers": servers })
+}

@@ -1,0 +1,143 @@
+//! What each tool of the scripted server does when it is called.
+
+use std::io::{self, BufRead, Write};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Answer, Server, text};
+
+impl<R: BufRead, W: Write> Server<R, W> {
+    pub(super) fn call(&mut self, name: &str, params: &Value) -> io::Result<Answer> {
+        let args = &params["arguments"];
+        let line = args["line"].as_str().unwrap_or_default();
+        let result = match name {
+            "add" => structured(args["a"].as_i64().unwrap_or(0) + args["b"].as_i64().unwrap_or(0)),
+            "count" => structured(i64::try_from(self.effects()?.len()).unwrap_or(i64::MAX)),
+            "echo" => text(args["text"].as_str().unwrap_or_default()),
+            "append" => {
+                self.act(line)?;
+                text("it took place")
+            }
+            "append_keyed" => self.keyed(line, params)?,
+            "leak" => text(std::env::var(line).unwrap_or_else(|_| "there is none".to_owned())),
+            "huge" => text("x".repeat(line.parse().unwrap_or(0))),
+            "mixed" => json!({ "content": [
+                { "type": "text", "text": line },
+                { "type": "image", "data": "AAAA", "mimeType": "image/png" },
+                { "type": "resource", "resource": { "uri": "file:///a", "text": "inside" } },
+            ] }),
+            "lie" => json!({ "content": [], "structuredContent": { "sum": "many" } }),
+            "bare" => text("5"),
+            "change" => {
+                self.act("changed")?;
+                text("it is another now")
+            }
+            _ => return self.faulty(name, line, params),
+        };
+        Ok(Answer::Result(self.complete(result)))
+    }
+
+    fn faulty(&mut self, name: &str, line: &str, params: &Value) -> io::Result<Answer> {
+        let result = match name {
+            "die" | "die_first" => {
+                if name == "die" {
+                    self.act(line)?;
+                }
+                eprintln!("out of memory");
+                std::process::exit(3);
+            }
+            "hang" => {
+                self.act(line)?;
+                return Ok(Answer::Never);
+            }
+            "hang_first" => return Ok(Answer::Never),
+            "fail" | "fail_after" => {
+                if name == "fail_after" {
+                    self.act(line)?;
+                }
+                let mut result = text(line);
+                result["isError"] = json!(true);
+                result
+            }
+            "refuse" => {
+                let code = line.parse().unwrap_or(-32603);
+                return Ok(Answer::Error(code, format!("refused with {code}")));
+            }
+            "garbage" => {
+                writeln!(self.to, "this is no message")?;
+                self.to.flush()?;
+                return Ok(Answer::Never);
+            }
+            "mistake" => return Ok(Answer::Result(json!({ "nothing": "of the kind" }))),
+            "ask" => self.asked(line)?,
+            "want" => json!({ "resultType": "input_required", "requestState": "later" }),
+            "sample" => {
+                let answer = self.ask(
+                    "sampling/createMessage",
+                    &json!({ "messages": [], "maxTokens": 10 }),
+                )?;
+                text(format!("the client says {}", answer["error"]["code"]))
+            }
+            "slow" => self.slow(line, params)?,
+            other => return Ok(Answer::Error(-32602, format!("unknown tool: {other}"))),
+        };
+        Ok(Answer::Result(self.complete(result)))
+    }
+
+    /// Once a key, whether it came as an argument or in the metadata.
+    fn keyed(&mut self, line: &str, params: &Value) -> io::Result<Value> {
+        let of_meta = params["_meta"]["example.org/key"].as_str();
+        let key = params["arguments"]["key"]
+            .as_str()
+            .or(of_meta)
+            .unwrap_or("none");
+        let known = format!("{line} under {key}");
+        if !self.effects()?.contains(&known) {
+            self.act(&known)?;
+        }
+        Ok(text(key))
+    }
+
+    fn asked(&mut self, line: &str) -> io::Result<Value> {
+        let schema = json!({ "type": "object", "properties": { "sure": { "type": "boolean" } } });
+        let answer = self.ask(
+            "elicitation/create",
+            &json!({ "mode": "form", "message": line, "requestedSchema": schema }),
+        )?;
+        let mut result = text(format!("the answer was {}", answer["result"]["action"]));
+        result["isError"] = json!(true);
+        Ok(result)
+    }
+
+    fn slow(&mut self, line: &str, params: &Value) -> io::Result<Value> {
+        let token = params["_meta"]["progressToken"].clone();
+        let steps: u64 = 4;
+        for step in 1..=steps {
+            thread::sleep(Duration::from_millis(
+                line.parse::<u64>().unwrap_or(0) / steps,
+            ));
+            self.write(&json!({
+                "jsonrpc": "2.0", "method": "notifications/progress",
+                "params": { "progressToken": token, "progress": step, "total": steps },
+            }))?;
+        }
+        Ok(text("done"))
+    }
+
+    /// A result as the version of the protocol wants it.
+    fn complete(&self, mut result: Value) -> Value {
+        if self.script.stateless && result.get("resultType").is_none() {
+            result["resultType"] = json!("complete");
+        }
+        result
+    }
+}
+
+fn structured(sum: i64) -> Value {
+    json!({
+        "content": [{ "type": "text", "text": format!("{{\"sum\":{sum}}}") }],
+        "structuredContent": { "sum": sum },
+    })
+}
