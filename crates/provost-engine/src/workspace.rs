@@ -38,7 +38,9 @@ pub use error::{Findings, WorkspaceError};
 pub use lock::{Drift, LOCK_FILE, Lock};
 pub use provost_plan::policy::People;
 pub use scaffold::{ScaffoldError, scaffold};
-pub use servers::{ServerDrift, ServerError, list_servers, server_drift};
+pub use servers::{
+    ServerDrift, ServerError, append_to_config, list_servers, list_servers_of, server_drift,
+};
 
 /// The file that makes a directory a workspace.
 pub const CONFIG_FILE: &str = "provost.toml";
@@ -159,6 +161,9 @@ impl Workspace {
         );
         let policies = rules::Texts::read(&root, &mut found);
         let Some(config) = config else {
+            if opening.lock == LockUse::Hold {
+                lock::report(&root, &mut found);
+            }
             return Err(found.refused());
         };
         let mut not_checked = Vec::new();

@@ -79,7 +79,7 @@ pub(crate) const MCP_MESSAGE_BYTES_BESIDE: usize = 1024 * 1024;
 pub(crate) const MCP_PAGES_MAX: usize = 100;
 /// Most tools of one server.
 pub(crate) const MCP_TOOLS_MAX: usize = 1_000;
-/// How old a list of tools may be when one of them is called.
+/// How old a list of tools may be when a read of them is called.
 pub(crate) const MCP_LISTING_AGE_MAX: Duration = Duration::from_secs(60);
 /// Most characters of a server's own words in a message.
 pub(crate) const MCP_WORDS_CHARS_MAX: usize = 300;

@@ -47,6 +47,8 @@ mod session;
 mod settings;
 
 pub use definition::{Definition, DefinitionError, FIELDS, Listing, Listings};
+#[cfg(test)]
+pub(crate) use session::pinnable;
 pub(crate) use settings::Settings;
 
 use session::Session;
@@ -125,7 +127,7 @@ impl Mcp {
     ) -> Result<Reply, Fault> {
         let params = params(used, request)?;
         let session = self.session(deadline, request.timeout).await?;
-        let held = session.hold(&request.operation.name, used);
+        let held = session.hold(&request.operation, used);
         match timeout_at(deadline, held).await {
             Ok(Ok(())) => {}
             Ok(Err(fault)) => {

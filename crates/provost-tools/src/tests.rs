@@ -20,6 +20,8 @@ use crate::{Listing, Listings, OpenError, ToolConfig, Toolbox};
 
 mod command;
 mod config;
+mod conformance;
+mod definitions;
 mod files;
 mod guard;
 mod http;

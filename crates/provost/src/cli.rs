@@ -114,7 +114,7 @@ enum Verb {
     Trace(trace::Trace),
     /// say who is guilty of how a run ended, with the events that prove it
     Why(why::Why),
-    /// list, show or pin the tools
+    /// list, show, add, pin, compare or call tools
     Tools(tools::Tools),
     /// look at what the policies say, and hold them to cases
     Policy(policy::Policy),

@@ -329,6 +329,23 @@ pub(super) fn of_workspace(root: &Path) -> Result<Option<Lock>, WorkspaceError> 
     })
 }
 
+/// Reports what cannot be read of the lock: where the tools cannot either, that may be why.
+pub(super) fn report(root: &Path, found: &mut Collector) {
+    if let Some(source) = files::optional(root, LOCK_FILE, found)
+        && let Err(diagnostics) = Lock::read(&source)
+    {
+        found.add(&source, hinted(diagnostics));
+    }
+}
+
+fn hinted(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let hinted = diagnostics.into_iter().map(|one| match one.hint {
+        Some(_) => one,
+        None => one.hint("`provost tools lock` writes the file anew"),
+    });
+    hinted.collect()
+}
+
 /// Reports the tools of `config` that differ from the lock of the workspace.
 pub(super) fn hold(
     root: &Path,
@@ -348,14 +365,7 @@ pub(super) fn hold(
     };
     let lock = match Lock::read(&source) {
         Ok(lock) => lock,
-        Err(diagnostics) => {
-            let hint = "`provost tools lock` writes the file anew";
-            let hinted = diagnostics.into_iter().map(|one| match one.hint {
-                Some(_) => one,
-                None => one.hint(hint),
-            });
-            return found.add(&source, hinted.collect());
-        }
+        Err(diagnostics) => return found.add(&source, hinted(diagnostics)),
     };
     let drift = lock.drift(&Lock::of(&config.catalog, BTreeMap::new()));
     let findings = drift

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use provost_plan::digest::Digest;
+use provost_plan::source::Source;
 use provost_tools::{Definition, Listing, Listings, ToolConfig, Toolbox};
 
 use super::error::Collector;
@@ -34,11 +35,26 @@ pub async fn list_servers(
     root: &Path,
     time: Duration,
 ) -> Result<Result<BTreeMap<String, Listing>, Vec<ServerError>>, WorkspaceError> {
+    let mut found = Collector::new();
+    match files::required(root, CONFIG_FILE, &mut found) {
+        Some(source) => list_servers_of(root, &source, time).await,
+        None => Err(found.refused()),
+    }
+}
+
+/// [`list_servers`] of a text that is as `provost.toml` is.
+///
+/// # Errors
+/// As [`list_servers`].
+pub async fn list_servers_of(
+    root: &Path,
+    source: &Source,
+    time: Duration,
+) -> Result<Result<BTreeMap<String, Listing>, Vec<ServerError>>, WorkspaceError> {
     let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
     let mut found = Collector::new();
-    let text = files::required(&root, CONFIG_FILE, &mut found);
     let lenient = Listings::default().lenient();
-    let config = text.and_then(|source| config::read(&root, &source, &[], &lenient, &mut found));
+    let config = config::read(&root, source, &[], &lenient, &mut found);
     let Some(config) = config.filter(|_| found.is_empty()) else {
         return Err(found.refused());
     };
@@ -76,6 +92,17 @@ pub async fn list_servers(
     } else {
         Err(failed)
     })
+}
+
+/// Puts `text` at the end of `provost.toml`, whole or not at all.
+///
+/// # Errors
+/// The system's, if it cannot be read or written.
+pub fn append_to_config(root: &Path, text: &str) -> std::io::Result<()> {
+    let path = root.join(CONFIG_FILE);
+    let mut whole = std::fs::read_to_string(&path)?;
+    whole.push_str(text);
+    files::replace(&path, &whole)
 }
 
 /// How a server differs from what is pinned of it.

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use provost_plan::catalog::Operation;
 use provost_run::outcome::Class;
 use provost_wire::{Server, ServerCommand};
 use rmcp::handler::client::ClientHandler;
@@ -118,25 +119,30 @@ impl Session {
             .cwd
             .as_ref()
             .map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
-        let started = Server::start(ServerCommand {
-            argv: &settings.command,
-            dir: &dir,
-            env: &env,
-        });
-        let (server, pipes) =
-            started.map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
         let over = Arc::<AtomicBool>::default();
         let message_bytes_max = usize::try_from(settings.max_bytes)
             .unwrap_or(usize::MAX)
             .saturating_mul(MCP_RESULT_FACTOR)
             .saturating_add(MCP_MESSAGE_BYTES_BESIDE);
-        let reader = Bounded::new(pipes.stdout, message_bytes_max, Arc::clone(&over));
-        let served = Told::default()
-            .serve_with_lifecycle((reader, pipes.stdin), lifecycle(settings.protocol))
-            .await;
-        let service = match served {
-            Ok(service) => service,
-            Err(error) => return Err(not_begun(&error, &server).await),
+        let mut tries = 0;
+        let (server, service) = loop {
+            tries += 1;
+            let started = Server::start(ServerCommand {
+                argv: &settings.command,
+                dir: &dir,
+                env: &env,
+            });
+            let (server, pipes) =
+                started.map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
+            let reader = Bounded::new(pipes.stdout, message_bytes_max, Arc::clone(&over));
+            let served = Told::default()
+                .serve_with_lifecycle((reader, pipes.stdin), lifecycle(settings.protocol))
+                .await;
+            match served {
+                Ok(service) => break (server, service),
+                Err(error) if tries == 1 && is_late(&error) => {}
+                Err(error) => return Err(not_begun(&error, &server).await),
+            }
         };
         service
             .peer()
@@ -161,14 +167,20 @@ impl Session {
         !self.service.peer().is_transport_closed()
     }
 
-    /// Holds the tool as it is now against what is pinned of it.
-    pub(super) async fn hold(&self, operation: &str, used: &Used) -> Result<(), Fault> {
+    /// Holds the tool as it is now against what is pinned of it. Only before a read may the list
+    /// be a little old.
+    pub(super) async fn hold(&self, operation: &Operation, used: &Used) -> Result<(), Fault> {
+        let age_max = match operation.effect.is_read() {
+            true => MCP_LISTING_AGE_MAX,
+            false => Duration::ZERO,
+        };
+        let operation = &operation.name;
         let mut listed = self.listed.lock().await;
         let changed = self
             .service
             .service()
             .with(|news| std::mem::take(&mut news.changed));
-        if changed || listed.at.elapsed() > MCP_LISTING_AGE_MAX {
+        if changed || listed.at.elapsed() > age_max {
             listed.listing = self.list().await?;
             listed.at = Instant::now();
         }
@@ -282,7 +294,12 @@ impl Session {
             ));
         }
         let said = after(self.last_words().await);
-        let message = format!("the server does not list its tools: {error}{said}");
+        let why = match error {
+            ServiceError::McpError(error) => &*error.message,
+            ServiceError::UnexpectedResponse => "what it answers is no list",
+            _ => "it ended",
+        };
+        let message = format!("the server does not list its tools: {why}{said}");
         Fault::refused(Class::Unavailable, message)
     }
 }
@@ -299,14 +316,30 @@ fn lifecycle(protocol: Protocol) -> ClientLifecycleMode {
     }
 }
 
+/// Whether the server answered the question for its version after it was taken for one that does
+/// not know it: a first start may be that slow, and the second is not.
+fn is_late(error: &ClientInitializeError) -> bool {
+    matches!(
+        error,
+        ClientInitializeError::ConflictInitResponseId(..)
+            | ClientInitializeError::UncorrelatedErrorResponse { .. }
+    )
+}
+
 async fn not_begun(error: &ClientInitializeError, server: &Server) -> Fault {
     let said = after(server.last_words().await);
+    let error = match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
+        other => other,
+    };
     let why = match error {
-        ClientInitializeError::ConnectionClosed(_) => "it ended before it answered".to_owned(),
+        ClientInitializeError::ConnectionClosed(_)
+        | ClientInitializeError::TransportError { .. } => "it ended before it answered",
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            "it speaks no version of the protocol that provost speaks".to_owned()
+            "it speaks no version of the protocol that provost speaks"
         }
-        other => other.to_string(),
+        ClientInitializeError::JsonRpcError(error) => &*error.message,
+        _ => "what it answers is no answer to a client that begins",
     };
     let message = format!("no session with the server: {why}{said}");
     Fault::refused(Class::Unavailable, message)
@@ -321,7 +354,7 @@ fn lies(what: String) -> Fault {
     Fault::refused(Class::OutputInvalid, format!("the server {what}"))
 }
 
-fn pinnable(tool: &Tool) -> Result<(String, Definition), Fault> {
+pub(crate) fn pinnable(tool: &Tool) -> Result<(String, Definition), Fault> {
     let name = tool.name.to_string();
     let Ok(Value::Object(fields)) = serde_json::to_value(tool) else {
         return Err(lies(format!("lists `{name}` as nothing that can be read")));

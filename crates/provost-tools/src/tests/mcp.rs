@@ -47,7 +47,7 @@ effect = "read"
 [tools.s.ops.count]
 effect = "read"
 [tools.s.ops.echo]
-effect = "read"
+effect = "write"
 [tools.s.ops.leak]
 effect = "read"
 [tools.s.ops.mixed]
@@ -514,7 +514,7 @@ async fn an_operation_rests_on_what_is_pinned() {
         (
             "[tools.s.ops.append]\neffect = \"write\"\n\
              idempotency = { key = { header = \"K\", ttl = \"1h\" } }",
-            "W801 a call of an MCP server has no header of its own",
+            "W801 the key of a call of an MCP server travels in `meta` or `arg`",
         ),
         (
             "[tools.s.ops.append]\neffect = \"write\"\n\

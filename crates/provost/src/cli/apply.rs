@@ -57,7 +57,8 @@ pub fn run(verb: &Apply, place: &Place) -> Result<Exit, Failure> {
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)
 }
 
-fn of_plan(workspace: &Workspace, source: Source) -> Result<(Goal, PlannerChoice), Failure> {
+/// The goal of a plan that names one, and the planner that proposes it.
+pub fn of_plan(workspace: &Workspace, source: Source) -> Result<(Goal, PlannerChoice), Failure> {
     let judged = proposal::of_file(workspace, source);
     let Some(plan) = &judged.plan else {
         return Err(refused(&judged));

@@ -15,6 +15,8 @@ use crate::output;
 use crate::place::Place;
 use crate::screen::page::{Cell, Look, Page};
 
+mod add;
+mod call;
 mod diff;
 mod lock;
 mod pace;
@@ -44,6 +46,10 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// write the entry of an MCP server into provost.toml, with a guess of every effect
+    Add(add::Add),
+    /// call a tool: a plan of one step, checked, asked about and journaled
+    Call(call::Call),
     /// ask the servers what they can do and write provost.lock: from then on a tool that differs
     /// is not called
     Lock,
@@ -60,6 +66,8 @@ pub fn run(verb: Tools, place: &Place) -> Result<Exit, Failure> {
     match verb.verb {
         Verb::List { json } => list(&place.unlocked()?, json),
         Verb::Show { name, json } => return show(&place.unlocked()?, place, &name, json),
+        Verb::Add(verb) => return add::run(&verb, place),
+        Verb::Call(verb) => return call::run(&verb, place),
         Verb::Lock => return lock::run(place),
         Verb::Diff { json } => return diff::run(place, json),
     }
@@ -117,11 +125,7 @@ fn to_json(tool: &Operation) -> Value {
 
 fn show(workspace: &Workspace, place: &Place, name: &str, json: bool) -> Result<Exit, Failure> {
     let Some(tool) = workspace.catalog().get(name) else {
-        let hint = match nearest(name, workspace.catalog().names()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`provost tools list` lists them".to_owned(),
-        };
-        return Err(Failure::usage(format!("there is no tool `{name}`")).hint(hint));
+        return Err(unknown(workspace, name));
     };
     let server = tool_of(name);
     let limits = workspace.admission().of_tool(server);
@@ -140,6 +144,14 @@ fn show(workspace: &Workspace, place: &Place, name: &str, json: bool) -> Result<
     }
     output::data(&described(tool, server, &limits, &known).finish());
     Ok(Exit::Done)
+}
+
+fn unknown(workspace: &Workspace, name: &str) -> Failure {
+    let hint = match nearest(name, workspace.catalog().names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`provost tools list` lists them".to_owned(),
+    };
+    Failure::usage(format!("there is no tool `{name}`")).hint(hint)
 }
 
 /// All that is declared of a tool, and how it stands.

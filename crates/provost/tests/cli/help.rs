@@ -34,7 +34,7 @@ fn help_lists_what_works() {
       work     drive every run that can go on, without a person at a terminal
       trace    show how a run was planned and what was done, apart
       why      say who is guilty of how a run ended, with the events that prove it
-      tools    list, show or pin the tools
+      tools    list, show, add, pin, compare or call tools
       policy   look at what the policies say, and hold them to cases
       audit    check the journal, offline, and sign heads of it
       prune    drop the bytes of old evidence, and keep their digests

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use provost_engine::tools::Listing;
-use provost_engine::workspace::{ServerError, list_servers};
+use provost_engine::workspace::{ServerError, WorkspaceError, list_servers, list_servers_of};
+use provost_plan::source::Source;
 
 use crate::failure::Failure;
 use crate::place::Place;
@@ -14,13 +15,25 @@ const TIME: Duration = Duration::from_secs(60);
 
 /// What every server of the workspace can do.
 pub fn listings(place: &Place) -> Result<BTreeMap<String, Listing>, Failure> {
+    let root = place.root()?;
+    asked(list_servers(&root, TIME))
+}
+
+/// What the servers of these tables can do, which are in no provost.toml yet.
+pub fn listings_of(place: &Place, tables: &str) -> Result<BTreeMap<String, Listing>, Failure> {
+    let (root, source) = (place.root()?, Source::new("the new tables", tables));
+    asked(list_servers_of(&root, &source, TIME))
+}
+
+type Listed = Result<Result<BTreeMap<String, Listing>, Vec<ServerError>>, WorkspaceError>;
+
+fn asked(asking: impl Future<Output = Listed>) -> Result<BTreeMap<String, Listing>, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
-    let root = place.root()?;
-    let listed = runtime.block_on(list_servers(&root, TIME))?;
+    let listed = runtime.block_on(asking)?;
     listed.map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ServerError::to_string).collect();
         Failure::failed(lines.join("\n"))

@@ -1,0 +1,255 @@
+//! `tools add`: the entry of an MCP server, written with a guess of every effect and its reason.
+//!
+//! Owns the text that is appended to provost.toml. Pins nothing and believes nothing: a person
+//! reads the entry, corrects it and pins it. INVARIANT: what is not known is `destructive`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use clap::Args;
+use provost_engine::tools::{Definition, Listing};
+use provost_engine::workspace::{CONFIG_FILE, append_to_config};
+use provost_plan::catalog::Effect;
+use provost_plan::render::escape;
+use serde_json::{Value, json};
+
+use super::servers::listings_of;
+use crate::document::reason;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::place::Place;
+use crate::screen::page::{Page, cut};
+use crate::screen::words::count;
+
+/// Columns of a description in a comment.
+const COLUMNS: usize = 94;
+/// Words in the name of a variable whose value is a secret.
+const SECRET_WORDS: [&str; 4] = ["TOKEN", "SECRET", "PASS", "KEY"];
+
+/// Arguments of `tools add`.
+#[derive(Debug, Args)]
+pub struct Add {
+    /// what the tool is called in plans
+    #[arg(value_name = "NAME", required_unless_present = "from")]
+    name: Option<String>,
+    /// the server: its program and arguments
+    #[arg(value_name = "CMD", last = true, requires = "name")]
+    command: Vec<String>,
+    /// take the servers of a file as MCP clients keep it (`mcpServers`)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "command"])]
+    from: Option<PathBuf>,
+}
+
+/// A server as it is to be written.
+struct Entry {
+    name: String,
+    command: Vec<String>,
+    cwd: Option<String>,
+    env: BTreeMap<String, String>,
+}
+
+/// Does it.
+pub fn run(verb: &Add, place: &Place) -> Result<Exit, Failure> {
+    let entries = match (&verb.from, &verb.name) {
+        (Some(file), _) => of_file(file)?,
+        (None, Some(name)) if !verb.command.is_empty() => vec![Entry {
+            name: name.clone(),
+            command: verb.command.clone(),
+            cwd: None,
+            env: BTreeMap::new(),
+        }],
+        _ => {
+            return Err(Failure::usage("no server is named")
+                .hint("`provost tools add NAME -- CMD …`, or `--from mcp.json`"));
+        }
+    };
+    let known = place.unlocked()?;
+    let taken = |entry: &&Entry| known.tools().iter().any(|tool| tool.name() == entry.name);
+    if let Some(entry) = entries.iter().find(taken) {
+        let message = format!("there is a tool `{}` already", entry.name);
+        return Err(
+            Failure::usage(message).hint(format!("take another name, or edit it in {CONFIG_FILE}"))
+        );
+    }
+    let heads: String = entries.iter().map(|one| head(one) + "ops = {}\n").collect();
+    let listings = listings_of(place, &heads)?;
+    let nothing = Listing::default();
+    let mut text = String::new();
+    let mut page = Page::new();
+    for entry in &entries {
+        let listing = listings.get(&entry.name).unwrap_or(&nothing);
+        text.push_str(&written(entry, listing));
+        page.line(&format!(
+            "added {} to {CONFIG_FILE}: {}, each with a guess of its effect and the reason",
+            entry.name,
+            count(listing.tools.len(), "operation")
+        ));
+    }
+    append_to_config(&place.root()?, &text).map_err(|error| {
+        Failure::usage(format!(
+            "`{CONFIG_FILE}` cannot be written: {}",
+            reason(&error)
+        ))
+    })?;
+    page.line("read them, correct the effects, delete what no plan is to call; then pin them:");
+    page.line(&format!("  {}", place.command("provost tools lock")));
+    output::note(&page.finish());
+    Ok(Exit::Done)
+}
+
+/// The servers of a file such as `mcp.json`.
+fn of_file(file: &PathBuf) -> Result<Vec<Entry>, Failure> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("`{shown}` cannot be read: {}", reason(&error))))?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| Failure::usage(format!("`{shown}` is no JSON: {error}")))?;
+    let servers = value.get("mcpServers").or_else(|| value.get("servers"));
+    let Some(servers) = servers.and_then(Value::as_object) else {
+        return Err(Failure::usage(format!("`{shown}` names no servers"))
+            .hint("it is an object with `mcpServers`, as MCP clients write it"));
+    };
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let mut entries = Vec::new();
+    for (name, server) in servers {
+        let Some(program) = text(server.get("command")) else {
+            let message = format!("the server `{name}` of `{shown}` is no process of this machine");
+            return Err(Failure::usage(message)
+                .hint("this version speaks to servers over stdio only: take it out of the file"));
+        };
+        let args = server.get("args").and_then(Value::as_array);
+        let args = args.into_iter().flatten().filter_map(Value::as_str);
+        let env = server.get("env").and_then(Value::as_object);
+        let env = env.into_iter().flatten().filter_map(|(name, value)| {
+            let value = value.as_str()?;
+            Some((name.clone(), variable(name, value)))
+        });
+        entries.push(Entry {
+            name: snake(name),
+            command: std::iter::once(program)
+                .chain(args.map(str::to_owned))
+                .collect(),
+            cwd: text(server.get("cwd")),
+            env: env.collect(),
+        });
+    }
+    Ok(entries)
+}
+
+/// The value of a variable as it may stand in a committed file: a secret by its name.
+fn variable(name: &str, value: &str) -> String {
+    let upper = name.to_ascii_uppercase();
+    let plain = value
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "._-/:".contains(c));
+    let short = value.len() <= 15 || value.starts_with('/');
+    let secret = SECRET_WORDS.iter().any(|word| upper.contains(word));
+    match plain && short && !secret {
+        true => value.to_owned(),
+        false => format!("env:{name}"),
+    }
+}
+
+fn head(entry: &Entry) -> String {
+    let mut text = format!(
+        "[tools.{}]\nkind = \"mcp\"\ncommand = {}\n",
+        entry.name,
+        json!(entry.command)
+    );
+    if let Some(cwd) = &entry.cwd {
+        text.push_str(&format!("cwd = {}\n", json!(cwd)));
+    }
+    if !entry.env.is_empty() {
+        let one = |(name, value): (&String, &String)| format!("{name} = {}", json!(value));
+        let all: Vec<String> = entry.env.iter().map(one).collect();
+        text.push_str(&format!("env = {{ {} }}\n", all.join(", ")));
+    }
+    text
+}
+
+fn written(entry: &Entry, listing: &Listing) -> String {
+    let mut text = format!(
+        "\n# {}, as it describes itself. Every effect below\n# is a guess with its reason: the \
+         server is not believed, you are.\n{}",
+        comment(&listing.server),
+        head(entry)
+    );
+    if listing.tools.is_empty() {
+        text.push_str("ops = {}\n");
+    }
+    let mut names = BTreeSet::new();
+    for (tool, definition) in &listing.tools {
+        let mut name = snake(tool);
+        while !names.insert(name.clone()) {
+            name.push('2');
+        }
+        let said = definition.description().unwrap_or("(no description)");
+        text.push_str(&format!("\n# {}\n", comment(said)));
+        text.push_str(&format!("[tools.{}.ops.{name}]\n", entry.name));
+        if name != *tool {
+            text.push_str(&format!("tool = {}\n", json!(tool)));
+        }
+        let (effect, why) = guess(definition);
+        text.push_str(&format!(
+            "effect = \"{}\"  # a guess: {why}\n",
+            effect.word()
+        ));
+        if !effect.is_read() && definition.hint("idempotentHint") == Some(true) {
+            text.push_str(
+                "# idempotency = \"natural\"  # the server says so; do you know it too?\n",
+            );
+        }
+    }
+    text
+}
+
+/// The effect that a tool may have, and the reason. What is not known is the worst.
+fn guess(definition: &Definition) -> (Effect, &'static str) {
+    let hint = |name| definition.hint(name);
+    let open = hint("openWorldHint") == Some(true);
+    match (hint("readOnlyHint"), hint("destructiveHint")) {
+        (Some(true), _) if open => (
+            Effect::Egress,
+            "the server says that it only reads, from places the call may choose",
+        ),
+        (Some(true), _) => (Effect::Read, "the server says that it only reads"),
+        (_, Some(false)) if open => (
+            Effect::External,
+            "the server says that it only adds, in an open world",
+        ),
+        (_, Some(false)) => (Effect::Write, "the server says that it only adds"),
+        (_, Some(true)) => (
+            Effect::Destructive,
+            "the server says that it may delete or overwrite",
+        ),
+        (_, None) => (Effect::Destructive, "the server does not say what it does"),
+    }
+}
+
+/// One line of somebody else's words that can stand in a comment.
+fn comment(said: &str) -> String {
+    let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(&escape(&line), COLUMNS)
+}
+
+/// A name as plans have them.
+fn snake(given: &str) -> String {
+    let mut name = String::new();
+    let mut lower = false;
+    for c in given.chars() {
+        if c.is_ascii_uppercase() && lower {
+            name.push('_');
+        }
+        lower = c.is_ascii_lowercase() || c.is_ascii_digit();
+        match c.is_ascii_alphanumeric() {
+            true => name.push(c.to_ascii_lowercase()),
+            false => name.push('_'),
+        }
+    }
+    let name = name.trim_matches('_');
+    let name = match name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        true => name.to_owned(),
+        false => format!("t_{name}"),
+    };
+    name.chars().take(38).collect()
+}

@@ -1,0 +1,115 @@
+//! `tools call`: one call, as a plan of one step: checked, asked about, journaled.
+
+use clap::Args;
+use provost_engine::engine::{Engine, NewRun};
+use provost_plan::catalog::Operation;
+use provost_plan::schema::Schema;
+use provost_plan::source::Source;
+use serde_json::{Map, Value, json};
+
+use super::unknown;
+use crate::cli::Watching;
+use crate::cli::apply::of_plan;
+use crate::cli::run::Beginning;
+use crate::drive::{Start, drive};
+use crate::failure::{Exit, Failure};
+use crate::place::Place;
+
+/// Arguments of `tools call`.
+#[derive(Debug, Args)]
+pub struct Call {
+    /// the tool, such as `pager.notify`
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// its arguments, such as `message=hello` or `count=3`
+    #[arg(value_name = "ARG=VALUE")]
+    given: Vec<String>,
+    /// its arguments as one JSON object
+    #[arg(long, value_name = "JSON", conflicts_with = "given")]
+    args: Option<String>,
+    #[command(flatten)]
+    begin: Beginning,
+    #[command(flatten)]
+    watching: Watching,
+}
+
+/// Does it.
+pub fn run(verb: &Call, place: &Place) -> Result<Exit, Failure> {
+    let workspace = place.workspace()?;
+    let Some(tool) = workspace.catalog().get(&verb.name) else {
+        return Err(unknown(&workspace, &verb.name));
+    };
+    let args = match &verb.args {
+        Some(text) => object(text)?,
+        None => given(tool, &verb.given)?,
+    };
+    let called = format!("{} was called and answered", verb.name);
+    let plan = json!({
+        "schema": "provost/plan/v1",
+        "goal": {
+            "text": format!("Call {}", verb.name),
+            "success": [{ "id": "called", "text": called }],
+        },
+        "success": [{ "for": "called", "check": "${ steps.call.status == \"succeeded\" }" }],
+        "steps": [{
+            "id": "call", "tool": verb.name, "args": literal(&Value::Object(args)),
+            "description": format!("Call {} with the arguments that were typed", verb.name),
+        }],
+        "answer": [{ "text": "${ json(steps.call.output) }", "cites": ["call"] }],
+    });
+    let text = serde_json::to_string_pretty(&plan).unwrap_or_default();
+    let source = Source::new(format!("a call of {}", verb.name), text);
+    let (goal, planner) = of_plan(&workspace, source)?;
+    let new = NewRun {
+        goal,
+        interpreted_by: "tools call".to_owned(),
+        planner,
+        ask: verb.begin.ask_mode(workspace.ask()),
+        again: verb.begin.again,
+    };
+    let engine = Engine::open(workspace)?;
+    drive(place, &engine, Start::New(Box::new(new)), verb.watching)
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, Failure> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(Failure::usage("`--args` is JSON, but no object")),
+        Err(error) => Err(Failure::usage(format!("`--args` is no JSON: {error}"))),
+    }
+}
+
+/// What was typed, each value as the tool takes it: a text where it takes one, else JSON.
+fn given(tool: &Operation, typed: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut args = Map::new();
+    for one in typed {
+        let Some((name, text)) = one.split_once('=') else {
+            return Err(Failure::usage(format!("`{one}` is no argument"))
+                .hint("an argument is written `name=value`"));
+        };
+        let schema = tool.input.value().pointer(&format!("/properties/{name}"));
+        let schema = schema.and_then(|schema| Schema::compile(schema.clone()).ok());
+        let as_text = Value::from(text);
+        let value = match schema {
+            Some(schema) if schema.admits(&as_text) => as_text,
+            _ => serde_json::from_str(text).unwrap_or(as_text),
+        };
+        if args.insert(name.to_owned(), value).is_some() {
+            return Err(Failure::usage(format!("`{name}` is given twice")));
+        }
+    }
+    Ok(args)
+}
+
+/// The value as a plan holds it that means just that: nothing in it is an expression.
+fn literal(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace("${", "$${")),
+        Value::Array(items) => items.iter().map(literal).collect(),
+        Value::Object(map) => {
+            let entry = |(name, value): (&String, &Value)| (name.clone(), literal(value));
+            Value::Object(map.iter().map(entry).collect())
+        }
+        other => other.clone(),
+    }
+}

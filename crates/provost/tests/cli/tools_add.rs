@@ -1,0 +1,174 @@
+use insta::assert_snapshot;
+
+use super::scripted::workplace;
+
+#[test]
+fn a_server_is_added_with_a_reason_beside_each_guess() {
+    let place = workplace();
+    let command = [
+        "tools", "add", "helper", "--", "./server", "--state", "state",
+    ];
+    assert_snapshot!(place.run(&command), @"
+    exit 0
+    --- stderr
+    added helper to provost.toml: 24 operations, each with a guess of its effect and the reason
+    read them, correct the effects, delete what no plan is to call; then pin them:
+      provost tools lock
+    ");
+    let toml = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let entry = toml.split_once("# scripted 1.0").unwrap().1;
+    let until = entry.split_once("# Answers with what is no").unwrap().0;
+    assert_snapshot!(until, @r#"
+    , as it describes itself. Every effect below
+    # is a guess with its reason: the server is not believed, you are.
+    [tools.helper]
+    kind = "mcp"
+    command = ["./server","--state","state"]
+
+    # Adds two numbers
+    [tools.helper.ops.add]
+    effect = "read"  # a guess: the server says that it only reads
+
+    # Lets a line take place
+    [tools.helper.ops.append]
+    effect = "destructive"  # a guess: the server does not say what it does
+
+    # Lets a line take place once a key
+    [tools.helper.ops.append_keyed]
+    effect = "write"  # a guess: the server says that it only adds
+    # idempotency = "natural"  # the server says so; do you know it too?
+
+    # Asks a person first
+    [tools.helper.ops.ask]
+    effect = "destructive"  # a guess: the server does not say what it does
+
+    # Answers against its own schema
+    [tools.helper.ops.bare]
+    effect = "destructive"  # a guess: the server does not say what it does
+
+    # Makes another tool another
+    [tools.helper.ops.change]
+    effect = "destructive"  # a guess: the server does not say what it does
+
+    # Counts what took place
+    [tools.helper.ops.count]
+    effect = "read"  # a guess: the server says that it only reads
+
+    # Lets a line take place and ends without a word
+    [tools.helper.ops.die]
+    effect = "destructive"  # a guess: the server does not say what it does
+
+    # Ends at once
+    [tools.helper.ops.die_first]
+    effect = "destructive"  # a guess: the server does not say what it does
+
+    # Says it back
+    [tools.helper.ops.echo]
+    effect = "destructive"  # a guess: the server does not say what it does
+
+    # Says that it failed with the words of the line
+    [tools.helper.ops.fail]
+    effect = "destructive"  # a guess: the server does not say what it does
+
+    # Lets a line take place and says that it failed
+    [tools.helper.ops.fail_after]
+    effect = "destructive"  # a guess: the server does not say what it does
+    "#);
+    // It is read as it was written.
+    place.run(&["tools", "lock"]).exits(0);
+    place
+        .run(&["tools", "call", "helper.add", "a=2", "b=3"])
+        .exits(0);
+    // What the server did not say is asked about.
+    place
+        .run(&["tools", "call", "helper.echo", "text=x"])
+        .exits(3);
+    assert_snapshot!(place.run(&command), @"
+    exit 2
+    --- stderr
+    error: there is a tool `helper` already
+
+    hint: take another name, or edit it in provost.toml
+    ");
+}
+
+#[test]
+fn servers_are_taken_from_the_file_of_a_client() {
+    let place = workplace();
+    let file = r#"{ "mcpServers": { "My Server": {
+        "command": "./server", "args": ["--state", "state"],
+        "env": { "LEVEL": "debug", "API_TOKEN": "hunter2hunter2", "PLACE": "a value with spaces" }
+    } } }"#;
+    std::fs::write(place.path("mcp.json"), file).unwrap();
+    let ran = place
+        .command(&["tools", "add", "--from", "mcp.json"])
+        .env("API_TOKEN", "hunter2hunter2")
+        .env("PLACE", "a value with spaces")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let toml = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let table = toml.split_once("[tools.my_server]").unwrap().1;
+    let table = table.split_once("\n\n").unwrap().0;
+    assert_snapshot!(table, @r#"
+    kind = "mcp"
+    command = ["./server","--state","state"]
+    env = { API_TOKEN = "env:API_TOKEN", LEVEL = "debug", PLACE = "env:PLACE" }
+    "#);
+    assert!(!toml.contains("hunter2"));
+}
+
+#[test]
+fn nothing_is_written_of_a_server_that_does_not_answer() {
+    let place = workplace();
+    let before = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let none = ["tools", "add", "helper", "--", "./no-such-server"];
+    assert_snapshot!(place.run(&none), @"
+    exit 1
+    --- stderr
+    error: the server `helper` does not say what it can do: `./no-such-server` cannot be started: No such file or directory (os error 2)
+
+    hint: start its `command` by hand to see what is wrong with it
+    ");
+    let mut dying = vec![
+        "tools", "add", "helper", "--", "./server", "--state", "state",
+    ];
+    dying.extend(["--start", "exit"]);
+    assert_snapshot!(place.run(&dying), @"
+    exit 1
+    --- stderr
+    error: the server `helper` does not say what it can do: no session with the server: it ended before it answered: cannot find what I need: state
+
+    hint: start its `command` by hand to see what is wrong with it
+    ");
+    assert_snapshot!(place.run(&["tools", "add", "notes", "--", "./server"]), @"
+    exit 2
+    --- stderr
+    error: there is a tool `notes` already
+
+    hint: take another name, or edit it in provost.toml
+    ");
+    assert_snapshot!(place.run(&["tools", "add", "helper"]), @"
+    exit 2
+    --- stderr
+    error: no server is named
+
+    hint: `provost tools add NAME -- CMD …`, or `--from mcp.json`
+    ");
+    std::fs::write(
+        place.path("mcp.json"),
+        r#"{"mcpServers": {"a": {"url": "https://a"}}}"#,
+    )
+    .unwrap();
+    assert_snapshot!(place.run(&["tools", "add", "--from", "mcp.json"]), @"
+    exit 2
+    --- stderr
+    error: the server `a` of `mcp.json` is no process of this machine
+
+    hint: this version speaks to servers over stdio only: take it out of the file
+    ");
+    assert_eq!(
+        before,
+        std::fs::read_to_string(place.path("provost.toml")).unwrap()
+    );
+}

@@ -1,0 +1,86 @@
+use insta::assert_snapshot;
+
+use super::scripted::with_operations;
+
+#[test]
+fn a_call_is_a_plan_of_one_step() {
+    let place = with_operations();
+    place.run(&["tools", "lock"]).exits(0);
+    assert_snapshot!(place.run(&["tools", "call", "s.add", "a=2", "b=3"]), @r#"
+    exit 0
+    --- stdout
+    succeeded: Call s.add
+
+    ‹{"sum":5}› [1]
+
+    [1] step `call`, evidence sha256:DIGEST
+    ‹…› is what a tool wrote; nobody vouches for it
+
+    holds: s.add was called and answered
+    --- stderr
+    run RUN: Call s.add
+    solo workspace: who asks may also approve
+
+    plan, revision 1: 1 step, 1 read; nothing is asked
+      1  call  s.add  read  permit  by plain-reads
+
+    call: s.add
+    call: succeeded after TIME
+    "#);
+    // A text is a text, whatever it looks like.
+    let echoed = |given: &str| {
+        let ran = place
+            .run(&["tools", "call", "s.echo", given, "--again"])
+            .exits(0);
+        ran.stdout.lines().nth(2).unwrap().to_owned()
+    };
+    assert_snapshot!(echoed("text=5"), @r#"‹{"text":"5"}› [1]"#);
+    assert_snapshot!(echoed("text=${ steps.call.id } $${ x }"), @r#"‹{"text":"${ steps.call.id } $${ x }"}› [1]"#);
+    // What is not a read waits for a person, and nothing took place.
+    place
+        .run(&["tools", "call", "s.append", "--args", r#"{"line": "x"}"#])
+        .exits(3);
+    assert!(!place.path("state").exists());
+    let (run, digest) = place.card();
+    place.run(&["approve", &format!("{run}@{digest}")]).exits(0);
+    assert_eq!(std::fs::read_to_string(place.path("state")).unwrap(), "x\n");
+}
+
+#[test]
+fn a_call_that_is_wrong_does_not_begin() {
+    let place = with_operations();
+    place.run(&["tools", "lock"]).exits(0);
+    assert_snapshot!(place.run(&["tools", "call", "s.ad"]), @"
+    exit 2
+    --- stderr
+    error: there is no tool `s.ad`
+
+    hint: did you mean `s.add`?
+    ");
+    assert_snapshot!(place.run(&["tools", "call", "s.add", "a"]), @"
+    exit 2
+    --- stderr
+    error: `a` is no argument
+
+    hint: an argument is written `name=value`
+    ");
+    assert_snapshot!(place.run(&["tools", "call", "s.add", "a=1", "b=two"]), @r#"
+    exit 1
+    --- stderr
+    error[T201]: `b` of `s.add`: value is not of type "integer"
+      --> a call of s.add:24:14
+       |
+    24 |         "b": "two"
+       |              ^^^^^
+
+    error: the plan `a call of s.add` is not admissible: 1 error
+
+    hint: `provost explain T201` tells more
+    "#);
+    assert_snapshot!(place.run(&["tools", "call", "s.add", "--args", "[1]"]), @"
+    exit 2
+    --- stderr
+    error: `--args` is JSON, but no object
+    ");
+    assert!(!place.path(".provost").exists());
+}

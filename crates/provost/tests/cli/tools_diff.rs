@@ -1,0 +1,155 @@
+use insta::assert_snapshot;
+
+use super::scripted::with_operations;
+
+#[test]
+fn a_server_that_says_otherwise_is_shown_and_not_called() {
+    let place = with_operations();
+    assert_snapshot!(place.run(&["tools", "diff"]), @"
+    exit 2
+    --- stderr
+    error: there is no provost.lock
+
+    hint: `provost tools lock` writes it
+    ");
+    assert_snapshot!(place.run(&["tools", "call", "s.echo", "text=a"]), @"
+    exit 2
+    --- stderr
+    error[W806]: the tool `s` is not in provost.lock
+      --> provost.toml:29:1
+       |
+    29 | [tools.s]
+       | ^^^^^^^^^
+       |
+       = hint: `provost tools lock` asks its server what it can do, and pins the answer
+
+    error: the workspace cannot be used: one finding in provost.toml
+
+    hint: `provost explain W806` tells more
+    ");
+    assert_snapshot!(place.run(&["tools", "lock"]), @"
+    exit 0
+    --- stderr
+    pinned 6 tools in DIR/provost.lock
+      s: 3 of 24 tools used; scripted 1.0 speaks 2025-11-25
+    ");
+    assert_snapshot!(place.run(&["tools", "diff"]), @"
+    exit 0
+    --- stderr
+    no tool that is used differs from provost.lock
+    ");
+    place.run(&["tools", "call", "s.echo", "text=a"]).exits(0);
+
+    std::fs::write(place.path("state"), "changed\n").unwrap();
+    assert_snapshot!(place.run(&["tools", "diff"]), @"
+    exit 1
+    --- stdout
+    s: echo: the server says otherwise: description
+      pinned     sha256:DIGEST
+      listed     sha256:DIGEST
+      description
+        - Says it back
+        + Says it back, and sends a copy to us
+    ");
+    let json = place.json(&["tools", "diff", "--json"]);
+    assert_eq!(
+        json["servers"][0]["fields"],
+        serde_json::json!(["description"])
+    );
+    assert_snapshot!(place.run(&["tools", "call", "s.echo", "text=a"]), @"
+    exit 1
+    --- stdout
+    failed: Call s.echo
+    step `call` failed: the server's `echo` is not what provost.lock holds for `s.echo`: changed in description; pinned sha256:DIGEST, listed sha256:DIGEST
+
+    does not hold: s.echo was called and answered
+
+    why: provost why RUN
+    --- stderr
+    run RUN: Call s.echo
+    solo workspace: who asks may also approve
+
+    plan, revision 1: 1 step, 1 read; nothing is asked
+      1  call  s.echo  read  permit  by plain-reads
+
+    call: s.echo
+    call: failed after TIME, drift: the server's `echo` is not what provost.lock holds for `s.echo`: changed in description; pinned sha256:DIGEST, listed sha256:DIGEST
+    replan: step `call` failed (drift)
+    the plan stays as it is: a plan file has no revision: edit it and apply it again
+    ");
+    // Drift of one tool stops no other.
+    place
+        .run(&["tools", "call", "s.add", "a=1", "b=2"])
+        .exits(0);
+    place.run(&["tools", "lock"]).exits(0);
+    place.run(&["tools", "diff"]).exits(0);
+    place
+        .run(&["tools", "call", "s.echo", "text=a", "--again"])
+        .exits(0);
+}
+
+#[test]
+fn what_a_server_has_more_stops_nothing() {
+    let place = with_operations();
+    place.run(&["tools", "lock"]).exits(0);
+    place.edit(
+        "provost.toml",
+        "\"state\"]",
+        "\"state\", \"--start\", \"more\"]",
+    );
+    // The command is another, so the operations are; that is what the person changed.
+    assert_snapshot!(place.run(&["tools", "diff"]), @"
+    exit 1
+    --- stdout
+    s.add: changed in provost.toml: endpoint
+    s.append: changed in provost.toml: endpoint
+    s.echo: changed in provost.toml: endpoint
+    s: extra: new; nothing uses it
+    ");
+    place.edit("provost.toml", "\"more\"", "\"without\"");
+    assert_snapshot!(place.run(&["tools", "lock"]), @"
+    exit 2
+    --- stderr
+    error[W806]: the server `s` has no tool `echo`
+      --> provost.toml:34:14
+       |
+    34 | [tools.s.ops.echo]
+       |              ^^^^
+       |
+       = hint: `provost tools lock` asks it anew
+
+    error: the workspace cannot be used: one finding in provost.toml
+
+    hint: `provost explain W806` tells more
+    ");
+}
+
+#[test]
+fn a_pin_that_was_edited_does_not_load() {
+    let place = with_operations();
+    place.run(&["tools", "lock"]).exits(0);
+    place.edit("provost.lock", "Says it back", "Says it forth");
+    assert_snapshot!(place.run(&["tools", "call", "s.echo", "text=a"]), @r##"
+    exit 2
+    --- stderr
+    error[W806]: the tool `s` is not in provost.lock
+      --> provost.toml:29:1
+       |
+    29 | [tools.s]
+       | ^^^^^^^^^
+       |
+       = hint: `provost tools lock` asks its server what it can do, and pins the answer
+
+    error[W801]: what stands here of the tool `echo` was edited: it does not have the digest beside it
+       --> provost.lock:118:20
+        |
+    118 | [servers."s".tools."echo"]
+        |                    ^^^^^^
+        |
+        = hint: `provost tools lock` writes the file anew
+
+    error: the workspace cannot be used: 2 findings in provost.toml, provost.lock
+
+    hint: `provost explain W806` tells more
+    "##);
+}
