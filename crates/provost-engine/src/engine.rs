@@ -10,7 +10,7 @@ use provost_planner::Planner;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Input, Rules, Run, StepError};
 use provost_run::state::FoldError;
-use provost_tools::{Toolbox, Trouble};
+use provost_tools::{ToolConfig, Toolbox, Trouble};
 
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
@@ -99,6 +99,12 @@ pub enum EngineError {
         /// The tool.
         tool: String,
         /// Why, and what to do.
+        message: String,
+    },
+    /// A server lists a tool the plan names otherwise than it is pinned.
+    #[error("{message}")]
+    Drifted {
+        /// What differs, with both digests.
         message: String,
     },
     /// The system has no randomness.
@@ -238,6 +244,7 @@ impl Engine {
         }
         let planner = self.planner(&new.planner)?;
         self.refuse_troubled(&new.planner)?;
+        self.refuse_drifted(&new.planner).await?;
         let run = random_name()?;
         let created = RunCreated {
             run,
@@ -272,6 +279,23 @@ impl Engine {
             Some(Trouble { tool, message }) => Err(EngineError::Trouble { tool, message }),
             None => Ok(()),
         }
+    }
+
+    /// A run that names a tool of a server which is another now is not begun. A server that does
+    /// not answer is none of its reasons: the call will tell.
+    async fn refuse_drifted(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
+        if !self.workspace.tools().iter().any(ToolConfig::is_server) {
+            return Ok(());
+        }
+        let named = self.workspace.tools_named(planner);
+        let catalog = self.workspace.catalog();
+        let operations = named.iter().filter_map(|name| catalog.get(name));
+        for operation in operations {
+            if let Some(message) = self.toolbox.drift(operation).await {
+                return Err(EngineError::Drifted { message });
+            }
+        }
+        Ok(())
     }
 
     /// Takes up a run that an earlier process left: what was in flight is lost and settled by the

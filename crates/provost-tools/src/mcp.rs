@@ -28,7 +28,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use provost_plan::catalog::{Idempotency, KeyCarrier};
+use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
@@ -99,6 +99,23 @@ impl Mcp {
     pub(crate) async fn listing(&self, time: std::time::Duration) -> Result<Listing, Fault> {
         let session = self.session(Instant::now() + time, time).await?;
         Ok(session.listing().await)
+    }
+
+    /// How the server differs from what is pinned of this operation, if it says so in time.
+    pub(crate) async fn drift(&self, operation: &Operation) -> Option<String> {
+        let short = operation
+            .name
+            .split_once('.')
+            .map_or("", |(_, short)| short);
+        let used = self.inner.settings.operations.get(short)?;
+        let deadline = Instant::now() + operation.timeout;
+        let session = self.session(deadline, operation.timeout).await.ok()?;
+        let held = timeout_at(deadline, session.hold(operation, used)).await;
+        let fault = held
+            .ok()?
+            .err()
+            .filter(|fault| fault.class == Class::Drift)?;
+        Some(fault.message)
     }
 
     pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use provost_plan::catalog::Operation;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::normalize;
@@ -195,6 +196,15 @@ impl Toolbox {
         };
         let listed = mcp.listing(time).await;
         listed.map_err(|fault| Box::new(redacted(fault.into(), &self.redactor())))
+    }
+
+    /// How the server of this operation differs from what is pinned, if it says so in time.
+    pub async fn drift(&self, operation: &Operation) -> Option<String> {
+        let Some(Adapter::Mcp(mcp)) = self.adapters.get(operation.server()) else {
+            return None;
+        };
+        let message = mcp.drift(operation).await?;
+        Some(one_line(&self.redactor().redact_text(&message)))
     }
 
     pub(crate) async fn perform_request(&self, request: &Request) -> Reply {

@@ -260,6 +260,10 @@ impl From<EngineError> for Failure {
             EngineError::Find(error) => error.into(),
             EngineError::Drive(error) => error.into(),
             EngineError::Audit(error) => error.into(),
+            EngineError::Drifted { .. } => {
+                let hint = "`provost tools diff` shows the change; `provost tools lock` accepts it";
+                Self::usage(message).hint(hint)
+            }
             EngineError::Tools(_) | EngineError::Trouble { .. } => {
                 Self::usage(message).hint("`provost doctor` looks at every tool")
             }

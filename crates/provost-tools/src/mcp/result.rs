@@ -147,10 +147,12 @@ fn class_of(said: &str) -> Class {
 }
 
 fn texts(result: &CallToolResult) -> Vec<&str> {
-    let text = |block| match block {
-        &ContentBlock::Text(ref text) => Some(text.text.as_str()),
-        _ => None,
-    };
+    fn text(block: &ContentBlock) -> Option<&str> {
+        match block {
+            ContentBlock::Text(text) => Some(&text.text),
+            _ => None,
+        }
+    }
     result.content.iter().filter_map(text).collect()
 }
 

@@ -254,19 +254,19 @@ impl Session {
             for tool in page.tools {
                 let (name, definition) = pinnable(&tool)?;
                 if tools.len() >= MCP_TOOLS_MAX {
-                    return Err(lies(format!("lists more than {MCP_TOOLS_MAX} tools")));
+                    return Err(lies(&format!("lists more than {MCP_TOOLS_MAX} tools")));
                 }
                 if tools.insert(name.clone(), definition).is_some() {
-                    return Err(lies(format!("lists `{name}` twice")));
+                    return Err(lies(&format!("lists `{name}` twice")));
                 }
             }
             match page.next_cursor {
                 None => return Ok(self.listing_of(tools)),
                 Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
-                Some(_) => return Err(lies("goes in circles in its list of tools".to_owned())),
+                Some(_) => return Err(lies("goes in circles in its list of tools")),
             }
         }
-        Err(lies(format!(
+        Err(lies(&format!(
             "lists its tools on more than {MCP_PAGES_MAX} pages"
         )))
     }
@@ -289,7 +289,7 @@ impl Session {
 
     async fn not_listed(&self, error: &ServiceError) -> Fault {
         if let Some(max) = self.too_large() {
-            return lies(format!(
+            return lies(&format!(
                 "lists its tools in a message of more than {max} bytes"
             ));
         }
@@ -350,14 +350,14 @@ fn after(said: Option<String>) -> String {
 }
 
 /// A server that cannot be believed; nothing was called.
-fn lies(what: String) -> Fault {
+fn lies(what: &str) -> Fault {
     Fault::refused(Class::OutputInvalid, format!("the server {what}"))
 }
 
 pub(crate) fn pinnable(tool: &Tool) -> Result<(String, Definition), Fault> {
     let name = tool.name.to_string();
     let Ok(Value::Object(fields)) = serde_json::to_value(tool) else {
-        return Err(lies(format!("lists `{name}` as nothing that can be read")));
+        return Err(lies(&format!("lists `{name}` as nothing that can be read")));
     };
     let definition = Definition::new(&name, &fields);
     definition

@@ -57,25 +57,11 @@ fn a_server_that_says_otherwise_is_shown_and_not_called() {
         serde_json::json!(["description"])
     );
     assert_snapshot!(place.run(&["tools", "call", "s.echo", "text=a"]), @"
-    exit 1
-    --- stdout
-    failed: Call s.echo
-    step `call` failed: the server's `echo` is not what provost.lock holds for `s.echo`: changed in description; pinned sha256:DIGEST, listed sha256:DIGEST
-
-    does not hold: s.echo was called and answered
-
-    why: provost why RUN
+    exit 2
     --- stderr
-    run RUN: Call s.echo
-    solo workspace: who asks may also approve
+    error: the server's `echo` is not what provost.lock holds for `s.echo`: changed in description; pinned sha256:DIGEST, listed sha256:DIGEST
 
-    plan, revision 1: 1 step, 1 read; nothing is asked
-      1  call  s.echo  read  permit  by plain-reads
-
-    call: s.echo
-    call: failed after TIME, drift: the server's `echo` is not what provost.lock holds for `s.echo`: changed in description; pinned sha256:DIGEST, listed sha256:DIGEST
-    replan: step `call` failed (drift)
-    the plan stays as it is: a plan file has no revision: edit it and apply it again
+    hint: `provost tools diff` shows the change; `provost tools lock` accepts it
     ");
     // Drift of one tool stops no other.
     place
