@@ -407,15 +407,15 @@ async fn a_call_that_hangs_does_not_take_others_with_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_process_outlives_the_toolbox() {
     let workspace = Workspace::new();
-    // A shell between, so that the server is a child of the child.
+    // Beside the server runs what it started, which does not end with its stdin.
     let script = format!(
-        "'{}' --state state & echo $! > pid; wait",
+        "sleep 600 & echo $! > pid; exec '{}' --state state",
         binary().display()
     );
     let toml = format!(
-        "[tools.s]\nkind = \"mcp\"\ncommand = [\"sh\", \"-c\", \"exec 3<&0; {} \"]\n\
+        "[tools.s]\nkind = \"mcp\"\ncommand = [\"sh\", \"-c\", {}]\n\
          [tools.s.ops.add]\neffect = \"read\"\n",
-        script.replace("state &", "state <&3 &")
+        json!(script)
     );
     let pinned = listings(listing(&workspace, &toml).await);
     let bench = workspace.open_listed(&toml, &pinned);
