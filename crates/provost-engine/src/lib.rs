@@ -23,6 +23,7 @@ pub mod store;
 pub mod summary;
 /// Tools that the program around the engine carries out itself.
 pub mod tools {
+    pub use provost_tools::openapi;
     pub use provost_tools::{Definition, Listing, Listings, Replying, Request, Tool};
 }
 pub mod work;

@@ -56,7 +56,7 @@ pub enum OpenApiError {
     #[error("it names no server with a whole address")]
     NoServer,
     /// Nothing of it can be used, or nothing was wanted.
-    #[error("it has no operation that is wanted and can be called ({left_out} left out)")]
+    #[error("it has no operation that is wanted and can be called; {left_out} were left out")]
     Nothing {
         /// How many operations were left out.
         left_out: usize,

@@ -18,6 +18,7 @@ use crate::screen::page::{Cell, Look, Page};
 mod add;
 mod call;
 mod diff;
+mod import;
 mod lock;
 mod pace;
 mod servers;
@@ -46,7 +47,8 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// write the entry of an MCP server into provost.toml, with a guess of every effect
+    /// write the entry of an MCP server or an HTTP API into provost.toml, with a guess of every
+    /// effect
     Add(add::Add),
     /// call a tool: a plan of one step, checked, asked about and journaled
     Call(call::Call),

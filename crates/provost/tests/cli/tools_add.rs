@@ -153,7 +153,7 @@ fn nothing_is_written_of_a_server_that_does_not_answer() {
     --- stderr
     error: no server is named
 
-    hint: `provost tools add NAME -- CMD …`, or `--from mcp.json`
+    hint: `provost tools add NAME -- CMD …`, `NAME --openapi FILE`, or `--from mcp.json`
     ");
     std::fs::write(
         place.path("mcp.json"),
@@ -171,4 +171,140 @@ fn nothing_is_written_of_a_server_that_does_not_answer() {
         before,
         std::fs::read_to_string(place.path("provost.toml")).unwrap()
     );
+}
+
+#[test]
+fn an_api_is_added_by_its_document() {
+    let place = workplace();
+    let world = include_str!("../../../sim/src/world/openapi.json");
+    std::fs::write(place.path("openapi.json"), world).unwrap();
+    let add = |more: &[&str]| {
+        let mut words = vec!["tools", "add"];
+        words.extend(more);
+        place.run(&words)
+    };
+    assert_snapshot!(add(&["pay", "--openapi", "openapi.json", "--only", "payments"]), @"
+    exit 0
+    --- stderr
+    added pay to provost.toml: 4 operations, each with a guess of its effect and the reason
+    read them, correct the effects, delete what no plan is to call; then pin them:
+      provost tools lock
+    ");
+    assert_snapshot!(add(&["pay", "--openapi", "openapi.json"]), @"
+    exit 2
+    --- stderr
+    error: there is a tool `pay` already
+
+    hint: take another name, or edit it in provost.toml
+    ");
+    assert_snapshot!(add(&["Shop", "--openapi", "openapi.json"]), @"
+    exit 2
+    --- stderr
+    error: `Shop` cannot name a tool
+
+    hint: a name has up to 40 lower-case letters, digits and `_`, and begins with a letter
+    ");
+    assert_snapshot!(add(&["other", "--openapi", "openapi.json", "--only", "nothing"]), @"
+    exit 2
+    --- stderr
+    error: nothing can be taken over from `openapi.json`: it has no operation that is wanted and can be called; 0 were left out
+
+    hint: `--only` takes ids of operations and tags
+    ");
+    assert_snapshot!(add(&["other", "--openapi", "provost.toml"]), @"
+    exit 2
+    --- stderr
+    error: `provost.toml` is neither JSON nor YAML that is read: did not find expected <document start>
+    ");
+    assert_snapshot!(place.run(&["tools", "show", "pay.create_refund"]), @r##"
+    exit 0
+    --- stdout
+    pay.create_refund: calls the operator's request `pay.create_refund`
+      effect     destructive, high risk
+      repeated   recognised by a key in the header Idempotency-Key, for 1d
+      breaker    closed; 5 failures of `pay` in a row open it for 30.0 s
+      output     is untrusted
+      one call   up to 30s and 1048576 bytes
+      digest     sha256:DIGEST
+      takes
+        {
+          "type": "object",
+          "properties": {
+            "payment": {
+              "type": "string"
+            },
+            "amount": {
+              "type": "integer",
+              "minimum": 1
+            },
+            "account": {
+              "type": "string",
+              "description": "another account than that of the payment"
+            },
+            "reason": {
+              "type": "string"
+            }
+          },
+          "required": [
+            "payment",
+            "amount"
+          ],
+          "additionalProperties": false
+        }
+      gives
+        {
+          "$ref": "#/$defs/Refund",
+          "$defs": {
+            "Refund": {
+              "type": "object",
+              "properties": {
+                "id": {
+                  "type": "string"
+                },
+                "payment": {
+                  "type": "string"
+                },
+                "amount": {
+                  "type": "integer",
+                  "minimum": 0
+                },
+                "account": {
+                  "type": [
+                    "string",
+                    "null"
+                  ]
+                },
+                "reason": {
+                  "type": [
+                    "string",
+                    "null"
+                  ]
+                },
+                "status": {
+                  "type": "string",
+                  "enum": [
+                    "done"
+                  ]
+                },
+                "key": {
+                  "type": [
+                    "string",
+                    "null"
+                  ]
+                },
+                "at": {
+                  "type": "string"
+                }
+              },
+              "required": [
+                "id",
+                "payment",
+                "amount",
+                "status",
+                "at"
+              ]
+            }
+          }
+        }
+    "##);
 }

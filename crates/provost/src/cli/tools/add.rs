@@ -1,4 +1,5 @@
-//! `tools add`: the entry of an MCP server, written with a guess of every effect and its reason.
+//! `tools add`: the entry of an MCP server, written with a guess of every effect and its reason;
+//! that of an HTTP API is [`super::import`]'s.
 //!
 //! Owns the text that is appended to provost.toml. Pins nothing and believes nothing: a person
 //! reads the entry, corrects it and pins it. INVARIANT: what is not known is `destructive`.
@@ -13,6 +14,7 @@ use provost_plan::catalog::Effect;
 use provost_plan::render::escape;
 use serde_json::{Value, json};
 
+use super::import;
 use super::servers::listings_of;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
@@ -38,6 +40,15 @@ pub struct Add {
     /// take the servers of a file as MCP clients keep it (`mcpServers`)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "command"])]
     from: Option<PathBuf>,
+    /// take the operations of an HTTP API by its OpenAPI document (3.0 or 3.1)
+    #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["command", "from"])]
+    openapi: Option<PathBuf>,
+    /// where the API is; without it where its document says
+    #[arg(long, value_name = "URL", requires = "openapi")]
+    url: Option<String>,
+    /// an operation's id, or a tag: nothing else is taken (may be given several times)
+    #[arg(long, value_name = "ID", requires = "openapi")]
+    only: Vec<String>,
 }
 
 /// A server as it is to be written.
@@ -50,6 +61,9 @@ struct Entry {
 
 /// Does it.
 pub fn run(verb: &Add, place: &Place) -> Result<Exit, Failure> {
+    if let (Some(file), Some(name)) = (&verb.openapi, &verb.name) {
+        return import::run(place, name, file, verb.url.as_deref(), &verb.only);
+    }
     let entries = match (&verb.from, &verb.name) {
         (Some(file), _) => of_file(file)?,
         (None, Some(name)) if !verb.command.is_empty() => vec![Entry {
@@ -59,8 +73,9 @@ pub fn run(verb: &Add, place: &Place) -> Result<Exit, Failure> {
             env: BTreeMap::new(),
         }],
         _ => {
-            return Err(Failure::usage("no server is named")
-                .hint("`provost tools add NAME -- CMD …`, or `--from mcp.json`"));
+            return Err(Failure::usage("no server is named").hint(
+                "`provost tools add NAME -- CMD …`, `NAME --openapi FILE`, or `--from mcp.json`",
+            ));
         }
     };
     let known = place.unlocked()?;
