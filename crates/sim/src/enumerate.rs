@@ -157,6 +157,10 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
     };
     search.tally.plans = 1;
     let begun = search.begin(run, output);
+    // Why: machines know what follows them, and what goes round is never freed.
+    for machine in search.machines.values() {
+        machine.steps.borrow_mut().clear();
+    }
     begun.map_err(|error| format!("{}: {error}", case.name))?;
     if !search.tally.marks.contains("a first plan") {
         let found = &search.tally.refused;

@@ -196,8 +196,13 @@ fn three(name: &'static str, numbers: Numbers) -> Family {
 }
 
 /// Plans of four and five steps.
-fn large(name: &'static str, size: usize, shape: fn(&[Kind]) -> PlanCase) -> Family {
-    merged(family(name, shaped(size, shape), [1, 1, 0, 1, 0]))
+fn large(
+    name: &'static str,
+    size: usize,
+    shape: fn(&[Kind]) -> PlanCase,
+    numbers: Numbers,
+) -> Family {
+    merged(family(name, shaped(size, shape), numbers))
 }
 
 fn full() -> Vec<Family> {
@@ -232,14 +237,26 @@ fn full() -> Vec<Family> {
             lists(2, true),
             [2, 2, 1, 1, 0],
         )),
-        merged(family("a list of four", lists(4, false), [2, 2, 1, 1, 0])),
+        merged(family("a list of four", lists(4, false), [1, 2, 1, 1, 0])),
         merged(family("a list of five", lists(5, false), [1, 1, 1, 1, 0])),
-        large("four in a chain", 4, plans::chain),
-        large("five in a chain", 5, plans::chain),
-        large("fan-out of four", 4, plans::fan_out),
-        large("fan-out of five", 5, plans::fan_out),
-        large("fan-in of four", 4, plans::fan_in),
-        large("fan-in of five", 5, plans::fan_in),
+        large("four in a chain", 4, plans::chain, [1, 1, 0, 1, 0]),
+        large("five in a chain", 5, plans::chain, [1, 1, 0, 1, 0]),
+        large("fan-out of four", 4, plans::fan_out, [1, 1, 0, 1, 0]),
+        large(
+            "fan-out of five, a crash",
+            5,
+            plans::fan_out,
+            [1, 0, 0, 1, 0],
+        ),
+        large(
+            "fan-out of five, a fault",
+            5,
+            plans::fan_out,
+            [0, 1, 0, 0, 0],
+        ),
+        large("fan-in of four", 4, plans::fan_in, [1, 1, 0, 1, 0]),
+        large("fan-in of five, a crash", 5, plans::fan_in, [1, 0, 0, 1, 0]),
+        large("fan-in of five, a fault", 5, plans::fan_in, [0, 1, 0, 0, 0]),
     ]
 }
 
