@@ -31,8 +31,9 @@ use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
 use provost_wire::program::{Ended, Program, ProgramError};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::config::{Answer, Unread};
 use crate::fault::{Fault, Request, one_line};
 use crate::guard::Protected;
 
@@ -41,7 +42,7 @@ mod settings;
 
 pub(crate) use settings::Settings;
 
-use settings::{Line, Response};
+use settings::Line;
 
 /// Most characters of a program's own words in a message.
 const WORDS_CHARS_MAX: usize = 200;
@@ -176,12 +177,12 @@ fn answered(ended: Ended, line: &Line, request: &Request, redactor: &Redactor) -
         Some(0) => Class::Ok,
         _ => named.unwrap_or(Class::Unavailable),
     };
-    let media = match line.response {
-        Response::Json => "application/json",
-        Response::Text => "text/plain",
+    let media = match line.answer {
+        Answer::Json => "application/json",
+        Answer::Text => "text/plain",
     };
     if class == Class::Ok {
-        return match output(&ended.stdout, line.response) {
+        return match output(&ended.stdout, line.answer) {
             Ok(output) => Reply::ok(output, ended.stdout, media),
             Err(message) => {
                 let mut reply = Reply::from(Fault::unusable(message));
@@ -203,16 +204,11 @@ fn answered(ended: Ended, line: &Line, request: &Request, redactor: &Redactor) -
     reply
 }
 
-fn output(printed: &[u8], response: Response) -> Result<Value, String> {
-    let text =
-        std::str::from_utf8(printed).map_err(|_| "the output is not text in UTF-8".to_owned())?;
-    match response {
-        Response::Text => Ok(json!({ "text": text })),
-        Response::Json if text.trim().is_empty() => Ok(Value::Null),
-        Response::Json => {
-            serde_json::from_str(text).map_err(|error| format!("the output is not JSON: {error}"))
-        }
-    }
+fn output(printed: &[u8], answer: Answer) -> Result<Value, String> {
+    answer.read(printed).map_err(|unread| match unread {
+        Unread::NotText => "the output is not text in UTF-8".to_owned(),
+        Unread::NotJson(error) => format!("the output is not JSON: {error}"),
+    })
 }
 
 /// How it ended and, in short, what it says about it.

@@ -21,12 +21,14 @@ use crate::mcp::{self, Listings};
 use crate::own::{self, Tool};
 use crate::{command, files, http, sql};
 
+mod exchange;
 mod operation;
 mod pace;
 mod schemas;
 
+pub(crate) use exchange::{Answer, Exchange, Unread, check_references};
 pub(crate) use operation::{Declared, Parts, property_names};
-pub(crate) use schemas::{input_schema, output_schema, schema};
+pub(crate) use schemas::{input_schema, no_arguments, output_schema, schema, text_output};
 
 /// One tool of the workspace: how it is reached and the operations it has.
 #[derive(Clone, Debug)]

@@ -36,8 +36,9 @@ use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::http::{Auth, Client, ClientError, Request as WireRequest, Response, SendError};
 use provost_wire::{Redactor, Secret, SecretName};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::config::{Answer, Unread};
 use crate::fault::{Fault, Request, one_line};
 
 mod settings;
@@ -46,7 +47,7 @@ mod template;
 
 pub(crate) use settings::Settings;
 
-use settings::{AuthSetting, Body, Endpoint};
+use settings::{AuthSetting, Endpoint};
 use template::Filled;
 
 /// Most characters of a server's own words in a message.
@@ -204,7 +205,7 @@ fn answered(
 ) -> Reply {
     let media = media_type(&response.media);
     if response.is_success() {
-        return match output(&response, endpoint.body) {
+        return match output(&response, endpoint.answer) {
             Ok(output) => Reply::ok(output, response.body, &media),
             Err(message) => {
                 let mut reply = Reply::from(Fault::unusable(message));
@@ -224,19 +225,14 @@ fn answered(
     reply
 }
 
-fn output(response: &Response, body: Body) -> Result<Value, String> {
-    let text = std::str::from_utf8(&response.body)
-        .map_err(|_| "the answer is not text in UTF-8".to_owned())?;
-    match body {
-        Body::Text => Ok(json!({"text": text})),
-        Body::Json if text.trim().is_empty() => Ok(Value::Null),
-        Body::Json => serde_json::from_str(text).map_err(|error| {
-            format!(
-                "the answer is not JSON (it says `{}`): {error}",
-                media_type(&response.media)
-            )
-        }),
-    }
+fn output(response: &Response, answer: Answer) -> Result<Value, String> {
+    answer.read(&response.body).map_err(|unread| match unread {
+        Unread::NotText => "the answer is not text in UTF-8".to_owned(),
+        Unread::NotJson(error) => format!(
+            "the answer is not JSON (it says `{}`): {error}",
+            media_type(&response.media)
+        ),
+    })
 }
 
 /// The status and, in short, what the server says about it.

@@ -10,9 +10,8 @@ use std::sync::Arc;
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
-use provost_plan::expr::{Root, Segment, Template};
+use provost_plan::expr::Template;
 use provost_plan::node::{Fields, Kind, Node};
-use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
 use provost_run::outcome::Class;
 use provost_wire::SecretName;
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 use super::Lines;
 use super::argv::Argv;
 use crate::config::{
-    Declared, Parts, Read, Site, bad_setting, check_name, input_schema, output_schema,
+    Answer, Declared, Exchange, Parts, Read, Site, bad_setting, check_name, check_references,
     property_names,
 };
 use crate::limits::COMMAND_MEMORY_BYTES_MIN;
@@ -56,14 +55,7 @@ pub(crate) struct Settings {
 pub(crate) struct Line {
     pub(crate) argv: Argv,
     pub(crate) exit: BTreeMap<i32, Class>,
-    pub(crate) response: Response,
-}
-
-/// How the output is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Response {
-    Json,
-    Text,
+    pub(crate) answer: Answer,
 }
 
 impl Settings {
@@ -189,66 +181,44 @@ impl OperationReader<'_> {
 
     fn read_fields(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Line, Operation)> {
         let mut declared = Declared::read(self.site, fields, true);
-        let effect = declared.required_effect(fields);
-        let errors_no_effect = fields
-            .choice("errors", &[("no_effect", true)])
-            .unwrap_or(false);
-        let words = [("json", Response::Json), ("text", Response::Text)];
-        let response = fields.choice("response", &words).unwrap_or(Response::Text);
-        let given_input = fields.node("input").is_some();
-        let input = input_schema(fields, self.site.base).or_else(|| {
-            (!given_input)
-                .then(closed)
-                .and_then(|value| Schema::compile(value).ok())
-        });
-        let output = output_schema(fields, self.site.base);
-        declared.trusted |= output.trusted;
+        let exchange = Exchange::read(self.site, &mut declared, fields, Answer::Text);
         let exit_value = fields.node("exit").map(Node::to_value);
         let exit = exit(fields);
         let argv_value = fields.required("argv").map(Node::to_value);
         let argv = argv(fields);
-        let (input, argv) = (input?, argv?);
+        let (input, argv) = (exchange.input?, argv?);
         check_key(declared.idempotency(), fields);
-        check_references(&argv, &input, declared.idempotency(), fields);
+        let keyed = matches!(declared.idempotency(), Idempotency::Key { .. });
+        let known = property_names(&input);
+        check_references(
+            "command",
+            argv.references().collect(),
+            &known,
+            keyed,
+            fields,
+        );
         let parts = Parts {
             description: format!("carries out the operator's command `{name}`"),
             name,
-            effect,
+            effect: exchange.effect,
             input,
-            output: output.schema.or_else(|| default_output(response)),
-            errors_no_effect,
+            output: exchange.output,
+            errors_no_effect: exchange.errors_no_effect,
             endpoint: json!({
                 "kind": "command",
                 "surroundings": self.surroundings,
                 "argv": argv_value,
                 "exit": exit_value,
-                "response": if response == Response::Text { "text" } else { "json" },
+                "response": exchange.answer.word(),
             }),
         };
         let operation = declared.operation(fields, parts);
         let line = Line {
             argv,
             exit,
-            response,
+            answer: exchange.answer,
         };
         Some((line, operation))
-    }
-}
-
-fn closed() -> Value {
-    json!({"type": "object", "properties": {}, "additionalProperties": false})
-}
-
-fn default_output(response: Response) -> Option<Schema> {
-    let text = json!({
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-        "additionalProperties": false,
-    });
-    match response {
-        Response::Text => Schema::compile(text).ok(),
-        Response::Json => None,
     }
 }
 
@@ -325,37 +295,5 @@ fn check_key(idempotency: &Idempotency, fields: &mut Fields<'_, '_>) {
             bad_setting(fields, span, "the key of a command travels in `env`");
         }
         Idempotency::Natural | Idempotency::None => {}
-    }
-}
-
-fn check_references(
-    argv: &Argv,
-    input: &Schema,
-    idempotency: &Idempotency,
-    fields: &mut Fields<'_, '_>,
-) {
-    let known = property_names(input);
-    let keyed = matches!(idempotency, Idempotency::Key { .. });
-    for reference in argv.references() {
-        let diagnostic = match (&reference.root, reference.path.first()) {
-            (Root::Args, Some(Segment::Field(name))) if !known.contains(&name.as_str()) => {
-                let message = format!("the command reads `args.{name}`, which `input` lacks");
-                Diagnostic::new(Code::BadWorkspace, reference.span, message)
-                    .did_you_mean(name, known.iter().copied())
-            }
-            (Root::Args, _) => continue,
-            (Root::Key, _) if keyed => continue,
-            (Root::Key, _) => Diagnostic::new(
-                Code::BadWorkspace,
-                reference.span,
-                "the command reads `key`, and the operation has no idempotency key",
-            ),
-            (other, _) => {
-                let message = format!("`{}` cannot be read in a command", other.name());
-                Diagnostic::new(Code::UnknownRoot, reference.span, message)
-                    .hint("a command sees `args` and `key`")
-            }
-        };
-        fields.diagnostics().push(diagnostic);
     }
 }

@@ -12,7 +12,7 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::limits::SOURCE_BYTES_MAX;
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::schema::Schema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What `output` says.
 #[derive(Debug, Default)]
@@ -44,6 +44,21 @@ pub(crate) fn output_schema(fields: &mut Fields<'_, '_>, base: &Path) -> Output 
         schema: schema_node.and_then(|node| schema(node, base, fields.diagnostics())),
         trusted,
     }
+}
+
+/// The schema of no arguments at all.
+pub(crate) fn no_arguments() -> Value {
+    json!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+/// What a result is typed as that is a text.
+pub(crate) fn text_output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+        "additionalProperties": false,
+    })
 }
 
 /// Reads `input`.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
-use provost_plan::expr::{ArgTree, Part, Root, Segment, Template};
+use provost_plan::expr::{ArgTree, Part, Template};
 use provost_plan::node::{Fields, Node};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::Endpoints;
 use super::template::{Encoding, Payload, RequestTemplate};
 use crate::config::{
-    Declared, Parts, Read, Site, bad_setting, check_name, input_schema, output_schema,
+    Answer, Declared, Exchange, Parts, Read, Site, bad_setting, check_name, check_references,
     property_names,
 };
 
@@ -58,14 +58,7 @@ pub(crate) enum AuthSetting {
 pub(crate) struct Endpoint {
     pub(crate) method: Method,
     pub(crate) template: RequestTemplate,
-    pub(crate) body: Body,
-}
-
-/// How an answer's body is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
-    Json,
-    Text,
+    pub(crate) answer: Answer,
 }
 
 impl Settings {
@@ -216,63 +209,42 @@ impl OperationReader<'_> {
         fields: &mut Fields<'_, '_>,
     ) -> Option<(Endpoint, Operation)> {
         let mut declared = Declared::read(self.site, fields, true);
-        let effect = declared.required_effect(fields);
-        let errors_no_effect = fields
-            .choice("errors", &[("no_effect", true)])
-            .unwrap_or(false);
-        let words = [("json", Body::Json), ("text", Body::Text)];
-        let body = fields.choice("response", &words).unwrap_or(Body::Json);
-        let given_input = fields.node("input").is_some();
-        let input = input_schema(fields, self.site.base).or_else(|| {
-            (!given_input)
-                .then(closed)
-                .and_then(|value| Schema::compile(value).ok())
-        });
-        let output = output_schema(fields, self.site.base);
-        declared.trusted |= output.trusted;
+        let exchange = Exchange::read(self.site, &mut declared, fields, Answer::Json);
         let request_node = fields.required("request");
         let request = request_node.and_then(|node| request(node, fields.diagnostics()));
-        let (input, (method, template)) = (input?, request?);
+        let (input, (method, template)) = (exchange.input?, request?);
         check_key(declared.idempotency(), &input, fields);
-        check_references(&template, &input, declared.idempotency(), fields);
+        let mut known = property_names(&input);
+        let keyed = matches!(declared.idempotency(), Idempotency::Key { .. });
+        if let Idempotency::Key {
+            carrier: KeyCarrier::Arg(name),
+            ..
+        } = declared.idempotency()
+        {
+            known.push(name);
+        }
+        check_references("request", template.references(), &known, keyed, fields);
         let parts = Parts {
             description: format!("calls the operator's request `{name}`"),
             name,
-            effect,
+            effect: exchange.effect,
             input,
-            output: output.schema.or_else(|| default_output(body)),
-            errors_no_effect,
+            output: exchange.output,
+            errors_no_effect: exchange.errors_no_effect,
             endpoint: json!({
                 "kind": "http",
                 "connection": self.connection,
                 "request": request_node.map(Node::to_value),
-                "response": if body == Body::Text { "text" } else { "json" },
+                "response": exchange.answer.word(),
             }),
         };
         let operation = declared.operation(fields, parts);
         let endpoint = Endpoint {
             method,
             template,
-            body,
+            answer: exchange.answer,
         };
         Some((endpoint, operation))
-    }
-}
-
-fn closed() -> Value {
-    json!({"type": "object", "properties": {}, "additionalProperties": false})
-}
-
-fn default_output(body: Body) -> Option<Schema> {
-    let text = json!({
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-        "additionalProperties": false,
-    });
-    match body {
-        Body::Text => Schema::compile(text).ok(),
-        Body::Json => None,
     }
 }
 
@@ -381,44 +353,5 @@ fn check_key(idempotency: &Idempotency, input: &Schema, fields: &mut Fields<'_, 
             bad_setting(fields, span, message);
         }
         KeyCarrier::Arg(_) => {}
-    }
-}
-
-fn check_references(
-    template: &RequestTemplate,
-    input: &Schema,
-    idempotency: &Idempotency,
-    fields: &mut Fields<'_, '_>,
-) {
-    let mut known = property_names(input);
-    let keyed = matches!(idempotency, Idempotency::Key { .. });
-    if let Idempotency::Key {
-        carrier: KeyCarrier::Arg(name),
-        ..
-    } = idempotency
-    {
-        known.push(name);
-    }
-    for reference in template.references() {
-        let diagnostic = match (&reference.root, reference.path.first()) {
-            (Root::Args, Some(Segment::Field(name))) if !known.contains(&name.as_str()) => {
-                let message = format!("the request reads `args.{name}`, which `input` lacks");
-                Diagnostic::new(Code::BadWorkspace, reference.span, message)
-                    .did_you_mean(name, known.iter().copied())
-            }
-            (Root::Args, _) => continue,
-            (Root::Key, _) if keyed => continue,
-            (Root::Key, _) => Diagnostic::new(
-                Code::BadWorkspace,
-                reference.span,
-                "the request reads `key`, and the operation has no idempotency key",
-            ),
-            (other, _) => {
-                let message = format!("`{}` cannot be read in a request", other.name());
-                Diagnostic::new(Code::UnknownRoot, reference.span, message)
-                    .hint("a request sees `args` and `key`")
-            }
-        };
-        fields.diagnostics().push(diagnostic);
     }
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::definition::{Definition, Listing};
 use crate::config::{
     Declared, Parts, Read, Site, bad_setting, check_name, input_schema, output_schema,
-    property_names,
+    property_names, text_output,
 };
 use crate::limits::DESCRIPTION_CHARS_MAX;
 
@@ -332,16 +332,6 @@ impl ResultKind {
             Self::Json => "json",
         }
     }
-}
-
-/// What a text result is typed as.
-fn text_output() -> Value {
-    json!({
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-        "additionalProperties": false,
-    })
 }
 
 fn compiled(value: &Value, which: &str, fields: &mut Fields<'_, '_>) -> Option<Schema> {

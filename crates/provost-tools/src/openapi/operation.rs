@@ -95,7 +95,8 @@ impl<'d> Listed<'d> {
             document,
             self.path,
             shared,
-            (self.operation, self.method != "get"),
+            self.operation,
+            self.method != "get",
         )?;
         let input = document.map_of(&request.args);
         if let Err(error) = Schema::compile(input.clone()) {

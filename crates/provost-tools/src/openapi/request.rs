@@ -97,7 +97,8 @@ impl<'d> Request<'d> {
         document: &Document<'d>,
         path: &str,
         shared: Option<&'d Value>,
-        (operation, has_body): (&'d Value, bool),
+        operation: &'d Value,
+        has_body: bool,
     ) -> Result<Self, String> {
         let literal = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@/%{}".contains(c);
         let climbs = path.split('/').any(|part| matches!(part, "." | ".."));

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use super::parameters::named;
 use crate::config::{
-    Declared, Parts, Read, Site, bad_setting, bounded, check_name, input_schema, output_schema,
-    property_names, schema,
+    Declared, Parts, Read, Site, bad_setting, bounded, check_name, input_schema, no_arguments,
+    output_schema, property_names, schema,
 };
 use crate::limits::{ROWS_DEFAULT, ROWS_MAX, SQL_BYTES_MAX};
 
@@ -197,7 +197,7 @@ impl OperationReader<'_> {
                 fields.diagnostics().push(diagnostic);
                 return None;
             }
-            return compile(closed(), fields).filter(|_| given.is_none());
+            return compile(no_arguments(), fields).filter(|_| given.is_none());
         };
         let known = property_names(&schema);
         let span = given.unwrap_or(span);
@@ -314,10 +314,6 @@ fn described(text: &Text, name: &str) -> String {
         Text::Execute(_) => format!("runs the operator's statement `{name}`"),
         Text::Adhoc => "runs one read-only SQL query (SQLite) that the call gives".to_owned(),
     }
-}
-
-fn closed() -> Value {
-    json!({"type": "object", "properties": {}, "additionalProperties": false})
 }
 
 fn adhoc_input() -> Value {
