@@ -144,14 +144,7 @@ impl Turn<'_> {
         plan: Plan,
         goal: &Goal,
     ) -> Result<(CheckedPlan, Vec<Diagnostic>), StepError> {
-        let draft = Draft {
-            plan: plan.into(),
-            origin: Origin {
-                author: "the plan in force".to_owned(),
-                literals: Label::trusted(),
-                control: self.state.control.clone(),
-            },
-        };
+        let draft = self.in_force(plan.into());
         let Checked {
             plan, diagnostics, ..
         } = self.compile(draft, goal, self.state.revision);

@@ -119,7 +119,8 @@ impl Turn<'_> {
     /// Records how a read ended. `failed` says by which class and why, where it did.
     pub(super) fn end_beside(
         &mut self,
-        (slot, attempt): (&Slot, u32),
+        slot: &Slot,
+        attempt: u32,
         failed: Option<(Class, String)>,
         evidence: Digest,
         retry_at: Option<i64>,

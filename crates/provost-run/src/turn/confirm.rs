@@ -180,7 +180,7 @@ impl Turn<'_> {
             .map(|confirm| confirm.tool.value.as_str());
         match self.brought(tool, class, output, message) {
             Ok(read) => {
-                self.end_beside((slot, attempt), None, digest, None)?;
+                self.end_beside(slot, attempt, None, digest, None)?;
                 match self.proves(slot, &read) {
                     Ok(()) => self.settle_succeeded(slot),
                     Err(reason) => self.unconfirmed(slot, &reason),
@@ -189,7 +189,7 @@ impl Turn<'_> {
             Err((class, message)) => {
                 let retry_at = self.read_again_at(slot, class, retry_after);
                 let reason = format!("{}: {message}", class.word());
-                self.end_beside((slot, attempt), Some((class, message)), digest, retry_at)?;
+                self.end_beside(slot, attempt, Some((class, message)), digest, retry_at)?;
                 if retry_at.is_some() {
                     return Ok(());
                 }

@@ -259,7 +259,7 @@ impl Turn<'_> {
             .and_then(|output| self.told(slot, &output));
         match told {
             Ok((tool, landed, output)) => {
-                self.end_beside((slot, attempt), None, digest, None)?;
+                self.end_beside(slot, attempt, None, digest, None)?;
                 let settled = if landed {
                     Settlement::Happened
                 } else {
@@ -273,7 +273,7 @@ impl Turn<'_> {
                 let wait = i64::try_from(Retry::DEFAULT.wait_after(tries).as_millis());
                 let next = self.now.saturating_add(wait.unwrap_or(i64::MAX));
                 let retry_at = (tries < RECONCILE_READS_MAX).then_some(next);
-                self.end_beside((slot, attempt), Some(failed), digest, retry_at)
+                self.end_beside(slot, attempt, Some(failed), digest, retry_at)
             }
         }
     }

@@ -10,11 +10,11 @@ use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, chec
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::Label;
-use provost_plan::plan::Goal;
 use provost_plan::plan::read::read_plan_once;
 use provost_plan::plan::request::{
     FindingView, PlanReply, PlanRequest, PlannerQuestion, RequestKind, ToolSignature, Why,
 };
+use provost_plan::plan::{Goal, Plan};
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 
@@ -381,6 +381,18 @@ impl Turn<'_> {
         change
     }
 
+    /// The plan in force, to be checked again.
+    pub(super) fn in_force(&self, plan: Arc<Plan>) -> Draft {
+        Draft {
+            plan,
+            origin: Origin {
+                author: "the plan in force".to_owned(),
+                literals: Label::trusted(),
+                control: self.state.control.clone(),
+            },
+        }
+    }
+
     /// Checks the plan again if the rules moved since it was checked.
     pub(super) fn recheck(&mut self) -> Result<(), StepError> {
         let Some(plan) = &self.state.plan else {
@@ -396,14 +408,7 @@ impl Turn<'_> {
         if tools_same && policy_same {
             return Ok(());
         }
-        let draft = Draft {
-            plan: Arc::clone(plan.checked().shared()),
-            origin: Origin {
-                author: "the plan in force".to_owned(),
-                literals: Label::trusted(),
-                control: self.state.control.clone(),
-            },
-        };
+        let draft = self.in_force(Arc::clone(plan.checked().shared()));
         let Checked {
             plan, diagnostics, ..
         } = self.compile(draft, &self.state.goal, self.state.revision);
