@@ -221,6 +221,7 @@ impl Engine {
                 name: match choice {
                     PlannerChoice::Playbook { name } => name.clone(),
                     PlannerChoice::File { playbook, .. } => playbook.clone().unwrap_or_default(),
+                    PlannerChoice::Client { client, .. } => client.clone(),
                 },
             })
     }
@@ -246,11 +247,12 @@ impl Engine {
         self.refuse_troubled(&new.planner)?;
         self.refuse_drifted(&new.planner).await?;
         let run = random_name()?;
+        let principal = self.workspace.principal(&new.planner);
         let created = RunCreated {
             run,
             goal: new.goal,
             planner: new.planner,
-            principal: self.workspace.user().clone(),
+            principal,
             limits: self.workspace.limits().clone(),
             ask: new.ask,
             solo: self.workspace.is_solo(),

@@ -14,7 +14,7 @@ pub mod notify;
 pub mod owner;
 /// Who proposes plans: what a front end needs to name of it.
 pub mod planners {
-    pub use provost_planner::{NoMatch, Planner, Playbook, Route, Router};
+    pub use provost_planner::{ClientPlanner, NoMatch, Planner, Playbook, Route, Router};
 }
 /// The run machine, for whoever drives or reads runs through this library.
 pub use provost_run as run;

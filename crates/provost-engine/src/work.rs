@@ -84,6 +84,10 @@ pub enum Told<'a> {
 /// Somebody who is told.
 pub type Listener<'a> = dyn Fn(&Told<'_>) + 'a;
 
+/// Which runs are driven, by their ids. It is asked while the journal is read, so that it must not
+/// read there itself.
+pub type Scope<'a> = dyn Fn(&str) -> bool + 'a;
+
 /// What became of a run that was driven; none if another process holds it.
 type Driven = (String, Result<Option<Stop>, EngineError>);
 
@@ -98,6 +102,7 @@ struct Worker<'e> {
     working: Working,
     halt: watch::Receiver<bool>,
     listener: &'e Listener<'e>,
+    scope: &'e Scope<'e>,
     driving: BTreeSet<String>,
     resting: BTreeMap<String, Rest>,
     /// The store's number of changes at the last look, when that was, and what it found.
@@ -114,14 +119,29 @@ struct Worker<'e> {
 pub async fn work(
     engine: &Engine,
     working: Working,
+    halt: watch::Receiver<bool>,
+    listener: &Listener<'_>,
+) -> Result<(), StoreError> {
+    work_on(engine, working, halt, listener, &|_| true).await
+}
+
+/// [`work`], on the runs of `scope` alone; the rest are left to whoever drives them.
+///
+/// # Errors
+/// As [`work`].
+pub async fn work_on(
+    engine: &Engine,
+    working: Working,
     mut halt: watch::Receiver<bool>,
     listener: &Listener<'_>,
+    scope: &Scope<'_>,
 ) -> Result<(), StoreError> {
     let mut worker = Worker {
         engine,
         working,
         halt: halt.clone(),
         listener,
+        scope,
         driving: BTreeSet::new(),
         resting: BTreeMap::new(),
         version: None,
@@ -182,7 +202,7 @@ impl<'e> Worker<'e> {
         let now = Instant::now();
         let room = self.working.runs_max - self.driving.len();
         let rests = |run: &str| self.resting.get(run).is_some_and(|rest| rest.until > now);
-        let skip = |run: &str| self.driving.contains(run) || rests(run);
+        let skip = |run: &str| self.driving.contains(run) || rests(run) || !(self.scope)(run);
         let store = self.engine.store();
         let found = store.look(now_ms(), room, &skip)?;
         let spoken: Vec<String> = store

@@ -13,7 +13,7 @@ use provost_plan::plan::read::read_plan;
 use provost_plan::plan::{Limits, Step};
 use provost_plan::policy::{Policy, Principal};
 use provost_plan::source::Source;
-use provost_planner::{FilePlanner, Planner, Playbook, Router};
+use provost_planner::{ClientPlanner, FilePlanner, Planner, Playbook, Router};
 use provost_run::admission::AdmissionRules;
 use provost_run::event::{AskMode, PlannerChoice};
 use provost_tools::{Listing, Listings, Tool, ToolConfig};
@@ -314,6 +314,22 @@ impl Workspace {
                     None => file,
                 }))
             }
+            PlannerChoice::Client { client, text } => {
+                let name: Arc<str> = client.as_str().into();
+                Some(Box::new(ClientPlanner::new(Source::new(
+                    name,
+                    text.as_str(),
+                ))))
+            }
+        }
+    }
+
+    /// Whom a run of this planner acts for: the user, or an agent of theirs.
+    #[must_use]
+    pub fn principal(&self, choice: &PlannerChoice) -> Principal {
+        match choice {
+            PlannerChoice::Playbook { .. } | PlannerChoice::File { .. } => self.user.clone(),
+            PlannerChoice::Client { .. } => self.user.agent(),
         }
     }
 
@@ -332,14 +348,11 @@ impl Workspace {
                 text,
                 playbook,
             } => {
-                let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
-                let steps = plan.map(|plan| plan.steps).unwrap_or_default();
-                let named = steps.iter().flat_map(Step::tools);
-                let first = named.map(|tool| tool.value.clone());
-                first
-                    .chain(playbook.iter().flat_map(|name| of_playbook(name)))
-                    .collect()
+                let mut named = tools_of_plan(name, text);
+                named.extend(playbook.iter().flat_map(|name| of_playbook(name)));
+                named
             }
+            PlannerChoice::Client { client, text } => tools_of_plan(client, text),
         }
     }
 
@@ -378,4 +391,12 @@ impl Workspace {
         files::replace(&path, &self.lock().to_text())?;
         Ok(path)
     }
+}
+
+/// The tools that the text of a plan names; none if it cannot be read.
+fn tools_of_plan(name: &str, text: &str) -> BTreeSet<String> {
+    let plan = read_plan(&Source::new(name, text));
+    let steps = plan.map(|plan| plan.steps).unwrap_or_default();
+    let named = steps.iter().flat_map(Step::tools);
+    named.map(|tool| tool.value.clone()).collect()
 }

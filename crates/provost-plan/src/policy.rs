@@ -71,6 +71,15 @@ pub enum PrincipalKind {
 }
 
 impl Principal {
+    /// A planner that acts for this person: in the same groups, and never an approver.
+    #[must_use]
+    pub fn agent(&self) -> Self {
+        Self {
+            kind: PrincipalKind::Agent,
+            ..self.clone()
+        }
+    }
+
     /// The identity, with its groups.
     #[must_use]
     pub fn digest(&self) -> Digest {

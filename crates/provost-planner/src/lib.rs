@@ -4,6 +4,7 @@
 //! it cannot name a tool adapter or the run machine. INVARIANT: a reply follows from its request
 //! alone, so a recorded reply is never asked for again.
 
+mod client;
 mod file;
 pub mod pattern;
 pub mod playbook;
@@ -13,6 +14,7 @@ use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
 use provost_plan::plan::request::{FindingView, PlanReply, PlanRequest, RequestKind};
 
+pub use client::ClientPlanner;
 pub use file::FilePlanner;
 pub use playbook::Playbook;
 pub use router::{NoMatch, Route, Router};

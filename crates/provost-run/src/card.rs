@@ -34,6 +34,9 @@ pub struct Card {
     /// Who else amended an earlier revision of the plan, and so may not say yes either.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub amended_by: BTreeSet<String>,
+    /// Who planned it, where that is no person and nobody's playbook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_by: Option<String>,
     /// Whether the requester may say yes.
     pub solo: bool,
     /// When it was asked, in milliseconds since the epoch.

@@ -399,6 +399,24 @@ pub enum PlannerChoice {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         playbook: Option<String>,
     },
+    /// A plan that a client of the planning server submitted.
+    Client {
+        /// What the client calls itself.
+        client: String,
+        /// The text.
+        text: String,
+    },
+}
+
+impl PlannerChoice {
+    /// Who plans, in words, where that is no person and nobody's playbook.
+    #[must_use]
+    pub fn outsider(&self) -> Option<String> {
+        match self {
+            Self::Playbook { .. } | Self::File { .. } => None,
+            Self::Client { client, .. } => Some(format!("client {client}")),
+        }
+    }
 }
 
 /// When a person is asked about steps that policy asks about.

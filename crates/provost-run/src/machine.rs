@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
 use provost_plan::digest::Digest;
-use provost_plan::plan::request::{FindingView, PlanReply, PlanRequest};
+use provost_plan::plan::request::{FindingView, ObservationView, PlanReply, PlanRequest};
 use provost_plan::policy::{Policy, Principal};
 use serde_json::Value;
 
@@ -61,6 +61,7 @@ use crate::outcome::Reply;
 use crate::said::Said;
 use crate::state::{FoldError, State};
 use crate::turn::Turn;
+use crate::view;
 
 mod sealed;
 
@@ -416,6 +417,13 @@ impl Run {
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// What the settled steps came to, as every planner is shown it: untrusted text only as the
+    /// expression that names it.
+    #[must_use]
+    pub fn observations(&self) -> BTreeMap<String, ObservationView> {
+        view::of_run(&self.state, &self.rules.catalog)
     }
 
     /// Lets nothing new begin from here on in this process; what is in flight still settles.

@@ -238,6 +238,12 @@ impl State {
         }
     }
 
+    /// Who planned the revision in force, where that is no person and nobody's playbook.
+    pub(crate) fn outsider(&self) -> Option<String> {
+        let outsider = self.planner.outsider();
+        outsider.filter(|_| self.amender.is_none())
+    }
+
     /// Who counts as asking for the revision in force, and may not approve it.
     #[must_use]
     pub fn requester(&self) -> &str {

@@ -3,7 +3,7 @@
 //! Owns the one rule that is the same for every planner: trusted and `data` values in clear, text
 //! only as the expression that names it. INVARIANT: no untrusted text leaves through here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::catalog::{Catalog, Operation};
 use provost_plan::check::{StepRecord, flow};
@@ -14,7 +14,17 @@ use provost_plan::plan::{Step, StepKind};
 use provost_plan::schema::{PathType, Schema};
 use serde_json::{Map, Value, json};
 
+use crate::event::StepStatus;
 use crate::state::{State, StepState};
+
+/// What the settled steps of a run came to, as a planner is shown it.
+pub(crate) fn of_run(state: &State, catalog: &Catalog) -> BTreeMap<String, ObservationView> {
+    let settled = |status: StepStatus| status.is_final() && status != StepStatus::Blocked;
+    let shown = state.steps.iter().filter(|(_, step)| settled(step.status));
+    shown
+        .map(|(id, step)| (id.clone(), of_step(state, catalog, id, step)))
+        .collect()
+}
 
 /// A settled step as a planner sees it.
 pub(crate) fn of_step(

@@ -411,6 +411,7 @@ fn card(step: &str, repeats: bool) -> Card {
         },
         requester: "ada".to_owned(),
         amended_by: Default::default(),
+        planned_by: None,
         solo: true,
         asked_at: BEGIN,
         expires_at: None,

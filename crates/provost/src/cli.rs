@@ -18,13 +18,14 @@ mod approve;
 mod audit;
 mod backup;
 mod cancel;
-mod check;
+pub mod check;
 mod diff;
 mod doctor;
 mod explain;
 mod inbox;
 mod init;
 mod key;
+mod mcp;
 mod pause;
 mod plan;
 mod policy;
@@ -33,7 +34,7 @@ mod record;
 mod reject;
 mod resume;
 mod run;
-mod runs;
+pub mod runs;
 mod say;
 mod settle;
 mod show;
@@ -110,6 +111,8 @@ enum Verb {
     Resume(resume::Resume),
     /// drive every run that can go on, without a person at a terminal
     Work(work::Work),
+    /// serve a client that plans over MCP, and never acts
+    Mcp(mcp::Mcp),
     /// show how a run was planned and what was done, apart
     Trace(trace::Trace),
     /// say who is guilty of how a run ended, with the events that prove it
@@ -172,6 +175,7 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),
         Verb::Work(verb) => work::run(verb, &place),
+        Verb::Mcp(verb) => mcp::run(verb, &place),
         Verb::Tools(verb) => tools::run(verb, &place),
         Verb::Policy(verb) => policy::run(&verb, &place),
         Verb::Audit(verb) => audit::run(verb, &place),

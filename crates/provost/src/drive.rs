@@ -25,6 +25,7 @@ use crate::screen::view::View;
 
 mod ask;
 pub mod halt;
+pub mod log;
 mod post;
 
 use ask::{Asked, Typist};

@@ -18,6 +18,7 @@ mod document;
 mod drive;
 mod failure;
 mod keyring;
+mod mcp;
 mod output;
 mod place;
 mod proposal;

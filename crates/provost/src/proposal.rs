@@ -14,8 +14,8 @@ use provost_plan::label::Label;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::{PlanReply, PlanRequest, RequestKind, ToolSignature};
 use provost_plan::plan::{Goal, Plan};
+use provost_plan::policy::Principal;
 use provost_plan::reach::Checkup;
-use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 
 use crate::failure::Failure;
@@ -130,18 +130,14 @@ pub fn ask(workspace: &Workspace, goal: &Goal, planner: &dyn Planner) -> Result<
 }
 
 fn request(workspace: &Workspace, goal: &Goal) -> PlanRequest {
-    let tools = workspace.catalog().iter().map(|operation| ToolSignature {
-        name: operation.name.clone(),
-        description: operation.description.clone(),
-        effect: operation.effect.word().to_owned(),
-        input: operation.input.value().clone(),
-        output: operation.output.as_ref().map(Schema::value).cloned(),
-    });
+    let tools = workspace.catalog().iter();
     PlanRequest {
         id: 1,
         kind: RequestKind::Propose,
         goal: goal.clone(),
-        tools: tools.collect(),
+        tools: tools
+            .map(|operation| ToolSignature::of(operation))
+            .collect(),
         plan: None,
         observations: std::collections::BTreeMap::new(),
         diagnostics: Vec::new(),
@@ -159,34 +155,48 @@ pub fn of_file(workspace: &Workspace, source: Source) -> Judged {
         literals: Label::trusted(),
         control: Label::trusted(),
     };
-    match read_plan(&source) {
-        Ok(plan) => {
-            let (goal, named) = match &plan.goal {
-                Some(goal) => (goal.value.clone(), true),
-                None => (
-                    Goal {
-                        success: Vec::new(),
-                        ..Goal::of_text("")
-                    },
-                    false,
-                ),
-            };
-            let mut judged = compile(workspace, source, plan, &goal, origin);
-            if !named {
-                judged
-                    .not_checked
-                    .insert(0, "the goal: the plan names none".to_owned());
-            }
-            judged
+    for_own_goal(workspace, source, origin, workspace.user(), false)
+}
+
+/// Reads and checks a plan that a client wrote, for its own goal: neither is trusted, and it acts
+/// for an agent of the user.
+pub fn of_client(workspace: &Workspace, source: Source, origin: Origin) -> Judged {
+    for_own_goal(workspace, source, origin, &workspace.user().agent(), true)
+}
+
+fn for_own_goal(
+    workspace: &Workspace,
+    source: Source,
+    origin: Origin,
+    principal: &Principal,
+    untrusted: bool,
+) -> Judged {
+    let plan = match read_plan(&source) {
+        Ok(plan) => plan,
+        Err(diagnostics) => return unreadable(source, &Goal::of_text(""), diagnostics),
+    };
+    let (goal, named) = match &plan.goal {
+        Some(goal) => (goal.value.clone(), true),
+        None => {
+            let none = Goal::of_text("");
+            let success = Vec::new();
+            (Goal { success, ..none }, false)
         }
-        Err(diagnostics) => unreadable(source, &Goal::of_text(""), diagnostics),
+    };
+    let goal = Goal { untrusted, ..goal };
+    let mut judged = compile(workspace, source, plan, &goal, (origin, principal));
+    if !named {
+        judged
+            .not_checked
+            .insert(0, "the goal: the plan names none".to_owned());
     }
+    judged
 }
 
 /// Reads and checks a plan for a goal.
 pub fn judge(workspace: &Workspace, source: Source, goal: &Goal, origin: Origin) -> Judged {
     match read_plan(&source) {
-        Ok(plan) => compile(workspace, source, plan, goal, origin),
+        Ok(plan) => compile(workspace, source, plan, goal, (origin, workspace.user())),
         Err(diagnostics) => unreadable(source, goal, diagnostics),
     }
 }
@@ -208,12 +218,12 @@ fn compile(
     source: Source,
     plan: Plan,
     goal: &Goal,
-    origin: Origin,
+    (origin, principal): (Origin, &Principal),
 ) -> Judged {
     let terms = Terms {
         catalog: workspace.catalog().clone(),
         policy: workspace.policy().clone(),
-        principal: workspace.user().clone(),
+        principal: principal.clone(),
         limits: workspace.limits().clone(),
         goal: goal.clone(),
     };

@@ -18,6 +18,10 @@ pub struct Goal {
     /// Typed parameters found in the text, by the playbook that matched.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub params: serde_json::Map<String, Value>,
+    /// Whether a planner wrote it, and no person: then none of its words is trusted for standing
+    /// in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
 }
 
 /// One thing that must be true at the end.
@@ -41,6 +45,7 @@ impl Goal {
             text: text.to_owned(),
             success: vec![criterion],
             params: serde_json::Map::new(),
+            untrusted: false,
         }
     }
 

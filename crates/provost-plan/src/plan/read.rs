@@ -176,6 +176,7 @@ fn goal(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Spanned<Goal>>
         },
         text,
         params,
+        untrusted: false,
     };
     Some(Spanned::new(goal, node.span))
 }

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Goal, Limits};
+use crate::catalog::Operation;
 use crate::label::Label;
+use crate::schema::Schema;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +67,20 @@ pub struct ToolSignature {
     /// The schema of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
+}
+
+impl ToolSignature {
+    /// An operation of the catalog, as a planner sees it.
+    #[must_use]
+    pub fn of(operation: &Operation) -> Self {
+        Self {
+            name: operation.name.clone(),
+            description: operation.description.clone(),
+            effect: operation.effect.word().to_owned(),
+            input: operation.input.value().clone(),
+            output: operation.output.as_ref().map(Schema::value).cloned(),
+        }
+    }
 }
 
 /// A settled step as a planner sees it: text only as `{ref, chars}`.

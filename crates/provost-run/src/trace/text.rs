@@ -22,6 +22,7 @@ pub(crate) fn line_of(event: &Event) -> String {
             let planner = match &created.planner {
                 PlannerChoice::Playbook { name } => format!("playbook `{name}`"),
                 PlannerChoice::File { name, .. } => format!("plan file `{name}`"),
+                PlannerChoice::Client { client, .. } => format!("client `{client}`"),
             };
             format!(
                 "for `{}`, by {planner}: {}",

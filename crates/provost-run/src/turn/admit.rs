@@ -61,6 +61,7 @@ impl Turn<'_> {
         let playbook = match &self.state.planner {
             PlannerChoice::Playbook { name } => Some(name.clone()),
             PlannerChoice::File { playbook, .. } => playbook.clone(),
+            PlannerChoice::Client { .. } => None,
         };
         Entry::Begin(Box::new(Begin {
             slot: started.slot.clone(),

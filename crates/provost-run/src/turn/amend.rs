@@ -213,6 +213,8 @@ fn goal_with(goal: &Goal, text: String) -> Goal {
         }
     }
     other.text = text;
+    // Why: a person typed it, whoever wrote the one before.
+    other.untrusted = false;
     other
 }
 

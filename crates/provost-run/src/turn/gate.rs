@@ -206,6 +206,7 @@ impl Turn<'_> {
             terms,
             requester: self.state.requester().to_owned(),
             amended_by: self.state.amended_before(),
+            planned_by: self.state.outsider(),
             solo: self.state.solo,
             asked_at: self.now,
             expires_at: lasts.map(|ms| self.now.saturating_add(ms)),

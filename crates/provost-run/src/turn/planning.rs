@@ -15,13 +15,12 @@ use provost_plan::plan::request::{
     FindingView, PlanReply, PlanRequest, PlannerQuestion, RequestKind, ToolSignature, Why,
 };
 use provost_plan::plan::{Goal, Plan};
-use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 
 use super::Turn;
 use super::scope::Roots;
 use crate::card::{Purpose, Question};
-use crate::event::{Event, StepStatus};
+use crate::event::Event;
 use crate::machine::{Blob, Rules, StepError};
 use crate::state::State;
 use crate::view;
@@ -468,21 +467,7 @@ fn build_request(state: &State, rules: &Rules, id: u64, why: Option<Why>) -> Pla
     let tools = rules
         .catalog
         .iter()
-        .map(|operation| ToolSignature {
-            name: operation.name.clone(),
-            description: operation.description.clone(),
-            effect: operation.effect.word().to_owned(),
-            input: operation.input.value().clone(),
-            output: operation.output.as_ref().map(Schema::value).cloned(),
-        })
-        .collect();
-    let settled = |status: StepStatus| status.is_final() && status != StepStatus::Blocked;
-    let observations = state
-        .steps
-        .iter()
-        .filter(|(_, step)| settled(step.status))
-        .map(|(id, step)| (id.clone(), view::of_step(state, &rules.catalog, id, step)))
-        .collect();
+        .map(|operation| ToolSignature::of(operation));
     PlanRequest {
         id,
         kind: if state.plan.is_some() {
@@ -491,9 +476,9 @@ fn build_request(state: &State, rules: &Rules, id: u64, why: Option<Why>) -> Pla
             RequestKind::Propose
         },
         goal: state.goal.clone(),
-        tools,
+        tools: tools.collect(),
         plan: state.plan.is_some().then(|| state.document.clone()),
-        observations,
+        observations: view::of_run(state, &rules.catalog),
         diagnostics: state.planning.findings.clone(),
         answers: state.planning.answers.clone(),
         why,

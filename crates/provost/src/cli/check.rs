@@ -144,7 +144,8 @@ pub fn findings_json(judged: &Judged) -> Value {
     render::to_json(&judged.source, &judged.diagnostics)
 }
 
-fn to_json(judged: &Judged, ok: bool) -> Value {
+/// The findings and the verdicts as data.
+pub fn to_json(judged: &Judged, ok: bool) -> Value {
     json!({
         "schema": "provost/check/v1",
         "file": &*judged.source.name,

@@ -51,6 +51,7 @@ pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
     let playbook = match choice {
         PlannerChoice::Playbook { name } => Some(name),
         PlannerChoice::File { playbook, .. } => playbook,
+        PlannerChoice::Client { .. } => None,
     };
     if !verb.json {
         let mut page = Page::new();

@@ -74,6 +74,7 @@ pub fn run(verb: &Run, place: &Place) -> Result<Exit, Failure> {
     let interpreted_by = match &planner {
         PlannerChoice::Playbook { name } => format!("playbook {name}"),
         PlannerChoice::File { name, .. } => format!("file {name}"),
+        PlannerChoice::Client { client, .. } => format!("client {client}"),
     };
     let ask = verb.begin.ask_mode(workspace.ask());
     let new = NewRun {

@@ -119,6 +119,9 @@ fn terms(page: &mut Page, card: &Card) {
         "asked for",
         &format!("by {} at {}", card.requester, moment(card.asked_at)),
     );
+    if let Some(planner) = &card.planned_by {
+        page.field("planned by", &format!("{planner}, for {}", card.requester));
+    }
     if !card.amended_by.is_empty() {
         let people: Vec<&str> = card.amended_by.iter().map(String::as_str).collect();
         let people = people.join(", ");

@@ -32,6 +32,7 @@ fn help_lists_what_works() {
       pause    stop a run, all runs, a tool, a playbook or a principal
       resume   go on with a run that was halted, paused or whose process ended; lift a stop
       work     drive every run that can go on, without a person at a terminal
+      mcp      serve a client that plans over MCP, and never acts
       trace    show how a run was planned and what was done, apart
       why      say who is guilty of how a run ended, with the events that prove it
       tools    list, show, add, pin, compare or call tools

@@ -29,6 +29,7 @@ mod inbox;
 mod init;
 mod interrupt;
 mod key;
+mod mcp;
 mod notify;
 mod pause;
 mod plan;

@@ -59,6 +59,7 @@ pub fn goal() -> Goal {
             text: "the team was told and the account paid".to_owned(),
         }],
         params: serde_json::Map::new(),
+        untrusted: false,
     }
 }
 

@@ -90,6 +90,7 @@ impl Bench {
                     text: plans::GOAL.to_owned(),
                 }],
                 params: plans::params(),
+                untrusted: false,
             },
         };
         Ok(Self { operations, terms })

@@ -1,0 +1,126 @@
+//! The log of a process that drives many runs.
+//!
+//! Owns one line a fact on stderr, with its moment and its run, for people or as JSON.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use provost_engine::notify::{self, Delivered};
+use provost_engine::run::event::Event;
+use provost_engine::run::state::State;
+use provost_engine::session::Stop;
+use provost_engine::work::Told;
+use provost_plan::catalog::Catalog;
+use serde_json::{Value, json};
+
+use crate::output;
+use crate::screen::narrate::Narrator;
+use crate::screen::page::Page;
+use crate::screen::plain;
+use crate::screen::words::{moment, now_ms, run_is};
+
+/// The log on stderr: one line a fact, with its moment and its run.
+pub struct Log {
+    catalog: Arc<Catalog>,
+    json: bool,
+    narrators: RefCell<BTreeMap<String, Narrator>>,
+}
+
+impl Log {
+    /// A log of runs under this catalog.
+    pub fn new(catalog: Arc<Catalog>, json: bool) -> Self {
+        Self {
+            catalog,
+            json,
+            narrators: RefCell::default(),
+        }
+    }
+
+    /// Writes what happened.
+    pub fn put(&self, told: &Told<'_>) {
+        match told {
+            Told::Kept { events, state, .. } => events
+                .iter()
+                .for_each(|event| self.event(&state.run, event, state)),
+            Told::Ignored { run, why } => {
+                self.line(run, "ignored", &format!("a word does not count: {why}"));
+            }
+            Told::LetGo { run, stop } => {
+                self.narrators.borrow_mut().remove(*run);
+                self.line(run, "let_go", &let_go(stop));
+            }
+            Told::Notified(one) => self.line(&one.run, "notice", &notified(one)),
+            Told::Failed { run, why, rest } => {
+                self.narrators.borrow_mut().remove(*run);
+                let seconds = rest.as_secs();
+                let text = format!("cannot be driven, tried again in {seconds} s: {why}");
+                self.line(run, "failed", &text);
+            }
+        }
+    }
+
+    fn event(&self, run: &str, event: &Event, state: &State) {
+        let mut narrators = self.narrators.borrow_mut();
+        let narrator = narrators
+            .entry(run.to_owned())
+            .or_insert_with(|| Narrator::new(Arc::clone(&self.catalog)));
+        let text = match event {
+            Event::RunStarted { revision } => {
+                format!("revision {revision} of the plan is in force")
+            }
+            Event::PlanRevised { revision, .. } => {
+                format!("revision {revision} of the plan is in force")
+            }
+            other => {
+                let page = plain::lines(narrator, std::slice::from_ref(other), state);
+                page.finish()
+            }
+        };
+        let text = text.trim();
+        if !text.is_empty() {
+            self.line(run, event.kind(), text);
+        }
+    }
+
+    fn line(&self, run: &str, kind: &str, text: &str) {
+        let at = moment(now_ms());
+        if self.json {
+            let plain = anstream::adapter::strip_str(text).to_string();
+            let line: Value = json!({
+                "schema": "provost/work/v1", "at": at, "run": run, "kind": kind, "text": plain,
+            });
+            output::note(&format!("{line}\n"));
+            return;
+        }
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let mut page = Page::new();
+            page.faint(&at).text(" ").strong(run).text(" ");
+            output::note(&format!("{}{line}\n", page.finish().trim_end_matches('\n')));
+        }
+    }
+}
+
+fn notified(one: &Delivered) -> String {
+    let (target, text) = (&one.target, &one.text);
+    match &one.told {
+        notify::Told::Yes => format!("told {target}: {text}"),
+        notify::Told::Over => format!("{target} need not be told: {text}"),
+        notify::Told::No { why } => format!("{target} could not be told, tried again: {why}"),
+    }
+}
+
+fn let_go(stop: &Stop) -> String {
+    match stop {
+        Stop::Ended(ended) => {
+            let message = ended.message.as_deref();
+            let why = message.map_or_else(String::new, |message| format!(": {message}"));
+            format!("{}{why}", run_is(ended.status.word()))
+        }
+        Stop::Waiting => "waits for a person".to_owned(),
+        Stop::InDoubt => "is in doubt: a person has to settle it".to_owned(),
+        Stop::Paused => "is paused".to_owned(),
+        Stop::Until(at) => format!("goes on at {}", moment(*at)),
+        Stop::Halted => "is left to whoever works next".to_owned(),
+    }
+}

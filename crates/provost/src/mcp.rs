@@ -1,0 +1,128 @@
+//! A server for MCP clients: somebody else's agent lists, checks, submits and watches.
+//!
+//! Owns the process: one thread drives the runs that clients submitted, beside it the requests are
+//! served. It approves nothing, answers for nobody and calls no tool that a client names.
+//! INVARIANT: what a client wrote is untrusted text for ever, and its runs act for an agent.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use provost_engine::engine::{Engine, EngineError, NewRun};
+use provost_engine::run::event::PlannerChoice;
+use provost_engine::session::Unwatched;
+use provost_engine::store::RunFilter;
+use provost_engine::work::{Told, Working, work_on};
+use rmcp::ServiceExt as _;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::drive::halt::at_interrupt_or_end;
+use crate::drive::log::Log;
+use crate::drive::sign_head;
+use crate::failure::{Exit, Failure};
+use crate::place::Place;
+
+mod requests;
+mod server;
+mod stdio;
+
+use requests::Requests;
+use server::Server;
+
+/// Most plans that wait to be begun.
+const SUBMISSIONS_MAX: usize = 16;
+
+/// A checked plan to begin a run of, and where its id goes.
+pub struct Submission {
+    new: NewRun,
+    begun: oneshot::Sender<Result<String, EngineError>>,
+}
+
+/// Serves the client on stdin and stdout until it goes away.
+pub fn serve(place: &Place) -> Result<Exit, Failure> {
+    let engine = Arc::new(place.to_drive()?);
+    let (submissions, submitted) = mpsc::channel(SUBMISSIONS_MAX);
+    let requests = Requests::new(Arc::clone(&engine), submissions);
+    let server = Server::new(requests)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Why one: runs are driven by this thread; the worker serves the client.
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let served = runtime.block_on(async {
+        let (gone, halt) = watch::channel(false);
+        let interrupted = at_interrupt_or_end("");
+        tokio::spawn(end_of(server, interrupted, gone));
+        drive(&engine, submitted, halt).await
+    });
+    // Why not waited for: a client that keeps its end open must not keep the command from ending.
+    runtime.shutdown_background();
+    sign_head(place, &engine);
+    served.map(|()| Exit::Done).map_err(Failure::from)
+}
+
+/// Serves until the client goes away or somebody interrupts, and says so to who drives.
+async fn end_of(server: Server, mut interrupted: watch::Receiver<bool>, gone: watch::Sender<bool>) {
+    let service = async {
+        if let Ok(running) = server.serve(stdio::open()).await {
+            // Why ignored: however it ended, there is no client any more.
+            let _ = running.waiting().await;
+        }
+    };
+    tokio::select! {
+        () = service => {}
+        _ = interrupted.changed() => {}
+    }
+    let _ = gone.send(true);
+}
+
+/// Begins what is submitted and drives the runs of clients, until `halt` turns true.
+async fn drive(
+    engine: &Engine,
+    mut submitted: mpsc::Receiver<Submission>,
+    halt: watch::Receiver<bool>,
+) -> Result<(), EngineError> {
+    let log = Log::new(Arc::clone(engine.workspace().catalog()), false);
+    let ours = RefCell::new(left_behind(engine)?);
+    let scope = |run: &str| ours.borrow().contains(run);
+    let beginning = async {
+        while let Some(Submission { new, begun }) = submitted.recv().await {
+            // Why ignored: whoever asked may have gone away; the run is there all the same.
+            let _ = begun.send(begin(engine, new, &ours).await);
+        }
+        std::future::pending::<()>().await;
+    };
+    let listener = |told: &Told<'_>| log.put(told);
+    let working = Working::default();
+    tokio::select! {
+        worked = work_on(engine, working, halt, &listener, &scope) => Ok(worked?),
+        () = beginning => Ok(()),
+    }
+}
+
+/// Begins a run and leaves it to be driven.
+async fn begin(
+    engine: &Engine,
+    new: NewRun,
+    ours: &RefCell<BTreeSet<String>>,
+) -> Result<String, EngineError> {
+    let session = engine.begin(new, &mut Unwatched).await?;
+    let run = session.state().run.clone();
+    ours.borrow_mut().insert(run.clone());
+    session.release().await?;
+    Ok(run)
+}
+
+/// The unfinished runs that clients of earlier servers submitted: their first event tells.
+fn left_behind(engine: &Engine) -> Result<BTreeSet<String>, EngineError> {
+    let mut left = BTreeSet::new();
+    for row in engine.store().runs(&RunFilter::unfinished())? {
+        let record = engine.read(&row.id)?;
+        let planner = &record.run.state().planner;
+        if matches!(planner, PlannerChoice::Client { .. }) {
+            left.insert(row.id);
+        }
+    }
+    Ok(left)
+}

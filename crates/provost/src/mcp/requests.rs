@@ -1,0 +1,348 @@
+//! What a client asks for, as data in and data out.
+//!
+//! Owns the five requests. Speaks no protocol. INVARIANT: what is shown of a run is what every
+//! planner is shown; no digest that an approval needs is among it.
+
+use std::sync::Arc;
+
+use provost_engine::engine::{Engine, EngineError, NewRun};
+use provost_engine::planners::ClientPlanner;
+use provost_engine::run::event::PlannerChoice;
+use provost_engine::store::RunFilter;
+use provost_engine::summary::Summary;
+use provost_plan::plan::request::ToolSignature;
+use provost_plan::source::Source;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Submission;
+use crate::cli::check;
+use crate::cli::runs::summary;
+use crate::failure::Failure;
+use crate::proposal::{self, Judged};
+
+/// Arguments of `list_tools`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListTools {
+    #[serde(default)]
+    query: String,
+    #[serde(default)]
+    after: String,
+    #[serde(default = "tools_shown")]
+    limit: usize,
+}
+
+/// Arguments of `check_plan`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    plan: Value,
+}
+
+/// Arguments of `submit_plan`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Submit {
+    plan: Value,
+    #[serde(default)]
+    again: bool,
+    /// How long the answer may take.
+    #[serde(default)]
+    pub wait_seconds: u64,
+}
+
+/// Arguments of `run_status`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    /// The run's id, or its first characters.
+    pub run: String,
+    /// How long the answer may take.
+    #[serde(default)]
+    pub wait_seconds: u64,
+}
+
+/// Arguments of `list_runs`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListRuns {
+    #[serde(default)]
+    unfinished: bool,
+    #[serde(default = "runs_shown")]
+    limit: u32,
+}
+
+fn tools_shown() -> usize {
+    50
+}
+
+fn runs_shown() -> u32 {
+    20
+}
+
+/// Why a request is not answered.
+pub struct Refusal(Value);
+
+impl Refusal {
+    /// In words.
+    pub fn new(message: String) -> Self {
+        Self(json!({ "schema": "provost/error/v1", "error": message }))
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn hint(mut self, hint: &str) -> Self {
+        if let Value::Object(map) = &mut self.0 {
+            map.insert("hint".to_owned(), json!(hint));
+        }
+        self
+    }
+
+    /// As data.
+    pub fn into_json(self) -> Value {
+        self.0
+    }
+}
+
+impl From<EngineError> for Refusal {
+    fn from(error: EngineError) -> Self {
+        let failure = Failure::from(error);
+        let refusal = Self::new(failure.message().to_owned());
+        match failure.hint_text() {
+            Some(hint) => refusal.hint(hint),
+            None => refusal,
+        }
+    }
+}
+
+/// Where a run stands.
+pub struct Moment {
+    /// Its last event.
+    pub seq: u64,
+    /// Its status word.
+    pub status: String,
+}
+
+impl Moment {
+    /// Whether it ended, or only a person moves it.
+    pub fn is_at_rest(&self) -> bool {
+        !matches!(self.status.as_str(), "planning" | "running")
+    }
+
+    /// Whether it ended.
+    pub fn is_over(&self) -> bool {
+        !RunFilter::unfinished().statuses.contains(&self.status)
+    }
+}
+
+/// What answers.
+pub struct Requests {
+    engine: Arc<Engine>,
+    submissions: mpsc::Sender<Submission>,
+}
+
+impl Requests {
+    /// Requests to this engine; what is submitted goes to whoever drives.
+    pub fn new(engine: Arc<Engine>, submissions: mpsc::Sender<Submission>) -> Self {
+        Self {
+            engine,
+            submissions,
+        }
+    }
+
+    /// The operations that a plan may name.
+    pub fn list_tools(&self, asked: &ListTools) -> Result<Value, Refusal> {
+        let words: Vec<String> = asked
+            .query
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
+        let catalog = self.engine.workspace().catalog();
+        let mut found: Vec<_> = catalog
+            .iter()
+            .filter(|operation| {
+                let text = format!("{} {}", operation.name, operation.description).to_lowercase();
+                words.iter().all(|word| text.contains(word))
+            })
+            .collect();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        let total = found.len();
+        let page = found
+            .iter()
+            .filter(|operation| operation.name > asked.after);
+        let mut page: Vec<_> = page.take(asked.limit.saturating_add(1)).collect();
+        let is_more = page.len() > asked.limit;
+        page.truncate(asked.limit);
+        let last = page.last().map(|operation| operation.name.clone());
+        let tools: Vec<_> = page.into_iter().map(|one| ToolSignature::of(one)).collect();
+        Ok(json!({
+            "schema": "provost/client-tools/v1",
+            "tools": tools,
+            "total": total,
+            "after": last.filter(|_| is_more),
+        }))
+    }
+
+    /// The compiler's word on a plan.
+    pub fn check(&self, asked: Check, client: &str) -> Result<Value, Refusal> {
+        let judged = self.judge(asked.plan, client)?;
+        let ok = judged.plan.is_some();
+        Ok(check::to_json(&judged, ok))
+    }
+
+    /// Begins a run of a plan, if it is admissible.
+    pub async fn submit(&self, asked: Submit, client: &str) -> Result<String, Refusal> {
+        let judged = self.judge(asked.plan, client)?;
+        if judged.plan.is_none() {
+            return Err(Refusal(check::to_json(&judged, false)));
+        }
+        let new = NewRun {
+            goal: judged.goal,
+            interpreted_by: format!("client {client}"),
+            planner: PlannerChoice::Client {
+                client: client.to_owned(),
+                text: judged.source.text.to_string(),
+            },
+            ask: self.engine.workspace().ask(),
+            again: asked.again,
+        };
+        let (begun, begins) = oneshot::channel();
+        let submission = Submission { new, begun };
+        let ending = || Refusal::new("the server is ending: nothing begins any more".to_owned());
+        self.submissions
+            .try_send(submission)
+            .map_err(|refused| match refused {
+                mpsc::error::TrySendError::Full(_) => {
+                    Refusal::new("too many plans wait to be begun".to_owned())
+                        .hint("submit it again in a moment")
+                }
+                mpsc::error::TrySendError::Closed(_) => ending(),
+            })?;
+        Ok(begins.await.map_err(|_| ending())??)
+    }
+
+    /// The run that `prefix` begins.
+    pub fn find(&self, prefix: &str) -> Result<String, Refusal> {
+        Ok(self.engine.find(prefix)?)
+    }
+
+    /// Where a run stands.
+    pub fn moment(&self, run: &str) -> Result<Moment, Refusal> {
+        let row = self.engine.store().run(run).map_err(EngineError::from)?;
+        Ok(Moment {
+            seq: row.head_seq,
+            status: row.status,
+        })
+    }
+
+    /// How many of a run's steps are settled, of how many.
+    pub fn progress(&self, run: &str) -> Result<(f64, f64), Refusal> {
+        let record = self.engine.read(run)?;
+        let steps = &record.run.state().steps;
+        let settled = steps.values().filter(|step| step.status.is_final()).count();
+        let count = |n: usize| u32::try_from(n).map_or(f64::MAX, f64::from);
+        Ok((count(settled), count(steps.len())))
+    }
+
+    /// A run, as a planner may see it.
+    pub fn run(&self, run: &str) -> Result<Value, Refusal> {
+        let record = self.engine.read(run)?;
+        let state = record.run.state();
+        let steps: Map<String, Value> = state
+            .steps
+            .iter()
+            .map(|(id, step)| {
+                let class = step.class.map(provost_engine::run::outcome::Class::word);
+                let status = step.status.word();
+                (id.clone(), json!({ "status": status, "class": class }))
+            })
+            .collect();
+        let mut value = json!({
+            "schema": "provost/client-run/v1",
+            "run": state.run,
+            "goal": state.goal.text,
+            "status": state.status().word(),
+            "revision": state.revision,
+            "steps": steps,
+            "observations": record.run.observations(),
+            "waits_for": waits_for(&Summary::of(state)),
+        });
+        if let (Value::Object(map), Some(ended)) = (&mut value, &state.ended) {
+            let ended = json!({
+                "class": ended.class,
+                "step": ended.step,
+                "criteria": ended.criteria,
+                "answer": ended.answer,
+            });
+            map.insert("ended".to_owned(), ended);
+        }
+        Ok(value)
+    }
+
+    /// The runs of the workspace.
+    pub fn list_runs(&self, asked: &ListRuns) -> Result<Value, Refusal> {
+        let among = if asked.unfinished {
+            RunFilter::unfinished()
+        } else {
+            RunFilter::default()
+        };
+        let filter = RunFilter {
+            limit: Some(asked.limit),
+            ..among
+        };
+        let rows = self
+            .engine
+            .store()
+            .runs(&filter)
+            .map_err(EngineError::from)?;
+        let runs: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                json!({
+                    "run": row.id,
+                    "goal": row.goal,
+                    "status": row.status,
+                    "waits_for": waits_for(&summary(row)),
+                })
+            })
+            .collect();
+        Ok(json!({ "schema": "provost/client-runs/v1", "runs": runs }))
+    }
+
+    fn judge(&self, plan: Value, client: &str) -> Result<Judged, Refusal> {
+        let text = match plan {
+            Value::String(text) => text,
+            Value::Object(_) => serde_json::to_string_pretty(&plan).unwrap_or_default(),
+            _ => {
+                return Err(
+                    Refusal::new("`plan` is neither text nor an object".to_owned())
+                        .hint("send the plan as YAML or JSON text, or as an object"),
+                );
+            }
+        };
+        let judged = proposal::of_client(
+            self.engine.workspace(),
+            Source::new(client, text),
+            ClientPlanner::origin(client),
+        );
+        let names_goal = judged.plan.as_ref().map(|plan| plan.plan().goal.is_some());
+        if names_goal == Some(false) {
+            return Err(Refusal::new("the plan names no goal".to_owned())
+                .hint("add one: `goal: { text: what the plan is for }`"));
+        }
+        Ok(judged)
+    }
+}
+
+/// What a run waits for. Why no command: whoever may type it finds it in their inbox.
+fn waits_for(summary: &Summary) -> Value {
+    summary.waiting_for.as_ref().map_or(Value::Null, |waiting| {
+        json!({
+            "kind": waiting.kind,
+            "step": waiting.step,
+            "of": "a person, who finds it in their inbox",
+        })
+    })
+}

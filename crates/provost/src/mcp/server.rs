@@ -1,0 +1,219 @@
+//! What an MCP client sees: five tools and two documents.
+//!
+//! Owns the protocol's side: names, schemas, results, progress. Judges nothing. INVARIANT: the
+//! list of tools is closed, and none of them approves, answers, settles or calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_plan::plan::read::PLAN_JSON_SCHEMA;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::requests::{Check, ListRuns, ListTools, Moment, Refusal, Requests, Status, Submit};
+use crate::failure::Failure;
+
+const TOOLS: &str = include_str!("tools.json");
+const LANGUAGE: &str = include_str!("../../../../docs/reference/plan.md");
+const INSTRUCTIONS: &str = "provost runs plans against real systems without trusting who wrote \
+    them. You plan: `list_tools` says what a plan may call, `check_plan` compiles a plan and says \
+    what is wrong with it, `submit_plan` begins a run of it, `run_status` follows it. You cannot \
+    call a tool, approve a step or answer for a person: where policy asks, a person is asked, and \
+    the run goes on when they have answered. The plan language is described by the resources \
+    `provost://plan.md` and `provost://plan.schema.json`.";
+/// How often somebody who waits looks for changes.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// One document a client may read.
+struct Page {
+    uri: &'static str,
+    name: &'static str,
+    title: &'static str,
+    mime: &'static str,
+    text: &'static str,
+}
+
+const PAGES: [Page; 2] = [
+    Page {
+        uri: "provost://plan.schema.json",
+        name: "plan.schema.json",
+        title: "The plan language as a JSON Schema",
+        mime: "application/schema+json",
+        text: PLAN_JSON_SCHEMA,
+    },
+    Page {
+        uri: "provost://plan.md",
+        name: "plan.md",
+        title: "The plan language, described",
+        mime: "text/markdown",
+        text: LANGUAGE,
+    },
+];
+
+/// The server of one client.
+pub struct Server {
+    requests: Arc<Requests>,
+    tools: Vec<Tool>,
+}
+
+impl Server {
+    /// A server of these requests.
+    pub fn new(requests: Requests) -> Result<Self, Failure> {
+        let tools = serde_json::from_str(TOOLS).map_err(|error| {
+            Failure::failed(format!("the list of the server's tools is broken: {error}"))
+        })?;
+        Ok(Self {
+            requests: Arc::new(requests),
+            tools,
+        })
+    }
+
+    async fn answer(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, Refusal> {
+        let args = request.arguments.unwrap_or_default();
+        let client = client_of(context);
+        match request.name.as_ref() {
+            "list_tools" => self.requests.list_tools(&read::<ListTools>(args)?),
+            "check_plan" => self.requests.check(read::<Check>(args)?, &client),
+            "submit_plan" => {
+                let submit: Submit = read(args)?;
+                let wait = submit.wait_seconds;
+                let run = self.requests.submit(submit, &client).await?;
+                self.follow(&run, wait, Moment::is_at_rest, context).await
+            }
+            "run_status" => {
+                let status: Status = read(args)?;
+                let run = self.requests.find(&status.run)?;
+                let before = self.requests.moment(&run)?;
+                let changed = |now: &Moment| now.seq != before.seq || now.is_over();
+                self.follow(&run, status.wait_seconds, changed, context)
+                    .await
+            }
+            "list_runs" => self.requests.list_runs(&read::<ListRuns>(args)?),
+            other => Err(Refusal::new(format!("there is no tool `{other}`"))
+                .hint("`tools/list` names those there are")),
+        }
+    }
+
+    /// The run, once `until` holds of it, the client calls it off or the time is over.
+    async fn follow(
+        &self,
+        run: &str,
+        wait_seconds: u64,
+        until: impl Fn(&Moment) -> bool,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, Refusal> {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(wait_seconds);
+        let token = context.meta.get_progress_token();
+        let mut told = None;
+        loop {
+            let now = self.requests.moment(run)?;
+            if until(&now) || tokio::time::Instant::now() >= deadline {
+                return self.requests.run(run);
+            }
+            if let Some(token) = token.as_ref().filter(|_| told != Some(now.seq)) {
+                told = Some(now.seq);
+                let (done, all) = self.requests.progress(run)?;
+                let progress = ProgressNotificationParam::new(token.clone(), done)
+                    .with_total(all)
+                    .with_message(now.status);
+                // Why ignored: a client that does not read has gone, and its request with it.
+                let _ = context.peer.notify_progress(progress).await;
+            }
+            tokio::select! {
+                () = context.ct.cancelled() => return self.requests.run(run),
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("provost", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let result = match self.answer(request, &context).await {
+            Ok(value) => CallToolResult::structured(value),
+            Err(refusal) => CallToolResult::structured_error(refusal.into_json()),
+        };
+        Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let listed = PAGES.iter().map(|page| {
+            Resource::new(page.uri, page.name)
+                .with_title(page.title)
+                .with_mime_type(page.mime)
+        });
+        Ok(ListResourcesResult::with_all_items(listed.collect()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let Some(page) = PAGES.iter().find(|page| page.uri == request.uri) else {
+            let message = format!("there is no resource `{}`", request.uri);
+            return Err(ErrorData::resource_not_found(message, None));
+        };
+        let contents = ResourceContents::text(page.text, page.uri).with_mime_type(page.mime);
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+}
+
+/// The arguments of a call, or what is wrong with them.
+fn read<T: DeserializeOwned>(args: Map<String, Value>) -> Result<T, Refusal> {
+    T::deserialize(Value::Object(args)).map_err(|error| {
+        Refusal::new(format!("the arguments do not fit: {error}"))
+            .hint("`tools/list` has the schema of each tool's arguments")
+    })
+}
+
+/// What the client calls itself, in a form that is safe to show.
+fn client_of(context: &RequestContext<RoleServer>) -> String {
+    const NAME_MAX: usize = 40;
+    let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let info = context.client_info();
+    let name = info.map_or_else(String::new, |info| info.name);
+    let name: String = name.chars().filter(plain).take(NAME_MAX).collect();
+    if name.is_empty() {
+        return "unnamed".to_owned();
+    }
+    name
+}
