@@ -364,6 +364,7 @@ fn goal(terms: &Value, plan: &Plan) -> Goal {
         text: "Do what the corpus asks".to_owned(),
         success: Vec::new(),
         params: Map::new(),
+        untrusted: false,
     });
     if let Some(text) = terms["goal"].as_str() {
         text.clone_into(&mut goal.text);

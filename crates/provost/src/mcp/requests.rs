@@ -87,7 +87,7 @@ pub struct Refusal(Value);
 
 impl Refusal {
     /// In words.
-    pub fn new(message: String) -> Self {
+    pub fn new(message: &str) -> Self {
         Self(json!({ "schema": "provost/error/v1", "error": message }))
     }
 
@@ -109,7 +109,7 @@ impl Refusal {
 impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
         let failure = Failure::from(error);
-        let refusal = Self::new(failure.message().to_owned());
+        let refusal = Self::new(failure.message());
         match failure.hint_text() {
             Some(hint) => refusal.hint(hint),
             None => refusal,
@@ -210,12 +210,12 @@ impl Requests {
         };
         let (begun, begins) = oneshot::channel();
         let submission = Submission { new, begun };
-        let ending = || Refusal::new("the server is ending: nothing begins any more".to_owned());
+        let ending = || Refusal::new("the server is ending: nothing begins any more");
         self.submissions
             .try_send(submission)
             .map_err(|refused| match refused {
                 mpsc::error::TrySendError::Full(_) => {
-                    Refusal::new("too many plans wait to be begun".to_owned())
+                    Refusal::new("too many plans wait to be begun")
                         .hint("submit it again in a moment")
                 }
                 mpsc::error::TrySendError::Closed(_) => ending(),
@@ -316,10 +316,8 @@ impl Requests {
             Value::String(text) => text,
             Value::Object(_) => serde_json::to_string_pretty(&plan).unwrap_or_default(),
             _ => {
-                return Err(
-                    Refusal::new("`plan` is neither text nor an object".to_owned())
-                        .hint("send the plan as YAML or JSON text, or as an object"),
-                );
+                return Err(Refusal::new("`plan` is neither text nor an object")
+                    .hint("send the plan as YAML or JSON text, or as an object"));
             }
         };
         let judged = proposal::of_client(
@@ -329,7 +327,7 @@ impl Requests {
         );
         let names_goal = judged.plan.as_ref().map(|plan| plan.plan().goal.is_some());
         if names_goal == Some(false) {
-            return Err(Refusal::new("the plan names no goal".to_owned())
+            return Err(Refusal::new("the plan names no goal")
                 .hint("add one: `goal: { text: what the plan is for }`"));
         }
         Ok(judged)

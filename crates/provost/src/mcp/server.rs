@@ -101,7 +101,7 @@ impl Server {
                     .await
             }
             "list_runs" => self.requests.list_runs(&read::<ListRuns>(args)?),
-            other => Err(Refusal::new(format!("there is no tool `{other}`"))
+            other => Err(Refusal::new(&format!("there is no tool `{other}`"))
                 .hint("`tools/list` names those there are")),
         }
     }
@@ -200,7 +200,7 @@ impl ServerHandler for Server {
 /// The arguments of a call, or what is wrong with them.
 fn read<T: DeserializeOwned>(args: Map<String, Value>) -> Result<T, Refusal> {
     T::deserialize(Value::Object(args)).map_err(|error| {
-        Refusal::new(format!("the arguments do not fit: {error}"))
+        Refusal::new(&format!("the arguments do not fit: {error}"))
             .hint("`tools/list` has the schema of each tool's arguments")
     })
 }

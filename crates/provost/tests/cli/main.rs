@@ -18,6 +18,7 @@ mod audit;
 mod backup;
 mod cancel;
 mod check;
+mod clients;
 mod command;
 mod diff;
 mod doctor;

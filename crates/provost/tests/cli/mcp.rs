@@ -62,7 +62,7 @@ impl Client {
             "capabilities": {},
             "clientInfo": { "name": name, "version": "1" },
         });
-        let server = client.ask("initialize", hello);
+        let server = client.ask("initialize", &hello);
         assert_eq!(server["result"]["serverInfo"]["name"], "provost");
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
@@ -74,7 +74,7 @@ impl Client {
         to.flush().unwrap();
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.sent += 1;
         let id = self.sent;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -94,10 +94,10 @@ impl Client {
     }
 
     /// What a tool gives: an `Err` if it says that it failed.
-    fn call(&mut self, tool: &str, args: Value) -> Result<Value, Value> {
+    fn call(&mut self, tool: &str, args: &Value) -> Result<Value, Value> {
         let meta = json!({ "progressToken": "t" });
         let params = json!({ "name": tool, "arguments": args, "_meta": meta });
-        let answer = self.ask("tools/call", params);
+        let answer = self.ask("tools/call", &params);
         let result = &answer["result"];
         let value = result["structuredContent"].clone();
         // Why: a client that reads text alone must see the same.
@@ -111,7 +111,7 @@ impl Client {
 
     fn submit(&mut self, plan: &str) -> (String, Value) {
         let args = json!({ "plan": plan, "wait_seconds": 60 });
-        let run = self.call("submit_plan", args).unwrap();
+        let run = self.call("submit_plan", &args).unwrap();
         (run["run"].as_str().unwrap().to_owned(), run)
     }
 
@@ -119,7 +119,7 @@ impl Client {
     fn after(&mut self, run: &str, status: &str) -> Value {
         loop {
             let args = json!({ "run": run, "wait_seconds": 60 });
-            let now = self.call("run_status", args).unwrap();
+            let now = self.call("run_status", &args).unwrap();
             if now["status"] != status && now["status"] != "running" {
                 return now;
             }
@@ -139,7 +139,7 @@ impl Client {
 fn the_list_is_closed_and_nothing_in_it_acts() {
     let place = Workplace::new();
     let mut client = Client::of(&place);
-    let listed = client.ask("tools/list", json!({}));
+    let listed = client.ask("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert_eq!(
@@ -156,7 +156,7 @@ fn the_list_is_closed_and_nothing_in_it_acts() {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
     }
     for other in ["approve", "answer", "settle", "notes.write", "tools_call"] {
-        let refused = client.call(other, json!({})).unwrap_err();
+        let refused = client.call(other, &json!({})).unwrap_err();
         assert_eq!(refused["error"], format!("there is no tool `{other}`"));
     }
     assert_eq!(client.leave().0, Some(0));
@@ -168,7 +168,7 @@ fn operations_are_listed_as_planners_see_them_and_searched() {
     let place = Workplace::new();
     let mut client = Client::of(&place);
     let mut names = |args: Value| {
-        let page = client.call("list_tools", args).unwrap();
+        let page = client.call("list_tools", &args).unwrap();
         let tools = page["tools"].as_array().unwrap().clone();
         let names: Vec<_> = tools.iter().map(|t| t["name"].clone()).collect();
         (json!(names), page["total"].clone(), page["after"].clone())
@@ -188,13 +188,13 @@ fn operations_are_listed_as_planners_see_them_and_searched() {
 fn the_language_can_be_read() {
     let place = Workplace::new();
     let mut client = Client::of(&place);
-    let listed = client.ask("resources/list", json!({}));
+    let listed = client.ask("resources/list", &json!({}));
     for page in listed["result"]["resources"].as_array().unwrap() {
-        let read = client.ask("resources/read", json!({ "uri": page["uri"] }));
+        let read = client.ask("resources/read", &json!({ "uri": page["uri"] }));
         let text = read["result"]["contents"][0]["text"].as_str().unwrap();
         assert!(text.contains("provost/plan/v1"), "{page}");
     }
-    let none = client.ask("resources/read", json!({ "uri": "file:///etc/passwd" }));
+    let none = client.ask("resources/read", &json!({ "uri": "file:///etc/passwd" }));
     assert!(none.get("result").is_none(), "{none}");
 }
 
@@ -202,16 +202,18 @@ fn the_language_can_be_read() {
 fn a_check_says_what_is_wrong_and_begins_nothing() {
     let place = Workplace::new();
     let mut client = Client::of(&place);
-    let good = client.call("check_plan", json!({ "plan": PLAN })).unwrap();
+    let good = client.call("check_plan", &json!({ "plan": PLAN })).unwrap();
     assert_eq!(good["ok"], true);
     let wrong = PLAN.replace("output.row.total", "output.row.totl");
-    let found = client.call("check_plan", json!({ "plan": wrong })).unwrap();
+    let found = client
+        .call("check_plan", &json!({ "plan": wrong }))
+        .unwrap();
     assert_eq!(found["ok"], false);
     let findings = found["findings"].as_array().unwrap();
     let finding = findings.iter().find(|f| f["severity"] == "error").unwrap();
     assert_eq!(finding["code"], "T204", "{found}");
     assert_eq!(finding["place"]["start"]["line"], 12, "{found}");
-    let refused = client.call("submit_plan", json!({ "plan": wrong }));
+    let refused = client.call("submit_plan", &json!({ "plan": wrong }));
     assert_eq!(refused.unwrap_err()["findings"], found["findings"]);
     for (args, error) in [
         (json!({}), "missing field `plan`"),
@@ -222,7 +224,7 @@ fn a_check_says_what_is_wrong_and_begins_nothing() {
         ),
         (json!({ "plan": GOALLESS }), "names no goal"),
     ] {
-        let refused = client.call("submit_plan", args).unwrap_err();
+        let refused = client.call("submit_plan", &args).unwrap_err();
         assert!(refused.to_string().contains(error), "{refused}");
     }
     assert!(place.run(&["runs"]).stdout.is_empty());
@@ -272,7 +274,7 @@ fn a_write_waits_for_a_person_who_sees_that_its_values_are_not_trusted() {
     planned by client coder, for ada
     "#);
     let same = client
-        .call("submit_plan", json!({ "plan": WRITES }))
+        .call("submit_plan", &json!({ "plan": WRITES }))
         .unwrap_err();
     assert!(same.to_string().contains("the same goal"), "{same}");
     assert!(!place.path("notes/orders.txt").exists());
@@ -333,7 +335,7 @@ fn policy_may_forbid_agents_what_it_permits_their_users() {
          resource);\n",
     );
     let mut client = Client::of(&place);
-    let refused = client.call("submit_plan", json!({ "plan": WRITES }));
+    let refused = client.call("submit_plan", &json!({ "plan": WRITES }));
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("no-agents"), "{refused}");
     place.write("plan.yaml", WRITES);
@@ -348,12 +350,14 @@ fn only_the_runs_of_clients_are_driven() {
     place.run(&["approve", &yes, "--record"]).exits(0);
     let mut client = Client::of(&place);
     client.submit(PLAN);
-    let state = client.call("run_status", json!({ "run": person })).unwrap();
+    let state = client
+        .call("run_status", &json!({ "run": person }))
+        .unwrap();
     // Why running: the yes is recorded, and nobody goes on with it.
     assert_eq!(state["steps"]["note"]["status"], "ready", "{state}");
     assert!(!place.path("notes/orders.txt").exists());
     let open = client
-        .call("list_runs", json!({ "unfinished": true }))
+        .call("list_runs", &json!({ "unfinished": true }))
         .unwrap();
     assert_eq!(open["runs"].as_array().unwrap().len(), 1, "{open}");
 }
@@ -363,7 +367,7 @@ fn what_a_client_leaves_behind_is_taken_up_by_the_next_server() {
     let place = slow("4000000");
     let mut client = Client::named(&place, "first \u{202e}one");
     let begun = client
-        .call("submit_plan", json!({ "plan": WRITES }))
+        .call("submit_plan", &json!({ "plan": WRITES }))
         .unwrap();
     let run = begun["run"].as_str().unwrap().to_owned();
     super::interrupt::until_it_runs(&place);
