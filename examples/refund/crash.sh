@@ -34,7 +34,7 @@ done
 
 say "provost, $count refunds"
 for n in $(seq "$count"); do
-  "$target/debug/provost" -C "$scratch/work" run "Refund $((2000 + n)) cents of pay-3 for PAY-1" \
+  "$target/debug/provost" -C "$scratch/shop" run "Refund $((2000 + n)) cents of pay-3 for PAY-1" \
     </dev/null >/dev/null 2>&1 &
   pid=$!
   sleep "$(moment)"

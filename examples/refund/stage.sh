@@ -27,10 +27,10 @@ for _ in $(seq 100); do
 done
 shop=$(sed -n 's/^listening on //p' "$scratch/shop.out")
 
-mkdir "$scratch/work"
-cp -r provost.toml openapi.json policies playbooks plans schemas "$scratch/work/"
-sed -i "s|http://127.0.0.1:4517|$shop|" "$scratch/work/provost.toml"
-provost() { "$target/debug/provost" -C "$scratch/work" "$@" </dev/null; }
+mkdir "$scratch/shop"
+cp -r provost.toml openapi.json policies playbooks plans schemas "$scratch/shop/"
+sed -i "s|http://127.0.0.1:4517|$shop|" "$scratch/shop/provost.toml"
+provost() { "$target/debug/provost" -C "$scratch/shop" "$@" </dev/null; }
 
 # The people of finance sign what they say.
 printf 'a passphrase for the example\n' >"$scratch/passphrase"
@@ -39,9 +39,9 @@ for person in bo chi; do
     --passphrase "file:$scratch/passphrase" 2>&1)
   key=$(grep -o 'ed25519:[A-Za-z0-9+/=_-]*' <<<"$made" | head -n 1)
   sed -i "s|\"$person\": {|\"$person\": { \"key\": \"$key\",|" \
-    "$scratch/work/policies/entities.json"
+    "$scratch/shop/policies/entities.json"
 done
-printf '\n[approvals]\nrequire = "signature"\n' >>"$scratch/work/provost.toml"
+printf '\n[approvals]\nrequire = "signature"\n' >>"$scratch/shop/provost.toml"
 
 # RUN@DIGEST of the approval that a run printed.
 card_of() { grep -o 'approve [a-z2-7]\{12\}@[^ `]*' "$1" | head -n 1 | cut -d ' ' -f 2; }

@@ -19,15 +19,8 @@ use crate::said::Said;
 pub(crate) fn line_of(event: &Event) -> String {
     match event {
         Event::RunCreated(created) => {
-            let planner = match &created.planner {
-                PlannerChoice::Playbook { name } => format!("playbook `{name}`"),
-                PlannerChoice::File { name, .. } => format!("plan file `{name}`"),
-                PlannerChoice::Client { client, .. } => format!("client `{client}`"),
-            };
-            format!(
-                "for `{}`, by {planner}: {}",
-                created.principal.id, created.goal.text
-            )
+            let (whom, planner) = (&created.principal.id, named(&created.planner));
+            format!("for `{whom}`, by {planner}: {}", created.goal.text)
         }
         Event::GoalInterpreted { goal, by } => {
             let criteria = listed(goal.success.iter().map(|criterion| criterion.id.as_str()));
@@ -85,6 +78,14 @@ pub(crate) fn line_of(event: &Event) -> String {
             )
         }
         other => line_of_people(other),
+    }
+}
+
+fn named(planner: &PlannerChoice) -> String {
+    match planner {
+        PlannerChoice::Playbook { name } => format!("playbook `{name}`"),
+        PlannerChoice::File { name, .. } => format!("plan file `{name}`"),
+        PlannerChoice::Client { client, .. } => format!("client `{client}`"),
     }
 }
 
