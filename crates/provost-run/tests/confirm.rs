@@ -95,12 +95,12 @@ fn what_is_not_read_back_took_place_and_failed() {
     > call put#2 look.up {"to":"n-7"}
     < put#2 ok happened
     + AttemptEnded put#2 ok none
-    + StepSettled put failed acceptance_failed: it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
+    + StepSettled put failed acceptance_failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
+    + RunEnded failed: step `put` failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
     > done failed
     "#);
     assert_eq!(case.state().effects[0].landing, Landing::Happened);
@@ -132,12 +132,12 @@ fn a_reading_that_failed_is_made_again_and_the_write_is_not() {
     > call put#4 look.up {"to":"n-7"}
     < put#4 unavailable none
     + AttemptEnded put#4 unavailable none
-    + StepSettled put failed acceptance_failed: it took place, but `look.up` does not confirm it: unavailable: it went wrong
+    + StepSettled put failed acceptance_failed: the tool says it took place, but `look.up` does not confirm it: unavailable: it went wrong
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: it took place, but `look.up` does not confirm it: unavailable: it went wrong
+    + RunEnded failed: step `put` failed: the tool says it took place, but `look.up` does not confirm it: unavailable: it went wrong
     > done failed
     "#);
 }
@@ -151,12 +151,12 @@ fn a_reading_of_another_shape_proves_nothing() {
     insta::assert_snapshot!(case.transcript(), @r#"
     < put#2 ok happened
     + AttemptEnded put#2 output_invalid none
-    + StepSettled put failed acceptance_failed: it took place, but `look.up` does not confirm it: output_invalid: the output does not fit: value is not of type "integer"
+    + StepSettled put failed acceptance_failed: the tool says it took place, but `look.up` does not confirm it: output_invalid: the output does not fit: value is not of type "integer"
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: it took place, but `look.up` does not confirm it: output_invalid: the output does not fit: value is not of type "integer"
+    + RunEnded failed: step `put` failed: the tool says it took place, but `look.up` does not confirm it: output_invalid: the output does not fit: value is not of type "integer"
     > done failed
     "#);
 }
@@ -264,12 +264,12 @@ fn a_recovered_output_is_read_back() {
     > call put#3 look.up {"to":"n-7"}
     < put#3 ok happened
     + AttemptEnded put#3 ok none
-    + StepSettled put failed acceptance_failed: it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
+    + StepSettled put failed acceptance_failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
+    + RunEnded failed: step `put` failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
     > done failed
     "#);
 }
@@ -303,13 +303,13 @@ fn each_item_of_a_list_is_read_back() {
     > call put[1]#2 look.up {"to":"n-8"}
     < put[1]#2 ok happened
     + AttemptEnded put[1]#2 ok none
-    + StepSettled put[1] failed acceptance_failed: it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
-    + StepSettled put failed partial: 1 of 2 items failed: it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
+    + StepSettled put[1] failed acceptance_failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
+    + StepSettled put failed partial: 1 of 2 items failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: 1 of 2 items failed: it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
+    + RunEnded failed: step `put` failed: 1 of 2 items failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
     > done failed
     "#);
 }
@@ -337,7 +337,7 @@ answer: done
     insta::assert_snapshot!(case.transcript(), @r#"
     < put#2 ok happened
     + AttemptEnded put#2 ok none
-    + StepSettled put failed acceptance_failed: it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
+    + StepSettled put failed acceptance_failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
     + ApprovalRequested second ["calls", "provost:repeated-call"]: {"count":4} repeating put
     > ask about second
     "#);
