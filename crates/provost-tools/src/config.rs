@@ -15,6 +15,7 @@ use provost_plan::node::{Fields, Node};
 use provost_plan::source::{Span, Spanned};
 use provost_run::admission::ToolLimits;
 use provost_wire::SecretName;
+use provost_wire::http::Base;
 
 use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
 use crate::mcp::{self, Listings};
@@ -282,6 +283,26 @@ fn timeout(fields: &mut Fields<'_, '_>, default: Duration) -> Duration {
 
 fn max_bytes(fields: &mut Fields<'_, '_>, default: u64) -> u64 {
     bounded(fields, "max_bytes", default, RESULT_BYTES_MAX)
+}
+
+/// The address of a server.
+pub(crate) fn base_url(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Spanned<Base>> {
+    let text = fields.required_text(name)?;
+    match Base::parse(&text.value) {
+        Ok(base) => Some(Spanned::new(base, text.span)),
+        Err(error) => {
+            bad_setting(fields, text.span, error.to_string());
+            None
+        }
+    }
+}
+
+/// Where a secret is.
+pub(crate) fn secret(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<SecretName> {
+    let text = fields.text(name)?;
+    SecretName::parse(&text.value)
+        .map_err(|error| bad_setting(fields, text.span, error.to_string()))
+        .ok()
 }
 
 /// Takes a count from 1 up to `max`.

@@ -42,6 +42,7 @@ use crate::fault::{Fault, Request, one_line};
 
 mod definition;
 mod pipe;
+mod remote;
 mod result;
 mod session;
 mod settings;
@@ -264,6 +265,9 @@ async fn lost(error: &ServiceError, session: &Session) -> Fault {
     if let Some(max) = session.too_large() {
         let message = format!("the server sent a message of more than {max} bytes");
         return unknown(Class::OutputInvalid, message);
+    }
+    if let Some(fault) = remote::failed(error) {
+        return fault;
     }
     match error {
         ServiceError::TransportClosed | ServiceError::TransportSend(_) => {

@@ -27,6 +27,7 @@ mod guard;
 mod http;
 mod http_settings;
 mod mcp;
+mod mcp_http;
 mod openapi;
 mod own;
 mod search;

@@ -226,28 +226,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`] if the certificates of this machine cannot be read.
     pub fn new(base: Base) -> Result<Self, ClientError> {
-        install_provider();
-        let mut builder = Inner::builder()
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .referer(false)
-            .http1_only()
-            .http1_max_headers(HEADERS_MAX)
-            .pool_max_idle_per_host(0)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .dns_resolver(Resolver::for_host(base.host()))
-            .connector_layer(phase::Watching)
-            .user_agent(concat!("provost/", env!("CARGO_PKG_VERSION")));
-        if base.url.scheme() == "http" {
-            // Why: reading every certificate of the machine takes longer than a local call.
-            builder = builder.tls_certs_only([]);
-        } else {
-            builder = builder.https_only(true);
-        }
-        let inner = builder.build().map_err(|error| ClientError {
-            reason: chain(&error),
-        })?;
+        let inner = streaming(&base)?;
         Ok(Self { base, inner })
     }
 
@@ -310,6 +289,68 @@ impl Client {
             builder = builder.header(CONTENT_TYPE, *media).body(body.clone());
         }
         builder.build().map_err(|error| refused(chain(&error)))
+    }
+}
+
+/// The client beneath a [`Client`], for a protocol that reads answers as streams: whoever takes it
+/// keeps deadlines and sizes.
+///
+/// # Errors
+/// [`ClientError`] if the certificates of this machine cannot be read.
+pub fn streaming(base: &Base) -> Result<Inner, ClientError> {
+    install_provider();
+    let mut builder = Inner::builder()
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .no_proxy()
+        .referer(false)
+        .http1_only()
+        .http1_max_headers(HEADERS_MAX)
+        .pool_max_idle_per_host(0)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .dns_resolver(Resolver::for_host(base.host()))
+        .connector_layer(phase::Watching)
+        .user_agent(concat!("provost/", env!("CARGO_PKG_VERSION")));
+    if base.url.scheme() == "http" {
+        // Why: reading every certificate of the machine takes longer than a local call.
+        builder = builder.tls_certs_only([]);
+    } else {
+        builder = builder.https_only(true);
+    }
+    builder.build().map_err(|error| ClientError {
+        reason: chain(&error),
+    })
+}
+
+/// The error of the client that [`streaming`] gives.
+pub type StreamError = reqwest::Error;
+
+/// How far a request came that a stream's protocol made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamFailure {
+    /// No byte of it left.
+    NotSent {
+        /// Why.
+        reason: String,
+    },
+    /// It may have arrived.
+    Lost {
+        /// How.
+        reason: String,
+    },
+}
+
+impl StreamFailure {
+    /// What the error says of it.
+    #[must_use]
+    pub fn of(error: &StreamError) -> Self {
+        match failure(error) {
+            SendError::NotSent { reason } => Self::NotSent { reason },
+            SendError::Lost { reason } => Self::Lost { reason },
+            other => Self::Lost {
+                reason: other.to_string(),
+            },
+        }
     }
 }
 

@@ -232,7 +232,8 @@ impl Turn<'_> {
         let by = self
             .confirm_of(slot)
             .map_or("nothing", |confirm| confirm.tool.value.as_str());
-        let message = format!("the tool says it took place, but `{by}` does not confirm it: {reason}");
+        let message =
+            format!("the tool says it took place, but `{by}` does not confirm it: {reason}");
         self.settle_failed(slot, Class::AcceptanceFailed, message)
     }
 

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::Endpoints;
 use super::template::{Encoding, Payload, RequestTemplate};
 use crate::config::{
-    Answer, Declared, Exchange, Parts, Read, Site, bad_setting, check_name, check_references,
-    property_names,
+    Answer, Declared, Exchange, Parts, Read, Site, bad_setting, base_url, check_name,
+    check_references, property_names, secret,
 };
 
 /// Headers that the client itself sets, or that `auth` does.
@@ -63,7 +63,7 @@ pub(crate) struct Endpoint {
 
 impl Settings {
     pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
-        let base = base(fields);
+        let base = base_url(fields, "base_url");
         let auth_node = fields.node("auth");
         let auth = auth_node.and_then(|node| auth(node, fields.diagnostics()));
         let headers_node = fields.node("headers");
@@ -108,17 +108,6 @@ impl Settings {
     }
 }
 
-fn base(fields: &mut Fields<'_, '_>) -> Option<Spanned<Base>> {
-    let text = fields.required_text("base_url")?;
-    match Base::parse(&text.value) {
-        Ok(base) => Some(Spanned::new(base, text.span)),
-        Err(error) => {
-            bad_setting(fields, text.span, error.to_string());
-            None
-        }
-    }
-}
-
 /// `{ bearer = SECRET }`, `{ user = "u", password = SECRET }` or
 /// `{ header = "X-Key", secret = SECRET }`
 fn auth(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<AuthSetting> {
@@ -147,13 +136,6 @@ fn auth(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<AuthSetting> {
     };
     fields.finish();
     setting
-}
-
-fn secret(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<SecretName> {
-    let text = fields.text(name)?;
-    SecretName::parse(&text.value)
-        .map_err(|error| bad_setting(fields, text.span, error.to_string()))
-        .ok()
 }
 
 fn constant_headers(fields: &mut Fields<'_, '_>) -> Vec<(String, String)> {

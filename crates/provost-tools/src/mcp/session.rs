@@ -27,7 +27,8 @@ use serde_json::Value;
 
 use super::definition::{Definition, Listing};
 use super::pipe::Bounded;
-use super::settings::{Protocol, Settings, Used, Variable};
+use super::remote;
+use super::settings::{Protocol, Reach, Settings, Used, Variable};
 use crate::fault::Fault;
 use crate::limits::{
     MCP_LISTING_AGE_MAX, MCP_MESSAGE_BYTES_BESIDE, MCP_PAGES_MAX, MCP_RESULT_FACTOR, MCP_TOOLS_MAX,
@@ -36,7 +37,8 @@ use crate::limits::{
 /// A server that answers.
 pub(super) struct Session {
     service: RunningService<RoleClient, Told>,
-    server: Server,
+    /// The process, if it is one of this machine.
+    server: Option<Server>,
     over: Arc<AtomicBool>,
     message_bytes_max: usize,
     listed: tokio::sync::Mutex<Listed>,
@@ -101,47 +103,43 @@ impl ClientHandler for Told {
 }
 
 impl Session {
-    /// Starts the server and asks what it can do.
+    /// Begins a session and asks the server what it can do.
     pub(super) async fn start(settings: &Settings, base: &Path) -> Result<Self, Fault> {
-        let mut env = Vec::new();
-        for (name, variable) in &settings.env {
-            let value = match variable {
-                Variable::Plain(text) => text.clone(),
-                Variable::Secret(secret) => secret
-                    .resolve(base)
-                    .map_err(|error| Fault::lacks(secret, &error))?
-                    .expose()
-                    .to_owned(),
-            };
-            env.push((name.clone(), value));
-        }
-        let dir = settings
-            .cwd
-            .as_ref()
-            .map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
         let over = Arc::<AtomicBool>::default();
         let message_bytes_max = usize::try_from(settings.max_bytes)
             .unwrap_or(usize::MAX)
             .saturating_mul(MCP_RESULT_FACTOR)
             .saturating_add(MCP_MESSAGE_BYTES_BESIDE);
-        let mut tries = 0;
-        let (server, service) = loop {
-            tries += 1;
-            let started = Server::start(ServerCommand {
-                argv: &settings.command,
-                dir: &dir,
-                env: &env,
-            });
-            let (server, pipes) =
-                started.map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
-            let reader = Bounded::new(pipes.stdout, message_bytes_max, Arc::clone(&over));
-            let served = Told::default()
-                .serve_with_lifecycle((reader, pipes.stdin), lifecycle(settings.protocol))
-                .await;
-            match served {
-                Ok(service) => break (server, service),
-                Err(error) if tries == 1 && is_late(&error) => {}
-                Err(error) => return Err(not_begun(&error, &server).await),
+        let (server, service) = match &settings.reach {
+            Reach::Process { command, cwd, env } => {
+                let dir = cwd
+                    .as_ref()
+                    .map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
+                let env = resolved(env, base)?;
+                let command = ServerCommand {
+                    argv: command,
+                    dir: &dir,
+                    env: &env,
+                };
+                let limit = (message_bytes_max, &over);
+                let (server, service) = of_process(command, settings.protocol, limit).await?;
+                (Some(server), service)
+            }
+            Reach::Remote { base: url, bearer } => {
+                let bearer = bearer.as_ref().map(|name| {
+                    let secret = name.resolve(base);
+                    secret.map_err(|error| Fault::lacks(name, &error))
+                });
+                let bearer = bearer.transpose()?;
+                let transport = remote::transport(url, bearer.as_ref(), message_bytes_max)?;
+                let served = Told::default()
+                    .serve_with_lifecycle(transport, lifecycle(settings.protocol))
+                    .await;
+                let service = served.map_err(|error| {
+                    let fault = remote::not_begun(&error);
+                    fault.unwrap_or_else(|| not_begun(&error, String::new()))
+                })?;
+                (None, service)
             }
         };
         service
@@ -239,7 +237,10 @@ impl Session {
 
     /// The last it said on stderr.
     pub(super) async fn last_words(&self) -> Option<String> {
-        self.server.last_words().await
+        match &self.server {
+            Some(server) => server.last_words().await,
+            None => None,
+        }
     }
 
     async fn list(&self) -> Result<Listing, Fault> {
@@ -293,6 +294,9 @@ impl Session {
                 "lists its tools in a message of more than {max} bytes"
             ));
         }
+        if let Some(fault) = remote::failed(error) {
+            return Fault::refused(fault.class, fault.message);
+        }
         let said = after(self.last_words().await);
         let why = match error {
             ServiceError::McpError(error) => &*error.message,
@@ -301,6 +305,47 @@ impl Session {
         };
         let message = format!("the server does not list its tools: {why}{said}");
         Fault::refused(Class::Unavailable, message)
+    }
+}
+
+/// The variables with their values.
+fn resolved(env: &[(String, Variable)], base: &Path) -> Result<Vec<(String, String)>, Fault> {
+    let mut resolved = Vec::new();
+    for (name, variable) in env {
+        let value = match variable {
+            Variable::Plain(text) => text.clone(),
+            Variable::Secret(secret) => secret
+                .resolve(base)
+                .map_err(|error| Fault::lacks(secret, &error))?
+                .expose()
+                .to_owned(),
+        };
+        resolved.push((name.clone(), value));
+    }
+    Ok(resolved)
+}
+
+/// A session with a process that is started for it.
+async fn of_process(
+    command: ServerCommand<'_>,
+    protocol: Protocol,
+    (message_bytes_max, over): (usize, &Arc<AtomicBool>),
+) -> Result<(Server, RunningService<RoleClient, Told>), Fault> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let started = Server::start(command);
+        let (server, pipes) =
+            started.map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
+        let reader = Bounded::new(pipes.stdout, message_bytes_max, Arc::clone(over));
+        let served = Told::default()
+            .serve_with_lifecycle((reader, pipes.stdin), lifecycle(protocol))
+            .await;
+        match served {
+            Ok(service) => return Ok((server, service)),
+            Err(error) if tries == 1 && is_late(&error) => {}
+            Err(error) => return Err(not_begun(&error, after(server.last_words().await))),
+        }
     }
 }
 
@@ -326,8 +371,7 @@ fn is_late(error: &ClientInitializeError) -> bool {
     )
 }
 
-async fn not_begun(error: &ClientInitializeError, server: &Server) -> Fault {
-    let said = after(server.last_words().await);
+fn not_begun(error: &ClientInitializeError, said: String) -> Fault {
     let error = match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
         other => other,

@@ -1,8 +1,8 @@
 //! The table of a tool of kind `mcp`.
 //!
-//! Owns `command`, `env`, `cwd`, and which tool of the server an operation is. Starts nothing:
-//! schemas come from what `provost.lock` pins. INVARIANT: no operation without an effect that the
-//! operator wrote, and none whose input is not pinned.
+//! Owns where the server is (`command`, `env`, `cwd`, or `url`, `bearer`), and which tool of the
+//! server an operation is. Starts nothing: schemas come from what `provost.lock` pins. INVARIANT:
+//! no operation without an effect that the operator wrote, and none whose input is not pinned.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,13 @@ use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
 use provost_wire::SecretName;
-use serde_json::{Value, json};
+use provost_wire::http::Base;
+use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, Listing};
 use crate::config::{
-    Declared, Parts, Read, Site, bad_setting, check_name, input_schema, output_schema,
-    property_names, text_output,
+    Declared, Parts, Read, Site, bad_setting, base_url, check_name, input_schema, output_schema,
+    property_names, secret, text_output,
 };
 use crate::limits::DESCRIPTION_CHARS_MAX;
 
@@ -28,13 +29,27 @@ const SECRET_WORDS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_K
 /// What is needed to reach the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) command: Vec<String>,
-    pub(crate) cwd: Option<String>,
-    pub(crate) env: Vec<(String, Variable)>,
+    pub(crate) reach: Reach,
     pub(crate) protocol: Protocol,
     pub(crate) operations: BTreeMap<String, Used>,
     /// The largest result that any operation may have.
     pub(crate) max_bytes: u64,
+}
+
+/// Where the server is.
+#[derive(Clone, Debug)]
+pub(crate) enum Reach {
+    /// A process of this machine, started by provost.
+    Process {
+        command: Vec<String>,
+        cwd: Option<String>,
+        env: Vec<(String, Variable)>,
+    },
+    /// Elsewhere, over streamable HTTP.
+    Remote {
+        base: Base,
+        bearer: Option<SecretName>,
+    },
 }
 
 /// The value of a variable of the server's environment.
@@ -79,13 +94,11 @@ pub(crate) enum ResultKind {
 
 impl Settings {
     pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
-        let command = command(fields);
-        let cwd = fields.text("cwd").map(|text| text.value);
-        let env_node = fields.node("env");
-        let env = environment(fields);
+        let reach = match fields.node("url") {
+            Some(_) => remote(fields),
+            None => process(fields),
+        };
         let protocol = fields.choice("protocol", &Protocol::WORDS);
-        fields.later("url", "an MCP server is a process of this machine");
-        fields.later("bearer", "an MCP server is a process of this machine");
         fields.required("ops");
         let listing = site.listings.of(site.tool);
         if listing.is_none() && !site.listings.is_lenient() {
@@ -97,12 +110,10 @@ impl Settings {
         let reader = OperationReader {
             site,
             listing,
-            connection: json!({
-                "command": command,
-                "cwd": cwd,
-                "env": env_node.map(Node::to_value),
-                "protocol": protocol.map(Protocol::word),
-            }),
+            connection: reach
+                .as_ref()
+                .map(|reach| reach.connection(protocol))
+                .unwrap_or_default(),
         };
         let mut used = BTreeMap::new();
         let mut operations: Vec<Operation> = Vec::new();
@@ -117,9 +128,7 @@ impl Settings {
         }
         let largest = operations.iter().map(|operation| operation.max_bytes).max();
         let settings = Self {
-            command: command?,
-            cwd,
-            env,
+            reach: reach?,
             protocol: protocol.unwrap_or_default(),
             operations: used,
             max_bytes: largest.unwrap_or(site.max_bytes),
@@ -137,10 +146,46 @@ impl Settings {
 
     /// The secrets it names.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        self.env.iter().filter_map(|(_, variable)| match variable {
+        let (env, bearer) = match &self.reach {
+            Reach::Process { env, .. } => (env.as_slice(), None),
+            Reach::Remote { bearer, .. } => (&[][..], bearer.as_ref()),
+        };
+        let of_env = env.iter().filter_map(|(_, variable)| match variable {
             Variable::Secret(name) => Some(name),
             Variable::Plain(_) => None,
-        })
+        });
+        of_env.chain(bearer)
+    }
+}
+
+impl Reach {
+    /// What of it stands in the digest of an operation.
+    fn connection(&self, protocol: Option<Protocol>) -> Value {
+        let protocol = protocol.map(Protocol::word);
+        match self {
+            Self::Process { command, cwd, env } => {
+                let env: Map<String, Value> = env
+                    .iter()
+                    .map(|(name, variable)| (name.clone(), variable.written().into()))
+                    .collect();
+                let env = (!env.is_empty()).then_some(env);
+                json!({ "command": command, "cwd": cwd, "env": env, "protocol": protocol })
+            }
+            Self::Remote { base, bearer } => {
+                let (url, bearer) = (base.to_string(), bearer.as_ref().map(ToString::to_string));
+                json!({ "url": url, "bearer": bearer, "protocol": protocol })
+            }
+        }
+    }
+}
+
+impl Variable {
+    /// As it stands in the table.
+    fn written(&self) -> String {
+        match self {
+            Self::Plain(text) => text.clone(),
+            Self::Secret(name) => name.to_string(),
+        }
     }
 }
 
@@ -154,6 +199,33 @@ impl Protocol {
         let mut words = Self::WORDS.iter();
         words.find(|(_, one)| *one == self).map(|(word, _)| *word)
     }
+}
+
+fn process(fields: &mut Fields<'_, '_>) -> Option<Reach> {
+    let command = command(fields);
+    let cwd = fields.text("cwd").map(|text| text.value);
+    let env = environment(fields);
+    if let Some(node) = fields.node("bearer") {
+        let message = "`bearer` is for a server that `url` names; a process gets secrets in `env`";
+        bad_setting(fields, node.span, message);
+    }
+    let command = command?;
+    Some(Reach::Process { command, cwd, env })
+}
+
+fn remote(fields: &mut Fields<'_, '_>) -> Option<Reach> {
+    for name in ["command", "cwd", "env"] {
+        if let Some(node) = fields.node(name) {
+            let message = format!("`url` names a server that runs elsewhere: it has no `{name}`");
+            bad_setting(fields, node.span, message);
+        }
+    }
+    let base = base_url(fields, "url");
+    let bearer = secret(fields, "bearer");
+    Some(Reach::Remote {
+        base: base?.value,
+        bearer,
+    })
 }
 
 fn command(fields: &mut Fields<'_, '_>) -> Option<Vec<String>> {

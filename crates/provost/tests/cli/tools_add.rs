@@ -153,19 +153,19 @@ fn nothing_is_written_of_a_server_that_does_not_answer() {
     --- stderr
     error: no server is named
 
-    hint: `provost tools add NAME -- CMD …`, `NAME --openapi FILE`, or `--from mcp.json`
+    hint: `provost tools add NAME -- CMD …`, `NAME --url URL`, `NAME --openapi FILE`, or `--from mcp.json`
     ");
     std::fs::write(
         place.path("mcp.json"),
-        r#"{"mcpServers": {"a": {"url": "https://a"}}}"#,
+        r#"{"mcpServers": {"a": {"type": "sse"}}}"#,
     )
     .unwrap();
     assert_snapshot!(place.run(&["tools", "add", "--from", "mcp.json"]), @"
     exit 2
     --- stderr
-    error: the server `a` of `mcp.json` is no process of this machine
+    error: the server `a` of `mcp.json` has no `command` and no `url`
 
-    hint: this version speaks to servers over stdio only: take it out of the file
+    hint: add what is missing, or take it out of the file
     ");
     assert_eq!(
         before,

@@ -43,9 +43,17 @@ pub struct Add {
     /// take the operations of an HTTP API by its OpenAPI document (3.0 or 3.1)
     #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["command", "from"])]
     openapi: Option<PathBuf>,
-    /// where the API is; without it where its document says
-    #[arg(long, value_name = "URL", requires = "openapi")]
+    /// where the server is, if it runs elsewhere; of an API, without it where its document says
+    #[arg(long, value_name = "URL", requires = "name", conflicts_with_all = ["command", "from"])]
     url: Option<String>,
+    /// the bearer token of a server that runs elsewhere: the name of a secret
+    #[arg(
+        long,
+        value_name = "env:NAME|file:PATH",
+        requires = "url",
+        conflicts_with = "openapi"
+    )]
+    bearer: Option<String>,
     /// an operation's id, or a tag: nothing else is taken (may be given several times)
     #[arg(long, value_name = "ID", requires = "openapi")]
     only: Vec<String>,
@@ -54,9 +62,20 @@ pub struct Add {
 /// A server as it is to be written.
 struct Entry {
     name: String,
-    command: Vec<String>,
-    cwd: Option<String>,
-    env: BTreeMap<String, String>,
+    server: Server,
+}
+
+/// Where a server is.
+enum Server {
+    Process {
+        command: Vec<String>,
+        cwd: Option<String>,
+        env: BTreeMap<String, String>,
+    },
+    Remote {
+        url: String,
+        bearer: Option<String>,
+    },
 }
 
 /// Does it.
@@ -68,13 +87,23 @@ pub fn run(verb: &Add, place: &Place) -> Result<Exit, Failure> {
         (Some(file), _) => of_file(file)?,
         (None, Some(name)) if !verb.command.is_empty() => vec![Entry {
             name: name.clone(),
-            command: verb.command.clone(),
-            cwd: None,
-            env: BTreeMap::new(),
+            server: Server::Process {
+                command: verb.command.clone(),
+                cwd: None,
+                env: BTreeMap::new(),
+            },
+        }],
+        (None, Some(name)) if verb.url.is_some() => vec![Entry {
+            name: name.clone(),
+            server: Server::Remote {
+                url: verb.url.clone().unwrap_or_default(),
+                bearer: verb.bearer.clone(),
+            },
         }],
         _ => {
             return Err(Failure::usage("no server is named").hint(
-                "`provost tools add NAME -- CMD …`, `NAME --openapi FILE`, or `--from mcp.json`",
+                "`provost tools add NAME -- CMD …`, `NAME --url URL`, `NAME --openapi FILE`, or \
+                 `--from mcp.json`",
             ));
         }
     };
@@ -124,31 +153,42 @@ fn of_file(file: &PathBuf) -> Result<Vec<Entry>, Failure> {
         return Err(Failure::usage(format!("`{shown}` names no servers"))
             .hint("it is an object with `mcpServers`, as MCP clients write it"));
     };
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let mut entries = Vec::new();
-    for (name, server) in servers {
-        let Some(program) = text(server.get("command")) else {
-            let message = format!("the server `{name}` of `{shown}` is no process of this machine");
-            return Err(Failure::usage(message)
-                .hint("this version speaks to servers over stdio only: take it out of the file"));
-        };
-        let args = server.get("args").and_then(Value::as_array);
-        let args = args.into_iter().flatten().filter_map(Value::as_str);
-        let env = server.get("env").and_then(Value::as_object);
-        let env = env.into_iter().flatten().filter_map(|(name, value)| {
-            let value = value.as_str()?;
-            Some((name.clone(), variable(name, value)))
-        });
-        entries.push(Entry {
+    let entry = |(name, server): (&String, &Value)| {
+        let server = of_json(server).ok_or_else(|| {
+            let message = format!("the server `{name}` of `{shown}` has no `command` and no `url`");
+            Failure::usage(message).hint("add what is missing, or take it out of the file")
+        })?;
+        Ok(Entry {
             name: snake(name),
-            command: std::iter::once(program)
-                .chain(args.map(str::to_owned))
-                .collect(),
-            cwd: text(server.get("cwd")),
-            env: env.collect(),
+            server,
+        })
+    };
+    servers.iter().map(entry).collect()
+}
+
+/// A server as MCP clients keep it. Headers are left out: they may hold what is secret.
+fn of_json(server: &Value) -> Option<Server> {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let Some(program) = text(server.get("command")) else {
+        return Some(Server::Remote {
+            url: text(server.get("url"))?,
+            bearer: None,
         });
-    }
-    Ok(entries)
+    };
+    let args = server.get("args").and_then(Value::as_array);
+    let args = args.into_iter().flatten().filter_map(Value::as_str);
+    let env = server.get("env").and_then(Value::as_object);
+    let env = env.into_iter().flatten().filter_map(|(name, value)| {
+        let value = value.as_str()?;
+        Some((name.clone(), variable(name, value)))
+    });
+    Some(Server::Process {
+        command: std::iter::once(program)
+            .chain(args.map(str::to_owned))
+            .collect(),
+        cwd: text(server.get("cwd")),
+        env: env.collect(),
+    })
 }
 
 /// The value of a variable as it may stand in a committed file: a secret by its name.
@@ -166,18 +206,26 @@ fn variable(name: &str, value: &str) -> String {
 }
 
 fn head(entry: &Entry) -> String {
-    let mut text = format!(
-        "[tools.{}]\nkind = \"mcp\"\ncommand = {}\n",
-        entry.name,
-        json!(entry.command)
-    );
-    if let Some(cwd) = &entry.cwd {
-        text.push_str(&format!("cwd = {}\n", json!(cwd)));
-    }
-    if !entry.env.is_empty() {
-        let one = |(name, value): (&String, &String)| format!("{name} = {}", json!(value));
-        let all: Vec<String> = entry.env.iter().map(one).collect();
-        text.push_str(&format!("env = {{ {} }}\n", all.join(", ")));
+    let mut text = format!("[tools.{}]\nkind = \"mcp\"\n", entry.name);
+    let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
+    match &entry.server {
+        Server::Process { command, cwd, env } => {
+            line("command", &json!(command).to_string());
+            if let Some(cwd) = cwd {
+                line("cwd", &json!(cwd).to_string());
+            }
+            let one = |(name, value): (&String, &String)| format!("{name} = {}", json!(value));
+            let all: Vec<String> = env.iter().map(one).collect();
+            if !all.is_empty() {
+                line("env", &format!("{{ {} }}", all.join(", ")));
+            }
+        }
+        Server::Remote { url, bearer } => {
+            line("url", &json!(url).to_string());
+            if let Some(bearer) = bearer {
+                line("bearer", &json!(bearer).to_string());
+            }
+        }
     }
     text
 }
