@@ -107,6 +107,12 @@ pub enum EngineError {
         /// What differs, with both digests.
         message: String,
     },
+    /// A write the plan names keeps its key in a table that is not there.
+    #[error("the database of the tool `{tool}` has no table `provost_effects` for keys")]
+    Unprepared {
+        /// The tool.
+        tool: String,
+    },
     /// The system has no randomness.
     #[error("no id could be drawn: {0}")]
     Random(#[from] std::io::Error),
@@ -246,6 +252,7 @@ impl Engine {
         let planner = self.planner(&new.planner)?;
         self.refuse_troubled(&new.planner)?;
         self.refuse_drifted(&new.planner).await?;
+        self.refuse_unprepared(&new.planner).await?;
         let run = random_name()?;
         let principal = self.workspace.principal(&new.planner);
         let created = RunCreated {
@@ -295,6 +302,19 @@ impl Engine {
         for operation in operations {
             if let Some(message) = self.toolbox.drift(operation).await {
                 return Err(EngineError::Drifted { message });
+            }
+        }
+        Ok(())
+    }
+
+    /// A run that names a write whose key has no table to stand in is not begun.
+    async fn refuse_unprepared(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
+        let named = self.workspace.tools_named(planner);
+        let catalog = self.workspace.catalog();
+        for operation in named.iter().filter_map(|name| catalog.get(name)) {
+            if self.toolbox.is_unprepared(operation).await {
+                let tool = operation.server().to_owned();
+                return Err(EngineError::Unprepared { tool });
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ pub mod summary;
 /// Tools that the program around the engine carries out itself.
 pub mod tools {
     pub use provost_tools::openapi;
-    pub use provost_tools::{Definition, Listing, Listings, Replying, Request, Tool};
+    pub use provost_tools::{Definition, Listing, Listings, Replying, Request, Tool, ToolConfig};
 }
 pub mod work;
 pub mod workspace;

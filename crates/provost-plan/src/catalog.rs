@@ -134,6 +134,8 @@ pub enum KeyCarrier {
     Arg(String),
     /// A variable of this name in the environment of a command.
     Env(String),
+    /// The table of keys in the database that the call writes to, in the same transaction.
+    Table,
 }
 
 /// One typed operation: `server.operation`.

@@ -28,7 +28,7 @@ mod pace;
 mod schemas;
 
 pub(crate) use exchange::{Answer, Exchange, Unread, check_references};
-pub(crate) use operation::{Declared, Parts, property_names};
+pub(crate) use operation::{Declared, Keys, Parts, property_names};
 pub(crate) use schemas::{input_schema, no_arguments, output_schema, schema, text_output};
 
 /// One tool of the workspace: how it is reached and the operations it has.
@@ -207,16 +207,18 @@ impl ToolConfig {
 
     /// The secrets it names.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let (http, command, mcp) = match &self.settings {
-            Settings::Http(http) => (Some(http), None, None),
-            Settings::Command(command) => (None, Some(command), None),
-            Settings::Mcp(mcp) => (None, None, Some(mcp)),
-            Settings::Sql(_) | Settings::Files(_) | Settings::Own(_) => (None, None, None),
+        let (http, command, mcp, sql) = match &self.settings {
+            Settings::Http(http) => (Some(http), None, None, None),
+            Settings::Command(command) => (None, Some(command), None, None),
+            Settings::Mcp(mcp) => (None, None, Some(mcp), None),
+            Settings::Sql(sql) => (None, None, None, Some(sql)),
+            Settings::Files(_) | Settings::Own(_) => (None, None, None, None),
         };
         let of_http = http.into_iter().flat_map(http::Settings::secrets);
         of_http
             .chain(command.into_iter().flat_map(command::Settings::secrets))
             .chain(mcp.into_iter().flat_map(mcp::Settings::secrets))
+            .chain(sql.into_iter().flat_map(sql::Settings::secrets))
     }
 
     /// Whether it is an MCP server.
@@ -236,6 +238,19 @@ impl ToolConfig {
             | Settings::Own(_) => None,
         };
         mcp.into_iter().flat_map(mcp::Settings::tools_used)
+    }
+
+    /// Of a database, the SQL that makes its table for keys; `None` where no operation keeps one.
+    #[must_use]
+    pub fn preparation(&self) -> Option<&'static str> {
+        match &self.settings {
+            Settings::Sql(settings) => settings.preparation(&self.operations),
+            Settings::Files(_)
+            | Settings::Http(_)
+            | Settings::Command(_)
+            | Settings::Mcp(_)
+            | Settings::Own(_) => None,
+        }
     }
 
     pub(crate) fn settings(&self) -> &Settings {

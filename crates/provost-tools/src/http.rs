@@ -137,7 +137,7 @@ impl Http {
             match carrier {
                 KeyCarrier::Header(name) => key_header = Some((name.clone(), key.clone())),
                 // Why nothing: no such setting is read.
-                KeyCarrier::Env(_) | KeyCarrier::Meta(_) => {}
+                KeyCarrier::Env(_) | KeyCarrier::Meta(_) | KeyCarrier::Table => {}
                 KeyCarrier::Arg(name) => {
                     args.insert(name.clone(), Value::from(key.as_str()));
                 }

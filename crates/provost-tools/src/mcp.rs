@@ -234,7 +234,7 @@ fn params(used: &Used, request: &Request) -> Result<CallToolRequestParams, Fault
                 object.insert(name.clone(), key);
                 meta = Some(object);
             }
-            KeyCarrier::Header(_) | KeyCarrier::Env(_) => {
+            KeyCarrier::Header(_) | KeyCarrier::Env(_) | KeyCarrier::Table => {
                 let message = "a call of an MCP server has no header and no variable of its own";
                 return Err(Fault::refused(Class::ToolBug, message));
             }

@@ -1,55 +1,44 @@
-//! SQLite: the operator's named queries and statements, and one read-only query of the plan's.
+//! Databases: the operator's named queries and statements, over SQLite or PostgreSQL.
 //!
-//! Owns the tool kind `sql`. A read never gets a connection that could write: the file is opened
-//! read-only, the session is `query_only`, and an authorizer lets nothing through but reading.
-//! INVARIANT: a write runs in one transaction that is rolled back unless everything held.
-//!
-//! Mapping (class × landing):
-//!
-//! | what happened | class | landing |
-//! |---|---|---|
-//! | rows, or a write that was committed | `ok` | happened |
-//! | database missing, corrupt, locked by another program | `unavailable` | none |
-//! | the time is over (the statement is interrupted and rolled back) | `timeout` | none |
-//! | ad-hoc SQL that is wrong, an argument SQL cannot hold | `invalid_arguments` | none |
-//! | ad-hoc SQL that would do more than read | `permission_denied` | none |
-//! | a named query that does not fit the database | `tool_bug` | none |
-//! | `one = true` and no row | `not_found` | happened |
-//! | a constraint refuses the write | `conflict` | none |
-//! | bytes, no UTF-8, integers beyond ±2^53, too many rows | `output_invalid` | happened |
-//! | the commit itself fails on the disk | `unavailable` | unknown |
+//! Owns the tool kind `sql` and what its two databases share: settings, parameters, the shapes of
+//! results and the table of keys. Never builds SQL from an argument. INVARIANT: a read cannot
+//! write, and a write lands whole, with its key where it has one, or not at all.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use provost_plan::catalog::Operation;
 use provost_run::outcome::{Class, Reply};
 
-use crate::deadline::{Deadline, blocking};
+use crate::deadline::Deadline;
 use crate::fault::{Fault, Request};
 use crate::guard::Protected;
 
-mod connection;
+mod effects;
 mod parameters;
-mod run;
+mod place;
+mod postgres;
+mod rows;
 mod settings;
+mod sqlite;
 
-pub(crate) use settings::{Settings, Statement};
+pub(crate) use settings::Settings;
+
+use place::Place;
+use settings::Statement;
 
 /// An open SQL tool.
 #[derive(Clone, Debug)]
 pub(crate) struct Sql {
-    database: Arc<Database>,
+    database: Database,
     statements: BTreeMap<String, Arc<Statement>>,
 }
 
-/// The database file, by the name the operator gave it.
-#[derive(Debug)]
-pub(crate) struct Database {
-    tool: String,
-    shown: String,
-    path: PathBuf,
-    protected: Arc<Protected>,
+#[derive(Clone, Debug)]
+enum Database {
+    Sqlite(Arc<sqlite::Database>),
+    Postgres(Arc<postgres::Database>),
 }
 
 impl Sql {
@@ -59,24 +48,28 @@ impl Sql {
         settings: &Settings,
         protected: &Arc<Protected>,
     ) -> Result<Self, String> {
-        let database = Database {
-            tool: tool.to_owned(),
-            shown: settings.database.value.clone(),
-            path: protected.base().join(&settings.database.value),
-            protected: Arc::clone(protected),
+        let database = match &settings.place {
+            Place::File(file) => {
+                let database = sqlite::Database::open(tool, &file.value, protected)?;
+                Database::Sqlite(Arc::new(database))
+            }
+            Place::Server(server) => {
+                let base = protected.base().to_owned();
+                Database::Postgres(Arc::new(postgres::Database::open(tool, server, base)))
+            }
         };
-        if let Some(name) = database.protected_name() {
-            return Err(name);
-        }
         Ok(Self {
-            database: Arc::new(database),
+            database,
             statements: settings.statements.clone(),
         })
     }
 
-    /// What keeps the tool from working now.
+    /// What keeps the tool from working now. Looks at files only.
     pub(crate) fn trouble(&self) -> Option<String> {
-        self.database.locate().err().map(|fault| fault.message)
+        match &self.database {
+            Database::Sqlite(database) => database.trouble(),
+            Database::Postgres(database) => database.trouble(),
+        }
     }
 
     pub(crate) async fn perform(&self, request: &Request) -> Reply {
@@ -84,31 +77,31 @@ impl Sql {
             let message = format!("the tool has no operation `{}`", request.short_name());
             return Fault::refused(Class::ToolBug, message).into();
         };
-        let (database, statement) = (Arc::clone(&self.database), Arc::clone(statement));
-        let request = request.clone();
-        blocking(request.timeout, move |deadline: &Deadline| {
-            run::perform(&database, &statement, &request, deadline)
-        })
-        .await
-    }
-}
-
-impl Database {
-    fn protected_name(&self) -> Option<String> {
-        let real = canonical(&self.path)?;
-        match std::fs::metadata(&real) {
-            Ok(meta) => self.protected.is_file(&real, &meta),
-            // Why: what is not there yet may still be created later under a protected name.
-            Err(_) => self.protected.is_place(&real),
+        match &self.database {
+            Database::Sqlite(database) => database.perform(Arc::clone(statement), request).await,
+            Database::Postgres(database) => database.perform(statement, request).await,
         }
     }
-}
 
-/// The canonical form of a path whose last part may be missing.
-fn canonical(path: &Path) -> Option<PathBuf> {
-    if let Ok(real) = std::fs::canonicalize(path) {
-        return Some(real);
+    /// Whether a call of this operation lacks the table its key is to stand in.
+    pub(crate) async fn is_unprepared(&self, operation: &Operation) -> bool {
+        effects::is_kept(operation)
+            && matches!(self.is_prepared(operation.timeout).await, Ok(false))
     }
-    let parent = std::fs::canonicalize(path.parent()?).ok()?;
-    Some(parent.join(path.file_name()?))
+
+    /// Whether the table for keys is there.
+    pub(crate) async fn is_prepared(&self, time: Duration) -> Result<bool, Fault> {
+        match &self.database {
+            Database::Sqlite(database) => database.is_prepared(&Deadline::after(time)),
+            Database::Postgres(database) => database.is_prepared(time).await,
+        }
+    }
+
+    /// Makes the table for keys, unless it is there.
+    pub(crate) async fn prepare(&self, time: Duration) -> Result<(), Fault> {
+        match &self.database {
+            Database::Sqlite(database) => database.prepare(&Deadline::after(time)),
+            Database::Postgres(database) => database.prepare(time).await,
+        }
+    }
 }

@@ -30,6 +30,7 @@ mod mcp;
 mod mcp_http;
 mod openapi;
 mod own;
+mod postgres;
 mod search;
 mod server;
 mod sql;

@@ -207,6 +207,41 @@ impl Toolbox {
         Some(one_line(&self.redactor().redact_text(&message)))
     }
 
+    /// Whether a call of this operation lacks the table its key is to stand in. A database that
+    /// does not answer is nothing of that kind: the call will tell.
+    pub async fn is_unprepared(&self, operation: &Operation) -> bool {
+        match self.adapters.get(operation.server()) {
+            Some(Adapter::Sql(sql)) => sql.is_unprepared(operation).await,
+            _ => false,
+        }
+    }
+
+    /// Whether the database behind `tool` has its table for keys.
+    ///
+    /// # Errors
+    /// What a call that failed so early would come to.
+    pub async fn is_prepared(&self, tool: &str, time: Duration) -> Result<bool, Box<Reply>> {
+        let prepared = self.database(tool)?.is_prepared(time).await;
+        prepared.map_err(|fault| Box::new(redacted(fault.into(), &self.redactor())))
+    }
+
+    /// Makes the table for keys in the database behind `tool`, unless it is there.
+    ///
+    /// # Errors
+    /// As [`Toolbox::is_prepared`].
+    pub async fn prepare(&self, tool: &str, time: Duration) -> Result<(), Box<Reply>> {
+        let prepared = self.database(tool)?.prepare(time).await;
+        prepared.map_err(|fault| Box::new(redacted(fault.into(), &self.redactor())))
+    }
+
+    fn database(&self, tool: &str) -> Result<&Sql, Box<Reply>> {
+        let Some(Adapter::Sql(sql)) = self.adapters.get(tool) else {
+            let message = format!("the tool `{tool}` is no database");
+            return Err(Box::new(Fault::refused(Class::ToolBug, message).into()));
+        };
+        Ok(sql)
+    }
+
     pub(crate) async fn perform_request(&self, request: &Request) -> Reply {
         let Some(adapter) = self.adapters.get(request.operation.server()) else {
             let message = format!("there is no tool `{}`", request.operation.server());
@@ -255,7 +290,7 @@ impl Adapter {
                 Sql::open(name, settings, protected)
                     .map(Self::Sql)
                     .map_err(|what| {
-                        OpenError::reaches(config, settings.database.span, "database", &what)
+                        OpenError::reaches(config, settings.place.span(), "database", &what)
                     })
             }
             Settings::Http(settings) => Ok(Self::Http(Http::open(

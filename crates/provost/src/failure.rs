@@ -264,6 +264,9 @@ impl From<EngineError> for Failure {
                 let hint = "`provost tools diff` shows the change; `provost tools lock` accepts it";
                 Self::usage(message).hint(hint)
             }
+            EngineError::Unprepared { tool } => {
+                Self::usage(message).hint(format!("`provost tools prepare {tool}` makes it"))
+            }
             EngineError::Tools(_) | EngineError::Trouble { .. } => {
                 Self::usage(message).hint("`provost doctor` looks at every tool")
             }

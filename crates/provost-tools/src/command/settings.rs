@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::Lines;
 use super::argv::Argv;
 use crate::config::{
-    Answer, Declared, Exchange, Parts, Read, Site, bad_setting, check_name, check_references,
+    Answer, Declared, Exchange, Keys, Parts, Read, Site, bad_setting, check_name, check_references,
     property_names,
 };
 use crate::limits::COMMAND_MEMORY_BYTES_MIN;
@@ -180,7 +180,7 @@ impl OperationReader<'_> {
     }
 
     fn read_fields(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Line, Operation)> {
-        let mut declared = Declared::read(self.site, fields, true);
+        let mut declared = Declared::read(self.site, fields, Keys::Sent);
         let exchange = Exchange::read(self.site, &mut declared, fields, Answer::Text);
         let exit_value = fields.node("exit").map(Node::to_value);
         let exit = exit(fields);

@@ -37,6 +37,17 @@ pub(crate) struct Declared {
     creates: Option<Spanned<Creates>>,
 }
 
+/// What a kind of tool does with an idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// Nothing: it takes none.
+    No,
+    /// It sends the key with the call.
+    Sent,
+    /// It writes the key beside the effect.
+    Kept,
+}
+
 /// What the kind of operation adds.
 pub(crate) struct Parts {
     pub(crate) name: String,
@@ -49,8 +60,8 @@ pub(crate) struct Parts {
 }
 
 impl Declared {
-    /// Takes the shared fields; `keys` says whether this kind can send an idempotency key.
-    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>, keys: bool) -> Self {
+    /// Takes the shared fields; `keys` says what this kind does with an idempotency key.
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>, keys: Keys) -> Self {
         let declared = Self {
             span: fields.span(),
             description: description(fields),
@@ -102,6 +113,10 @@ impl Declared {
         self.content.clear();
         self.creates = None;
         self.idempotency = Idempotency::None;
+    }
+
+    pub(crate) fn carries_key(&self) -> bool {
+        matches!(self.idempotency, Idempotency::Key { .. })
     }
 
     pub(crate) fn idempotency(&self) -> &Idempotency {
@@ -262,7 +277,7 @@ fn tokens(outer: &mut Fields<'_, '_>, name: &'static str) -> Option<Tokens> {
     Some(tokens)
 }
 
-fn idempotency(fields: &mut Fields<'_, '_>, keys: bool) -> Idempotency {
+fn idempotency(fields: &mut Fields<'_, '_>, keys: Keys) -> Idempotency {
     let Some(node) = fields.node("idempotency") else {
         return Idempotency::None;
     };
@@ -278,13 +293,20 @@ fn idempotency(fields: &mut Fields<'_, '_>, keys: bool) -> Idempotency {
     }
 }
 
-/// `{ key = { header = "Idempotency-Key", ttl = "24h" } }`
-fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: bool) -> Option<Idempotency> {
+/// `{ key = { header = "Idempotency-Key", ttl = "24h" } }` or `{ key = "table" }`
+fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: Keys) -> Option<Idempotency> {
     let mut fields = Fields::new("`idempotency`", node, outer.diagnostics())?;
     let key = fields.required("key");
+    let kept = matches!(
+        key,
+        Some(Node {
+            kind: Kind::Text(_),
+            ..
+        })
+    ) && fields.choice("key", &[("table", ())]).is_some();
     fields.finish();
     let key = key?;
-    if !keys {
+    if keys == Keys::No {
         let diagnostic = Diagnostic::new(
             Code::LaterField,
             key.span,
@@ -293,6 +315,21 @@ fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: bool) -> Option<Idempote
         .hint("write `natural` if a repetition does no harm, else leave `idempotency` out");
         outer.diagnostics().push(diagnostic);
         return None;
+    }
+    if matches!(key.kind, Kind::Text(_)) && !kept {
+        return None;
+    }
+    if kept != (keys == Keys::Kept) {
+        let message = "a key in a table belongs to a tool of kind `sql`, which takes no other: \
+                       `idempotency = { key = \"table\" }`";
+        bad_setting(outer, key.span, message);
+        return None;
+    }
+    if kept {
+        return Some(Idempotency::Key {
+            carrier: KeyCarrier::Table,
+            ttl_ms: u64::try_from(KEY_TTL_MAX.as_millis()).unwrap_or(u64::MAX),
+        });
     }
     let mut fields = Fields::new("`key`", key, outer.diagnostics())?;
     let header = fields.text("header");

@@ -13,7 +13,7 @@ use provost_plan::source::Spanned;
 use serde_json::json;
 
 use super::schemas;
-use crate::config::{Declared, Parts, Read, Site, bad_setting, check_name, output_schema};
+use crate::config::{Declared, Keys, Parts, Read, Site, bad_setting, check_name, output_schema};
 
 /// What is needed to reach the root and run its operations.
 #[derive(Clone, Debug)]
@@ -116,7 +116,7 @@ impl OperationReader<'_> {
         name: String,
         fields: &mut Fields<'_, '_>,
     ) -> Option<(Action, Operation)> {
-        let mut declared = Declared::read(self.site, fields, false);
+        let mut declared = Declared::read(self.site, fields, Keys::No);
         self.refuse_types(&mut declared, fields);
         let verb = self.verb(fields);
         let writes = verb == Some(Verb::Write);

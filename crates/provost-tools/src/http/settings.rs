@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::Endpoints;
 use super::template::{Encoding, Payload, RequestTemplate};
 use crate::config::{
-    Answer, Declared, Exchange, Parts, Read, Site, bad_setting, base_url, check_name,
+    Answer, Declared, Exchange, Keys, Parts, Read, Site, bad_setting, base_url, check_name,
     check_references, property_names, secret,
 };
 
@@ -190,7 +190,7 @@ impl OperationReader<'_> {
         name: String,
         fields: &mut Fields<'_, '_>,
     ) -> Option<(Endpoint, Operation)> {
-        let mut declared = Declared::read(self.site, fields, true);
+        let mut declared = Declared::read(self.site, fields, Keys::Sent);
         let exchange = Exchange::read(self.site, &mut declared, fields, Answer::Json);
         let request_node = fields.required("request");
         let request = request_node.and_then(|node| request(node, fields.diagnostics()));
@@ -326,7 +326,7 @@ fn check_key(idempotency: &Idempotency, input: &Schema, fields: &mut Fields<'_, 
         KeyCarrier::Header(name) => {
             check_header(&Spanned::new(name.clone(), span), fields.diagnostics());
         }
-        KeyCarrier::Env(_) | KeyCarrier::Meta(_) => {
+        KeyCarrier::Env(_) | KeyCarrier::Meta(_) | KeyCarrier::Table => {
             let message = "the key of an HTTP request travels in `header` or `arg`";
             bad_setting(fields, span, message);
         }

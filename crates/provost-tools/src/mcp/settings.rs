@@ -18,8 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, Listing};
 use crate::config::{
-    Declared, Parts, Read, Site, bad_setting, base_url, check_name, input_schema, output_schema,
-    property_names, secret, text_output,
+    Declared, Keys, Parts, Read, Site, bad_setting, base_url, check_name, input_schema,
+    output_schema, property_names, secret, text_output,
 };
 use crate::limits::DESCRIPTION_CHARS_MAX;
 
@@ -299,7 +299,7 @@ impl OperationReader<'_> {
         full: String,
         fields: &mut Fields<'_, '_>,
     ) -> Option<(Used, Operation)> {
-        let mut declared = Declared::read(self.site, fields, true);
+        let mut declared = Declared::read(self.site, fields, Keys::Sent);
         let effect = declared.required_effect(fields);
         let errors_no_effect = fields
             .choice("errors", &[("no_effect", true)])
@@ -452,7 +452,7 @@ fn without_key(
     };
     let span = fields.span();
     let name = match carrier {
-        KeyCarrier::Header(_) | KeyCarrier::Env(_) => {
+        KeyCarrier::Header(_) | KeyCarrier::Env(_) | KeyCarrier::Table => {
             let message = "the key of a call of an MCP server travels in `meta` or `arg`";
             bad_setting(fields, span, message);
             return None;

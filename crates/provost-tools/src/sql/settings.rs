@@ -1,6 +1,6 @@
 //! The table of a tool of kind `sql`.
 //!
-//! Owns `database`, `max_rows` and what an operation says about its statement and its result.
+//! Owns `max_rows` and what an operation says about its statement and its result.
 //! INVARIANT: every parameter of a statement is an argument with a declared type, and every
 //! argument is a parameter.
 
@@ -12,20 +12,39 @@ use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Node};
 use provost_plan::schema::Schema;
-use provost_plan::source::{Span, Spanned};
+use provost_plan::source::Span;
+use provost_run::outcome::Class;
+use provost_wire::SecretName;
 use serde_json::{Value, json};
 
-use super::parameters::named;
+use super::effects;
+use super::parameters::{Dialect, named};
+use super::place::Place;
 use crate::config::{
-    Declared, Parts, Read, Site, bad_setting, bounded, check_name, input_schema, no_arguments,
-    output_schema, property_names, schema,
+    Declared, Keys, Parts, Read, Site, bad_setting, bounded, check_name, input_schema,
+    no_arguments, output_schema, property_names, schema,
 };
+use crate::fault::Fault;
 use crate::limits::{ROWS_DEFAULT, ROWS_MAX, SQL_BYTES_MAX};
+
+/// Words with which a statement would leave the transaction it runs in.
+const TRANSACTION_WORDS: [&str; 10] = [
+    "begin",
+    "start",
+    "commit",
+    "end",
+    "rollback",
+    "abort",
+    "savepoint",
+    "release",
+    "prepare",
+    "set",
+];
 
 /// What is needed to reach the database and run its operations.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) database: Spanned<String>,
+    pub(crate) place: Place,
     pub(crate) statements: BTreeMap<String, Arc<Statement>>,
 }
 
@@ -63,15 +82,11 @@ pub(crate) enum Shape {
 
 impl Settings {
     pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
-        let database = fields.required_text("database");
+        let place = Place::read(fields);
         let rows_max = bounded(fields, "max_rows", ROWS_DEFAULT, ROWS_MAX);
         fields.required("ops");
         let mut statements = BTreeMap::new();
         let mut operations = Vec::new();
-        let shown = database
-            .as_ref()
-            .map(|d| d.value.clone())
-            .unwrap_or_default();
         for (name, node) in fields.map("ops").unwrap_or_default() {
             if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
                 continue;
@@ -79,7 +94,7 @@ impl Settings {
             let reader = OperationReader {
                 site,
                 name: &name.value,
-                database: &shown,
+                place: place.as_ref(),
                 rows_max,
             };
             if let Some((statement, operation)) = reader.read(node, fields.diagnostics()) {
@@ -89,7 +104,7 @@ impl Settings {
         }
         Some(Read {
             settings: Self {
-                database: database?,
+                place: place?,
                 statements,
             },
             operations,
@@ -97,10 +112,23 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// The SQL that makes the table for keys, where one of the operations keeps them.
+    pub(crate) fn preparation(&self, operations: &[Operation]) -> Option<&'static str> {
+        let kept = operations.iter().any(effects::is_kept);
+        kept.then(|| self.place.preparation())
+    }
+
+    /// The secret it names.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        self.place.secret().into_iter()
+    }
+}
+
 struct OperationReader<'a> {
     site: &'a Site<'a>,
     name: &'a str,
-    database: &'a str,
+    place: Option<&'a Place>,
     rows_max: u64,
 }
 
@@ -122,8 +150,9 @@ impl OperationReader<'_> {
         name: String,
         fields: &mut Fields<'_, '_>,
     ) -> Option<(Statement, Operation)> {
-        let mut declared = Declared::read(self.site, fields, false);
+        let mut declared = Declared::read(self.site, fields, Keys::Kept);
         let text = text(fields);
+        self.refuse_foreign(fields, text.as_ref());
         let rows_max = bounded(fields, "max_rows", self.rows_max, ROWS_MAX);
         let shape = shape(fields, text.as_ref());
         let input = self.input(fields, text.as_ref());
@@ -134,6 +163,14 @@ impl OperationReader<'_> {
         };
         let effect = declared.effect(fields, default, floor);
         let text = text?;
+        if declared.carries_key() && !matches!(text, Text::Execute(_)) {
+            let span = fields.span();
+            bad_setting(
+                fields,
+                span,
+                "a key belongs to `execute`: a query changes nothing",
+            );
+        }
         let parts = Parts {
             description: described(&text, &name),
             name,
@@ -141,13 +178,7 @@ impl OperationReader<'_> {
             input: input?,
             output,
             errors_no_effect: false,
-            endpoint: json!({
-                "kind": "sql",
-                "database": self.database,
-                "statement": text.endpoint(),
-                "shape": shape.word(),
-                "max_rows": rows_max,
-            }),
+            endpoint: self.endpoint(&text, shape, rows_max),
         };
         let operation = declared.operation(fields, parts);
         let statement = Statement {
@@ -156,6 +187,46 @@ impl OperationReader<'_> {
             rows_max,
         };
         Some((statement, operation))
+    }
+
+    fn endpoint(&self, text: &Text, shape: Shape, rows_max: u64) -> Value {
+        let mut endpoint = json!({
+            "kind": "sql",
+            "statement": text.endpoint(),
+            "shape": shape.word(),
+            "max_rows": rows_max,
+        });
+        if let (Value::Object(map), Some(place)) = (&mut endpoint, self.place) {
+            let (name, value) = place.endpoint();
+            map.insert(name.to_owned(), value);
+        }
+        endpoint
+    }
+
+    /// What a server of PostgreSQL does not run for a plan, or not inside a transaction of ours.
+    fn refuse_foreign(&self, fields: &mut Fields<'_, '_>, text: Option<&Text>) {
+        let span = fields.span();
+        if matches!(text, Some(Text::Adhoc)) && self.dialect() == Dialect::Postgres {
+            let message = "`adhoc` belongs to a file of SQLite: on a server a query can call \
+                           functions that do more than read";
+            bad_setting(fields, span, message);
+        }
+        let (Some(Text::Query(sql)) | Some(Text::Execute(sql))) = text else {
+            return;
+        };
+        let mut words = sql.split(|c: char| !c.is_ascii_alphabetic());
+        let first = words.find(|word| !word.is_empty()).unwrap_or_default();
+        if TRANSACTION_WORDS
+            .iter()
+            .any(|word| word.eq_ignore_ascii_case(first))
+        {
+            let message = format!("`{first}`: a statement does not begin or end transactions");
+            bad_setting(fields, span, message);
+        }
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.place.map_or(Dialect::Sqlite, Place::dialect)
     }
 
     fn input(&self, fields: &mut Fields<'_, '_>, text: Option<&Text>) -> Option<Schema> {
@@ -175,7 +246,7 @@ impl OperationReader<'_> {
             Text::Query(sql) | Text::Execute(sql) => sql,
         };
         let span = fields.span();
-        let parameters = match named(sql) {
+        let parameters = match named(sql, self.dialect()) {
             Ok(parameters) => parameters,
             Err(error) => {
                 bad_setting(fields, span, error.to_string());
@@ -238,6 +309,20 @@ impl OperationReader<'_> {
         given
             .schema
             .or_else(|| compile(envelope(shape, &row, rows_max), fields))
+    }
+}
+
+impl Statement {
+    /// The statement itself is wrong: the call's fault if the call brought it, else the
+    /// operator's.
+    pub(super) fn wrong(&self, operation: &str, message: &str) -> Fault {
+        match self.text {
+            Text::Adhoc => Fault::refused(Class::InvalidArguments, message),
+            Text::Query(_) | Text::Execute(_) => {
+                let message = format!("the statement of `{operation}` does not work: {message}");
+                Fault::refused(Class::ToolBug, message)
+            }
+        }
     }
 }
 

@@ -293,7 +293,7 @@ cost = { tokens_in = { max = 8000, prise = "3.00" } }
 
 query = "select 1"
 idempotency = { key = { arg = "k", ttl = "1h" } }
-#> P008 this kind of tool does not carry
+#> W801 a key in a table belongs to a tool of kind `sql`
 
 query = "select 1"
 idempotency = "naturel"

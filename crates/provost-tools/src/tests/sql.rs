@@ -291,3 +291,116 @@ async fn a_database_that_is_missing_or_broken_says_what_to_do() {
     assert_eq!(bench.toolbox.troubles(), []);
     bench.output("db.all", json!({})).await;
 }
+
+const KEYED: &str = r#"
+[tools.db]
+kind = "sql"
+database = "data/m.db"
+
+[tools.db.ops.plain]
+execute = "insert into log (text) values (:text)"
+input = { type = "object", properties = { text = { type = "string" } } }
+
+[tools.db.ops.keyed]
+execute = "insert into log (text) values (:text)"
+input = { type = "object", properties = { text = { type = "string" } } }
+idempotency = { key = "table" }
+
+[tools.db.ops.unique]
+execute = "insert into seen values (:text)"
+input = { type = "object", properties = { text = { type = "string" } } }
+idempotency = { key = "table" }
+
+[tools.db.ops.ask]
+adhoc = true
+"#;
+
+fn keyed() -> Bench {
+    let workspace = Workspace::new();
+    let log = "create table log (id integer primary key, text text);";
+    workspace.database("data/m.db", &(DATA.to_owned() + log));
+    workspace.open(KEYED)
+}
+
+async fn count(bench: &Bench, sql: &str) -> Value {
+    let rows = bench.output("db.ask", json!({ "sql": sql })).await;
+    rows["rows"][0]["n"].clone()
+}
+
+#[tokio::test]
+async fn a_key_in_the_transaction_makes_a_write_land_once() {
+    let bench = keyed();
+    let time = Duration::from_secs(5);
+    let log = "select count(*) as n from log";
+    let call = async |name: &str, text: &str, key: &str| {
+        let reply = bench.call_with_key(name, json!({"text": text}), Some(key));
+        said(&reply.await)
+    };
+    // Without the table nothing is written.
+    let (words, text) = call("db.keyed", "a", "k1").await;
+    assert_eq!(words, "unavailable none");
+    assert!(text.contains("`provost tools prepare db`"), "{text}");
+    assert!(
+        bench
+            .toolbox
+            .is_unprepared(bench.operation("db.keyed"))
+            .await
+    );
+    assert!(
+        !bench
+            .toolbox
+            .is_unprepared(bench.operation("db.plain"))
+            .await
+    );
+    assert_eq!(count(&bench, log).await, 0);
+    for _ in 0..2 {
+        bench.toolbox.prepare("db", time).await.unwrap();
+        assert!(bench.toolbox.is_prepared("db", time).await.unwrap());
+    }
+    assert!(
+        !bench
+            .toolbox
+            .is_unprepared(bench.operation("db.keyed"))
+            .await
+    );
+    // The control: without a key, each repetition writes again.
+    for _ in 0..2 {
+        call("db.plain", "a", "k1").await;
+    }
+    assert_eq!(count(&bench, log).await, 2);
+    for _ in 0..3 {
+        let args = json!({"text": "a"});
+        let reply = bench.call_with_key("db.keyed", args, Some("k1")).await;
+        assert_eq!(reply.output, Some(json!({"changed": 1})));
+    }
+    assert_eq!(count(&bench, log).await, 3);
+    let (words, text) = call("db.keyed", "b", "k1").await;
+    assert_eq!(words, "conflict none", "{text}");
+    assert_eq!(call("db.unique", "a", "k1").await.0, "conflict none");
+    assert_eq!(call("db.keyed", "b", "k2").await.0, "ok happened");
+    assert_eq!(count(&bench, log).await, 4);
+}
+
+#[tokio::test]
+async fn a_write_that_is_rolled_back_leaves_no_key() {
+    let bench = keyed();
+    bench
+        .toolbox
+        .prepare("db", Duration::from_secs(5))
+        .await
+        .unwrap();
+    bench.output("db.ask", json!({"sql": "select 1"})).await;
+    let call = async |key: &str| {
+        let reply = bench.call_with_key("db.unique", json!({"text": "x"}), Some(key));
+        said(&reply.await).0
+    };
+    assert_eq!(call("k1").await, "ok happened");
+    assert_eq!(call("k2").await, "conflict none");
+    let keys = "select count(*) as n from provost_effects";
+    assert_eq!(count(&bench, keys).await, 1);
+    // Once what stood against it is gone, the same key goes through.
+    let other = rusqlite::Connection::open(bench.workspace.path("data/m.db")).unwrap();
+    other.execute("delete from seen", []).unwrap();
+    assert_eq!(call("k2").await, "ok happened");
+    assert_eq!(count(&bench, keys).await, 2);
+}

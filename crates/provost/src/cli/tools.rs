@@ -21,6 +21,7 @@ mod diff;
 mod import;
 mod lock;
 mod pace;
+mod prepare;
 mod servers;
 
 /// Arguments of `tools`.
@@ -52,6 +53,8 @@ enum Verb {
     Add(add::Add),
     /// call a tool: a plan of one step, checked, asked about and journaled
     Call(call::Call),
+    /// make the table in which a database keeps the keys of its writes
+    Prepare(prepare::Prepare),
     /// ask the servers what they can do and write provost.lock: from then on a tool that differs
     /// is not called
     Lock,
@@ -70,6 +73,7 @@ pub fn run(verb: Tools, place: &Place) -> Result<Exit, Failure> {
         Verb::Show { name, json } => return show(&place.unlocked()?, place, &name, json),
         Verb::Add(verb) => return add::run(&verb, place),
         Verb::Call(verb) => return call::run(&verb, place),
+        Verb::Prepare(verb) => return prepare::run(&verb, place),
         Verb::Lock => return lock::run(place),
         Verb::Diff { json } => return diff::run(place, json),
     }
@@ -230,6 +234,7 @@ fn repeated(tool: &Operation) -> String {
                 KeyCarrier::Meta(name) => format!("the metadata {name}"),
                 KeyCarrier::Arg(name) => format!("the argument {name}"),
                 KeyCarrier::Env(name) => format!("the variable {name}"),
+                KeyCarrier::Table => "its table provost_effects".to_owned(),
             };
             format!("recognised by a key in {carrier}, for {lasts}")
         }

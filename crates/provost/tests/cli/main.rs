@@ -49,6 +49,7 @@ mod tools;
 mod tools_add;
 mod tools_call;
 mod tools_diff;
+mod tools_prepare;
 mod undo;
 mod work;
 mod wrong;

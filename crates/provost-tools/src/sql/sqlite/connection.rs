@@ -1,7 +1,8 @@
 //! Connections: one for every call, opened with no more rights than the call needs.
 //!
 //! Owns finding the database file, saying plainly what is wrong with it, and the authorizer.
-//! INVARIANT: no connection can attach a file, load code or change the schema.
+//! INVARIANT: no connection can attach a file, load code or change the schema, but for the one
+//! that makes the table for keys.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -25,14 +26,16 @@ const PRAGMAS: [&str; 3] = ["table_info", "table_xinfo", "table_list"];
 
 /// What a call may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Right {
+pub(super) enum Right {
     Read,
     Write,
+    /// Make the table for keys.
+    Prepare,
 }
 
 impl Database {
     /// The database file as it is now, or what is wrong with it.
-    pub(crate) fn locate(&self) -> Result<PathBuf, Fault> {
+    pub(super) fn locate(&self) -> Result<PathBuf, Fault> {
         let real = std::fs::canonicalize(&self.path).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
                 return self.unusable(
@@ -73,7 +76,7 @@ impl Database {
         Ok(real)
     }
 
-    pub(crate) fn unusable(&self, what: &str, hint: &str) -> Fault {
+    pub(super) fn unusable(&self, what: &str, hint: &str) -> Fault {
         let message = format!(
             "the database `{}` of the tool `{}` {what}; {hint}",
             self.shown, self.tool
@@ -82,7 +85,7 @@ impl Database {
     }
 
     /// Opens it for one call.
-    pub(crate) fn connect(
+    pub(super) fn connect(
         &self,
         right: Right,
         bytes_max: u64,
@@ -91,7 +94,7 @@ impl Database {
         let path = self.locate()?;
         let mode = match right {
             Right::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
-            Right::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Right::Write | Right::Prepare => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
         let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         Connection::open_with_flags(path, flags)
@@ -100,7 +103,7 @@ impl Database {
     }
 
     /// Says what an SQLite error that is not the statement's fault means.
-    pub(crate) fn fault(&self, error: &Error, deadline: &Deadline) -> Fault {
+    pub(super) fn fault(&self, error: &Error, deadline: &Deadline) -> Fault {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 self.unusable("is damaged", "restore it from a backup or create it again")
@@ -169,7 +172,15 @@ fn allow(right: Right, context: &AuthContext<'_>) -> Authorization {
         AuthAction::Insert { .. }
         | AuthAction::Update { .. }
         | AuthAction::Delete { .. }
-        | AuthAction::Transaction { .. } => right == Right::Write,
+        | AuthAction::Transaction { .. } => right != Right::Read,
+        AuthAction::CreateTable { table_name } => {
+            right == Right::Prepare && table_name == "provost_effects"
+        }
+        // Why: SQLite names so the index that its primary key makes.
+        AuthAction::CreateIndex { table_name, .. }
+        | AuthAction::Reindex {
+            index_name: table_name,
+        } => right == Right::Prepare && table_name.contains("provost_effects"),
         _ => false,
     };
     if allowed {

@@ -1,19 +1,29 @@
-//! Running one statement: arguments bound by name, rows as JSON.
+//! Running one statement: arguments bound by name, rows as JSON, a key beside a write.
 //!
-//! Owns the values both ways. Never builds SQL from an argument. INVARIANT: what comes out is
-//! within the limits of rows and bytes, or nothing comes out.
+//! Owns the values both ways. Never builds SQL from an argument. INVARIANT: the row of a key and
+//! the write it stands for are committed together.
 
 use provost_run::outcome::{Class, Landing, Reply};
 use rusqlite::types::{Value as Cell, ValueRef};
-use rusqlite::{Connection, Error, ErrorCode, Row, TransactionBehavior};
-use serde_json::{Map, Number, Value, json};
+use rusqlite::{
+    Connection, Error, ErrorCode, OptionalExtension as _, TransactionBehavior, named_params,
+};
+use serde_json::{Value, json};
 
 use super::Database;
 use super::connection::Right;
-use super::settings::{Shape, Statement, Text};
 use crate::deadline::Deadline;
 use crate::fault::{Fault, Request};
-use provost_plan::limits::INTEGER_MAX;
+use crate::limits::RESULT_BYTES_DEFAULT;
+use crate::sql::effects::{self, Effect, Recorded};
+use crate::sql::rows::{Rows, distinct, integer, real};
+use crate::sql::settings::{Statement, Text};
+
+const FIND: &str = "SELECT operation, args, result FROM provost_effects WHERE key = :key";
+const RECORD: &str = "INSERT INTO provost_effects (key, operation, args, result, at) \
+     VALUES (:key, :operation, :args, :result, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
+const IS_PREPARED: &str =
+    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'provost_effects'";
 
 /// Runs the statement of one call.
 pub(super) fn perform(
@@ -35,6 +45,24 @@ pub(super) fn perform(
     };
     let evidence = output.to_string().into_bytes();
     Ok(Reply::ok(output, evidence, "application/json"))
+}
+
+/// Whether the table for keys is there.
+pub(super) fn is_prepared(database: &Database, deadline: &Deadline) -> Result<bool, Fault> {
+    let connection = database.connect(Right::Read, RESULT_BYTES_DEFAULT, deadline)?;
+    connection
+        .query_row(IS_PREPARED, [], |row| row.get::<_, i64>(0))
+        .map(|count| count > 0)
+        .map_err(|error| database.fault(&error, deadline))
+}
+
+/// Makes the table for keys, unless it is there.
+pub(super) fn prepare(database: &Database, deadline: &Deadline) -> Result<(), Fault> {
+    let connection = database.connect(Right::Prepare, RESULT_BYTES_DEFAULT, deadline)?;
+    connection
+        .execute(effects::SQLITE, [])
+        .map(|_| ())
+        .map_err(|error| database.fault(&error, deadline))
 }
 
 struct Runner<'a> {
@@ -59,73 +87,88 @@ impl Runner<'_> {
         if statement.column_count() == 0 {
             return Err(self.wrong("the statement returns no columns"));
         }
-        let columns = self.columns(&statement)?;
+        let columns = distinct(statement.column_names()).map_err(|e| self.wrong(&e))?;
         self.bind(&mut statement)?;
         let mut rows = statement.raw_query();
-        let mut bytes = Budget::new(self.request.operation.max_bytes);
-        let mut read = Vec::new();
+        let mut read = Rows::new(self.statement, self.request.operation.max_bytes);
         while let Some(row) = rows.next().map_err(|e| self.failed(&e))? {
-            if read.len() as u64 >= self.rows_max() {
-                return Err(self.too_many_rows());
+            read.next()?;
+            for (index, column) in columns.iter().enumerate() {
+                let cell = row
+                    .get_ref(index)
+                    .map_err(|error| Fault::unusable(error.to_string()))?;
+                read.put(column, value(cell, column)?)?;
             }
-            read.push(object(row, &columns, &mut bytes)?);
         }
-        self.shaped(read)
-    }
-
-    /// One row more than fits shows that there are too many.
-    fn rows_max(&self) -> u64 {
-        match self.statement.shape {
-            Shape::Single | Shape::One => 1,
-            Shape::Rows | Shape::Changed => self.statement.rows_max,
-        }
-    }
-
-    fn too_many_rows(&self) -> Fault {
-        Fault::unusable(match self.statement.shape {
-            Shape::Single | Shape::One => {
-                "the query returns more than one row, and it is declared to return one".to_owned()
-            }
-            Shape::Rows | Shape::Changed => format!(
-                "the query returns more than {} rows; aggregate them, or use `LIMIT`",
-                self.statement.rows_max
-            ),
-        })
-    }
-
-    fn shaped(&self, mut rows: Vec<Value>) -> Result<Value, Fault> {
-        match self.statement.shape {
-            Shape::Rows | Shape::Changed => {
-                let count = rows.len();
-                Ok(json!({"rows": rows, "row_count": count}))
-            }
-            Shape::Single => {
-                let row = rows.pop();
-                Ok(json!({"found": row.is_some(), "row": row}))
-            }
-            Shape::One => rows.pop().ok_or_else(|| {
-                let message = "the query returns no row, and it is declared to return one";
-                Fault::new(Class::NotFound, Landing::Happened, message)
-            }),
-        }
+        read.shaped()
     }
 
     fn write(&self, sql: &str) -> Result<Value, Fault> {
+        let effect = Effect::of(self.request)?;
         let mut connection = self.connect(Right::Write)?;
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|e| self.failed(&e))?;
+        if let Some(effect) = &effect
+            && let Some(recorded) = self.recorded(&transaction, effect)?
+        {
+            return effect.repeated(&recorded);
+        }
         let changed = {
             let mut statement = transaction.prepare(sql).map_err(|e| self.refused(&e))?;
             self.bind(&mut statement)?;
             statement.raw_execute().map_err(|e| self.failed(&e))?
         };
+        let output = json!({"changed": changed});
+        if let Some(effect) = &effect {
+            self.record(&transaction, effect, &output)?;
+        }
         if self.deadline.passed() {
             // Why: dropping the transaction rolls it back, so nothing has landed.
             return Err(self.deadline.fault());
         }
         transaction.commit().map_err(|e| self.commit_failed(&e))?;
-        Ok(json!({"changed": changed}))
+        Ok(output)
+    }
+
+    /// The row of this key, if an earlier attempt was committed.
+    fn recorded(
+        &self,
+        connection: &Connection,
+        effect: &Effect,
+    ) -> Result<Option<Recorded>, Fault> {
+        let found = connection.prepare(FIND).and_then(|mut find| {
+            let row = find.query_row(named_params! {":key": effect.key}, |row| {
+                Ok(Recorded {
+                    operation: row.get(0)?,
+                    args: row.get(1)?,
+                    result: row.get(2)?,
+                })
+            });
+            row.optional()
+        });
+        found.map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::Unknown) => effects::missing(&self.database.tool),
+            _ => self.database.fault(&error, self.deadline),
+        })
+    }
+
+    fn record(
+        &self,
+        connection: &Connection,
+        effect: &Effect,
+        output: &Value,
+    ) -> Result<(), Fault> {
+        let row = named_params! {
+            ":key": effect.key,
+            ":operation": effect.operation,
+            ":args": effect.args,
+            ":result": output.to_string(),
+        };
+        connection
+            .execute(RECORD, row)
+            .map(|_| ())
+            .map_err(|error| self.database.fault(&error, self.deadline))
     }
 
     fn commit_failed(&self, error: &Error) -> Fault {
@@ -143,19 +186,6 @@ impl Runner<'_> {
             fault.landing = Landing::Unknown;
         }
         fault
-    }
-
-    fn columns(&self, statement: &rusqlite::Statement<'_>) -> Result<Vec<String>, Fault> {
-        let names = statement.column_names();
-        let mut columns: Vec<String> = Vec::with_capacity(names.len());
-        for name in names {
-            if columns.iter().any(|known| known == name) {
-                let message = format!("two columns are called `{name}`; name one with `AS`");
-                return Err(self.wrong(&message));
-            }
-            columns.push(name.to_owned());
-        }
-        Ok(columns)
     }
 
     fn bind(&self, statement: &mut rusqlite::Statement<'_>) -> Result<(), Fault> {
@@ -179,17 +209,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The statement itself is wrong: the call's fault if the call brought it, else the
-    /// operator's.
     fn wrong(&self, message: &str) -> Fault {
-        match self.statement.text {
-            Text::Adhoc => Fault::refused(Class::InvalidArguments, message),
-            Text::Query(_) | Text::Execute(_) => {
-                let name = &self.request.operation.name;
-                let message = format!("the statement of `{name}` does not work: {message}");
-                Fault::refused(Class::ToolBug, message)
-            }
-        }
+        self.statement.wrong(&self.request.operation.name, message)
     }
 
     fn not_a_read(&self) -> Fault {
@@ -246,59 +267,11 @@ fn cell(value: &Value) -> Option<Cell> {
     })
 }
 
-/// How many bytes a result may still have.
-struct Budget {
-    left: u64,
-    max: u64,
-}
-
-impl Budget {
-    fn new(max: u64) -> Self {
-        Self { left: max, max }
-    }
-
-    fn take(&mut self, bytes: usize) -> Result<(), Fault> {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        self.left = self
-            .left
-            .checked_sub(bytes)
-            .ok_or_else(|| Fault::too_large(self.max, self.max))?;
-        Ok(())
-    }
-}
-
-fn object(row: &Row<'_>, columns: &[String], bytes: &mut Budget) -> Result<Value, Fault> {
-    let mut map = Map::new();
-    for (index, column) in columns.iter().enumerate() {
-        let cell = row
-            .get_ref(index)
-            .map_err(|error| Fault::unusable(error.to_string()))?;
-        let value = value(cell, column)?;
-        let size = match &value {
-            Value::String(text) => text.len(),
-            _ => 8,
-        };
-        bytes.take(column.len() + size + 4)?;
-        map.insert(column.clone(), value);
-    }
-    Ok(Value::Object(map))
-}
-
 fn value(cell: ValueRef<'_>, column: &str) -> Result<Value, Fault> {
     Ok(match cell {
         ValueRef::Null => Value::Null,
-        ValueRef::Integer(integer) => {
-            if integer.unsigned_abs() > INTEGER_MAX.unsigned_abs() {
-                let message = format!(
-                    "the column `{column}` holds {integer}, which is beyond ±2^53; \
-                     select it as text: CAST({column} AS TEXT)"
-                );
-                return Err(Fault::unusable(message));
-            }
-            Value::from(integer)
-        }
-        // Why: SQLite can compute an infinity, which JSON cannot hold.
-        ValueRef::Real(real) => Number::from_f64(real).map_or(Value::Null, Value::Number),
+        ValueRef::Integer(value) => integer(value, column)?,
+        ValueRef::Real(value) => real(value),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => Value::from(text),
             Err(_) => {
