@@ -180,12 +180,12 @@ const DATA: &str = "
 ";
 
 /// The address of the server, and its password, as `scripts/postgres` tells them.
-fn server() -> (String, String) {
+pub(super) fn server() -> (String, String) {
     let var = |name| std::env::var(name).unwrap();
     (var("PROVOST_POSTGRES"), var("PROVOST_POSTGRES_PASSWORD"))
 }
 
-async fn client(database: &str) -> tokio_postgres::Client {
+pub(super) async fn client(database: &str) -> tokio_postgres::Client {
     let (url, password) = server();
     let mut config: tokio_postgres::Config = url.parse().unwrap();
     config.password(password).dbname(database);
@@ -195,7 +195,7 @@ async fn client(database: &str) -> tokio_postgres::Client {
 }
 
 /// A database of its own, and the address of it for a user who may do little.
-async fn database() -> String {
+pub(super) async fn database() -> String {
     static MADE: AtomicUsize = AtomicUsize::new(0);
     let name = format!("d{}", MADE.fetch_add(1, Ordering::Relaxed));
     let (url, password) = server();
