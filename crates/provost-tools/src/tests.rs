@@ -26,6 +26,7 @@ mod files;
 mod guard;
 mod http;
 mod http_settings;
+mod injections;
 mod mcp;
 mod mcp_http;
 mod openapi;

@@ -1,0 +1,168 @@
+//! Lists of injections as arguments: `corpus/injections`, one a line. None gets through: an
+//! argument stays the value that it is, or the call is refused before anything is done.
+
+use std::os::unix::fs::symlink;
+
+use super::server::{Server, json as answer};
+use super::*;
+
+fn lines(name: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/injections");
+    let text = std::fs::read_to_string(path.join(name)).unwrap();
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    assert!(lines.len() > 40, "{name} is short");
+    lines
+}
+
+const STATEMENTS: &str = r#"
+[tools.s.ops.by_name]
+query = "select id from t where name = :name"
+single = true
+input = { type = "object", properties = { name = { type = "string" } }, required = ["name"] }
+[tools.s.ops.echo]
+query = "select cast(:name as text) as name, count(*) as n from t"
+one = true
+input = { type = "object", properties = { name = { type = "string" } }, required = ["name"] }
+[tools.s.ops.note]
+execute = "insert into log (text) values (:name)"
+input = { type = "object", properties = { name = { type = "string" } }, required = ["name"] }
+[tools.s.ops.noted]
+query = "select count(*) as n from log"
+one = true
+"#;
+
+/// Puts every line where a statement takes a value; the table of things keeps its two rows.
+async fn sql_stays_a_value(bench: &Bench) {
+    let lines = lines("sql.txt");
+    for line in &lines {
+        let args = json!({ "name": line });
+        let found = bench.output("s.by_name", args.clone()).await;
+        assert_eq!(found["found"], false, "{line}");
+        let echo = bench.output("s.echo", args.clone()).await;
+        assert_eq!(echo, json!({ "name": line, "n": 2 }));
+        let noted = bench.output("s.note", args).await;
+        assert_eq!(noted, json!({"changed": 1}), "{line}");
+    }
+    let noted = bench.output("s.noted", json!({})).await;
+    assert_eq!(noted["n"], lines.len());
+}
+
+#[tokio::test]
+async fn no_text_becomes_sql_in_sqlite() {
+    let workspace = Workspace::new();
+    let data = "create table t (id integer, name text); create table log (text text);
+        insert into t values (1, 'a'), (2, 'b');";
+    workspace.database("m.db", data);
+    let place = "[tools.s]\nkind = \"sql\"\ndatabase = \"m.db\"\n";
+    sql_stays_a_value(&workspace.open(&format!("{place}{STATEMENTS}"))).await;
+    // The control: pasted into the text, the list does what it is made for.
+    let database = rusqlite::Connection::open_in_memory().unwrap();
+    database.execute_batch(data).unwrap();
+    for line in lines("sql.txt") {
+        let _ = database.execute_batch(&format!("select id from t where name = '{line}'"));
+    }
+    let left = database.query_row("select count(*) from t", [], |row| row.get::<_, i64>(0));
+    assert!(left.is_err(), "the table is still there");
+}
+
+#[tokio::test]
+#[ignore = "needs the server that `scripts/full databases` starts"]
+async fn no_text_becomes_sql_in_postgres_either() {
+    let workspace = Workspace::new();
+    workspace.write("secret", postgres::server().1);
+    let url = postgres::database().await;
+    let place = format!("[tools.s]\nkind = \"sql\"\nurl = \"{url}\"\npassword = \"file:secret\"\n");
+    sql_stays_a_value(&workspace.open(&format!("{place}{STATEMENTS}"))).await;
+}
+
+const FILES: &str = r#"
+[tools.s]
+kind = "files"
+root = "work"
+[tools.s.ops]
+read = { op = "read" }
+search = { op = "search" }
+write = { op = "write", effect = "destructive" }
+"#;
+
+#[tokio::test]
+async fn no_path_of_the_list_leaves_the_root() {
+    let workspace = Workspace::new();
+    workspace
+        .write("secret", "hunter2")
+        .write("work/a.txt", "a");
+    workspace.write("work/sub/b.txt", "b");
+    symlink("..", workspace.path("work/up")).unwrap();
+    symlink(workspace.path("."), workspace.path("work/out")).unwrap();
+    let bench = workspace.open(FILES);
+    let outside = |bench: &Bench| {
+        let entries = std::fs::read_dir(bench.workspace.path(".")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = outside(&bench);
+    let mut refused = 0;
+    for line in lines("paths.txt") {
+        for (name, args) in [
+            ("s.read", json!({"path": line})),
+            ("s.search", json!({"glob": line, "contains": "hunter2"})),
+            ("s.write", json!({"path": line, "text": "x"})),
+        ] {
+            let reply = bench.call(name, args).await;
+            let told = format!("{:?}", reply.output);
+            assert!(!told.contains("hunter2"), "{name} {line}: {told}");
+            refused += usize::from(reply.class != Class::Ok);
+        }
+    }
+    // What is a name like any other (`~`, `-rf`) may be written, below the root.
+    assert_eq!(outside(&bench), before);
+    assert_eq!(
+        std::fs::read_to_string(bench.workspace.path("secret")).unwrap(),
+        "hunter2"
+    );
+    assert!(refused > 100, "{refused}");
+}
+
+const HTTP: &str = r#"
+[tools.s]
+kind = "http"
+base_url = "URL"
+[tools.s.ops.get]
+request = { method = "GET", path = "/things/${ args.id }", query = { q = "${ args.id }" }, headers = { X-Id = "${ args.id }" } }
+input = { type = "object", properties = { id = { type = "string" } }, required = ["id"] }
+effect = "read"
+"#;
+
+#[tokio::test]
+async fn no_address_of_the_list_is_reached() {
+    let server = Server::start(|_| answer(200, "{}")).await;
+    let bench = Workspace::new().open(&HTTP.replace("URL", &server.url()));
+    for line in lines("addresses.txt") {
+        let before = server.seen().len();
+        let reply = bench.call("s.get", json!({"id": line})).await;
+        if reply.class != Class::Ok {
+            assert_eq!(said(&reply).0, "invalid_arguments none", "{line}");
+            assert_eq!(server.seen().len(), before, "{line}");
+            continue;
+        }
+        // It came to our server, under the path of the operation and nowhere else.
+        let seen = server.seen();
+        assert_eq!(seen.len(), before + 1, "{line}");
+        let last = seen.last().unwrap();
+        let target = last.line.split(' ').nth(1).unwrap();
+        let (path, query) = target.split_once('?').unwrap();
+        let id = path
+            .strip_prefix("/things/")
+            .unwrap_or_else(|| panic!("{line}: {path}"));
+        assert!(!id.contains(['/', '\\', '#', '@', ' ']), "{line}: {path}");
+        assert!(![".", ".."].contains(&id), "{line}: {path}");
+        assert!(
+            !query.trim_start_matches("q=").contains(['&', '#']),
+            "{line}: {query}"
+        );
+        assert_eq!(last.header("x-injected"), None, "{line}");
+        let host = server.address.to_string();
+        assert_eq!(last.header("host"), Some(host.as_str()), "{line}");
+    }
+}
