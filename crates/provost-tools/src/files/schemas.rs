@@ -16,6 +16,8 @@ pub(super) fn description(verb: Verb) -> &'static str {
         Verb::List => "lists the files below the root, all or those that fit `glob`",
         Verb::Read => "reads one text file",
         Verb::Write => "writes one text file whole; its folder must exist",
+        Verb::Move => "moves one file below the root; nothing may stand where it goes",
+        Verb::Delete => "deletes one file below the root",
         Verb::Search => {
             "searches the files that fit `glob`. With `where`, `since`, `until`, `new_since` or \
              `group_by` every line is one JSON record: `where` holds conditions that all apply, \
@@ -35,7 +37,8 @@ pub(super) fn input(verb: Verb) -> Value {
     });
     match verb {
         Verb::List => closed(&json!({"glob": glob}), &[]),
-        Verb::Read => closed(&json!({"path": path}), &["path"]),
+        Verb::Read | Verb::Delete => closed(&json!({"path": path}), &["path"]),
+        Verb::Move => closed(&json!({"path": path, "to": path}), &["path", "to"]),
         Verb::Write => closed(
             &json!({"path": path, "text": {"type": "string"}}),
             &["path", "text"],
@@ -97,6 +100,14 @@ pub(super) fn output(verb: Verb) -> Value {
         Verb::Write => closed(
             &json!({"path": {"type": "string"}, "bytes": count, "created": {"type": "boolean"}}),
             &["path", "bytes", "created"],
+        ),
+        Verb::Move => closed(
+            &json!({"path": {"type": "string"}, "to": {"type": "string"}, "bytes": count}),
+            &["path", "to", "bytes"],
+        ),
+        Verb::Delete => closed(
+            &json!({"path": {"type": "string"}, "bytes": count}),
+            &["path", "bytes"],
         ),
         Verb::Search => search_output(&count),
     }

@@ -1,7 +1,7 @@
 //! The table of a tool of kind `files`.
 //!
 //! Owns `root` and what an operator may say about the built-in operations. Never lets an
-//! operator loosen their types. INVARIANT: `write` exists only where it was named.
+//! operator loosen their types. INVARIANT: what changes files exists only where it was named.
 
 use std::collections::BTreeMap;
 
@@ -37,14 +37,18 @@ pub(crate) enum Verb {
     Read,
     Search,
     Write,
+    Move,
+    Delete,
 }
 
 impl Verb {
-    const WORDS: [(&'static str, Self); 4] = [
+    const WORDS: [(&'static str, Self); 6] = [
         ("list", Self::List),
         ("read", Self::Read),
         ("search", Self::Search),
         ("write", Self::Write),
+        ("move", Self::Move),
+        ("delete", Self::Delete),
     ];
 
     pub(crate) fn word(self) -> &'static str {
@@ -53,6 +57,8 @@ impl Verb {
             Self::Read => "read",
             Self::Search => "search",
             Self::Write => "write",
+            Self::Move => "move",
+            Self::Delete => "delete",
         }
     }
 }
@@ -121,10 +127,11 @@ impl OperationReader<'_> {
         let verb = self.verb(fields);
         let writes = verb == Some(Verb::Write);
         let overwrite = writes && fields.boolean("overwrite").unwrap_or(false);
-        let (default, floor) = match (writes, overwrite) {
-            (true, true) => (Effect::Destructive, Effect::Write),
-            (true, false) => (Effect::Write, Effect::Write),
-            (false, _) => (Effect::Read, Effect::Read),
+        let (default, floor) = match verb {
+            Some(Verb::Write) if overwrite => (Effect::Destructive, Effect::Write),
+            Some(Verb::Write) => (Effect::Write, Effect::Write),
+            Some(Verb::Move | Verb::Delete) => (Effect::Destructive, Effect::Destructive),
+            Some(Verb::List | Verb::Read | Verb::Search) | None => (Effect::Read, Effect::Read),
         };
         let effect = declared.effect(fields, default, floor);
         let verb = verb?;

@@ -50,13 +50,13 @@ pub(super) fn write(root: &Root<'_>, request: &Request, overwrite: bool) -> Resu
     Ok(json!({"path": shown, "bytes": text.len(), "created": old.is_none()}))
 }
 
-fn exists(shown: &str) -> Fault {
+pub(super) fn exists(shown: &str) -> Fault {
     let message = format!("`{shown}` exists already, and this tool does not overwrite");
     Fault::refused(Class::Conflict, message)
 }
 
 /// What stands under the name now, if it may be replaced.
-fn existing(
+pub(super) fn existing(
     root: &Root<'_>,
     path: &Relative,
     folder: &OwnedFd,

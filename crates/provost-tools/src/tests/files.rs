@@ -13,6 +13,8 @@ max_bytes = 2000
 [tools.notes.ops.read]
 [tools.notes.ops.search]
 [tools.notes.ops.write]
+[tools.notes.ops.move]
+[tools.notes.ops.delete]
 [tools.notes.ops.replace]
 op = "write"
 overwrite = true
@@ -86,6 +88,9 @@ async fn no_path_leaves_the_root() {
             ("notes.search", json!({"glob": path, "contains": "s"})),
             ("notes.write", json!({"path": path, "text": "x"})),
             ("notes.replace", json!({"path": path, "text": "x"})),
+            ("notes.delete", json!({"path": path})),
+            ("notes.move", json!({"path": path, "to": "new.md"})),
+            ("notes.move", json!({"path": "a.md", "to": path})),
         ] {
             let reply = bench.call(name, args).await;
             let (words, text) = said(&reply);
@@ -263,4 +268,58 @@ async fn a_root_that_becomes_a_way_out_is_refused_at_the_call() {
         assert_eq!(words, "permission_denied none", "{text}");
         std::fs::remove_file(&root).unwrap();
     }
+}
+
+const CHANGES: &str = r#"
+notes.delete {"path": "no.md"}
+    not_found none: no file `no.md`
+notes.delete {"path": "sub"}
+    invalid_arguments none: not a file
+notes.delete {"path": "link.md"}
+    permission_denied none: symbolic link
+notes.delete {"path": "twin.md"}
+    conflict none: second name
+notes.move {"path": "no.md", "to": "x.md"}
+    not_found none: no file `no.md`
+notes.move {"path": "a.md", "to": "sub/b.md"}
+    conflict none: exists already
+notes.move {"path": "a.md", "to": "a.md"}
+    conflict none: exists already
+notes.move {"path": "a.md", "to": "nosuch/a.md"}
+    not_found none: nosuch
+notes.move {"path": "a.md", "to": "server.pem"}
+    permission_denied none: server.pem
+notes.move {"path": "link.md", "to": "x.md"}
+    permission_denied none: symbolic link
+"#;
+
+#[tokio::test]
+async fn a_file_is_moved_and_deleted_below_the_root() {
+    let bench = bench();
+    let root = bench.workspace.path("notes");
+    symlink("a.md", root.join("link.md")).unwrap();
+    std::fs::hard_link(bench.workspace.path("outside.txt"), root.join("twin.md")).unwrap();
+    check_calls(&bench, CHANGES).await;
+    for name in ["notes.move", "notes.delete"] {
+        let effect = bench.operation(name).effect;
+        assert_eq!(effect, provost_plan::catalog::Effect::Destructive);
+    }
+    let moved = bench
+        .output("notes.move", json!({"path": "a.md", "to": "sub/c.md"}))
+        .await;
+    assert_eq!(moved, json!({"path": "a.md", "to": "sub/c.md", "bytes": 6}));
+    assert!(!root.join("a.md").exists());
+    assert_eq!(
+        std::fs::read_to_string(root.join("sub/c.md")).unwrap(),
+        "alpha\n"
+    );
+    let deleted = bench
+        .output("notes.delete", json!({"path": "sub/c.md"}))
+        .await;
+    assert_eq!(deleted, json!({"path": "sub/c.md", "bytes": 6}));
+    assert!(!root.join("sub/c.md").exists());
+    let again = bench
+        .call("notes.delete", json!({"path": "sub/c.md"}))
+        .await;
+    assert_eq!(said(&again).0, "not_found none");
 }

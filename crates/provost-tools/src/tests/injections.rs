@@ -83,6 +83,8 @@ root = "work"
 read = { op = "read" }
 search = { op = "search" }
 write = { op = "write", effect = "destructive" }
+move = { op = "move" }
+delete = { op = "delete" }
 "#;
 
 #[tokio::test]
@@ -108,6 +110,9 @@ async fn no_path_of_the_list_leaves_the_root() {
             ("s.read", json!({"path": line})),
             ("s.search", json!({"glob": line, "contains": "hunter2"})),
             ("s.write", json!({"path": line, "text": "x"})),
+            ("s.move", json!({"path": "sub/b.txt", "to": line})),
+            ("s.move", json!({"path": line, "to": "sub/b.txt"})),
+            ("s.delete", json!({"path": line})),
         ] {
             let reply = bench.call(name, args).await;
             let told = format!("{:?}", reply.output);
