@@ -52,7 +52,7 @@ const CASES: [(Case, &str); 12] = [
 enum How {
     /// Called. The last is a part of the output or of the message.
     Call(&'static str, &'static str, &'static str, &'static str),
-    /// Called with 600 ms, behind this fault of the world; and how often it took place.
+    /// Called with one second, behind this fault of the world; and how often it took place.
     Short(&'static str, &'static str, &'static str, &'static str, i64),
     /// Called with more and more time, until the time was over after it was sent.
     Late(&'static str, &'static str),

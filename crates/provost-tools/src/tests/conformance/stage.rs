@@ -20,7 +20,7 @@ pub(super) const OTHER: &str = "[tools.other]\nkind = \"http\"\nbase_url = \"htt
     request = { method = \"GET\", path = \"/\" }\neffect = \"read\"\n";
 
 const LONG: Duration = Duration::from_secs(60);
-const SHORT: Duration = Duration::from_millis(600);
+const SHORT: Duration = Duration::from_secs(1);
 
 pub(super) struct Stage {
     service: &'static Service,
