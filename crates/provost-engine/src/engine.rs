@@ -19,7 +19,7 @@ use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
 use crate::store::{FindError, Store, StoreError};
-use crate::workspace::Workspace;
+use crate::workspace::{PlannerError, Workspace};
 
 /// A workspace with its journal and its tools.
 pub struct Engine {
@@ -87,12 +87,9 @@ pub enum EngineError {
         /// Its status.
         status: String,
     },
-    /// The playbook of a run is gone.
-    #[error("the playbook `{name}` of the run is not in this workspace")]
-    NoPlaybook {
-        /// Its name.
-        name: String,
-    },
+    /// The planner of a run cannot be had.
+    #[error(transparent)]
+    Planner(#[from] PlannerError),
     /// A tool the plan needs cannot work.
     #[error("the tool `{tool}` cannot work: {message}")]
     Trouble {
@@ -217,19 +214,8 @@ impl Engine {
         }
     }
 
-    fn planner(
-        &self,
-        choice: &PlannerChoice,
-    ) -> Result<Box<dyn Planner + Send + Sync>, EngineError> {
-        self.workspace
-            .planner(choice)
-            .ok_or_else(|| EngineError::NoPlaybook {
-                name: match choice {
-                    PlannerChoice::Playbook { name } => name.clone(),
-                    PlannerChoice::File { playbook, .. } => playbook.clone().unwrap_or_default(),
-                    PlannerChoice::Client { client, .. } => client.clone(),
-                },
-            })
+    fn planner(&self, choice: &PlannerChoice) -> Result<Arc<dyn Planner>, EngineError> {
+        Ok(self.workspace.planner(choice)?)
     }
 
     /// Begins a run; nothing is called before the first [`Session::drive`].
@@ -362,7 +348,7 @@ impl Engine {
         Ok(())
     }
 
-    fn session(&self, run: Run, planner: Box<dyn Planner + Send + Sync>) -> Session {
+    fn session(&self, run: Run, planner: Arc<dyn Planner>) -> Session {
         let (store, toolbox) = (self.store.clone(), self.toolbox.clone());
         let notify = Arc::clone(self.workspace.notify());
         Session::new(run, store, toolbox, planner, self.inbox.clone(), notify)

@@ -15,6 +15,9 @@ pub mod owner;
 /// Who proposes plans: what a front end needs to name of it.
 pub mod planners {
     pub use provost_planner::{ClientPlanner, NoMatch, Planner, Playbook, Route, Router};
+    pub use provost_planner::{model, process};
+    /// The model client, for whoever looks whether a model answers.
+    pub use provost_wire::model as wire;
 }
 /// The run machine, for whoever drives or reads runs through this library.
 pub use provost_run as run;

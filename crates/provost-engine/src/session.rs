@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use provost_plan::digest::Digest;
-use provost_plan::plan::request::PlanRequest;
+use provost_plan::plan::request::{PlanRequest, Planned};
 use provost_planner::Planner;
 use provost_run::call::Slot;
 use provost_run::card::{Card, Question};
@@ -38,9 +38,11 @@ pub struct Session {
     run: Run,
     store: Arc<Store>,
     toolbox: Arc<Toolbox>,
-    planner: Box<dyn Planner + Send + Sync>,
+    planner: Arc<dyn Planner>,
     calls: FuturesUnordered<BoxFuture<'static, (Slot, u32, Reply)>>,
     plan_request: Option<PlanRequest>,
+    /// The planner, as long as it thinks about the request of this number.
+    thinking: Option<(u64, BoxFuture<'static, Planned>)>,
     timer: Option<i64>,
     inbox: Arc<Inbox>,
     notify: Arc<[Target]>,
@@ -114,7 +116,7 @@ impl Session {
         run: Run,
         store: Arc<Store>,
         toolbox: Arc<Toolbox>,
-        planner: Box<dyn Planner + Send + Sync>,
+        planner: Arc<dyn Planner>,
         inbox: Arc<Inbox>,
         notify: Arc<[Target]>,
     ) -> Self {
@@ -129,6 +131,7 @@ impl Session {
             planner,
             calls,
             plan_request: None,
+            thinking: None,
             timer: None,
             inbox,
             notify,
@@ -319,15 +322,13 @@ impl Session {
             if let Some(ended) = &self.state().ended {
                 return Ok(Stop::Ended(Box::new(ended.clone())));
             }
-            // Why asked again: a word that was heard since may have ended what it was for.
-            let request = self.plan_request.take();
-            if let Some(request) = request.filter(|asked| self.state().awaits_plan(asked.id)) {
-                let id = request.id;
-                let reply = self.planner.reply(&request);
-                self.give(Input::Planned { id, reply }, watcher).await?;
-                continue;
+            self.ask_planner();
+            // Why not waited for: what it replies would be recorded and lead to nothing; whoever
+            // takes the run up asks again.
+            if *halt.borrow() {
+                self.thinking = None;
             }
-            if self.calls.is_empty() {
+            if self.calls.is_empty() && self.thinking.is_none() {
                 if *halt.borrow() {
                     return Ok(Stop::Halted);
                 }
@@ -358,6 +359,10 @@ impl Session {
                     let input = self.with_others(reply);
                     self.give(input, watcher).await?;
                 }
+                (id, Planned { reply, usage }) = thought(&mut self.thinking) => {
+                    self.thinking = None;
+                    self.give(Input::Planned { id, reply, usage }, watcher).await?;
+                }
                 () = until(wait), if timer.is_some() => {
                     self.timer = None;
                     self.give(Input::Tick, watcher).await?;
@@ -368,6 +373,21 @@ impl Session {
                     self.look_for_words()?;
                 }
             }
+        }
+    }
+
+    /// Puts the request to the planner that waits for it. A word that was heard since may have
+    /// ended what a request was for: then nobody is asked, and nobody is listened to.
+    fn ask_planner(&mut self) {
+        let state = self.run.state();
+        let awaited = |id: u64| state.ended.is_none() && state.awaits_plan(id);
+        let request = self.plan_request.take().filter(|asked| awaited(asked.id));
+        self.thinking = self.thinking.take().filter(|(id, _)| awaited(*id));
+        if let Some(request) = request {
+            let planner = Arc::clone(&self.planner);
+            let id = request.id;
+            let thinking = async move { planner.reply(&request).await };
+            self.thinking = Some((id, Box::pin(thinking)));
         }
     }
 
@@ -424,6 +444,14 @@ fn to_keep(run: &str, event: &Event, at_ms: i64) -> Result<NewEvent, StoreError>
         at_ms,
         payload,
     })
+}
+
+/// What the planner comes to; never, if it is not asked.
+async fn thought(thinking: &mut Option<(u64, BoxFuture<'static, Planned>)>) -> (u64, Planned) {
+    match thinking {
+        Some((id, reply)) => (*id, reply.await),
+        None => std::future::pending().await,
+    }
 }
 
 async fn until(wait: i64) {

@@ -13,7 +13,7 @@ use provost_plan::plan::read::read_plan;
 use provost_plan::plan::{Limits, Step};
 use provost_plan::policy::{Policy, Principal};
 use provost_plan::source::Source;
-use provost_planner::{ClientPlanner, FilePlanner, Planner, Playbook, Router};
+use provost_planner::{Planner, Router};
 use provost_run::admission::AdmissionRules;
 use provost_run::event::{AskMode, PlannerChoice};
 use provost_tools::{Listing, Listings, Tool, ToolConfig};
@@ -27,6 +27,7 @@ mod error;
 mod files;
 mod lock;
 mod notify;
+mod planners;
 mod rules;
 mod scaffold;
 mod servers;
@@ -36,6 +37,7 @@ mod tests;
 pub use audit::audit_settings;
 pub use error::{Findings, WorkspaceError};
 pub use lock::{Drift, LOCK_FILE, Lock};
+pub use planners::{ModelConfig, PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
 pub use scaffold::{ScaffoldError, scaffold};
 pub use servers::{
@@ -67,6 +69,8 @@ pub struct Workspace {
     notify: Arc<[Target]>,
     signed: bool,
     playbooks: Router,
+    models: BTreeMap<String, ModelConfig>,
+    planner: Option<PlannerConfig>,
     sources: Vec<Source>,
     not_checked: Vec<String>,
     servers: BTreeMap<String, Listing>,
@@ -195,6 +199,8 @@ impl Workspace {
             notify: config.notify.into(),
             signed: config.signed,
             playbooks: Router::new(playbooks),
+            models: config.models,
+            planner: config.planner,
             sources,
             not_checked,
             servers,
@@ -297,39 +303,35 @@ impl Workspace {
         &self.playbooks
     }
 
-    /// The planner of a run; none if its playbook is not here.
+    /// The planner of a run.
+    ///
+    /// # Errors
+    /// [`PlannerError`] if it is not in this workspace, or cannot start.
+    pub fn planner(&self, choice: &PlannerChoice) -> Result<Arc<dyn Planner>, PlannerError> {
+        planners::of_choice(self, choice)
+    }
+
+    /// The models, by name.
     #[must_use]
-    pub fn planner(&self, choice: &PlannerChoice) -> Option<Box<dyn Planner + Send + Sync>> {
-        let playbook = |name: &str| self.playbooks.get(name).map(Arc::<Playbook>::clone);
-        match choice {
-            PlannerChoice::Playbook { name } => Some(Box::new(playbook(name)?)),
-            PlannerChoice::File {
-                name,
-                text,
-                playbook: reviser,
-            } => {
-                let file = FilePlanner::new(Source::new(name.as_str(), text.as_str()));
-                Some(Box::new(match reviser {
-                    Some(reviser) => file.revised_by(playbook(reviser)?),
-                    None => file,
-                }))
-            }
-            PlannerChoice::Client { client, text } => {
-                let name: Arc<str> = client.as_str().into();
-                Some(Box::new(ClientPlanner::new(Source::new(
-                    name,
-                    text.as_str(),
-                ))))
-            }
-        }
+    pub fn models(&self) -> &BTreeMap<String, ModelConfig> {
+        &self.models
+    }
+
+    /// The planner of goals that no playbook matches, if the operator names one.
+    #[must_use]
+    pub fn other_planner(&self) -> Option<PlannerChoice> {
+        planners::configured(self)
     }
 
     /// Whom a run of this planner acts for: the user, or an agent of theirs.
     #[must_use]
     pub fn principal(&self, choice: &PlannerChoice) -> Principal {
         match choice {
-            PlannerChoice::Playbook { .. } | PlannerChoice::File { .. } => self.user.clone(),
             PlannerChoice::Client { .. } => self.user.agent(),
+            PlannerChoice::Playbook { .. }
+            | PlannerChoice::File { .. }
+            | PlannerChoice::Model { .. }
+            | PlannerChoice::Process { .. } => self.user.clone(),
         }
     }
 
@@ -353,6 +355,8 @@ impl Workspace {
                 named
             }
             PlannerChoice::Client { client, text } => tools_of_plan(client, text),
+            // Why none: what it will propose is not known before it is asked.
+            PlannerChoice::Model { .. } | PlannerChoice::Process { .. } => BTreeSet::new(),
         }
     }
 

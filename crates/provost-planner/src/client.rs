@@ -3,9 +3,12 @@
 //! Owns the labels of what such a client writes. INVARIANT: a client can read elsewhere, so that
 //! nothing it writes or chooses counts as more than untrusted text.
 
+use std::future::ready;
+
+use futures::future::{BoxFuture, FutureExt as _};
 use provost_plan::check::Origin;
 use provost_plan::label::{Integrity, Label};
-use provost_plan::plan::request::{PlanReply, PlanRequest};
+use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, RequestKind};
 use provost_plan::source::Source;
 
 use crate::{Planner, decline_findings};
@@ -39,6 +42,19 @@ impl ClientPlanner {
 }
 
 impl Planner for ClientPlanner {
+    fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned> {
+        let reply = match request.kind {
+            RequestKind::Propose => self.propose(request),
+            RequestKind::Revise => PlanReply::Decline(
+                "the client that planned this run revises no plan: it may submit another"
+                    .to_owned(),
+            ),
+        };
+        ready(reply.into()).boxed()
+    }
+}
+
+impl ClientPlanner {
     fn propose(&self, request: &PlanRequest) -> PlanReply {
         let Origin {
             author,
@@ -54,11 +70,5 @@ impl Planner for ClientPlanner {
             consult: Vec::new(),
             because: None,
         })
-    }
-
-    fn revise(&self, _: &PlanRequest) -> PlanReply {
-        PlanReply::Decline(
-            "the client that planned this run revises no plan: it may submit another".to_owned(),
-        )
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, ready};
 use provost_plan::label::Label;
 use provost_plan::node::parse_yaml;
-use provost_plan::plan::request::{PlanReply, PlanRequest};
+use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, RequestKind};
 use provost_plan::source::Source;
 
 use crate::{Planner, Playbook, decline_findings};
@@ -53,8 +55,10 @@ impl FilePlanner {
     }
 }
 
-impl Planner for FilePlanner {
-    fn propose(&self, request: &PlanRequest) -> PlanReply {
+impl FilePlanner {
+    /// A first plan for the goal.
+    #[must_use]
+    pub fn propose(&self, request: &PlanRequest) -> PlanReply {
         decline_findings(&self.author(), request).unwrap_or_else(|| PlanReply::Plan {
             text: self.source.text.to_string(),
             name: self.source.name.to_string(),
@@ -66,12 +70,24 @@ impl Planner for FilePlanner {
         })
     }
 
-    fn revise(&self, request: &PlanRequest) -> PlanReply {
+    /// A new revision, from what was observed.
+    #[must_use]
+    pub fn revise(&self, request: &PlanRequest) -> PlanReply {
         match &self.playbook {
             Some(playbook) => playbook.revise(request),
             None => PlanReply::Decline(
                 "a plan file has no revision: edit it and apply it again".to_owned(),
             ),
         }
+    }
+}
+
+impl Planner for FilePlanner {
+    fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned> {
+        let reply = match request.kind {
+            RequestKind::Propose => self.propose(request),
+            RequestKind::Revise => self.revise(request),
+        };
+        ready(reply.into()).boxed()
     }
 }

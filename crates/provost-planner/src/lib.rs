@@ -1,49 +1,36 @@
 //! Planners: who proposes a plan and its revisions.
 //!
-//! Owns the playbook, the plan file and the choice between playbooks. A planner only proposes:
-//! it cannot name a tool adapter or the run machine. INVARIANT: a reply follows from its request
-//! alone, so a recorded reply is never asked for again.
+//! Owns the playbook, the plan file, the model, the external process and the choice between
+//! playbooks. A planner only proposes: it cannot name a tool adapter or the run machine. INVARIANT:
+//! a request is complete in itself, so a reply that is recorded is never asked for again.
 
 mod client;
 mod file;
+mod limits;
+pub mod model;
 pub mod pattern;
 pub mod playbook;
+pub mod process;
+mod reply;
 mod router;
 
+use futures::future::BoxFuture;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
-use provost_plan::plan::request::{FindingView, PlanReply, PlanRequest, RequestKind};
+use provost_plan::plan::request::{FindingView, PlanReply, PlanRequest, Planned};
 
 pub use client::ClientPlanner;
 pub use file::FilePlanner;
+pub use model::ModelPlanner;
 pub use playbook::Playbook;
+pub use process::ProcessPlanner;
 pub use router::{NoMatch, Route, Router};
 
-/// Somebody who proposes plans.
+/// Somebody who proposes plans. Whoever asks records the reply before it acts on it.
 pub trait Planner: Send + Sync {
-    /// A first plan for the goal.
-    fn propose(&self, request: &PlanRequest) -> PlanReply;
-
-    /// A new revision, from what was observed.
-    fn revise(&self, request: &PlanRequest) -> PlanReply;
-
-    /// The reply to a request of either kind.
-    fn reply(&self, request: &PlanRequest) -> PlanReply {
-        match request.kind {
-            RequestKind::Propose => self.propose(request),
-            RequestKind::Revise => self.revise(request),
-        }
-    }
-}
-
-impl<P: Planner + ?Sized> Planner for std::sync::Arc<P> {
-    fn propose(&self, request: &PlanRequest) -> PlanReply {
-        (**self).propose(request)
-    }
-
-    fn revise(&self, request: &PlanRequest) -> PlanReply {
-        (**self).revise(request)
-    }
+    /// The reply to a request for a first plan or for a revision. It may take its time, and may be
+    /// dropped while it does.
+    fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned>;
 }
 
 /// What a planner that always says the same says to findings in what it said.

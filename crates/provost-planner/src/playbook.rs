@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, ready};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::label::Label;
-use provost_plan::plan::request::{PlanReply, PlanRequest};
+use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, RequestKind};
 use provost_plan::plan::{Criterion, Goal, Params};
 use provost_plan::source::Source;
 use serde_json::Value;
@@ -123,8 +125,10 @@ impl Playbook {
     }
 }
 
-impl Planner for Playbook {
-    fn propose(&self, request: &PlanRequest) -> PlanReply {
+impl Playbook {
+    /// A first plan for the goal.
+    #[must_use]
+    pub fn propose(&self, request: &PlanRequest) -> PlanReply {
         decline_findings(&self.author(), request).unwrap_or_else(|| PlanReply::Plan {
             text: self.text.clone(),
             name: format!("<{}>", self.author()),
@@ -136,9 +140,21 @@ impl Planner for Playbook {
         })
     }
 
-    fn revise(&self, request: &PlanRequest) -> PlanReply {
+    /// A new revision, from what was observed.
+    #[must_use]
+    pub fn revise(&self, request: &PlanRequest) -> PlanReply {
         decline_findings(&self.author(), request)
             .unwrap_or_else(|| self.revision(request).unwrap_or_else(PlanReply::Decline))
+    }
+}
+
+impl Planner for Playbook {
+    fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned> {
+        let reply = match request.kind {
+            RequestKind::Propose => self.propose(request),
+            RequestKind::Revise => self.revise(request),
+        };
+        ready(reply.into()).boxed()
     }
 }
 

@@ -82,6 +82,10 @@ fn settle(path: &Path, page: &str, said: &[String]) {
     }
 }
 
+fn reply_of(planner: &dyn Planner, request: &PlanRequest) -> PlanReply {
+    futures::executor::block_on(planner.reply(request)).reply
+}
+
 fn findings(source: &Source, diagnostics: &[Diagnostic]) -> String {
     let mut text = String::new();
     for finding in diagnostics {
@@ -166,7 +170,7 @@ impl Talk {
                 let head = format!("goal {}\n", json!(goal));
                 self.at_work = Some((Arc::clone(&playbook), goal));
                 (self.plan, self.observations) = (None, BTreeMap::new());
-                let reply = playbook.reply(&self.request(RequestKind::Propose, None));
+                let reply = reply_of(&*playbook, &self.request(RequestKind::Propose, None));
                 head + &self.print(reply)
             }
             Route::NoMatch(none) => format!("{none}\n{}\n", none.hint()),
@@ -194,7 +198,7 @@ impl Talk {
                 .insert(step, serde_json::from_value(view).unwrap());
         }
         let (playbook, _) = self.at_work.clone().unwrap();
-        let reply = playbook.reply(&self.request(RequestKind::Revise, Some(why)));
+        let reply = reply_of(&*playbook, &self.request(RequestKind::Revise, Some(why)));
         self.print(reply)
     }
 
@@ -207,6 +211,7 @@ impl Talk {
             plan: self.plan.clone(),
             observations: self.observations.clone(),
             diagnostics: Vec::new(),
+            proposal: None,
             answers: Vec::new(),
             why,
             limits: Limits::default(),
@@ -226,6 +231,7 @@ impl Talk {
             } => (text, name, literals, control, consult, because),
             PlanReply::Decline(reason) => return format!("decline: {reason}\n"),
             PlanReply::Questions(questions) => return format!("{}\n", json!(questions)),
+            PlanReply::Unreadable { findings, .. } => return format!("{}\n", json!(findings)),
         };
         let source = Source::new(name, text);
         let plan = read_plan(&source).unwrap_or_else(|found| {
@@ -289,6 +295,7 @@ fn request(kind: RequestKind, findings: usize) -> PlanRequest {
         plan: None,
         observations: BTreeMap::new(),
         diagnostics: vec![finding; findings],
+        proposal: None,
         answers: Vec::new(),
         why: None,
         limits: Limits::default(),
@@ -298,7 +305,8 @@ fn request(kind: RequestKind, findings: usize) -> PlanRequest {
 #[test]
 fn a_proposal_is_the_authors_own_text() {
     let playbook = Playbook::read(&Source::new("playbooks/small.yaml", SMALL)).unwrap();
-    let PlanReply::Plan { text, author, .. } = playbook.reply(&request(RequestKind::Propose, 0))
+    let PlanReply::Plan { text, author, .. } =
+        reply_of(&playbook, &request(RequestKind::Propose, 0))
     else {
         panic!("no plan");
     };
@@ -318,7 +326,8 @@ fn a_proposal_is_the_authors_own_text() {
         SMALL.get(end..).unwrap()
     );
     let playbook = Playbook::read(&Source::new("small.yaml", flow)).unwrap();
-    let PlanReply::Plan { text, .. } = playbook.reply(&request(RequestKind::Propose, 0)) else {
+    let PlanReply::Plan { text, .. } = reply_of(&playbook, &request(RequestKind::Propose, 0))
+    else {
         panic!("no plan");
     };
     assert!(
@@ -332,12 +341,12 @@ fn nobody_repeats_what_was_refused() {
     let playbook = Arc::new(Playbook::read(&Source::new("small.yaml", SMALL)).unwrap());
     let file = FilePlanner::new(Source::new("plan.yaml", "steps: []"));
     let declined =
-        |planner: &dyn Planner, kind, findings| match planner.reply(&request(kind, findings)) {
+        |planner: &dyn Planner, kind, findings| match reply_of(planner, &request(kind, findings)) {
             PlanReply::Decline(reason) => reason,
             other => panic!("{other:?}"),
         };
     assert_eq!(
-        declined(&playbook, RequestKind::Propose, 1),
+        declined(&*playbook, RequestKind::Propose, 1),
         "playbook small has no other plan to offer than the one that was refused: R101: no tool \
          `files.read`"
     );
@@ -366,7 +375,7 @@ fn a_plan_file_is_proposed_as_it_is() {
         (file.clone(), vec![]),
         (file.revised_by(playbook), vec!["look"]),
     ] {
-        let reply = planner.reply(&request(RequestKind::Propose, 0));
+        let reply = reply_of(&planner, &request(RequestKind::Propose, 0));
         let PlanReply::Plan {
             text: said,
             name,

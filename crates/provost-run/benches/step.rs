@@ -101,6 +101,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
     let planned = Input::Planned {
         id: request.id,
         reply,
+        usage: None,
     };
     let mut next = commands(run.step(planned, 1).expect("a plan"));
     let (cpu, wall) = (spent(), Instant::now());

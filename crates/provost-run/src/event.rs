@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::{Digest, NumberError, canonical_of};
 use provost_plan::label::Label;
-use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
+use provost_plan::plan::request::{
+    FindingView, PlanReply, PlannerUsage, RequestKind, Reserved, Why,
+};
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::Principal;
 use serde::{Deserialize, Serialize};
@@ -21,10 +23,12 @@ use crate::outcome::Class;
 use crate::said::Said;
 
 mod attempt;
+mod planner;
 mod status;
 mod undo;
 
 pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
+pub use planner::PlannerChoice;
 pub use status::{RunStatus, SkipReason, StepStatus};
 pub use undo::Left;
 
@@ -56,6 +60,16 @@ pub enum Event {
         /// Why, for a revision.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<Why>,
+        /// What is set aside for it, of a planner that costs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<Reserved>,
+    },
+    /// What the reply to a request took; it takes the place of what was set aside.
+    BudgetSpent {
+        /// The number of the request.
+        id: u64,
+        /// What it took.
+        usage: PlannerUsage,
     },
     /// A planner replied with a plan.
     PlanProposed {
@@ -380,45 +394,6 @@ pub struct RunCreated {
     pub solo: bool,
 }
 
-/// Which planner serves a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum PlannerChoice {
-    /// A playbook, by name.
-    Playbook {
-        /// Its name.
-        name: String,
-    },
-    /// A plan somebody wrote or saved.
-    File {
-        /// The name shown in diagnostics.
-        name: String,
-        /// The text.
-        text: String,
-        /// The playbook that revises it, if a playbook made it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        playbook: Option<String>,
-    },
-    /// A plan that a client of the planning server submitted.
-    Client {
-        /// What the client calls itself.
-        client: String,
-        /// The text.
-        text: String,
-    },
-}
-
-impl PlannerChoice {
-    /// Who plans, in words, where that is no person and nobody's playbook.
-    #[must_use]
-    pub fn outsider(&self) -> Option<String> {
-        match self {
-            Self::Playbook { .. } | Self::File { .. } => None,
-            Self::Client { client, .. } => Some(format!("client {client}")),
-        }
-    }
-}
-
 /// When a person is asked about steps that policy asks about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -599,6 +574,7 @@ impl Event {
             Self::RunCreated(_) => "RunCreated",
             Self::GoalInterpreted { .. } => "GoalInterpreted",
             Self::PlanRequested { .. } => "PlanRequested",
+            Self::BudgetSpent { .. } => "BudgetSpent",
             Self::PlanProposed { .. } => "PlanProposed",
             Self::PlanChecked { .. } => "PlanChecked",
             Self::PlanRefused { .. } => "PlanRefused",
@@ -652,6 +628,12 @@ impl Event {
                 | Self::GoalAmended { .. }
                 | Self::PlanAmended { .. }
         )
+    }
+
+    /// Whether it must outlast a loss of power before anything follows from it.
+    #[must_use]
+    pub fn must_last(&self) -> bool {
+        self.is_word() || matches!(self, Self::BudgetSpent { .. })
     }
 
     /// The word it follows from, if a person's word is recorded with it.

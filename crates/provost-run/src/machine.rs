@@ -43,13 +43,18 @@
 //! | any but ended | cancel, undo | `CancelRequested{undo}` | nothing in flight: undo |
 //! | undo wanted, nothing in flight | – | `UndoPlanned` (`PlanChecked PlanRevised ApprovalsRevised`) | dispatch of what undoes |
 //! | undoing, nothing left to begin | – | `RunEnded{cancelled}` | `Done` |
+//!
+//! A planner that costs: its `PlanRequested` sets the worst case aside, a `BudgetSpent` goes before
+//! what its reply comes to, and a resume makes a lost request anew, since the first may be paid.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
 use provost_plan::digest::Digest;
-use provost_plan::plan::request::{FindingView, ObservationView, PlanReply, PlanRequest};
+use provost_plan::plan::request::{
+    FindingView, ObservationView, PlanReply, PlanRequest, PlannerUsage,
+};
 use provost_plan::policy::{Policy, Principal};
 use serde_json::Value;
 
@@ -96,6 +101,8 @@ pub enum Input {
         id: u64,
         /// The reply.
         reply: PlanReply,
+        /// What it took.
+        usage: Option<PlannerUsage>,
     },
     /// An attempt ended.
     Ended {
@@ -498,8 +505,9 @@ impl Output {
             Command::WaitUntil(_) => false,
             Command::Ask(..) | Command::Question(..) | Command::Plan(_) | Command::Done(_) => true,
         };
-        // Why: who is told that their word counts must not have to say it again.
-        let sync = append.iter().any(Event::is_word) || commands.iter().any(leaves);
+        // Why: who is told that their word counts must not have to say it again, and what was paid
+        // for is not asked again.
+        let sync = append.iter().any(Event::must_last) || commands.iter().any(leaves);
         let through = before + append.len() as u64;
         let commands = Sealed {
             run,

@@ -10,7 +10,7 @@ use provost_plan::approve::ApprovedPlan;
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
 use provost_plan::money::Money;
-use provost_plan::plan::request::{FindingView, Why};
+use provost_plan::plan::request::{FindingView, Reserved, Why};
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::Principal;
 use serde_json::Value;
@@ -89,6 +89,8 @@ pub struct State {
     pub attempts: u64,
     /// Money reserved for them: no reservation is given back, because nobody says what was spent.
     pub money: Money,
+    /// Of this, what planning took.
+    pub planning_money: Money,
     /// Tokens reserved for them.
     pub tokens: u64,
     /// The limit that keeps calls from starting, and the step that met it.
@@ -157,6 +159,8 @@ pub struct Outstanding {
     pub asked_people: bool,
     /// The proposal, once it is there.
     pub proposed: Option<String>,
+    /// What was set aside for it and is not settled.
+    pub reserved: Option<Reserved>,
 }
 
 /// A card and what became of it.

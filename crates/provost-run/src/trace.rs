@@ -78,6 +78,7 @@ fn view_of(event: &Event) -> View {
         Event::RunCreated(_)
         | Event::GoalInterpreted { .. }
         | Event::PlanRequested { .. }
+        | Event::BudgetSpent { .. }
         | Event::PlanProposed { .. }
         | Event::PlanChecked { .. }
         | Event::PlanRefused { .. }

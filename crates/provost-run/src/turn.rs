@@ -95,7 +95,7 @@ impl<'r> Turn<'r> {
 
     pub(crate) fn take(&mut self, input: Input) -> Result<(), StepError> {
         match input {
-            Input::Planned { id, reply } => self.planned(id, reply),
+            Input::Planned { id, reply, usage } => self.planned(id, reply, usage),
             Input::Ended {
                 slot,
                 attempt,
@@ -327,7 +327,7 @@ impl<'r> Turn<'r> {
         self.finish_answers()?;
         self.finish_lists()?;
         self.recheck()?;
-        self.plan_asked = self.state.planning.outstanding.is_some();
+        self.ask_planner_again()?;
         self.asked.clear();
         self.reask();
         self.expire()

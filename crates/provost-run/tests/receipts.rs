@@ -62,7 +62,14 @@ fn what_a_person_said_is_on_the_disk() -> Result<(), StepError> {
     let plan = "schema: provost/plan/v1\nsuccess:\n  - { for: goal, check: '${ steps.look.status \
                 == \"succeeded\" }' }\nsteps:\n  - { id: look, tool: look.up }\nanswer: done\n";
     let reply = plan_reply(plan, &[]);
-    let read = run.step(Input::Planned { id, reply }, 1_000)?;
+    let read = run.step(
+        Input::Planned {
+            id,
+            reply,
+            usage: None,
+        },
+        1_000,
+    )?;
     assert!(
         !read.sync,
         "a read may begin before its intent is on the disk"

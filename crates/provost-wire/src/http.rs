@@ -292,8 +292,8 @@ impl Client {
     }
 }
 
-/// The client beneath a [`Client`], for a protocol that reads answers as streams: whoever takes it
-/// keeps deadlines and sizes.
+/// What every client of ours is: bound to the host of `base`, without redirects, proxies and
+/// repetition. Whoever takes it for a protocol of their own keeps deadlines and sizes.
 ///
 /// # Errors
 /// [`ClientError`] if the certificates of this machine cannot be read.
@@ -442,7 +442,7 @@ fn failure_in_body(error: &reqwest::Error) -> SendError {
 }
 
 /// The innermost words of an error: the outer ones repeat the address, which may hold a secret.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;

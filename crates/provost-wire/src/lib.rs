@@ -1,4 +1,4 @@
-//! The wire: one guarded HTTP client, secrets by name, and redaction.
+//! The wire: one guarded HTTP client, the model client, secrets by name, and redaction.
 //!
 //! Owns what leaves the process over the network and what must not stand in any record. Knows no
 //! plan and no outcome: it says what was sent and what came back. INVARIANT: a secret's value has
@@ -9,6 +9,7 @@
 mod child;
 pub mod http;
 mod limits;
+pub mod model;
 pub mod program;
 mod redact;
 mod secret;

@@ -20,3 +20,7 @@ pub(crate) const CHILD_LAST_WORDS: Duration = Duration::from_millis(50);
 pub(crate) const SECRET_BYTES_MIN: usize = 8;
 /// Longest secret.
 pub(crate) const SECRET_BYTES_MAX: u64 = 64 * 1024;
+/// Most bytes of the text of a model's answer.
+pub(crate) const MODEL_TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// Most bytes of what a model's server says that it did not do.
+pub(crate) const MODEL_SAID_BYTES_MAX: usize = 400;

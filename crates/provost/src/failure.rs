@@ -10,7 +10,7 @@ use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::StepError;
 use provost_engine::session::DriveError;
 use provost_engine::store::{FindError, StoreError};
-use provost_engine::workspace::WorkspaceError;
+use provost_engine::workspace::{PlannerError, WorkspaceError};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::render::{self, Style};
 use provost_plan::source::Source;
@@ -283,10 +283,26 @@ impl From<EngineError> for Failure {
                 "`provost show {run}` tells what it waits for, `provost resume {run}` goes on \
                  with it; `--again` begins another"
             )),
-            EngineError::NoPlaybook { .. } => {
-                Self::usage(message).hint("put the playbook back into `playbooks/`")
-            }
+            EngineError::Planner(error) => error.into(),
             EngineError::Random(_) => Self::usage(message),
+        }
+    }
+}
+
+impl From<PlannerError> for Failure {
+    fn from(error: PlannerError) -> Self {
+        let failure = Self::usage(error.to_string());
+        match error {
+            PlannerError::NoPlaybook { .. } => {
+                failure.hint("put the playbook back into `playbooks/`")
+            }
+            PlannerError::NoModel { .. } => {
+                failure.hint("put its table back into provost.toml: `[models.NAME]`")
+            }
+            PlannerError::NoProgram { .. } => {
+                failure.hint("put it back into provost.toml: `[planner]`, `kind = \"process\"`")
+            }
+            PlannerError::Client(_) => failure.hint("`provost doctor --model NAME` looks at it"),
         }
     }
 }

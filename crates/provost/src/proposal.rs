@@ -11,8 +11,11 @@ use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, chec
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::canonical;
 use provost_plan::label::Label;
+use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan;
-use provost_plan::plan::request::{PlanReply, PlanRequest, RequestKind, ToolSignature};
+use provost_plan::plan::request::{
+    FindingView, PlanReply, PlanRequest, Planned, PlannerCost, RequestKind, ToolSignature,
+};
 use provost_plan::plan::{Goal, Plan};
 use provost_plan::policy::Principal;
 use provost_plan::reach::Checkup;
@@ -49,19 +52,39 @@ impl Judged {
     }
 }
 
+/// A goal, and who plans it.
+pub struct Routed {
+    /// The goal.
+    pub goal: Goal,
+    /// The planner.
+    pub choice: PlannerChoice,
+    /// Who read the goal and chose, in words, with the reason.
+    pub by: String,
+}
+
 /// The goal of this text, and the planner it is for.
-pub fn route(workspace: &Workspace, text: &str) -> Result<(Goal, PlannerChoice), Failure> {
+pub fn route(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
     if text.trim().is_empty() {
         return Err(Failure::usage("the goal is empty").hint("say what you want, in quotes"));
     }
     match workspace.playbooks().route(text) {
-        Route::Playbook { playbook, goal } => Ok((
-            goal,
-            PlannerChoice::Playbook {
-                name: playbook.name().to_owned(),
-            },
-        )),
-        Route::NoMatch(none) => Err(Failure::usage(none.to_string()).hint(none.hint())),
+        Route::Playbook { playbook, goal } => {
+            let name = playbook.name().to_owned();
+            let choice = PlannerChoice::Playbook { name };
+            let by = choice.author();
+            Ok(Routed { goal, choice, by })
+        }
+        Route::NoMatch(none) => match workspace.other_planner() {
+            Some(choice) => Ok(Routed {
+                goal: Goal::of_text(text),
+                by: format!("rules: no playbook matches, so {} plans", choice.author()),
+                choice,
+            }),
+            None => Err(Failure::usage(none.to_string()).hint(match known_key() {
+                Some((variable, kind)) => format!("{}\n{}", none.hint(), lines(variable, kind)),
+                None => none.hint(),
+            })),
+        },
         Route::Ambiguous(question) => {
             let names = question
                 .answer
@@ -86,22 +109,119 @@ fn sentences(playbook: &Playbook) -> String {
     playbook.sentences().map(line).collect()
 }
 
-/// Asks the planner for its first plan, and checks it.
+/// Variables in which people keep keys, and the kind of model that each is for.
+const KNOWN_KEYS: [(&str, &str); 3] = [
+    ("ANTHROPIC_API_KEY", "anthropic"),
+    ("OPENAI_API_KEY", "openai"),
+    ("GEMINI_API_KEY", "gemini"),
+];
+
+/// A key that is there already.
+fn known_key() -> Option<(&'static str, &'static str)> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    KNOWN_KEYS.into_iter().find(|(name, _)| is_set(name))
+}
+
+/// What to add for a model to plan.
+fn lines(variable: &str, kind: &str) -> String {
+    format!(
+        "or let a model plan: `{variable}` is set; add to provost.toml\n  \
+         [models.large]\n  kind = \"{kind}\"\n  model = \"NAME OF A MODEL\"\n  \
+         key = \"env:{variable}\"\n  [planner]\n  kind = \"model\"\n  model = \"large\""
+    )
+}
+
+/// Asks the planner for its first plan, and checks it; what is wrong goes back to it, as in a run.
 pub fn propose(
     workspace: &Workspace,
     goal: &Goal,
     choice: &PlannerChoice,
 ) -> Result<Judged, Failure> {
-    let planner = workspace.planner(choice).ok_or_else(|| {
-        Failure::usage("the playbook of the plan is not in this workspace")
-            .hint("put the playbook back into `playbooks/`")
-    })?;
-    ask(workspace, goal, &*planner)
+    let planner = workspace.planner(choice)?;
+    let mut request = request(workspace, goal);
+    let mut spent = Money::ZERO;
+    loop {
+        if let Some(cost) = choice.cost() {
+            refuse_to_pass(&request, cost, spent)?;
+        }
+        let Planned { reply, usage } = reply_of(&*planner, &request)?;
+        let cost = usage.as_ref().and_then(|usage| usage.cost);
+        spent = spent.saturating_add(cost.unwrap_or_default());
+        let (text, findings, judged) = match reply {
+            PlanReply::Unreadable { text, findings, .. } => (text, findings, None),
+            reply => {
+                let judged = judged(workspace, goal, reply)?;
+                let text = judged.source.text.to_string();
+                let findings: Vec<FindingView> = judged.diagnostics.iter().map(view).collect();
+                (text, findings, Some(judged))
+            }
+        };
+        let repairs = matches!(
+            choice,
+            PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
+        );
+        let last = !repairs
+            || request.id >= request.limits.proposals
+            || request.proposal.as_ref() == Some(&text);
+        match judged {
+            Some(judged) if last || judged.plan.is_some() => return Ok(judged),
+            None if last => {
+                let said = findings.first().map_or("", |first| first.message.as_str());
+                return Err(Failure::failed(format!("no plan document came: {said}"))
+                    .hint("`provost doctor --model NAME` shows whether a model keeps the form"));
+            }
+            _ => {}
+        }
+        request.id += 1;
+        request.proposal = Some(text);
+        request.diagnostics = findings;
+    }
 }
 
-/// Asks a planner for its first plan, and checks it.
-pub fn ask(workspace: &Workspace, goal: &Goal, planner: &dyn Planner) -> Result<Judged, Failure> {
-    match planner.reply(&request(workspace, goal)) {
+/// A limit that one more request might pass.
+fn refuse_to_pass(request: &PlanRequest, cost: &PlannerCost, spent: Money) -> Result<(), Failure> {
+    let bytes = serde_json::to_vec(request).unwrap_or_default().len() as u64;
+    let worst = cost.of_request(bytes);
+    let limits = [cost.limit, request.limits.money].into_iter().flatten();
+    let Some(limit) = limits.min() else {
+        return Ok(());
+    };
+    match worst.money.and_then(|worst| worst.checked_add(spent)) {
+        Some(total) if total <= limit => Ok(()),
+        Some(total) => Err(Failure::failed(format!(
+            "planning may cost {total}, and the limit is {limit}"
+        ))),
+        None => Err(Failure::failed(format!(
+            "what the planner costs is not known, and there is a limit of {limit}"
+        ))
+        .hint("give its `price` in provost.toml")),
+    }
+}
+
+fn view(diagnostic: &Diagnostic) -> FindingView {
+    FindingView {
+        code: diagnostic.code.as_str().to_owned(),
+        message: diagnostic.message.clone(),
+        step: diagnostic.step.clone(),
+        hint: diagnostic.hint.clone(),
+    }
+}
+
+fn reply_of(planner: &dyn Planner, request: &PlanRequest) -> Result<Planned, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("no planner could be asked: {error}")))?;
+    Ok(runtime.block_on(planner.reply(request)))
+}
+
+/// Asks a playbook for its first plan, and checks it.
+pub fn ask(workspace: &Workspace, goal: &Goal, planner: &Playbook) -> Result<Judged, Failure> {
+    judged(workspace, goal, planner.propose(&request(workspace, goal)))
+}
+
+fn judged(workspace: &Workspace, goal: &Goal, reply: PlanReply) -> Result<Judged, Failure> {
+    match reply {
         PlanReply::Plan {
             text,
             name,
@@ -116,6 +236,10 @@ pub fn ask(workspace: &Workspace, goal: &Goal, planner: &dyn Planner) -> Result<
                 control,
             };
             Ok(judge(workspace, Source::new(name, text), goal, origin))
+        }
+        PlanReply::Unreadable { findings, .. } => {
+            let said = findings.first().map_or("", |first| first.message.as_str());
+            Err(Failure::failed(format!("no plan document came: {said}")))
         }
         PlanReply::Decline(reason) => Err(Failure::failed(reason)),
         PlanReply::Questions(questions) => {
@@ -141,6 +265,7 @@ fn request(workspace: &Workspace, goal: &Goal) -> PlanRequest {
         plan: None,
         observations: std::collections::BTreeMap::new(),
         diagnostics: Vec::new(),
+        proposal: None,
         answers: Vec::new(),
         why: None,
         limits: workspace.limits().clone(),

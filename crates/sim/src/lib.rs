@@ -1,7 +1,7 @@
 //! The simulated world: what provost is tried against, and what tries it.
 //!
 //! Owns the HTTP service that stands in for real systems ([`world`]), a scripted MCP server
-//! ([`mcp`]), the seeded data of the
+//! ([`mcp`]), a scripted model server ([`model`]), the seeded data of the
 //! examples ([`incident`], [`sla`]), every history of small plans ([`enumerate`]), mutants of good
 //! plans ([`mutate`]), what must hold of any bytes ([`fuzz`]), and a second reading of the rules of
 //! the check ([`reference`](mod@reference)). Never ships with the product. INVARIANT: everything
@@ -11,6 +11,7 @@ pub mod enumerate;
 pub mod fuzz;
 pub mod incident;
 pub mod mcp;
+pub mod model;
 pub mod mutate;
 pub mod reference;
 pub mod rng;

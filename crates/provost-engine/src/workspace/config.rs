@@ -1,5 +1,6 @@
 //! `provost.toml`: what the operator says, every key known or refused.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use provost_run::event::AskMode;
 use provost_tools::{Listings, Tool, ToolConfig};
 
 use super::error::Collector;
-use super::{audit, notify};
+use super::{ModelConfig, PlannerConfig};
+use super::{audit, notify, planners};
 use crate::audit::AuditSettings;
 use crate::limits::CONCURRENT_CALLS_MAX;
 use crate::notify::Target;
@@ -34,6 +36,8 @@ pub(super) struct Config {
     pub(super) notify: Vec<Target>,
     pub(super) signed: bool,
     pub(super) playbooks_dir: String,
+    pub(super) models: BTreeMap<String, ModelConfig>,
+    pub(super) planner: Option<PlannerConfig>,
     pub(super) tools: Vec<ToolConfig>,
     pub(super) catalog: Catalog,
     pub(super) admission: AdmissionRules,
@@ -76,7 +80,7 @@ fn fields(
     let audit = fields.node("audit");
     let tools = fields.map("tools").unwrap_or_default();
     let notify = fields.map("notify").unwrap_or_default();
-    fields.later("models", "no model is called");
+    let models = fields.map("models").unwrap_or_default();
     fields.later("store", "the journal lies in `.provost/`");
     fields.finish();
 
@@ -84,7 +88,9 @@ fn fields(
     let limits = limits.map_or_else(Limits::default, |node| read_limits(node, diagnostics));
     let (ask, signed) =
         approvals.map_or_else(Default::default, |node| read_approvals(node, diagnostics));
-    let playbooks_dir = planner.and_then(|node| read_planner(node, diagnostics));
+    let models = planners::read_models(models, diagnostics);
+    let planner = planner.and_then(|node| planners::read(node, &models, diagnostics));
+    let (playbooks_dir, planner) = planner.unwrap_or_default();
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
     let notify = notify::read(notify, diagnostics);
     let read: Vec<_> = tools
@@ -121,6 +127,8 @@ fn fields(
         notify,
         signed,
         playbooks_dir: playbooks_dir.unwrap_or_else(|| PLAYBOOKS_DIR.to_owned()),
+        models,
+        planner,
         catalog,
         admission,
         tools,
@@ -237,23 +245,8 @@ fn read_approvals(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (AskMode, b
     (ask, signed)
 }
 
-fn read_planner(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
-    let mut fields = Fields::new("`[planner]`", node, diagnostics)?;
-    let dir = fields.text("playbooks");
-    fields.later("model", "no model plans");
-    fields.later("command", "no other process plans");
-    fields.finish();
-    let dir = dir?;
-    if is_inside(&dir) {
-        return Some(dir.value);
-    }
-    let message = "`playbooks` must name a directory inside the workspace";
-    bad(diagnostics, dir.span, message);
-    None
-}
-
 /// Whether a path stays below the directory that it starts from.
-fn is_inside(path: &Spanned<String>) -> bool {
+pub(super) fn is_inside(path: &Spanned<String>) -> bool {
     let path = Path::new(&path.value);
     path.components().next().is_some()
         && path

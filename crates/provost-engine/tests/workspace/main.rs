@@ -10,7 +10,7 @@ use provost_plan::check::{Base, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::{ObservationView, PlanReply, PlanRequest, RequestKind, Why};
 use provost_plan::source::Source;
-use provost_planner::{Planner as _, Route};
+use provost_planner::Route;
 use provost_run::event::PlannerChoice;
 use serde_json::json;
 
@@ -140,8 +140,8 @@ fn every_setting_is_read() {
     let choice = |name: &str| PlannerChoice::Playbook {
         name: name.to_owned(),
     };
-    assert!(workspace.planner(&choice("look")).is_some());
-    assert!(workspace.planner(&choice("other")).is_none());
+    assert!(workspace.planner(&choice("look")).is_ok());
+    assert!(workspace.planner(&choice("other")).is_err());
 }
 
 #[test]
@@ -303,11 +303,12 @@ fn the_plans_of_what_init_writes_pass_the_check() {
         plan: None,
         observations: BTreeMap::new(),
         diagnostics: Vec::new(),
+        proposal: None,
         answers: Vec::new(),
         why: None,
         limits: workspace.limits().clone(),
     };
-    let first = checked(playbook.reply(&request), &terms, &Base::default());
+    let first = checked(playbook.propose(&request), &terms, &Base::default());
     let view = ObservationView {
         status: "succeeded".to_owned(),
         output: Some(json!({ "total": 0 })),
@@ -325,7 +326,7 @@ fn the_plans_of_what_init_writes_pass_the_check() {
         settled: BTreeSet::from(["search".to_owned()]),
         undoes: false,
     };
-    let second = checked(playbook.reply(&request), &terms, &base);
+    let second = checked(playbook.revise(&request), &terms, &base);
     assert!(second.step("everywhere").is_some());
 }
 

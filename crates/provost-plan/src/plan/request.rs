@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{Goal, Limits};
 use crate::catalog::Operation;
 use crate::label::Label;
+use crate::money::Money;
 use crate::schema::Schema;
 
 /// What is asked.
@@ -43,6 +44,9 @@ pub struct PlanRequest {
     /// Findings in this planner's previous proposal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<FindingView>,
+    /// The proposal these findings are in, as far as it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<String>,
     /// Answers of people to this planner's questions, and reasons of rejections.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Value>,
@@ -183,6 +187,15 @@ pub enum PlanReply {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<String>,
     },
+    /// Something that is no plan document: with what is wrong with it.
+    Unreadable {
+        /// The text, as far as it came.
+        text: String,
+        /// Who wrote it, in words.
+        author: String,
+        /// What is wrong, as findings.
+        findings: Vec<FindingView>,
+    },
     /// Questions to the user.
     Questions(Vec<PlannerQuestion>),
     /// No plan, or no change: with the reason.
@@ -198,4 +211,97 @@ pub struct PlannerQuestion {
     pub text: String,
     /// The schema of the answer.
     pub answer: Value,
+}
+
+/// A reply with what it took: what a planner gives back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// The reply.
+    pub reply: PlanReply,
+    /// What it took; none of a planner that takes nothing.
+    pub usage: Option<PlannerUsage>,
+}
+
+impl From<PlanReply> for Planned {
+    fn from(reply: PlanReply) -> Self {
+        Self { reply, usage: None }
+    }
+}
+
+/// What a reply of a planner took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannerUsage {
+    /// The model that answered, as its provider names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The version of the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// How often it was asked until it answered, or until nobody asked any more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub requests: u64,
+    /// Tokens sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_in: u64,
+    /// Of these, tokens that the provider had kept from an earlier request.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_cached: u64,
+    /// Tokens received.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_out: u64,
+    /// What it cost; none if nobody said what a token costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// Whether what it took is not known: then the reservation stands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unknown: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde wants")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The most that one request to a planner may take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannerCost {
+    /// Bytes that the planner sends beside the request; no token is shorter than a byte.
+    pub bytes: u64,
+    /// Most tokens of an answer.
+    pub tokens_out: u64,
+    /// The price of a million tokens sent; none if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Money>,
+    /// The price of a million tokens received; none if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Money>,
+    /// The most that planning of one run may cost; no limit of its own if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Money>,
+}
+
+/// What is set aside for one request before it leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reserved {
+    /// Money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<Money>,
+    /// Tokens.
+    pub tokens: u64,
+}
+
+impl PlannerCost {
+    /// The most that a request of this many bytes may take.
+    #[must_use]
+    pub fn of_request(&self, bytes: u64) -> Reserved {
+        let sent = self.bytes.saturating_add(bytes);
+        let price = self.input.zip(self.output);
+        Reserved {
+            money: price.map(|(input, output)| {
+                let received = output.per_million(self.tokens_out);
+                input.per_million(sent).saturating_add(received)
+            }),
+            tokens: sent.saturating_add(self.tokens_out),
+        }
+    }
 }

@@ -10,7 +10,7 @@ use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::money::Money;
 use provost_plan::plan::read::plan_from_value_once;
-use provost_plan::plan::request::{PlanReply, Why};
+use provost_plan::plan::request::{PlanReply, PlannerUsage, Reserved, Why};
 use serde_json::Value;
 
 use super::{ItemState, Outstanding, Pause, Planning, QuestionState, State, StepState};
@@ -100,6 +100,7 @@ impl State {
             calls: 0,
             attempts: 0,
             money: Money::ZERO,
+            planning_money: Money::ZERO,
             tokens: 0,
             limit: None,
             amender: None,
@@ -124,10 +125,15 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
     match event {
         Event::RunCreated(_) => return Err(FoldError::NoBeginning),
         Event::GoalInterpreted { goal, .. } => state.goal = goal.clone(),
-        Event::PlanRequested { id, why, .. } => plan_requested(state, *id, why.clone()),
+        Event::PlanRequested {
+            id, why, reserved, ..
+        } => plan_requested(state, *id, why.clone(), *reserved),
+        Event::BudgetSpent { usage, .. } => planner_paid(state, usage),
         Event::PlanProposed { reply, .. } => {
-            if let (Some(request), PlanReply::Plan { text, .. }) =
-                (&mut state.planning.outstanding, reply)
+            if let (
+                Some(request),
+                PlanReply::Plan { text, .. } | PlanReply::Unreadable { text, .. },
+            ) = (&mut state.planning.outstanding, reply)
             {
                 request.proposed = Some(text.clone());
             }
@@ -398,7 +404,13 @@ fn item_mut<'s>(
         })
 }
 
-fn plan_requested(state: &mut State, id: u64, why: Option<Why>) {
+fn plan_requested(state: &mut State, id: u64, why: Option<Why>, reserved: Option<Reserved>) {
+    if let Some(Reserved { money, tokens }) = reserved {
+        let money = money.unwrap_or_default();
+        state.money = state.money.saturating_add(money);
+        state.planning_money = state.planning_money.saturating_add(money);
+        state.tokens = state.tokens.saturating_add(tokens);
+    }
     let planning = &mut state.planning;
     planning.requests = id;
     planning.wanted = None;
@@ -407,7 +419,26 @@ fn plan_requested(state: &mut State, id: u64, why: Option<Why>) {
         why,
         asked_people: false,
         proposed: None,
+        reserved,
     });
+}
+
+/// What a reply took stands in the place of what was set aside for it, as far as it is known.
+fn planner_paid(state: &mut State, usage: &PlannerUsage) {
+    let request = state.planning.outstanding.as_mut();
+    if usage.unknown {
+        return;
+    }
+    let set_aside = request.and_then(|request| request.reserved.take());
+    let Reserved { money, tokens } = set_aside.unwrap_or_default();
+    let taken = usage.tokens_in.saturating_add(usage.tokens_out);
+    state.tokens = state.tokens.saturating_sub(tokens).saturating_add(taken);
+    if let Some(cost) = usage.cost {
+        let money = money.unwrap_or_default();
+        let settled = |sum: Money| sum.saturating_sub(money).saturating_add(cost);
+        state.money = settled(state.money);
+        state.planning_money = settled(state.planning_money);
+    }
 }
 
 fn plan_checked(

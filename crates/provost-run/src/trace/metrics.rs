@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::digest::Digest;
+use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, PlanReply};
 use serde::Serialize;
 
@@ -33,6 +34,21 @@ pub struct Metrics {
     pub criteria: u64,
     /// Unneeded steps: reads of the last plan whose output nothing uses.
     pub steps_unneeded: u64,
+    /// Requests to a model or another process that plans.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub planner_requests: u64,
+    /// Tokens sent to it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub planner_tokens_in: u64,
+    /// Of these, tokens that its provider had kept.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub planner_tokens_cached: u64,
+    /// Tokens it sent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub planner_tokens_out: u64,
+    /// What it cost, as far as that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planner_cost: Option<Money>,
     /// Revisions.
     pub revisions: u64,
     /// Dependency faults: findings about order and guards, failed expressions, blocked steps.
@@ -87,9 +103,19 @@ impl Metrics {
     fn count_planning(&mut self, event: &Event) {
         match event {
             Event::PlanProposed {
-                reply: PlanReply::Plan { .. },
+                reply: PlanReply::Plan { .. } | PlanReply::Unreadable { .. },
                 ..
             } => self.proposals += 1,
+            Event::BudgetSpent { usage, .. } => {
+                self.planner_requests += usage.requests;
+                self.planner_tokens_in += usage.tokens_in;
+                self.planner_tokens_cached += usage.tokens_cached;
+                self.planner_tokens_out += usage.tokens_out;
+                if let Some(cost) = usage.cost {
+                    let sum = self.planner_cost.unwrap_or_default();
+                    self.planner_cost = Some(sum.saturating_add(cost));
+                }
+            }
             Event::PlanRefused { findings, .. } => {
                 self.proposals_refused += 1;
                 self.diagnostics += findings.len() as u64;
@@ -244,4 +270,9 @@ fn closed_by_revision(
         },
         _ => false,
     })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde wants")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

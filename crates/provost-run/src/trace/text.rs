@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use provost_plan::check::PlanRecord;
-use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
+use provost_plan::plan::request::{
+    FindingView, PlanReply, PlannerUsage, RequestKind, Reserved, Why,
+};
 
 use crate::call::Slot;
 use crate::card::{Card, Purpose, Subject};
@@ -37,6 +39,7 @@ pub(crate) fn line_of(event: &Event) -> String {
             kind,
             request,
             why,
+            reserved,
         } => {
             let what = match kind {
                 RequestKind::Propose => "a plan",
@@ -46,11 +49,13 @@ pub(crate) fn line_of(event: &Event) -> String {
                 .as_ref()
                 .map(|why| format!(", because {}", why_text(why)));
             format!(
-                "request {id} for {what}, {}{}",
+                "request {id} for {what}, {}{}{}",
                 request.short(),
+                reserved.as_ref().map_or_else(String::new, set_aside),
                 why.unwrap_or_default()
             )
         }
+        Event::BudgetSpent { id, usage } => spent(*id, usage),
         Event::PlanProposed { id, reply } => proposed(*id, reply),
         Event::PlanChecked { .. } => checked(event),
         Event::PlanRefused { id, findings } => {
@@ -86,6 +91,8 @@ fn named(planner: &PlannerChoice) -> String {
         PlannerChoice::Playbook { name } => format!("playbook `{name}`"),
         PlannerChoice::File { name, .. } => format!("plan file `{name}`"),
         PlannerChoice::Client { client, .. } => format!("client `{client}`"),
+        PlannerChoice::Model { name, .. } => format!("model `{name}`"),
+        PlannerChoice::Process { program } => format!("process `{program}`"),
     }
 }
 
@@ -285,6 +292,43 @@ pub fn settler(by: &SettledBy) -> String {
     }
 }
 
+/// What is set aside for a request.
+fn set_aside(reserved: &Reserved) -> String {
+    let money = reserved.money.map(|money| format!(" and {money}"));
+    format!(
+        ", {} tokens{} set aside",
+        reserved.tokens,
+        money.unwrap_or_default()
+    )
+}
+
+/// What a reply took.
+fn spent(id: u64, usage: &PlannerUsage) -> String {
+    let asked = match usage.requests {
+        0 | 1 => String::new(),
+        many => format!(", asked {many} times"),
+    };
+    let prompt = usage.prompt.as_deref().map(|p| format!(", prompt {p}"));
+    let model = usage.model.as_deref().map(|m| format!(", model: {m}"));
+    let took = if usage.unknown {
+        "what is not known: what was set aside stays spent".to_owned()
+    } else {
+        let cost = usage.cost.map(|cost| format!(", cost {cost}"));
+        format!(
+            "{} tokens in ({} cached), {} out{}",
+            usage.tokens_in,
+            usage.tokens_cached,
+            usage.tokens_out,
+            cost.unwrap_or_default()
+        )
+    };
+    format!(
+        "reply {id} took {took}{asked}{}{}",
+        prompt.unwrap_or_default(),
+        model.unwrap_or_default()
+    )
+}
+
 fn proposed(id: u64, reply: &PlanReply) -> String {
     match reply {
         PlanReply::Plan {
@@ -303,6 +347,10 @@ fn proposed(id: u64, reply: &PlanReply) -> String {
                 because.unwrap_or_default()
             )
         }
+        PlanReply::Unreadable { author, text, .. } => format!(
+            "reply {id} by {author}, no plan document, {}",
+            counted(text.len(), "byte")
+        ),
         PlanReply::Questions(questions) => {
             format!("reply {id} asks {}", counted(questions.len(), "question"))
         }

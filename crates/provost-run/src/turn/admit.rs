@@ -7,7 +7,7 @@
 use super::Turn;
 use crate::admission::{Begin, Denial, Entry, Stop, health, tool_of};
 use crate::call::Slot;
-use crate::event::{AttemptEnded, AttemptStarted, Event, Missing, PlannerChoice, StepStatus};
+use crate::event::{AttemptEnded, AttemptStarted, Event, Missing, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
 use crate::state::InFlight;
@@ -58,11 +58,7 @@ impl Turn<'_> {
         let tool = tool_of(&started.operation);
         let budget = rules.budget.as_ref();
         let costs = started.money.is_some() || started.tokens.is_some();
-        let playbook = match &self.state.planner {
-            PlannerChoice::Playbook { name } => Some(name.clone()),
-            PlannerChoice::File { playbook, .. } => playbook.clone(),
-            PlannerChoice::Client { .. } => None,
-        };
+        let playbook = self.state.planner.playbook().map(str::to_owned);
         Entry::Begin(Box::new(Begin {
             slot: started.slot.clone(),
             tool: tool.to_owned(),

@@ -10,9 +10,11 @@ use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, chec
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::Label;
+use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan_once;
 use provost_plan::plan::request::{
-    FindingView, PlanReply, PlanRequest, PlannerQuestion, RequestKind, ToolSignature, Why,
+    FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, ToolSignature,
+    Why,
 };
 use provost_plan::plan::{Goal, Plan};
 use provost_plan::source::Source;
@@ -35,13 +37,83 @@ impl Turn<'_> {
             let reason = format!("the plan was revised {} times", self.state.limits.revisions);
             return self.give_up(why.as_ref(), &reason, optional);
         }
+        if let Some(limit) = self.planner_limit(why.as_ref()) {
+            return self.give_up(why.as_ref(), &limit, optional);
+        }
         let id = self.state.planning.requests + 1;
-        self.emit_request(id, why)
+        self.emit_request(id, why, true)
     }
 
-    fn emit_request(&mut self, id: u64, why: Option<Why>) -> Result<(), StepError> {
+    /// The limit that the next request might pass.
+    fn planner_limit(&self, why: Option<&Why>) -> Option<String> {
+        let cost = self.state.planner.cost()?;
+        let id = self.state.planning.requests + 1;
+        let request = build_request(self.state, self.rules, id, why.cloned());
+        let bytes = serde_json::to_vec(&request).unwrap_or_default();
+        let worst = cost.of_request(bytes.len() as u64);
+        let limits = self.state.limits_in_force();
+        let spend = worst.money.unwrap_or_default();
+        let over = |spent: Money, limit: Option<Money>| {
+            let total = spent.checked_add(spend);
+            limit.filter(|limit| total.is_none_or(|total| total > *limit))
+        };
+        if let Some(limit) = over(self.state.money, limits.money) {
+            return Some(match worst.money {
+                None => unpriced(limit),
+                Some(_) => format!(
+                    "the run's limit of {limit} in money leaves no room to ask the planner: {} is \
+                     spent or reserved, and one more request may cost {spend}",
+                    self.state.money
+                ),
+            });
+        }
+        if worst.money.is_none()
+            && let Some(limit) = limits.money.or(cost.limit)
+        {
+            return Some(unpriced(limit));
+        }
+        if let Some(limit) = over(self.state.planning_money, cost.limit) {
+            return Some(format!(
+                "the limit of {limit} for planning leaves no room to ask again: {} is spent or \
+                 reserved, and one more request may cost {spend}",
+                self.state.planning_money
+            ));
+        }
+        let tokens = self.state.tokens.saturating_add(worst.tokens);
+        limits.tokens.filter(|limit| tokens > *limit).map(|limit| {
+            format!(
+                "the run's limit of {limit} tokens leaves no room to ask the planner: {} are spent \
+                 or reserved, and one more request may take {}",
+                self.state.tokens, worst.tokens
+            )
+        })
+    }
+
+    /// Asks again what a process that ended asked. What costs is a request of its own: the first
+    /// may have been answered and paid, and what was set aside for it stays spent.
+    pub(super) fn ask_planner_again(&mut self) -> Result<(), StepError> {
+        let Some(request) = &self.state.planning.outstanding else {
+            return Ok(());
+        };
+        self.plan_asked = true;
+        if request.reserved.is_none() || request.asked_people {
+            return Ok(());
+        }
+        let why = request.why.clone();
+        match self.planner_limit(why.as_ref()) {
+            None => self.emit_request(self.state.planning.requests + 1, why, true),
+            Some(limit) => {
+                let optional = why.as_ref().is_some_and(Why::is_optional);
+                self.give_up(why.as_ref(), &limit, optional)
+            }
+        }
+    }
+
+    fn emit_request(&mut self, id: u64, why: Option<Why>, leaves: bool) -> Result<(), StepError> {
         let request = build_request(self.state, self.rules, id, why.clone());
         let bytes = serde_json::to_vec(&request).unwrap_or_default();
+        let cost = self.state.planner.cost();
+        let reserved = cost.map(|cost| cost.of_request(bytes.len() as u64));
         let digest = Digest::of_bytes(Domain::Evidence, &bytes);
         self.blobs.push(Blob {
             digest,
@@ -54,8 +126,9 @@ impl Turn<'_> {
             kind,
             request: digest,
             why,
+            reserved: reserved.filter(|_| leaves),
         })?;
-        self.plan_asked = true;
+        self.plan_asked = leaves;
         self.request = Some(request);
         Ok(())
     }
@@ -68,8 +141,7 @@ impl Turn<'_> {
         optional: bool,
     ) -> Result<(), StepError> {
         let id = self.state.planning.requests + 1;
-        self.emit_request(id, why.cloned())?;
-        self.plan_asked = false;
+        self.emit_request(id, why.cloned(), false)?;
         self.emit(Event::PlanGivenUp {
             id,
             reason: reason.to_owned(),
@@ -80,11 +152,24 @@ impl Turn<'_> {
         Ok(())
     }
 
-    pub(super) fn planned(&mut self, id: u64, reply: PlanReply) -> Result<(), StepError> {
+    pub(super) fn planned(
+        &mut self,
+        id: u64,
+        reply: PlanReply,
+        usage: Option<PlannerUsage>,
+    ) -> Result<(), StepError> {
         if !self.state.awaits_plan(id) {
             return Err(StepError::NoRequest { id });
         }
+        if let Some(usage) = usage {
+            self.emit(Event::BudgetSpent { id, usage })?;
+        }
         match reply {
+            PlanReply::Unreadable { ref findings, .. } => {
+                let findings = findings.clone();
+                self.emit(Event::PlanProposed { id, reply })?;
+                self.refuse(id, findings)
+            }
             PlanReply::Decline(reason) => {
                 self.emit(Event::PlanGivenUp {
                     id,
@@ -165,7 +250,7 @@ impl Turn<'_> {
         };
         let plan = match read_plan_once(&Source::new(name, text)) {
             Ok(plan) => plan,
-            Err(diagnostics) => return self.refuse(id, &diagnostics),
+            Err(diagnostics) => return self.refuse(id, views(&diagnostics)),
         };
         let draft = Draft {
             plan,
@@ -181,11 +266,11 @@ impl Turn<'_> {
             ..
         } = self.compile(draft, &self.state.goal, self.state.revision + 1);
         let Some(checked) = plan else {
-            return self.refuse(id, &diagnostics);
+            return self.refuse(id, views(&diagnostics));
         };
         if let Some(repeated) = self.repeated_failure(&checked) {
             diagnostics.push(repeated);
-            return self.refuse(id, &diagnostics);
+            return self.refuse(id, views(&diagnostics));
         }
         let findings = views(&diagnostics);
         self.take_into_force(id, &checked, findings, consult, control, because)
@@ -260,7 +345,7 @@ impl Turn<'_> {
             })
     }
 
-    fn refuse(&mut self, id: u64, diagnostics: &[Diagnostic]) -> Result<(), StepError> {
+    fn refuse(&mut self, id: u64, findings: Vec<FindingView>) -> Result<(), StepError> {
         let text = self
             .state
             .planning
@@ -274,10 +359,7 @@ impl Turn<'_> {
             .outstanding
             .as_ref()
             .and_then(|r| r.why.clone());
-        self.emit(Event::PlanRefused {
-            id,
-            findings: views(diagnostics),
-        })?;
+        self.emit(Event::PlanRefused { id, findings })?;
         let spent = self.state.planning.refused >= self.state.limits.proposals;
         if same || spent {
             let reason = if same {
@@ -445,6 +527,13 @@ impl Turn<'_> {
     }
 }
 
+fn unpriced(limit: Money) -> String {
+    format!(
+        "what the planner costs is not known, and there is a limit of {limit}: give its `price` in \
+         provost.toml"
+    )
+}
+
 #[derive(Default)]
 pub(super) struct Change {
     pub(super) added: Vec<String>,
@@ -480,6 +569,7 @@ fn build_request(state: &State, rules: &Rules, id: u64, why: Option<Why>) -> Pla
         plan: state.plan.is_some().then(|| state.document.clone()),
         observations: view::of_run(state, &rules.catalog),
         diagnostics: state.planning.findings.clone(),
+        proposal: state.planning.refused_text.clone(),
         answers: state.planning.answers.clone(),
         why,
         limits: state.limits.clone(),

@@ -173,7 +173,11 @@ impl Case {
     pub fn planner_replies(mut self, reply: PlanReply) -> Self {
         let id = self.waiting.take().expect("a request waits");
         self.push("< the planner replies");
-        self.give(Input::Planned { id, reply })
+        self.give(Input::Planned {
+            id,
+            reply,
+            usage: None,
+        })
     }
 
     /// What the planner was asked, in order.
@@ -492,7 +496,11 @@ impl Case {
         if let Some(id) = self.waiting.take() {
             let none = PlanReply::Decline("nothing better is known".to_owned());
             let reply = self.replies.pop_front().unwrap_or(none);
-            self.input(Input::Planned { id, reply });
+            self.input(Input::Planned {
+                id,
+                reply,
+                usage: None,
+            });
         }
     }
 

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use provost_engine::bundle::Bundle;
-use provost_engine::run::event::PlannerChoice;
 use serde_json::json;
 
 use super::check::{findings_json, refused};
@@ -33,7 +32,7 @@ pub struct Plan {
 /// Does it.
 pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
-    let (goal, choice) = proposal::route(&workspace, &verb.goal)?;
+    let proposal::Routed { goal, choice, .. } = proposal::route(&workspace, &verb.goal)?;
     let judged = proposal::propose(&workspace, &goal, &choice)?;
     if verb.json {
         output::json(&json!({
@@ -48,11 +47,7 @@ pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
     let Some(plan) = &judged.plan else {
         return Err(refused(&judged));
     };
-    let playbook = match choice {
-        PlannerChoice::Playbook { name } => Some(name),
-        PlannerChoice::File { playbook, .. } => playbook,
-        PlannerChoice::Client { .. } => None,
-    };
+    let playbook = choice.playbook().map(str::to_owned);
     if !verb.json {
         let mut page = Page::new();
         if let Some(checkup) = judged.checkup(&workspace) {

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use provost_engine::engine::NewRun;
-use provost_engine::run::event::{AskMode, PlannerChoice};
+use provost_engine::run::event::AskMode;
 
 use super::Watching;
 use crate::drive::{Start, drive};
@@ -16,7 +16,7 @@ pub struct Run {
     /// what you want, in quotes
     #[arg(value_name = "GOAL")]
     goal: String,
-    /// how planning proceeds; `auto` takes the playbook that matches
+    /// how planning proceeds; `auto` takes the playbook that matches, else the planner configured
     #[arg(long, value_enum, default_value = "auto")]
     mode: Mode,
     #[command(flatten)]
@@ -70,12 +70,11 @@ pub fn run(verb: &Run, place: &Place) -> Result<Exit, Failure> {
     // Why nothing more: in this version a playbook's plan is whole from the start in both modes.
     let (Mode::Single | Mode::Auto) = verb.mode;
     let workspace = place.workspace()?;
-    let (goal, planner) = proposal::route(&workspace, &verb.goal)?;
-    let interpreted_by = match &planner {
-        PlannerChoice::Playbook { name } => format!("playbook {name}"),
-        PlannerChoice::File { name, .. } => format!("file {name}"),
-        PlannerChoice::Client { client, .. } => format!("client {client}"),
-    };
+    let proposal::Routed {
+        goal,
+        choice: planner,
+        by: interpreted_by,
+    } = proposal::route(&workspace, &verb.goal)?;
     let ask = verb.begin.ask_mode(workspace.ask());
     let new = NewRun {
         goal,

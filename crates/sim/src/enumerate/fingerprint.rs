@@ -165,6 +165,8 @@ fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {
         why,
         asked_people,
         proposed,
+        // Why not: nothing here plans at a cost.
+        reserved: _,
     }) = outstanding
     {
         (why.as_ref().map(kind), asked_people, proposed).hash(hasher);

@@ -130,7 +130,11 @@ impl Search<'_> {
         let planned = |reply: PlanReply| {
             let waiting = state.planning.outstanding.as_ref();
             let id = waiting.ok_or("no planner is asked")?.id;
-            Ok::<Input, &str>(Input::Planned { id, reply })
+            Ok::<Input, &str>(Input::Planned {
+                id,
+                reply,
+                usage: None,
+            })
         };
         Ok(match told {
             Told::Ended(flight, number, found) => self.ended(state, flight, number, found)?,

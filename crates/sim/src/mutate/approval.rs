@@ -317,7 +317,11 @@ impl Session {
             } else if let Some(request) = self.request.take() {
                 let id = request.id;
                 let reply = self.reply(request.why.is_some());
-                self.input(Input::Planned { id, reply })?;
+                self.input(Input::Planned {
+                    id,
+                    reply,
+                    usage: None,
+                })?;
             } else if let Some(at) = self
                 .timer
                 .take()

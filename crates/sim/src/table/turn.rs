@@ -55,7 +55,7 @@ impl Heard {
     pub fn of(input: &Input) -> Self {
         match input {
             Input::Planned { reply, .. } => match reply {
-                PlanReply::Plan { .. } => Self::Plan,
+                PlanReply::Plan { .. } | PlanReply::Unreadable { .. } => Self::Plan,
                 PlanReply::Questions(_) => Self::Questions,
                 PlanReply::Decline(_) => Self::Decline,
             },

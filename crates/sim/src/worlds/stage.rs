@@ -257,7 +257,11 @@ impl<'r> Stage<'r> {
                 self.give(&Input::Tick);
             }
             Happening::Replies(of, id, reply) if of == epoch => {
-                self.give(&Input::Planned { id, reply });
+                self.give(&Input::Planned {
+                    id,
+                    reply,
+                    usage: None,
+                });
             }
             Happening::Said(input) => self.said(input),
             Happening::Settles(slot) => self.settles(slot),

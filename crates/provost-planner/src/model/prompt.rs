@@ -1,0 +1,71 @@
+//! What a model is told: the versioned text, and the request behind it.
+//!
+//! Owns the order: what is always the same stands first, so that a provider that keeps prefixes
+//! keeps it; then the tools, the goal, and at the end what changes from one request to the next.
+//! INVARIANT: a text of another version has another name; a test compares its digest.
+
+use provost_plan::plan::request::{PlanRequest, RequestKind};
+use serde::Serialize;
+
+/// The version of the text.
+pub const PROMPT_VERSION: &str = "plan.v1";
+
+/// The text that is always the same.
+pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.v1.md");
+
+/// Bytes of headings, at most.
+const HEADINGS_BYTES_MAX: u64 = 1024;
+
+/// Bytes that are sent whatever the request.
+pub(super) fn fixed_bytes() -> u64 {
+    SYSTEM.len() as u64 + HEADINGS_BYTES_MAX
+}
+
+/// The request in words and JSON; not longer than the request itself and the headings.
+pub(super) fn user(request: &PlanRequest) -> String {
+    let mut text = String::from("# Tools\n");
+    for tool in &request.tools {
+        line(&mut text, tool);
+    }
+    section(&mut text, "Goal", &request.goal);
+    section(&mut text, "Limits", &request.limits);
+    if let Some(plan) = &request.plan {
+        section(&mut text, "The plan in force", plan);
+    }
+    if !request.observations.is_empty() {
+        section(
+            &mut text,
+            "What settled steps came to",
+            &request.observations,
+        );
+    }
+    if !request.answers.is_empty() {
+        section(&mut text, "What people said", &request.answers);
+    }
+    if let Some(why) = &request.why {
+        section(&mut text, "Why a revision is wanted", why);
+    }
+    if let Some(proposal) = &request.proposal {
+        section(&mut text, "Your last proposal, which was refused", proposal);
+    }
+    if !request.diagnostics.is_empty() {
+        section(&mut text, "What is wrong with it", &request.diagnostics);
+    }
+    text.push_str(match request.kind {
+        RequestKind::Propose => "\n# Now\nPropose a plan.\n",
+        RequestKind::Revise => "\n# Now\nPropose a revision of the plan in force, whole.\n",
+    });
+    text
+}
+
+fn section(text: &mut String, heading: &str, value: &impl Serialize) {
+    text.push_str("\n# ");
+    text.push_str(heading);
+    text.push('\n');
+    line(text, value);
+}
+
+fn line(text: &mut String, value: &impl Serialize) {
+    text.push_str(&serde_json::to_string(value).unwrap_or_default());
+    text.push('\n');
+}

@@ -1,0 +1,92 @@
+//! Which planner serves a run.
+//!
+//! Owns the choice as the journal keeps it. Knows no planner: a name is looked up by whoever opens
+//! the workspace.
+
+use provost_plan::plan::request::PlannerCost;
+use serde::{Deserialize, Serialize};
+
+/// Which planner serves a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum PlannerChoice {
+    /// A playbook, by name.
+    Playbook {
+        /// Its name.
+        name: String,
+    },
+    /// A plan somebody wrote or saved.
+    File {
+        /// The name shown in diagnostics.
+        name: String,
+        /// The text.
+        text: String,
+        /// The playbook that revises it, if a playbook made it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        playbook: Option<String>,
+    },
+    /// A plan that a client of the planning server submitted.
+    Client {
+        /// What the client calls itself.
+        client: String,
+        /// The text.
+        text: String,
+    },
+    /// A model, by the name the workspace gives it.
+    Model {
+        /// Its name.
+        name: String,
+        /// The most that one request may take.
+        cost: PlannerCost,
+    },
+    /// Another process: somebody else's planner.
+    Process {
+        /// Its program.
+        program: String,
+    },
+}
+
+impl PlannerChoice {
+    /// Who it is, in words.
+    #[must_use]
+    pub fn author(&self) -> String {
+        match self {
+            Self::Playbook { name } => format!("playbook {name}"),
+            Self::File { name, .. } => format!("file {name}"),
+            Self::Client { client, .. } => format!("client {client}"),
+            Self::Model { name, .. } => format!("model {name}"),
+            Self::Process { program } => format!("process {program}"),
+        }
+    }
+
+    /// The playbook that has a part in it.
+    #[must_use]
+    pub fn playbook(&self) -> Option<&str> {
+        match self {
+            Self::Playbook { name } => Some(name),
+            Self::File { playbook, .. } => playbook.as_deref(),
+            Self::Client { .. } | Self::Model { .. } | Self::Process { .. } => None,
+        }
+    }
+
+    /// Who plans, in words, where that is no person and nobody's playbook.
+    #[must_use]
+    pub fn outsider(&self) -> Option<String> {
+        match self {
+            Self::Playbook { .. } | Self::File { .. } => None,
+            Self::Client { .. } | Self::Model { .. } | Self::Process { .. } => Some(self.author()),
+        }
+    }
+
+    /// The most that one request to it may take; none if nobody knows, or nothing.
+    #[must_use]
+    pub fn cost(&self) -> Option<&PlannerCost> {
+        match self {
+            Self::Model { cost, .. } => Some(cost),
+            Self::Playbook { .. }
+            | Self::File { .. }
+            | Self::Client { .. }
+            | Self::Process { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Planners that are no playbooks, over the real binary: a scripted model server, and a program.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "tests"
+)]
+
+#[path = "../examples/stage.rs"]
+mod stage;
+
+mod budget;
+mod doctor;
+mod interrupted;
+mod place;
+mod plans;
+mod process;
+mod replies;
+mod right_end;

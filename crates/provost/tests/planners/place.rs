@@ -1,0 +1,117 @@
+//! The incident workspace without its playbook, and a model in its place.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use sim::incident::{Dataset, Truth, Variant, generate};
+use sim::model::{Asked, Local, Scripted};
+
+use crate::stage::{Ran, Stage};
+
+/// What the key of the model is.
+pub const KEY: &str = "sk-scripted-0123456789";
+
+/// A workspace, its data and its model.
+pub struct Place {
+    pub stage: Stage,
+    pub dataset: Dataset,
+    pub model: Local,
+}
+
+impl Place {
+    /// The committed case, planned by a model that says `script`.
+    pub fn new(script: impl IntoIterator<Item = Scripted>) -> Self {
+        Self::of_kind("openai", "", script)
+    }
+
+    pub fn of_kind(kind: &str, more: &str, script: impl IntoIterator<Item = Scripted>) -> Self {
+        let place = Self::without_planner(script);
+        let url = match kind {
+            "anthropic" => place.model.url(),
+            _ => place.model.url(),
+        };
+        place.configure(&format!(
+            "\n[models.large]\nkind = \"{kind}\"\nmodel = \"scripted-1\"\n\
+             key = \"env:SCRIPTED_KEY\"\nbase_url = \"{url}\"\n\
+             price = {{ input = \"2.00\", output = \"10.00\", cached = \"0.20\" }}\n{more}\n\
+             [planner]\nkind = \"model\"\nmodel = \"large\"\n"
+        ));
+        place
+    }
+
+    /// The same with nobody to plan.
+    pub fn without_planner(script: impl IntoIterator<Item = Scripted>) -> Self {
+        let dataset = generate(&Variant::base()).unwrap();
+        let stage = Stage::of("incident", false);
+        dataset.write(&stage.data()).unwrap();
+        std::fs::remove_dir_all(stage.path().join("playbooks")).unwrap();
+        let model = Local::start(script).unwrap();
+        Self {
+            stage,
+            dataset,
+            model,
+        }
+    }
+
+    /// Adds to `provost.toml`.
+    pub fn configure(&self, more: &str) {
+        self.stage.edit("provost.toml", |text| text + more);
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.stage.command(args);
+        command
+            .env("SCRIPTED_KEY", KEY)
+            .env_remove("OPENAI_API_KEY")
+            .env_remove("ANTHROPIC_API_KEY")
+            .env_remove("GEMINI_API_KEY");
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran::from(self.command(args).output().unwrap())
+    }
+
+    pub fn goal(&self) -> &str {
+        &self.dataset.goal
+    }
+
+    pub fn asked(&self) -> Vec<Asked> {
+        self.model.model().ledger()
+    }
+
+    /// Waits until the model was asked `times`.
+    #[track_caller]
+    pub fn until_asked(&self, times: usize) {
+        let begun = Instant::now();
+        while self.asked().len() < times {
+            assert!(begun.elapsed() < Duration::from_secs(20), "nobody asks");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub fn status(&self) -> String {
+        let query = "select status from runs";
+        let journal = self.stage.journal();
+        journal.query_row(query, [], |row| row.get(0)).unwrap()
+    }
+}
+
+/// What must be said at the end.
+#[track_caller]
+pub fn says_the_truth(said: &str, truth: &Truth) {
+    let said = said.replace(['‹', '›'], "");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rose_at = truth.rose_at.clone().unwrap();
+    for phrase in [
+        format!(
+            "rose at {rose_at} from {} ms to {} ms",
+            truth.from_ms, truth.to_ms
+        ),
+        truth.deployment.as_ref().unwrap().version.clone(),
+        truth.new_message.clone().unwrap(),
+    ] {
+        let phrase = phrase.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&phrase), "not said: {phrase}\n{said}");
+    }
+}
