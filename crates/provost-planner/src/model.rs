@@ -94,17 +94,8 @@ impl ModelPlanner {
         }
     }
 
-    fn author(&self, request: &PlanRequest) -> Author {
-        let seen = seen(request);
-        Author {
-            words: format!("model {}", self.name),
-            literals: seen.clone(),
-            control: seen,
-        }
-    }
-
     async fn ask(&self, request: &PlanRequest) -> Planned {
-        let author = self.author(request);
+        let author = author_of(&self.name, request);
         let user = prompt::user(request);
         let schema = schema::strict();
         let mut requests = 0;
@@ -186,6 +177,21 @@ impl ModelPlanner {
 impl Planner for ModelPlanner {
     fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned> {
         self.ask(request).boxed()
+    }
+}
+
+/// What a whole answer of the model called `name` comes to: a function of both texts alone.
+#[must_use]
+pub fn read_text(name: &str, request: &PlanRequest, text: &str) -> PlanReply {
+    of_text(text, &author_of(name, request))
+}
+
+fn author_of(name: &str, request: &PlanRequest) -> Author {
+    let seen = seen(request);
+    Author {
+        words: format!("model {name}"),
+        literals: seen.clone(),
+        control: seen,
     }
 }
 

@@ -20,6 +20,7 @@ use crate::state::{Need, State, Undo};
 mod admit;
 mod amend;
 mod beside;
+mod budgeted;
 mod confirm;
 mod dispatch;
 mod doubt;

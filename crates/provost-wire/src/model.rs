@@ -86,10 +86,13 @@ impl SchemaForm {
         ("prompt", Self::Prompt),
     ];
 
-    /// Whether the server itself holds the answer to the schema.
+    /// The word of `provost.toml`.
     #[must_use]
-    pub fn constrains(self) -> bool {
-        matches!(self, Self::JsonSchema | Self::Tool)
+    pub fn word(self) -> &'static str {
+        let mut words = Self::WORDS.iter();
+        words
+            .find(|(_, form)| *form == self)
+            .map_or("", |(word, _)| word)
     }
 }
 

@@ -183,7 +183,7 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Backup(verb) => backup::run(&verb, &place),
         Verb::Key(verb) => key::run(verb, &place),
         Verb::Explain(verb) => explain::run(&verb),
-        Verb::Doctor(verb) => doctor::run(verb, &place),
+        Verb::Doctor(verb) => doctor::run(&verb, &place),
     };
     done.map_err(|failure| failure.at(&place))
 }

@@ -163,7 +163,7 @@ fn all_findings_of_all_files_come_at_once() {
     provost.toml 6:8 P006 `1 hour` is not a duration: write a whole number and a unit, such as `500ms`, `30s`, `5m`, `24h` or `7d`
     provost.toml 8:7 P006 `ask` must be one of `step`, `plan` (did you mean `step`?)
     provost.toml 10:13 W801 `playbooks` must name a directory inside the workspace
-    provost.toml 11:2 P008 `models` is not carried out by this version: no model is called (leave `models` out; nothing is run under a rule that is ignored)
+    provost.toml 11:1 P005 a model needs the field `model`
     provost.toml 13:2 P004 provost.toml has no field `tolls` (did you mean `tools`?)
     playbooks/a.yaml 1:1 W805 a second playbook called `a`: the other is playbooks/a.json (give one of the files another name)
     playbooks/bad.yaml 1:1 P005 a playbook needs the field `plan`

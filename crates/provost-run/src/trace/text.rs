@@ -21,8 +21,11 @@ use crate::said::Said;
 pub(crate) fn line_of(event: &Event) -> String {
     match event {
         Event::RunCreated(created) => {
-            let (whom, planner) = (&created.principal.id, named(&created.planner));
-            format!("for `{whom}`, by {planner}: {}", created.goal.text)
+            let planner = planner_of(&created.planner);
+            format!(
+                "for `{}`, by {planner}: {}",
+                created.principal.id, created.goal.text
+            )
         }
         Event::GoalInterpreted { goal, by } => {
             let criteria = listed(goal.success.iter().map(|criterion| criterion.id.as_str()));
@@ -83,16 +86,6 @@ pub(crate) fn line_of(event: &Event) -> String {
             )
         }
         other => line_of_people(other),
-    }
-}
-
-fn named(planner: &PlannerChoice) -> String {
-    match planner {
-        PlannerChoice::Playbook { name } => format!("playbook `{name}`"),
-        PlannerChoice::File { name, .. } => format!("plan file `{name}`"),
-        PlannerChoice::Client { client, .. } => format!("client `{client}`"),
-        PlannerChoice::Model { name, .. } => format!("model `{name}`"),
-        PlannerChoice::Process { program } => format!("process `{program}`"),
     }
 }
 
@@ -289,6 +282,17 @@ pub fn settler(by: &SettledBy) -> String {
     match by {
         SettledBy::Reconcile { tool } => format!("`{tool}`"),
         SettledBy::Person { id } => format!("`{id}`"),
+    }
+}
+
+/// Who plans.
+fn planner_of(choice: &PlannerChoice) -> String {
+    match choice {
+        PlannerChoice::Playbook { name } => format!("playbook `{name}`"),
+        PlannerChoice::File { name, .. } => format!("plan file `{name}`"),
+        PlannerChoice::Client { client, .. } => format!("client `{client}`"),
+        PlannerChoice::Model { name, .. } => format!("model `{name}`"),
+        PlannerChoice::Process { program } => format!("process `{program}`"),
     }
 }
 

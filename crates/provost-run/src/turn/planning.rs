@@ -10,7 +10,6 @@ use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, chec
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::Label;
-use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan_once;
 use provost_plan::plan::request::{
     FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, ToolSignature,
@@ -44,72 +43,12 @@ impl Turn<'_> {
         self.emit_request(id, why, true)
     }
 
-    /// The limit that the next request might pass.
-    fn planner_limit(&self, why: Option<&Why>) -> Option<String> {
-        let cost = self.state.planner.cost()?;
-        let id = self.state.planning.requests + 1;
-        let request = build_request(self.state, self.rules, id, why.cloned());
-        let bytes = serde_json::to_vec(&request).unwrap_or_default();
-        let worst = cost.of_request(bytes.len() as u64);
-        let limits = self.state.limits_in_force();
-        let spend = worst.money.unwrap_or_default();
-        let over = |spent: Money, limit: Option<Money>| {
-            let total = spent.checked_add(spend);
-            limit.filter(|limit| total.is_none_or(|total| total > *limit))
-        };
-        if let Some(limit) = over(self.state.money, limits.money) {
-            return Some(match worst.money {
-                None => unpriced(limit),
-                Some(_) => format!(
-                    "the run's limit of {limit} in money leaves no room to ask the planner: {} is \
-                     spent or reserved, and one more request may cost {spend}",
-                    self.state.money
-                ),
-            });
-        }
-        if worst.money.is_none()
-            && let Some(limit) = limits.money.or(cost.limit)
-        {
-            return Some(unpriced(limit));
-        }
-        if let Some(limit) = over(self.state.planning_money, cost.limit) {
-            return Some(format!(
-                "the limit of {limit} for planning leaves no room to ask again: {} is spent or \
-                 reserved, and one more request may cost {spend}",
-                self.state.planning_money
-            ));
-        }
-        let tokens = self.state.tokens.saturating_add(worst.tokens);
-        limits.tokens.filter(|limit| tokens > *limit).map(|limit| {
-            format!(
-                "the run's limit of {limit} tokens leaves no room to ask the planner: {} are spent \
-                 or reserved, and one more request may take {}",
-                self.state.tokens, worst.tokens
-            )
-        })
-    }
-
-    /// Asks again what a process that ended asked. What costs is a request of its own: the first
-    /// may have been answered and paid, and what was set aside for it stays spent.
-    pub(super) fn ask_planner_again(&mut self) -> Result<(), StepError> {
-        let Some(request) = &self.state.planning.outstanding else {
-            return Ok(());
-        };
-        self.plan_asked = true;
-        if request.reserved.is_none() || request.asked_people {
-            return Ok(());
-        }
-        let why = request.why.clone();
-        match self.planner_limit(why.as_ref()) {
-            None => self.emit_request(self.state.planning.requests + 1, why, true),
-            Some(limit) => {
-                let optional = why.as_ref().is_some_and(Why::is_optional);
-                self.give_up(why.as_ref(), &limit, optional)
-            }
-        }
-    }
-
-    fn emit_request(&mut self, id: u64, why: Option<Why>, leaves: bool) -> Result<(), StepError> {
+    pub(super) fn emit_request(
+        &mut self,
+        id: u64,
+        why: Option<Why>,
+        leaves: bool,
+    ) -> Result<(), StepError> {
         let request = build_request(self.state, self.rules, id, why.clone());
         let bytes = serde_json::to_vec(&request).unwrap_or_default();
         let cost = self.state.planner.cost();
@@ -134,7 +73,7 @@ impl Turn<'_> {
     }
 
     /// Ends planning without asking: a request that would be made is recorded as given up.
-    fn give_up(
+    pub(super) fn give_up(
         &mut self,
         why: Option<&Why>,
         reason: &str,
@@ -527,13 +466,6 @@ impl Turn<'_> {
     }
 }
 
-fn unpriced(limit: Money) -> String {
-    format!(
-        "what the planner costs is not known, and there is a limit of {limit}: give its `price` in \
-         provost.toml"
-    )
-}
-
 #[derive(Default)]
 pub(super) struct Change {
     pub(super) added: Vec<String>,
@@ -552,7 +484,12 @@ pub(super) fn current_request(state: &State, rules: &Rules) -> PlanRequest {
     build_request(state, rules, id, why)
 }
 
-fn build_request(state: &State, rules: &Rules, id: u64, why: Option<Why>) -> PlanRequest {
+pub(super) fn build_request(
+    state: &State,
+    rules: &Rules,
+    id: u64,
+    why: Option<Why>,
+) -> PlanRequest {
     let tools = rules
         .catalog
         .iter()

@@ -13,9 +13,14 @@ use crate::place::Place;
 use crate::screen::page::{Cell, Look, Page};
 use crate::screen::words::count;
 
+mod model;
+
 /// Arguments of `doctor`.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Doctor {
+    /// ask a model of provost.toml one small question instead: how long, in which form, at what cost
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -50,8 +55,13 @@ impl Finding {
 }
 
 /// Does it.
-pub fn run(verb: Doctor, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &Doctor, place: &Place) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
+    if let Some(name) = &verb.model {
+        let found = model::look(&workspace, name)?;
+        let not_checked = ["whether what it plans is any good".to_owned()];
+        return Ok(report(verb, &workspace, &found, &not_checked));
+    }
     let mut not_checked = workspace.not_checked().to_vec();
     let mut found = vec![
         of_workspace(&workspace),
@@ -64,6 +74,10 @@ pub fn run(verb: Doctor, place: &Place) -> Result<Exit, Failure> {
     found.extend(of_notices(&workspace));
     not_checked.push("whether the tools do what they declare".to_owned());
     not_checked.push("whether servers of `http` tools answer: nothing is called".to_owned());
+    Ok(report(verb, &workspace, &found, &not_checked))
+}
+
+fn report(verb: &Doctor, workspace: &Workspace, found: &[Finding], not_checked: &[String]) -> Exit {
     let fit = found.iter().all(|finding| finding.fit);
     if verb.json {
         let checks: Vec<_> = found
@@ -78,9 +92,9 @@ pub fn run(verb: Doctor, place: &Place) -> Result<Exit, Failure> {
             "not_checked": not_checked,
         }));
     } else {
-        output::data(&page(&found, &not_checked).finish());
+        output::data(&page(found, not_checked).finish());
     }
-    Ok(if fit { Exit::Done } else { Exit::Usage })
+    if fit { Exit::Done } else { Exit::Usage }
 }
 
 fn page(found: &[Finding], not_checked: &[String]) -> Page {

@@ -16,7 +16,7 @@ pub struct Run {
     /// what you want, in quotes
     #[arg(value_name = "GOAL")]
     goal: String,
-    /// how planning proceeds; `auto` takes the playbook that matches, else the planner configured
+    /// how planning proceeds; `auto` takes the playbook that matches
     #[arg(long, value_enum, default_value = "auto")]
     mode: Mode,
     #[command(flatten)]

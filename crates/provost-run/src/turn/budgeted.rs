@@ -1,0 +1,86 @@
+//! Planners that cost: the limits a request is held to, and requests that were lost.
+//!
+//! Owns the comparison of the worst case of one request with what is left. Spends nothing: what is
+//! set aside and what was taken stand in events. INVARIANT: no request leaves that might pass a
+//! limit.
+
+use provost_plan::money::Money;
+use provost_plan::plan::request::Why;
+
+use super::Turn;
+use super::planning::build_request;
+use crate::machine::StepError;
+
+impl Turn<'_> {
+    /// The limit that the next request might pass.
+    pub(super) fn planner_limit(&self, why: Option<&Why>) -> Option<String> {
+        let cost = self.state.planner.cost()?;
+        let id = self.state.planning.requests + 1;
+        let request = build_request(self.state, self.rules, id, why.cloned());
+        let bytes = serde_json::to_vec(&request).unwrap_or_default();
+        let worst = cost.of_request(bytes.len() as u64);
+        let limits = self.state.limits_in_force();
+        let spend = worst.money.unwrap_or_default();
+        let over = |spent: Money, limit: Option<Money>| {
+            let total = spent.checked_add(spend);
+            limit.filter(|limit| total.is_none_or(|total| total > *limit))
+        };
+        if let Some(limit) = over(self.state.money, limits.money) {
+            return Some(match worst.money {
+                None => unpriced(limit),
+                Some(_) => format!(
+                    "the run's limit of {limit} in money leaves no room to ask the planner: {} is \
+                     spent or reserved, and one more request may cost {spend}",
+                    self.state.money
+                ),
+            });
+        }
+        if worst.money.is_none()
+            && let Some(limit) = limits.money.or(cost.limit)
+        {
+            return Some(unpriced(limit));
+        }
+        if let Some(limit) = over(self.state.planning_money, cost.limit) {
+            return Some(format!(
+                "the limit of {limit} for planning leaves no room to ask again: {} is spent or \
+                 reserved, and one more request may cost {spend}",
+                self.state.planning_money
+            ));
+        }
+        let tokens = self.state.tokens.saturating_add(worst.tokens);
+        limits.tokens.filter(|limit| tokens > *limit).map(|limit| {
+            format!(
+                "the run's limit of {limit} tokens leaves no room to ask the planner: {} are spent \
+                 or reserved, and one more request may take {}",
+                self.state.tokens, worst.tokens
+            )
+        })
+    }
+
+    /// Asks again what a process that ended asked. What costs is a request of its own: the first
+    /// may have been answered and paid, and what was set aside for it stays spent.
+    pub(super) fn ask_planner_again(&mut self) -> Result<(), StepError> {
+        let Some(request) = &self.state.planning.outstanding else {
+            return Ok(());
+        };
+        self.plan_asked = true;
+        if request.reserved.is_none() || request.asked_people {
+            return Ok(());
+        }
+        let why = request.why.clone();
+        match self.planner_limit(why.as_ref()) {
+            None => self.emit_request(self.state.planning.requests + 1, why, true),
+            Some(limit) => {
+                let optional = why.as_ref().is_some_and(Why::is_optional);
+                self.give_up(why.as_ref(), &limit, optional)
+            }
+        }
+    }
+}
+
+fn unpriced(limit: Money) -> String {
+    format!(
+        "what the planner costs is not known, and there is a limit of {limit}: give its `price` in \
+         provost.toml"
+    )
+}
