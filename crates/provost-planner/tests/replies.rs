@@ -15,7 +15,13 @@ use serde_json::Value;
 fn the_prompt_is_the_one_of_its_version() {
     let prompt = include_bytes!("../prompts/plan.v1.md");
     let digest = Digest::of_bytes(Domain::Evidence, prompt).to_string();
-    assert_eq!((PROMPT_VERSION, digest.as_str()), ("plan.v1", "sha256:cec94a2b039535bbe7e6b93c1a76160b5a34412b984f61dbfeb9a89d9edc1913"));
+    assert_eq!(
+        (PROMPT_VERSION, digest.as_str()),
+        (
+            "plan.v1",
+            "sha256:cec94a2b039535bbe7e6b93c1a76160b5a34412b984f61dbfeb9a89d9edc1913"
+        )
+    );
 }
 
 /// What constrained decoders take: closed objects, every key required, no `maxItems`.

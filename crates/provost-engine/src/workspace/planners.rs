@@ -255,18 +255,6 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 fn process_planner(fields: &mut Fields<'_, '_>) -> Option<ProcessSettings> {
-    let node = fields.required("command")?;
-    let command: Vec<String> = fields
-        .texts("command")
-        .into_iter()
-        .map(|text| text.value)
-        .collect();
-    if command.first().is_none_or(String::is_empty) {
-        let message =
-            "`command` is a program and its arguments, such as `[\"python3\", \"plan.py\"]`";
-        bad(fields.diagnostics(), node.span, message);
-        return None;
-    }
     let mut env = Vec::new();
     for (name, node) in fields.map("env").unwrap_or_default() {
         let Kind::Text(text) = &node.kind else {
@@ -280,6 +268,18 @@ fn process_planner(fields: &mut Fields<'_, '_>) -> Option<ProcessSettings> {
         env.push((name.value.clone(), variable));
     }
     let timeout = timeout_of(fields);
+    let node = fields.required("command")?;
+    let command: Vec<String> = fields
+        .texts("command")
+        .into_iter()
+        .map(|text| text.value)
+        .collect();
+    if command.first().is_none_or(String::is_empty) {
+        let message =
+            "`command` is a program and its arguments, such as `[\"python3\", \"plan.py\"]`";
+        bad(fields.diagnostics(), node.span, message);
+        return None;
+    }
     Some(ProcessSettings {
         command,
         env,

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use provost_engine::workspace::{LockUse, Opening, Workspace, WorkspaceError, scaffold};
 use provost_plan::check::{Base, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::{ObservationView, PlanReply, PlanRequest, RequestKind, Why};
 use provost_plan::source::Source;
@@ -142,6 +143,95 @@ fn every_setting_is_read() {
     };
     assert!(workspace.planner(&choice("look")).is_ok());
     assert!(workspace.planner(&choice("other")).is_err());
+}
+
+#[test]
+fn a_planner_that_cannot_be_is_refused() {
+    let models = "[models.large]\nkind = \"opanai\"\nmodel = \"\"\nkey = \"sk-0123456789\"\n\
+                  base_url = \"ftp://x\"\nschema_form = \"json\"\ntemperature = -1\n\
+                  max_tokens = 0\ntimeout = \"0s\"\nprice = { input = \"1\", outputs = \"2\" }\n\
+                  [models.small]\nkind = \"anthropic\"\nmodel = \"m\"\nstream = true\n\
+                  [models.tiny]\nkind = \"openai\"\nmodel = \"m\"\n";
+    let planner = |text: &str| format!("{models}[planner]\n{text}");
+    insta::assert_snapshot!(found(&[("provost.toml", &planner("kind = \"model\"\nmodel = \"tina\"\ncommand = [\"x\"]\n"))]), @r#"
+    the workspace cannot be used: 14 findings in provost.toml
+    provost.toml 2:8 P006 `kind` must be one of `openai`, `anthropic`, `gemini` (did you mean `openai`?)
+    provost.toml 3:9 W801 `model` is empty
+    provost.toml 4:7 W801 a secret is named by `env:NAME` or `file:PATH`, never written out
+    provost.toml 5:12 W801 `ftp://x` cannot be a base URL: the scheme must be `http` or `https`
+    provost.toml 6:15 P006 `schema_form` must be one of `json_schema`, `json_object`, `tool`, `prompt`
+    provost.toml 7:15 W801 `temperature` is a number, zero or more
+    provost.toml 8:14 W801 `max_tokens` must be from 1 to 4294967295
+    provost.toml 9:11 W801 `timeout` must be longer than nothing
+    provost.toml 10:9 P005 `price` needs the field `output`
+    provost.toml 10:24 P004 `price` has no field `outputs` (did you mean `output`?)
+    provost.toml 11:1 W801 the model has no `key`: name it, such as `key = "env:NAME_OF_IT"`
+    provost.toml 14:1 P004 a model has no field `stream` (the fields are `base_url`, `key`, `kind`, `max_tokens`, `model`, `price`, `schema_form`, `seed`, `temperature`, `timeout`)
+    provost.toml 20:9 W801 there is no `[models.tina]` (the nearest is `tiny`)
+    provost.toml 21:1 P004 `[planner]` has no field `command` (the fields are `kind`, `model`, `money`, `playbooks`)
+    "#);
+    let only = |text: &str| {
+        let text = format!("[models.tiny]\nkind = \"openai\"\nmodel = \"m\"\n[planner]\n{text}");
+        found(&[("provost.toml", &text)])
+    };
+    let all = [
+        "kind = \"modal\"",
+        "kind = \"model\"",
+        "kind = \"model\"\nmodel = \"tiny\"\nmoney = \"1.00\"",
+        "kind = \"process\"",
+        "kind = \"process\"\ncommand = []\nenv = { A = 1 }",
+        "model = \"tiny\"",
+        "command = [\"x\"]",
+    ];
+    let said: String = all.iter().map(|text| only(text)).collect();
+    insta::assert_snapshot!(said, @r#"
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 5:8 P006 `kind` must be one of `model`, `process` (did you mean `model`?)
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 4:1 P005 `[planner]` needs the field `model`
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 7:9 W801 `money` needs the `price` of `[models.tiny]`
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 4:1 P005 `[planner]` needs the field `command`
+    the workspace cannot be used: 2 findings in provost.toml
+    provost.toml 6:11 W801 `command` is a program and its arguments, such as `["python3", "plan.py"]`
+    provost.toml 7:13 W801 a variable is a text
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 5:9 W801 `[planner]` has no `kind`: it is `model` or `process`
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 5:11 W801 `[planner]` has no `kind`: it is `model` or `process`
+    "#);
+}
+
+/// A workspace that names nobody is as it was; one that does names who.
+#[test]
+fn a_planner_is_there_where_it_is_configured() {
+    let opened = |config: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), &[("provost.toml", config)]);
+        Workspace::open(dir.path(), &OPENING)
+            .unwrap()
+            .other_planner()
+    };
+    assert_eq!(opened(""), None);
+    assert_eq!(
+        opened("[models.a]\nkind = \"openai\"\nmodel = \"m\"\n"),
+        None
+    );
+    let choice = opened(
+        "[models.a]\nkind = \"gemini\"\nmodel = \"m\"\nkey = \"env:K\"\nmax_tokens = 5\n\
+         price = { input = \"1\", output = \"2\" }\n\
+         [planner]\nkind = \"model\"\nmodel = \"a\"\nmoney = \"0.50\"\n",
+    );
+    let Some(PlannerChoice::Model { name, cost }) = choice else {
+        panic!("{choice:?}");
+    };
+    assert_eq!((name.as_str(), cost.tokens_out), ("a", 5));
+    let shown = |money: Option<Money>| money.unwrap().to_string();
+    let prices = [cost.input, cost.output, cost.limit].map(shown);
+    assert_eq!(prices, ["1.00", "2.00", "0.50"]);
+    let choice = opened("[planner]\nkind = \"process\"\ncommand = [\"x\", \"y\"]\n");
+    assert_eq!(choice.unwrap().author(), "process x");
 }
 
 #[test]

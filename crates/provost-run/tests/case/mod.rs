@@ -19,7 +19,7 @@ use std::time::Duration;
 use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation};
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
-use provost_plan::plan::request::{PlanReply, PlanRequest};
+use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerCost, PlannerUsage};
 use provost_plan::plan::{Criterion, Goal, Limits};
 use provost_plan::policy::{
     DEFAULT_POLICY, People, Policy, Principal, PrincipalKind, SOLO_FILE, SOLO_POLICY,
@@ -63,6 +63,7 @@ pub struct Case {
     goal: Goal,
     waiting: Option<u64>,
     absent_planner: bool,
+    planner: PlannerChoice,
     requests: Vec<PlanRequest>,
     denials: BTreeMap<Slot, Denial>,
 }
@@ -117,6 +118,9 @@ impl Case {
             goal: Goal::of_text("test"),
             waiting: None,
             absent_planner: false,
+            planner: PlannerChoice::Playbook {
+                name: "test".to_owned(),
+            },
             requests: Vec::new(),
             denials: BTreeMap::new(),
         }
@@ -170,14 +174,22 @@ impl Case {
         self
     }
 
-    pub fn planner_replies(mut self, reply: PlanReply) -> Self {
+    /// A model plans, at this cost.
+    pub fn planner_costs(mut self, cost: PlannerCost) -> Self {
+        let name = "test".to_owned();
+        self.planner = PlannerChoice::Model { name, cost };
+        self
+    }
+
+    pub fn planner_replies(self, reply: PlanReply) -> Self {
+        self.planner_takes(None, reply)
+    }
+
+    /// The same with what the reply took.
+    pub fn planner_takes(mut self, usage: Option<PlannerUsage>, reply: PlanReply) -> Self {
         let id = self.waiting.take().expect("a request waits");
         self.push("< the planner replies");
-        self.give(Input::Planned {
-            id,
-            reply,
-            usage: None,
-        })
+        self.give(Input::Planned { id, reply, usage })
     }
 
     /// What the planner was asked, in order.
@@ -194,9 +206,7 @@ impl Case {
         let created = RunCreated {
             run: "run".to_owned(),
             goal: self.goal.clone(),
-            planner: PlannerChoice::Playbook {
-                name: "test".to_owned(),
-            },
+            planner: self.planner.clone(),
             principal: person("ada"),
             limits: self.limits.clone(),
             ask: self.ask,

@@ -18,7 +18,7 @@ mod model;
 /// Arguments of `doctor`.
 #[derive(Clone, Debug, Args)]
 pub struct Doctor {
-    /// ask a model of provost.toml one small question instead: how long, in which form, at what cost
+    /// ask a model of provost.toml one small question instead: how long, which form, what cost
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// print one JSON object

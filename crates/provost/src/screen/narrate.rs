@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_engine::run::call::Slot;
-use provost_engine::run::event::{AttemptEnded, Event, StepStatus};
+use provost_engine::run::event::{AttemptEnded, Event, PlannerChoice, StepStatus};
 use provost_engine::run::outcome::{Class, Landing};
 use provost_engine::run::said::Said;
 use provost_engine::run::state::State;
@@ -80,6 +80,10 @@ impl Narrator {
                 };
                 self.changes(&mut page, state, [added, changed, removed]);
                 page.end();
+            }
+            // Why only then: a playbook answers at once, and who is not asked does not think.
+            Event::PlanRequested { .. } if is_asked(state) => {
+                page.faint("asked: ").line(&state.planner.author());
             }
             Event::PlanRefused { findings, .. } => {
                 page.bad("the plan is refused").end();
@@ -386,4 +390,13 @@ pub fn because(why: &Why) -> String {
         Why::Unmet { criteria } => format!("not shown to hold: {}", criteria.join(", ")),
         Why::Amended { reason } => format!("a person put another goal: {reason}"),
     }
+}
+
+/// Whether somebody is asked who takes his time.
+fn is_asked(state: &State) -> bool {
+    let slow = matches!(
+        state.planner,
+        PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
+    );
+    slow && state.planning.outstanding.is_some()
 }
