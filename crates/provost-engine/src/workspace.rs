@@ -17,6 +17,7 @@ use provost_planner::{Planner, Router};
 use provost_run::admission::AdmissionRules;
 use provost_run::event::{AskMode, PlannerChoice};
 use provost_tools::{Listing, Listings, Tool, ToolConfig};
+use provost_wire::SecretName;
 
 use crate::audit::AuditSettings;
 use crate::notify::Target;
@@ -315,6 +316,11 @@ impl Workspace {
     #[must_use]
     pub fn models(&self) -> &BTreeMap<String, ModelConfig> {
         &self.models
+    }
+
+    /// The secrets that planners need: no tool may reach them, and no record holds them.
+    pub(crate) fn planner_secrets(&self) -> Vec<SecretName> {
+        planners::secrets(self)
     }
 
     /// The planner of goals that no playbook matches, if the operator names one.

@@ -181,7 +181,7 @@ impl ProcessPlanner {
             Err(error) => {
                 let said = session.server.last_words().await;
                 let said = said.map(|words| session.redactor.redact_text(&words));
-                return Err(LineError::with_words(error, said).into());
+                return Err(LineError::with_words(&error, said).into());
             }
         };
         match serde_json::from_slice::<Value>(&answer) {

@@ -102,10 +102,11 @@ impl Toolbox {
     /// # Errors
     /// One [`OpenError`] for every tool that reaches what it must not.
     pub fn open(base: &Path, configs: Vec<ToolConfig>) -> Result<Self, Vec<OpenError>> {
-        Self::open_beside(base, configs, &[])
+        Self::open_beside(base, configs, &[], &[])
     }
 
-    /// [`Toolbox::open`] beside `private` files that no tool may reach.
+    /// [`Toolbox::open`] beside `private` files that no tool may reach, and `secrets` of others
+    /// that stand in no record either.
     ///
     /// # Errors
     /// As [`Toolbox::open`].
@@ -113,10 +114,12 @@ impl Toolbox {
         base: &Path,
         configs: Vec<ToolConfig>,
         private: &[PathBuf],
+        secrets: &[SecretName],
     ) -> Result<Self, Vec<OpenError>> {
         let secrets = configs
             .iter()
             .flat_map(ToolConfig::secrets)
+            .chain(secrets)
             .cloned()
             .collect::<BTreeSet<_>>();
         let secret_files = secrets

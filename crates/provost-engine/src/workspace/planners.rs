@@ -304,6 +304,21 @@ pub(super) fn configured(workspace: &Workspace) -> Option<PlannerChoice> {
     }
 }
 
+/// The secrets that planners need.
+pub(super) fn secrets(workspace: &Workspace) -> Vec<SecretName> {
+    let keys = workspace.models.values();
+    let keys = keys.filter_map(|model| model.settings.key.clone());
+    let env = match &workspace.planner {
+        Some(PlannerConfig::Process(settings)) => settings.env.as_slice(),
+        _ => &[],
+    };
+    let of_programs = env.iter().filter_map(|(_, variable)| match variable {
+        Variable::Secret(name) => Some(name.clone()),
+        Variable::Plain(_) => None,
+    });
+    keys.chain(of_programs).collect()
+}
+
 /// The planner of a choice.
 pub(super) fn of_choice(
     workspace: &Workspace,

@@ -13,7 +13,7 @@ pub fn strict() -> Value {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "array", "items": text });
     let maybe = json!({ "type": ["string", "null"] });
-    let step = closed(json!({
+    let step = closed(&json!({
         "id": text,
         "description": text,
         "tool": text,
@@ -28,15 +28,15 @@ pub fn strict() -> Value {
             "enum": ["replan", "stop", "continue", "escalate", null],
         },
     }));
-    let proof = closed(json!({ "for": text, "check": text }));
-    let claim = closed(json!({ "text": text, "when": maybe, "cites": texts }));
-    let plan = closed(json!({
+    let proof = closed(&json!({ "for": text, "check": text }));
+    let claim = closed(&json!({ "text": text, "when": maybe, "cites": texts }));
+    let plan = closed(&json!({
         "steps": { "type": "array", "items": step },
         "success": { "type": "array", "items": proof },
         "answer": { "type": "array", "items": claim },
     }));
-    let question = closed(json!({ "id": text, "text": text }));
-    closed(json!({
+    let question = closed(&json!({ "id": text, "text": text }));
+    closed(&json!({
         "plan": { "anyOf": [plan, { "type": "null" }] },
         "because": maybe,
         "consult": texts,
@@ -49,7 +49,7 @@ pub fn strict() -> Value {
 }
 
 /// An object of exactly these fields.
-fn closed(properties: Value) -> Value {
+fn closed(properties: &Value) -> Value {
     let names: Vec<&String> = properties
         .as_object()
         .into_iter()

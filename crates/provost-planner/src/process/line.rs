@@ -27,7 +27,7 @@ pub(super) enum LineError {
 
 impl LineError {
     /// The same with the last words of the program.
-    pub(super) fn with_words(error: Self, words: Option<String>) -> Self {
+    pub(super) fn with_words(error: &Self, words: Option<String>) -> Self {
         match error {
             Self::Ended(_) => Self::Ended(words),
             Self::TooLong => Self::TooLong,

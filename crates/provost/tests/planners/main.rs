@@ -13,6 +13,7 @@ mod stage;
 mod budget;
 mod doctor;
 mod interrupted;
+mod labels;
 mod place;
 mod plans;
 mod process;
