@@ -1,4 +1,4 @@
-//! A scripted model server, on the wires of OpenAI and Anthropic.
+//! A scripted model server, on the wires of OpenAI, Anthropic and Gemini.
 //!
 //! Owns a queue of replies and a ledger of requests. Thinks nothing up: what it answers, a script
 //! said, in order. INVARIANT: every request to a model leaves one entry in the ledger before its
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -131,6 +131,7 @@ pub async fn serve(listener: TcpListener, model: Arc<Model>) -> io::Result<()> {
         .route("/script", post(script))
         .route("/v1/chat/completions", post(openai))
         .route("/v1/messages", post(anthropic))
+        .route("/v1/models/{call}", post(gemini))
         .with_state(model);
     axum::serve(listener, router).await
 }
@@ -159,6 +160,17 @@ async fn anthropic(
 ) -> Response {
     let key = of(&headers, "x-api-key");
     answer(&model, "/v1/messages", key, body, anthropic_body).await
+}
+
+async fn gemini(
+    State(model): State<Arc<Model>>,
+    Path(call): Path<String>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
+    let key = of(&headers, "x-goog-api-key");
+    let path = format!("/v1/models/{call}");
+    answer(&model, &path, key, body, gemini_body).await
 }
 
 fn of(headers: &HeaderMap, name: &str) -> String {
@@ -264,6 +276,33 @@ fn anthropic_body(reply: &Scripted, request: &Value) -> Value {
         "usage": {
             "input_tokens": sent - kept.min(sent), "cache_read_input_tokens": kept,
             "cache_creation_input_tokens": 0, "output_tokens": received,
+        },
+    })
+}
+
+fn gemini_body(reply: &Scripted, request: &Value) -> Value {
+    let tool = request.pointer("/tools/0/functionDeclarations/0/name");
+    let part = match tool {
+        Some(name) => json!({ "functionCall": {
+            "name": name,
+            "args": serde_json::from_str::<Value>(&reply.said()).unwrap_or_default(),
+        } }),
+        None => json!({ "text": reply.refusal.clone().unwrap_or_else(|| reply.said()) }),
+    };
+    let finish = match (reply.cut, &reply.refusal) {
+        (true, _) => "MAX_TOKENS",
+        (false, Some(_)) => "SAFETY",
+        (false, None) => "STOP",
+    };
+    let [sent, kept, received] = reply.tokens.unwrap_or_default();
+    json!({
+        "candidates": [{
+            "content": { "role": "model", "parts": [part] }, "finishReason": finish, "index": 0,
+        }],
+        "modelVersion": "scripted-1",
+        "usageMetadata": {
+            "promptTokenCount": sent, "cachedContentTokenCount": kept,
+            "candidatesTokenCount": received, "totalTokenCount": sent + received,
         },
     })
 }

@@ -101,6 +101,19 @@ fn clock(ms: i64) -> String {
     )
 }
 
+/// What planning took of a model or another process.
+fn took(metrics: &Metrics) -> String {
+    let cost = metrics.planner_cost.map(|cost| format!(", cost {cost}"));
+    format!(
+        "{} requests, {} tokens in ({} cached), {} out{}",
+        metrics.planner_requests,
+        metrics.planner_tokens_in,
+        metrics.planner_tokens_cached,
+        metrics.planner_tokens_out,
+        cost.unwrap_or_default()
+    )
+}
+
 fn counts(page: &mut Page, metrics: &Metrics) {
     let number = |n: u64, one: &str| count(usize::try_from(n).unwrap_or(usize::MAX), one);
     page.end().strong("counts").end();
@@ -115,6 +128,9 @@ fn counts(page: &mut Page, metrics: &Metrics) {
             number(metrics.clarifications, "clarification"),
         ),
     );
+    if metrics.planner_requests > 0 {
+        page.field("planner", &took(metrics));
+    }
     page.field(
         "plan",
         &format!(

@@ -26,10 +26,7 @@ impl Place {
 
     pub fn of_kind(kind: &str, more: &str, script: impl IntoIterator<Item = Scripted>) -> Self {
         let place = Self::without_planner(script);
-        let url = match kind {
-            "anthropic" => place.model.url(),
-            _ => place.model.url(),
-        };
+        let url = place.model.url();
         place.configure(&format!(
             "\n[models.large]\nkind = \"{kind}\"\nmodel = \"scripted-1\"\n\
              key = \"env:SCRIPTED_KEY\"\nbase_url = \"{url}\"\n\

@@ -49,6 +49,18 @@ fn over_the_wire_of_anthropic() {
 }
 
 #[test]
+fn over_the_wire_of_gemini() {
+    let place = Place::of_kind("gemini", "", right());
+    comes_to_the_right_end(&place);
+    let asked = &place.asked()[0];
+    assert_eq!(asked.path, "/v1/models/scripted-1:generateContent");
+    let config = &asked.body["generationConfig"];
+    assert!(config["responseJsonSchema"].is_object(), "{config}");
+    let usage = &place.stage.payloads("BudgetSpent")[0]["usage"];
+    assert_eq!(usage["cost"], "0.00292");
+}
+
+#[test]
 fn in_every_form_of_the_schema() {
     for (kind, form) in [
         ("openai", "json_object"),
@@ -56,6 +68,8 @@ fn in_every_form_of_the_schema() {
         ("openai", "prompt"),
         ("anthropic", "tool"),
         ("anthropic", "prompt"),
+        ("gemini", "tool"),
+        ("gemini", "prompt"),
     ] {
         let place = Place::of_kind(kind, &format!("schema_form = \"{form}\""), right());
         comes_to_the_right_end(&place);
@@ -101,6 +115,7 @@ fn the_trace_says_who_planned_why_and_what_it_took() {
         "1000 tokens in (600 cached), 200 out, cost 0.00292",
         "prompt plan.v1",
         "model: scripted-1",
+        "2 requests, 2000 tokens in (1200 cached), 400 out, cost 0.00584",
     ] {
         let flat = trace.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(words), "{words}\n{trace}");
