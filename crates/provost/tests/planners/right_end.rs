@@ -115,11 +115,13 @@ fn the_trace_says_who_planned_why_and_what_it_took() {
         "1000 tokens in (600 cached), 200 out, cost 0.00292",
         "prompt plan.v1",
         "model: scripted-1",
-        "2 requests, 2000 tokens in (1200 cached), 400 out, cost 0.00584",
     ] {
         let flat = trace.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(words), "{words}\n{trace}");
     }
+    let counts = place.run(&["trace", &run]).exits(0).stdout;
+    let took = "2 requests, 2000 tokens in (1200 cached), 400 out, cost 0.00584";
+    assert!(counts.contains(took), "{counts}");
     let usage = &place.stage.payloads("BudgetSpent")[0]["usage"];
     assert_eq!(usage["cost"], "0.00292");
 }
