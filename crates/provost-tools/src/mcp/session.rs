@@ -137,7 +137,7 @@ impl Session {
                     .await;
                 let service = served.map_err(|error| {
                     let fault = remote::not_begun(&error);
-                    fault.unwrap_or_else(|| not_begun(&error, String::new()))
+                    fault.unwrap_or_else(|| not_begun(&error, ""))
                 })?;
                 (None, service)
             }
@@ -344,7 +344,7 @@ async fn of_process(
         match served {
             Ok(service) => return Ok((server, service)),
             Err(error) if tries == 1 && is_late(&error) => {}
-            Err(error) => return Err(not_begun(&error, after(server.last_words().await))),
+            Err(error) => return Err(not_begun(&error, &after(server.last_words().await))),
         }
     }
 }
@@ -371,7 +371,7 @@ fn is_late(error: &ClientInitializeError) -> bool {
     )
 }
 
-fn not_begun(error: &ClientInitializeError, said: String) -> Fault {
+fn not_begun(error: &ClientInitializeError, said: &str) -> Fault {
     let error = match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
         other => other,
