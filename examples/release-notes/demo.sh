@@ -3,8 +3,8 @@
 # said yes; then those of v1.3, in which a link leads nowhere, so that nothing is saved.
 source "$(dirname "${BASH_SOURCE[0]}")/stage.sh"
 
-say "what the servers say of their tools is pinned"
-provost tools lock
+say "the servers say of their tools what is pinned"
+provost tools diff
 
 say "the notes of v1.2: saving asks"
 provost run "Write the release notes of v1.2 since v1.1" >"$scratch/out" 2>&1 && die "it did not wait"

@@ -29,7 +29,7 @@ commit() { # MESSAGE
     git -C "$scratch/repo" -c user.name=Ada -c user.email=ada@example.org \
     commit --quiet --allow-empty --message "$1"
 }
-cp -r provost.toml policies playbooks schemas bin "$scratch/"
+cp -r provost.toml provost.lock policies playbooks schemas bin "$scratch/"
 mkdir -p "$scratch/repo/docs" "$scratch/published"
 git -C "$scratch/repo" init --quiet --initial-branch main
 echo "How to move" >"$scratch/repo/docs/moving.md"

@@ -272,11 +272,10 @@ fn end_of(workspace: &Workspace, texts: &[String]) -> &'static str {
 
 #[test]
 fn every_reply_comes_to_a_defined_end() {
-    let count: u64 = std::env::var("PROVOST_COUNT")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(200);
-    println!("count: {count}");
+    let given = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let count = given("PROVOST_COUNT").unwrap_or(200);
+    let first = given("PROVOST_SEED").unwrap_or(0);
+    println!("count: {count} from seed {first}");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/incident");
     let opening = Opening {
         user: "ada",
@@ -285,7 +284,7 @@ fn every_reply_comes_to_a_defined_end() {
     let workspace = Workspace::open(&root, &opening).unwrap();
     for (name, harm) in [("fitting", false), ("damaged", true)] {
         let mut ends = std::collections::BTreeMap::<&str, u64>::new();
-        for seed in 0..count {
+        for seed in first..first + count {
             let mut rng = Rng::new(seed, name);
             let texts: Vec<String> = (0..4)
                 .map(|_| {

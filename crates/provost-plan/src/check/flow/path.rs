@@ -141,7 +141,9 @@ impl<'a> Ways<'a> {
                 let Some(each) = &step.for_each else { return };
                 let name = reference.root.name();
                 self.hop(each.list.span(), format!("`{name}` goes over this list"));
-                if let Some(read) = self.culprit(None, &each.list) {
+                // Why not through the item again: a list that reads its own item has no source.
+                let read = self.culprit(None, &each.list);
+                if let Some(read) = read.filter(|read| !is_of_item(read)) {
                     self.follow(step, &read);
                 }
             }
@@ -214,4 +216,8 @@ pub(super) fn names(label: &Label) -> String {
         0 => names,
         more => format!("{names} and {more} more"),
     }
+}
+
+fn is_of_item(reference: &Reference) -> bool {
+    matches!(reference.root, Root::Item | Root::Index)
 }
