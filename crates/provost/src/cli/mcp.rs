@@ -1,5 +1,7 @@
 //! `mcp`: a server through which somebody else's agent plans, and never acts.
 
+use std::io::IsTerminal as _;
+
 use clap::Args;
 
 use crate::failure::{Exit, Failure};
@@ -17,5 +19,11 @@ pub struct Mcp {}
 
 /// Does it.
 pub fn run(Mcp {}: Mcp, place: &Place) -> Result<Exit, Failure> {
+    if std::io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "`provost mcp` speaks to a client on stdin, and this is a terminal",
+        )
+        .hint("give the command to an MCP client: docs/guides/agents.md shows how"));
+    }
     mcp::serve(place)
 }
