@@ -8,8 +8,6 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::closed::is_closed;
 use super::{Pass, StepRecord};
 use crate::catalog::{Catalog, Effect, Operation};
@@ -22,9 +20,11 @@ use crate::limits::{LABEL_SOURCES_MAX, TYPE_WORK_MAX};
 use crate::plan::{Plan, Step, StepKind};
 use crate::schema::{PathType, Schema};
 
+mod author;
 mod path;
 mod undo;
 
+use author::Author;
 use path::{Want, Ways};
 
 /// How far a part of a step's output may be believed, by the operator's schema alone. `path` is
@@ -432,65 +432,6 @@ fn of_args(
     args
 }
 
-/// Who wrote the literals of an argument.
-struct Author<'a> {
-    pass: &'a Pass<'a>,
-    literals: &'a Label,
-    /// The schema of the argument in the catalog.
-    known: Option<&'a Value>,
-}
-
-impl Author<'_> {
-    fn label(&self, labels: &Labels<'_>, step: &Step, tree: &ArgTree) -> Label {
-        let join = |all: Label, inner: &ArgTree| all.join(&self.label(labels, step, inner));
-        match tree {
-            ArgTree::Value(value, _) if self.is_known(value) => Label::trusted(),
-            ArgTree::Value(..) => self.literals.clone(),
-            ArgTree::Template(template) => labels.template(Some(step), template, self.literals),
-            ArgTree::List(items, _) => items.iter().fold(Label::trusted(), join),
-            ArgTree::Map(entries, _) => entries
-                .iter()
-                .map(|(_, value)| value)
-                .fold(Label::trusted(), join),
-        }
-    }
-
-    /// Whether a literal stands in the catalog, or in a goal that a person typed.
-    fn is_known(&self, value: &Value) -> bool {
-        let goal = &self.pass.terms.goal;
-        let in_catalog = self.known.is_some_and(|schema| {
-            let listed = schema.get("enum").and_then(Value::as_array);
-            listed.is_some_and(|values| values.contains(value))
-                || schema.get("const") == Some(value)
-        });
-        if goal.untrusted {
-            return in_catalog;
-        }
-        let in_params = goal.params.values().any(|param| param == value);
-        let in_text = match value {
-            Value::String(text) => stands_in(&goal.text, text),
-            Value::Number(number) => stands_in(&goal.text, &number.to_string()),
-            _ => false,
-        };
-        in_catalog || in_params || in_text
-    }
-}
-
-/// Whether `part` stands in `text` as whole words.
-fn stands_in(text: &str, part: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '@' | '.' | '/');
-    let is_part = |c: Option<char>| c.is_some_and(is_word);
-    !part.trim().is_empty()
-        && text.match_indices(part).any(|(at, _)| {
-            let before = text.get(..at).and_then(|before| before.chars().next_back());
-            let mut after = text.get(at + part.len()..).unwrap_or_default().chars();
-            let next = after.next();
-            // Why: a sentence's full stop behind an address is not a part of it.
-            let next = next.filter(|c| *c != '.' || is_part(after.next()));
-            !is_part(before) && !is_part(next)
-        })
-}
-
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let known = pass.labels.iter().map(|(id, labels)| {
         let control = Cow::Borrowed(&labels.control);
@@ -578,26 +519,4 @@ fn from(label: &Label) -> String {
         return "it was written by an author who had seen untrusted text".to_owned();
     }
     format!("it comes from {}", path::names(label))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stands_in;
-
-    #[test]
-    fn words_of_the_goal() {
-        let goal = "Page ada@example.org about PAY-7, not bob@example.org.";
-        for (part, expected) in [
-            ("ada@example.org", true),
-            ("bob@example.org", true),
-            ("PAY-7", true),
-            ("PAY", false),
-            ("example.org", false),
-            ("eve@example.org", false),
-            ("", false),
-            (" ", false),
-        ] {
-            assert_eq!(stands_in(goal, part), expected, "{part}");
-        }
-    }
 }
