@@ -236,9 +236,7 @@ impl Engine {
             });
         }
         let planner = self.planner(&new.planner)?;
-        self.refuse_troubled(&new.planner)?;
-        self.refuse_drifted(&new.planner).await?;
-        self.refuse_unprepared(&new.planner).await?;
+        self.refuse_unfit(&new.planner).await?;
         let run = random_name()?;
         let principal = self.workspace.principal(&new.planner);
         let created = RunCreated {
@@ -258,10 +256,10 @@ impl Engine {
     }
 
     /// A run whose tools cannot work is not begun: it would only fail later and slower.
-    fn refuse_troubled(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
+    async fn refuse_unfit(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
         let troubles = self.toolbox.troubles();
         // Why first: which tools a plan names is known only once it is read.
-        if troubles.is_empty() {
+        if troubles.is_empty() && !self.workspace.tools().iter().any(ToolConfig::is_looked_at) {
             return Ok(());
         }
         let named = self.workspace.tools_named(planner);
@@ -270,34 +268,20 @@ impl Engine {
                 .iter()
                 .any(|name| name.split('.').next() == Some(tool))
         };
-        match troubles.into_iter().find(|trouble| uses(&trouble.tool)) {
-            Some(Trouble { tool, message }) => Err(EngineError::Trouble { tool, message }),
-            None => Ok(()),
+        if let Some(trouble) = troubles.into_iter().find(|trouble| uses(&trouble.tool)) {
+            let Trouble { tool, message } = trouble;
+            return Err(EngineError::Trouble { tool, message });
         }
-    }
-
-    /// A run that names a tool of a server which is another now is not begun. A server that does
-    /// not answer is none of its reasons: the call will tell.
-    async fn refuse_drifted(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
-        if !self.workspace.tools().iter().any(ToolConfig::is_server) {
-            return Ok(());
-        }
-        let named = self.workspace.tools_named(planner);
         let catalog = self.workspace.catalog();
-        let operations = named.iter().filter_map(|name| catalog.get(name));
-        for operation in operations {
+        let operations: Vec<_> = named.iter().filter_map(|name| catalog.get(name)).collect();
+        // A server that is another now. One that does not answer is no reason: the call will tell.
+        for operation in &operations {
             if let Some(message) = self.toolbox.drift(operation).await {
                 return Err(EngineError::Drifted { message });
             }
         }
-        Ok(())
-    }
-
-    /// A run that names a write whose key has no table to stand in is not begun.
-    async fn refuse_unprepared(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
-        let named = self.workspace.tools_named(planner);
-        let catalog = self.workspace.catalog();
-        for operation in named.iter().filter_map(|name| catalog.get(name)) {
+        // A write whose key has no table to stand in.
+        for operation in &operations {
             if self.toolbox.is_unprepared(operation).await {
                 let tool = operation.server().to_owned();
                 return Err(EngineError::Unprepared { tool });

@@ -227,6 +227,13 @@ impl ToolConfig {
         matches!(self.settings, Settings::Mcp(_))
     }
 
+    /// Whether it is looked at before a run of its operations begins: a server may be another now,
+    /// and a database may lack the table for keys.
+    #[must_use]
+    pub fn is_looked_at(&self) -> bool {
+        self.is_server() || self.operations.iter().any(sql::is_kept)
+    }
+
     /// Of an MCP server, the tools that its operations use.
     pub fn tools_used(&self) -> impl Iterator<Item = &str> {
         let mcp = match &self.settings {

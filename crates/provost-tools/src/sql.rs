@@ -23,6 +23,7 @@ mod rows;
 mod settings;
 mod sqlite;
 
+pub(crate) use effects::is_kept;
 pub(crate) use settings::Settings;
 
 use place::Place;
@@ -85,8 +86,7 @@ impl Sql {
 
     /// Whether a call of this operation lacks the table its key is to stand in.
     pub(crate) async fn is_unprepared(&self, operation: &Operation) -> bool {
-        effects::is_kept(operation)
-            && matches!(self.is_prepared(operation.timeout).await, Ok(false))
+        is_kept(operation) && matches!(self.is_prepared(operation.timeout).await, Ok(false))
     }
 
     /// Whether the table for keys is there.

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS provost_effects (
 )";
 
 /// Whether calls of this operation put their key into the table.
-pub(super) fn is_kept(operation: &Operation) -> bool {
+pub(crate) fn is_kept(operation: &Operation) -> bool {
     let carried = &operation.idempotency;
     matches!(carried, Idempotency::Key { carrier, .. } if *carrier == KeyCarrier::Table)
 }
