@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use provost_plan::codes::Code;
 use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, PlannerUsage};
-use provost_wire::{ChildError, Redactor, Secret, SecretName, Server, ServerCommand};
+use provost_wire::{ChildError, Redactor, Secret, Server, ServerCommand, Variable};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -39,15 +39,6 @@ pub struct ProcessSettings {
     pub env: Vec<(String, Variable)>,
     /// How long a reply may take.
     pub timeout: Duration,
-}
-
-/// The value of a variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Variable {
-    /// As written.
-    Plain(String),
-    /// A secret, read when the program is started.
-    Secret(SecretName),
 }
 
 impl ProcessSettings {

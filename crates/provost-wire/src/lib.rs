@@ -17,5 +17,5 @@ mod server;
 
 pub use child::{Child, ChildError};
 pub use redact::Redactor;
-pub use secret::{Secret, SecretError, SecretName, SecretNameError};
+pub use secret::{Secret, SecretError, SecretName, SecretNameError, Variable};
 pub use server::{Server, ServerCommand, ServerPipes};

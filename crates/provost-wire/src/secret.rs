@@ -97,6 +97,42 @@ impl SecretName {
     }
 }
 
+/// The value of a variable of a child's environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Variable {
+    /// As written.
+    Plain(String),
+    /// A secret, read when the child is started.
+    Secret(SecretName),
+}
+
+impl Variable {
+    /// The value that a text stands for: the name of a secret, or itself.
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        SecretName::parse(text).map_or_else(|_| Self::Plain(text.to_owned()), Self::Secret)
+    }
+
+    /// The secret, if it is one.
+    #[must_use]
+    pub fn secret(&self) -> Option<&SecretName> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Secret(name) => Some(name),
+        }
+    }
+}
+
+/// As it is written.
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(text) => f.write_str(text),
+            Self::Secret(name) => name.fmt(f),
+        }
+    }
+}
+
 fn read(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;

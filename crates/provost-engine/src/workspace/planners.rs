@@ -14,14 +14,14 @@ use provost_plan::money::Money;
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::source::{Source, Spanned};
 use provost_planner::model::Prices;
-use provost_planner::process::{ProcessSettings, Variable};
+use provost_planner::process::ProcessSettings;
 use provost_planner::{
     ClientPlanner, FilePlanner, ModelPlanner, Planner, Playbook, ProcessPlanner,
 };
 use provost_run::event::PlannerChoice;
-use provost_wire::SecretName;
 use provost_wire::http::Base;
 use provost_wire::model::{ModelClient, ModelClientError, ModelKind, ModelSettings, SchemaForm};
+use provost_wire::{SecretName, Variable};
 
 use super::Workspace;
 use super::config::{bad, is_inside};
@@ -261,10 +261,7 @@ fn process_planner(fields: &mut Fields<'_, '_>) -> Option<ProcessSettings> {
             bad(fields.diagnostics(), node.span, "a variable is a text");
             continue;
         };
-        let variable = match SecretName::parse(text) {
-            Ok(secret) => Variable::Secret(secret),
-            Err(_) => Variable::Plain(text.clone()),
-        };
+        let variable = Variable::of_text(text);
         env.push((name.value.clone(), variable));
     }
     let timeout = timeout_of(fields);
@@ -312,10 +309,9 @@ pub(super) fn secrets(workspace: &Workspace) -> Vec<SecretName> {
         Some(PlannerConfig::Process(settings)) => settings.env.as_slice(),
         _ => &[],
     };
-    let of_programs = env.iter().filter_map(|(_, variable)| match variable {
-        Variable::Secret(name) => Some(name.clone()),
-        Variable::Plain(_) => None,
-    });
+    let of_programs = env
+        .iter()
+        .filter_map(|(_, variable)| variable.secret().cloned());
     keys.chain(of_programs).collect()
 }
 

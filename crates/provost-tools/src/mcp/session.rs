@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use provost_plan::catalog::Operation;
 use provost_run::outcome::Class;
-use provost_wire::{Server, ServerCommand};
+use provost_wire::{Server, ServerCommand, Variable};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ElicitRequestParams,
@@ -28,7 +28,7 @@ use serde_json::Value;
 use super::definition::{Definition, Listing};
 use super::pipe::Bounded;
 use super::remote;
-use super::settings::{Protocol, Reach, Settings, Used, Variable};
+use super::settings::{Protocol, Reach, Settings, Used};
 use crate::fault::Fault;
 use crate::limits::{
     MCP_LISTING_AGE_MAX, MCP_MESSAGE_BYTES_BESIDE, MCP_PAGES_MAX, MCP_RESULT_FACTOR, MCP_TOOLS_MAX,

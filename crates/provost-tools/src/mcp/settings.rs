@@ -12,8 +12,8 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
-use provost_wire::SecretName;
 use provost_wire::http::Base;
+use provost_wire::{SecretName, Variable};
 use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, Listing};
@@ -50,13 +50,6 @@ pub(crate) enum Reach {
         base: Base,
         bearer: Option<SecretName>,
     },
-}
-
-/// The value of a variable of the server's environment.
-#[derive(Clone, Debug)]
-pub(crate) enum Variable {
-    Plain(String),
-    Secret(SecretName),
 }
 
 /// Which version of the protocol is spoken.
@@ -150,10 +143,7 @@ impl Settings {
             Reach::Process { env, .. } => (env.as_slice(), None),
             Reach::Remote { bearer, .. } => (&[][..], bearer.as_ref()),
         };
-        let of_env = env.iter().filter_map(|(_, variable)| match variable {
-            Variable::Secret(name) => Some(name),
-            Variable::Plain(_) => None,
-        });
+        let of_env = env.iter().filter_map(|(_, variable)| variable.secret());
         of_env.chain(bearer)
     }
 }
@@ -166,7 +156,7 @@ impl Reach {
             Self::Process { command, cwd, env } => {
                 let env: Map<String, Value> = env
                     .iter()
-                    .map(|(name, variable)| (name.clone(), variable.written().into()))
+                    .map(|(name, variable)| (name.clone(), variable.to_string().into()))
                     .collect();
                 let env = (!env.is_empty()).then_some(env);
                 json!({ "command": command, "cwd": cwd, "env": env, "protocol": protocol })
@@ -175,16 +165,6 @@ impl Reach {
                 let (url, bearer) = (base.to_string(), bearer.as_ref().map(ToString::to_string));
                 json!({ "url": url, "bearer": bearer, "protocol": protocol })
             }
-        }
-    }
-}
-
-impl Variable {
-    /// As it stands in the table.
-    fn written(&self) -> String {
-        match self {
-            Self::Plain(text) => text.clone(),
-            Self::Secret(name) => name.to_string(),
         }
     }
 }
@@ -256,10 +236,7 @@ fn environment(fields: &mut Fields<'_, '_>) -> Vec<(String, Variable)> {
             bad_setting(fields, node.span, "a variable of a server is a text");
             continue;
         };
-        let variable = match SecretName::parse(text) {
-            Ok(secret) => Variable::Secret(secret),
-            Err(_) => Variable::Plain(text.clone()),
-        };
+        let variable = Variable::of_text(text);
         let upper = name.value.to_ascii_uppercase();
         let secret = SECRET_WORDS.iter().any(|word| upper.contains(word));
         if secret && matches!(variable, Variable::Plain(_)) {
