@@ -75,22 +75,36 @@ impl Client {
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.request(method, params);
+        loop {
+            if let Some(answer) = self.heard(id) {
+                return answer;
+            }
+        }
+    }
+
+    /// Sends a request; gives its id.
+    fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.sent += 1;
         let id = self.sent;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        loop {
-            let mut line = String::new();
-            assert!(
-                self.from.read_line(&mut line).unwrap() > 0,
-                "the server ended"
-            );
-            let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == id {
-                return message;
-            }
-            assert_eq!(message["method"], "notifications/progress", "{message}");
-            self.progress.push(message["params"].clone());
+        id
+    }
+
+    /// The next message: the answer to request `id`, or `None` after a word of progress.
+    fn heard(&mut self, id: u64) -> Option<Value> {
+        let mut line = String::new();
+        assert!(
+            self.from.read_line(&mut line).unwrap() > 0,
+            "the server ended"
+        );
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if message["id"] == id {
+            return Some(message);
         }
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+        self.progress.push(message["params"].clone());
+        None
     }
 
     /// What a tool gives: an `Err` if it says that it failed.
@@ -304,10 +318,22 @@ fn a_recorded_yes_is_driven_by_the_server_and_progress_is_told() {
     let (run, _) = client.submit(WRITES);
     let (_, card) = place.card();
     let yes = format!("{run}@{card}");
+    client.progress.clear();
+    let watch = json!({
+        "name": "run_status",
+        "arguments": { "run": run, "wait_seconds": 60 },
+        "_meta": { "progressToken": "t" },
+    });
+    let watching = client.request("tools/call", &watch);
+    // Why before the yes: whoever begins to watch a run that has ended is told its end alone.
+    assert_eq!(client.heard(watching), None);
     place.run(&["approve", &yes, "--record"]).exits(0);
+    while client.heard(watching).is_none() {}
     let ended = client.after(&run, "waiting_approval");
     assert_eq!(ended["status"], "succeeded", "{ended}");
-    let told = client.progress.last().unwrap();
+    let told = &client.progress[0];
+    assert_eq!(told["progressToken"], "t", "{told}");
+    assert_eq!(told["message"], "waiting_approval", "{told}");
     assert_eq!(told["total"], 2.0, "{told}");
 }
 
