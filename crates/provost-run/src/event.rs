@@ -28,7 +28,7 @@ mod status;
 mod undo;
 
 pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
-pub use planner::PlannerChoice;
+pub use planner::{PlannerChoice, View};
 pub use status::{RunStatus, SkipReason, StepStatus};
 pub use undo::Left;
 
@@ -93,6 +93,9 @@ pub enum Event {
         consult: Vec<String>,
         /// The label of what led to this revision.
         control: Label,
+        /// The label of the literals its author wrote.
+        #[serde(default, skip_serializing_if = "is_trusted")]
+        literals: Label,
     },
     /// The plan is not admissible.
     PlanRefused {
@@ -392,6 +395,10 @@ pub struct RunCreated {
     pub ask: AskMode,
     /// Whether requester and approver may be one person.
     pub solo: bool,
+}
+
+fn is_trusted(label: &Label) -> bool {
+    *label == Label::trusted()
 }
 
 /// When a person is asked about steps that policy asks about.

@@ -59,6 +59,8 @@ pub struct State {
     pub revision: u32,
     /// The label of what led to the revision in force.
     pub control: Label,
+    /// The label of the literals that its author wrote.
+    pub literals: Label,
     /// What planning waits for.
     pub planning: Planning,
     /// Steps whose observation the planner still wants to see.

@@ -1,7 +1,9 @@
 //! The planner's view: what a planner is shown of what happened.
 //!
 //! Owns the one rule that is the same for every planner: trusted and `data` values in clear, text
-//! only as the expression that names it. INVARIANT: no untrusted text leaves through here.
+//! only as the expression that names it; in clear too where the operator chose the full view, and
+//! then what was shown is the label of whatever is planned from it. INVARIANT: no secret leaves
+//! through here, and no untrusted text that the label does not tell of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +16,46 @@ use provost_plan::plan::{Step, StepKind};
 use provost_plan::schema::{PathType, Schema};
 use serde_json::{Map, Value, json};
 
-use crate::event::StepStatus;
+use crate::event::{StepStatus, View};
 use crate::state::{State, StepState};
 
-/// What the settled steps of a run came to, as a planner is shown it.
+/// What the settled steps of a run came to, as its planner is shown it.
 pub(crate) fn of_run(state: &State, catalog: &Catalog) -> BTreeMap<String, ObservationView> {
-    let settled = |status: StepStatus| status.is_final() && status != StepStatus::Blocked;
-    let shown = state.steps.iter().filter(|(_, step)| settled(step.status));
-    shown
+    shown(state)
         .map(|(id, step)| (id.clone(), of_step(state, catalog, id, step)))
         .collect()
+}
+
+/// The steps that a planner is shown.
+fn shown(state: &State) -> impl Iterator<Item = (&String, &StepState)> {
+    let settled = |status: StepStatus| status.is_final() && status != StepStatus::Blocked;
+    let steps = state.steps.iter();
+    steps.filter(move |(_, step)| settled(step.status))
+}
+
+/// What the full view adds to the label of whatever its planner plans next: nothing, unless it was
+/// shown what is not trusted.
+pub(crate) fn label_of_full(state: &State, catalog: &Catalog) -> Label {
+    if state.planner.view() == View::References {
+        return Label::trusted();
+    }
+    let of = |(id, known): (&String, &StepState)| {
+        let words = known
+            .class
+            .map(|_| Label::from_step(id.as_str(), Integrity::Text));
+        let output = known.view.get("output").and_then(|output| {
+            let (step, record) = state.plan.as_ref()?.checked().step(id)?;
+            Some(output_label(catalog, step, record, output))
+        });
+        let labels = [words, output];
+        Label::join_all(labels.iter().flatten())
+    };
+    let labels: Vec<Label> = shown(state).map(of).collect();
+    Label::join_all(
+        labels
+            .iter()
+            .filter(|label| label.integrity > Integrity::Trusted),
+    )
 }
 
 /// A settled step as a planner sees it.
@@ -35,7 +67,7 @@ pub(crate) fn of_step(
 ) -> ObservationView {
     let output = known.view.get("output").and_then(|output| {
         let (step, record) = state.plan.as_ref()?.checked().step(id)?;
-        let reader = Reader::new(catalog, step, record);
+        let reader = Reader::new(catalog, step, record, state.planner.view());
         let place = format!("steps.{id}.output");
         Some(match output {
             // Why: a step that runs over a list has one output an item, each of the tool's type.
@@ -47,11 +79,28 @@ pub(crate) fn of_step(
             output => reader.shown(output, &place, &mut Vec::new()),
         })
     });
+    let words = known.message.as_ref().filter(|message| {
+        let plan = state.plan.as_ref();
+        let step = plan.and_then(|plan| plan.checked().step(id));
+        let in_clear = state.planner.view() == View::Full && !message.is_empty();
+        in_clear && step.is_some_and(|(step, record)| !is_secret(catalog, step, record))
+    });
     ObservationView {
         status: known.status.word().to_owned(),
         output,
-        error: known.class.map(|class| class.word().to_owned()),
+        error: known.class.map(|class| match words {
+            Some(words) => format!("{}: {words}", class.word()),
+            None => class.word().to_owned(),
+        }),
     }
+}
+
+/// Whether what a step gives back must not leave: its tool says so, or it was given a secret.
+fn is_secret(catalog: &Catalog, step: &Step, record: &StepRecord) -> bool {
+    let operation = step.tool().and_then(|tool| catalog.get(&tool.value));
+    operation.is_some_and(|operation| operation.secret)
+        || record.control.secret
+        || record.labels.values().any(|label| label.secret)
 }
 
 struct Reader<'a> {
@@ -59,11 +108,17 @@ struct Reader<'a> {
     record: &'a StepRecord,
     operation: Option<&'a Operation>,
     names: BTreeSet<&'a str>,
+    view: View,
+    secret: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(catalog: &'a Catalog, step: &'a Step, record: &'a StepRecord) -> Self {
-        let mut reader = Self::of_labels(catalog, step, record);
+    fn new(catalog: &'a Catalog, step: &'a Step, record: &'a StepRecord, view: View) -> Self {
+        let mut reader = Self {
+            view,
+            secret: is_secret(catalog, step, record),
+            ..Self::of_labels(catalog, step, record)
+        };
         let output = reader.operation.and_then(|op| op.output.as_ref());
         if let Some(schema) = output {
             collect_names(schema.value(), &mut reader.names);
@@ -82,6 +137,8 @@ impl<'a> Reader<'a> {
             record,
             operation,
             names: BTreeSet::new(),
+            view: View::default(),
+            secret: false,
         }
     }
 
@@ -105,7 +162,7 @@ impl<'a> Reader<'a> {
                 for (position, (key, item)) in map.iter().enumerate() {
                     path.push(Segment::Field(key.clone()));
                     // Why: a key the schema does not name is text too, and may carry instructions.
-                    let named = self.declares(key, path);
+                    let named = self.is_in_clear() || self.declares(key, path);
                     let (name, place) = if named {
                         (key.clone(), format!("{place}.{key}"))
                     } else {
@@ -124,11 +181,21 @@ impl<'a> Reader<'a> {
                 }
                 Value::Object(shown)
             }
-            Value::String(text) if self.integrity(path) == Integrity::Text => {
+            // Why without its length: a planner may be a server of somebody else's.
+            _ if self.secret => json!({ "ref": place, "secret": true }),
+            Value::String(text) if self.is_hidden(path) => {
                 json!({ "ref": place, "chars": text.chars().count() })
             }
             plain => plain.clone(),
         }
+    }
+
+    fn is_in_clear(&self) -> bool {
+        self.view == View::Full && !self.secret
+    }
+
+    fn is_hidden(&self, path: &[Segment]) -> bool {
+        self.view == View::References && self.integrity(path) == Integrity::Text
     }
 
     /// Whether the operator's schema names this key, and not only the values of such keys.

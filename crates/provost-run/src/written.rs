@@ -318,6 +318,7 @@ fn checked(words: &[&str], text: &str) -> Event {
         findings: codes.map_or_else(Vec::new, |codes| findings(codes, "…")),
         consult: Vec::new(),
         control: Label::trusted(),
+        literals: Label::trusted(),
     }
 }
 

@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use provost_engine::planners::model::{read_text, reply_schema};
-use provost_engine::run::event::{AskMode, Event, PlannerChoice, RunCreated, RunStatus};
+use provost_engine::run::event::{AskMode, Event, PlannerChoice, RunCreated, RunStatus, View};
 use provost_engine::run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 use provost_plan::money::Money;
@@ -203,6 +203,7 @@ fn begun(workspace: &Workspace) -> Machine {
                 output: price,
                 limit: None,
             },
+            view: View::default(),
         },
         principal: workspace.user().clone(),
         limits,

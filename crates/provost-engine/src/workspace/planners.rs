@@ -18,7 +18,7 @@ use provost_planner::process::ProcessSettings;
 use provost_planner::{
     ClientPlanner, FilePlanner, ModelPlanner, Planner, Playbook, ProcessPlanner,
 };
-use provost_run::event::PlannerChoice;
+use provost_run::event::{PlannerChoice, View};
 use provost_wire::http::Base;
 use provost_wire::model::{ModelClient, ModelClientError, ModelKind, ModelSettings, SchemaForm};
 use provost_wire::{SecretName, Variable};
@@ -49,9 +49,16 @@ pub enum PlannerConfig {
         name: String,
         /// The most that planning of one run may cost.
         money: Option<Money>,
+        /// How it is shown text.
+        view: View,
     },
     /// A program.
-    Process(ProcessSettings),
+    Process {
+        /// How it is started.
+        settings: ProcessSettings,
+        /// How it is shown text.
+        view: View,
+    },
 }
 
 /// A planner that cannot be had.
@@ -194,13 +201,17 @@ pub(super) fn read(
     let mut fields = Fields::new("`[planner]`", node, diagnostics)?;
     let dir = fields.text("playbooks");
     let kind = fields.choice("kind", &[("model", true), ("process", false)]);
+    let views = [("references", View::References), ("full", View::Full)];
+    let view = fields.choice("view", &views).unwrap_or_default();
     let planner = match kind {
         None => None,
-        Some(true) => model_planner(&mut fields, models),
-        Some(false) => process_planner(&mut fields).map(PlannerConfig::Process),
+        Some(true) => model_planner(&mut fields, models, view),
+        Some(false) => {
+            process_planner(&mut fields).map(|settings| PlannerConfig::Process { settings, view })
+        }
     };
     if fields.node("kind").is_none() {
-        let other = ["model", "command"].map(|name| fields.node(name));
+        let other = ["model", "command", "view"].map(|name| fields.node(name));
         if let Some(node) = other.into_iter().flatten().next() {
             let message = "`[planner]` has no `kind`: it is `model` or `process`";
             bad(fields.diagnostics(), node.span, message);
@@ -221,6 +232,7 @@ pub(super) fn read(
 fn model_planner(
     fields: &mut Fields<'_, '_>,
     models: &BTreeMap<String, ModelConfig>,
+    view: View,
 ) -> Option<PlannerConfig> {
     let name = fields.required_text("model")?;
     let money = fields.money("money");
@@ -245,6 +257,7 @@ fn model_planner(
     Some(PlannerConfig::Model {
         name: name.value,
         money: money.map(|money| money.value),
+        view,
     })
 }
 
@@ -287,16 +300,18 @@ fn process_planner(fields: &mut Fields<'_, '_>) -> Option<ProcessSettings> {
 /// The choice that `[planner]` makes.
 pub(super) fn configured(workspace: &Workspace) -> Option<PlannerChoice> {
     match workspace.planner.as_ref()? {
-        PlannerConfig::Model { name, money } => {
+        PlannerConfig::Model { name, money, view } => {
             let model = workspace.models.get(name)?;
             let tokens = model.settings.max_tokens;
             Some(PlannerChoice::Model {
                 name: name.clone(),
                 cost: ModelPlanner::cost(tokens, model.prices.as_ref(), *money),
+                view: *view,
             })
         }
-        PlannerConfig::Process(settings) => Some(PlannerChoice::Process {
+        PlannerConfig::Process { settings, view } => Some(PlannerChoice::Process {
             program: settings.program().to_owned(),
+            view: *view,
         }),
     }
 }
@@ -306,7 +321,7 @@ pub(super) fn secrets(workspace: &Workspace) -> Vec<SecretName> {
     let keys = workspace.models.values();
     let keys = keys.filter_map(|model| model.settings.key.clone());
     let env = match &workspace.planner {
-        Some(PlannerConfig::Process(settings)) => settings.env.as_slice(),
+        Some(PlannerConfig::Process { settings, .. }) => settings.env.as_slice(),
         _ => &[],
     };
     let of_programs = env
@@ -344,10 +359,11 @@ pub(super) fn of_choice(
             Arc::new(ClientPlanner::new(source))
         }
         PlannerChoice::Model { name, .. } => Arc::new(model_of(workspace, name)?),
-        PlannerChoice::Process { program } => match &workspace.planner {
-            Some(PlannerConfig::Process(settings)) if settings.program() == program => Arc::new(
-                ProcessPlanner::new(settings.clone(), workspace.root().to_owned()),
-            ),
+        PlannerChoice::Process { program, .. } => match &workspace.planner {
+            Some(PlannerConfig::Process { settings, .. }) if settings.program() == program => {
+                let root = workspace.root().to_owned();
+                Arc::new(ProcessPlanner::new(settings.clone(), root))
+            }
             _ => {
                 let program = program.clone();
                 return Err(PlannerError::NoProgram { program });

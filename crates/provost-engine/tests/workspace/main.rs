@@ -168,7 +168,7 @@ fn a_planner_that_cannot_be_is_refused() {
     provost.toml 11:1 W801 the model has no `key`: name it, such as `key = "env:NAME_OF_IT"`
     provost.toml 14:1 P004 a model has no field `stream` (the fields are `base_url`, `key`, `kind`, `max_tokens`, `model`, `price`, `schema_form`, `seed`, `temperature`, `timeout`)
     provost.toml 20:9 W801 there is no `[models.tina]` (the nearest is `tiny`)
-    provost.toml 21:1 P004 `[planner]` has no field `command` (the fields are `kind`, `model`, `money`, `playbooks`)
+    provost.toml 21:1 P004 `[planner]` has no field `command` (the fields are `kind`, `model`, `money`, `playbooks`, `view`)
     "#);
     let only = |text: &str| {
         let text = format!("[models.tiny]\nkind = \"openai\"\nmodel = \"m\"\n[planner]\n{text}");
@@ -182,6 +182,8 @@ fn a_planner_that_cannot_be_is_refused() {
         "kind = \"process\"\ncommand = []\nenv = { A = 1 }",
         "model = \"tiny\"",
         "command = [\"x\"]",
+        "kind = \"model\"\nmodel = \"tiny\"\nview = \"all\"",
+        "view = \"full\"",
     ];
     let said: String = all.iter().map(|text| only(text)).collect();
     insta::assert_snapshot!(said, @r#"
@@ -200,6 +202,10 @@ fn a_planner_that_cannot_be_is_refused() {
     provost.toml 5:9 W801 `[planner]` has no `kind`: it is `model` or `process`
     the workspace cannot be used: one finding in provost.toml
     provost.toml 5:11 W801 `[planner]` has no `kind`: it is `model` or `process`
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 7:8 P006 `view` must be one of `references`, `full`
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 5:8 W801 `[planner]` has no `kind`: it is `model` or `process`
     "#);
 }
 
@@ -223,7 +229,7 @@ fn a_planner_is_there_where_it_is_configured() {
          price = { input = \"1\", output = \"2\" }\n\
          [planner]\nkind = \"model\"\nmodel = \"a\"\nmoney = \"0.50\"\n",
     );
-    let Some(PlannerChoice::Model { name, cost }) = choice else {
+    let Some(PlannerChoice::Model { name, cost, .. }) = choice else {
         panic!("{choice:?}");
     };
     assert_eq!((name.as_str(), cost.tokens_out), ("a", 5));

@@ -6,6 +6,24 @@
 use provost_plan::plan::request::PlannerCost;
 use serde::{Deserialize, Serialize};
 
+/// How a planner is shown untrusted text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// As the expression that names it.
+    #[default]
+    References,
+    /// In clear: whatever it plans from then on counts as text.
+    Full,
+}
+
+impl View {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde wants")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Which planner serves a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -38,11 +56,17 @@ pub enum PlannerChoice {
         name: String,
         /// The most that one request may take.
         cost: PlannerCost,
+        /// How it is shown text.
+        #[serde(default, skip_serializing_if = "View::is_default")]
+        view: View,
     },
     /// Another process: somebody else's planner.
     Process {
         /// Its program.
         program: String,
+        /// How it is shown text.
+        #[serde(default, skip_serializing_if = "View::is_default")]
+        view: View,
     },
 }
 
@@ -55,7 +79,7 @@ impl PlannerChoice {
             Self::File { name, .. } => format!("file {name}"),
             Self::Client { client, .. } => format!("client {client}"),
             Self::Model { name, .. } => format!("model {name}"),
-            Self::Process { program } => format!("process {program}"),
+            Self::Process { program, .. } => format!("process {program}"),
         }
     }
 
@@ -75,6 +99,15 @@ impl PlannerChoice {
         match self {
             Self::Playbook { .. } | Self::File { .. } => None,
             Self::Client { .. } | Self::Model { .. } | Self::Process { .. } => Some(self.author()),
+        }
+    }
+
+    /// How it is shown text.
+    #[must_use]
+    pub fn view(&self) -> View {
+        match self {
+            Self::Model { view, .. } | Self::Process { view, .. } => *view,
+            Self::Playbook { .. } | Self::File { .. } | Self::Client { .. } => View::References,
         }
     }
 

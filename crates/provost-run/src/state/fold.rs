@@ -85,6 +85,7 @@ impl State {
             steps: Default::default(),
             revision: 0,
             control: Label::trusted(),
+            literals: Label::trusted(),
             planning: Planning::default(),
             consult: Default::default(),
             consulted: Default::default(),
@@ -144,9 +145,11 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             record,
             consult,
             control,
+            literals,
             ..
         } => {
             plan_checked(state, document, record, consult, control)?;
+            state.literals = literals.clone();
             // Why: a check repeated under moved rules answers no request; what waits, waits on.
             if *id != 0 {
                 let requests = state.planning.requests;

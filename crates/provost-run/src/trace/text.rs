@@ -292,7 +292,7 @@ fn planner_of(choice: &PlannerChoice) -> String {
         PlannerChoice::File { name, .. } => format!("plan file `{name}`"),
         PlannerChoice::Client { client, .. } => format!("client `{client}`"),
         PlannerChoice::Model { name, .. } => format!("model `{name}`"),
-        PlannerChoice::Process { program } => format!("process `{program}`"),
+        PlannerChoice::Process { program, .. } => format!("process `{program}`"),
     }
 }
 

@@ -14,7 +14,7 @@ use provost_plan::policy::{AskTerms, Principal, PrincipalKind};
 use provost_plan::source::Source;
 
 use super::Turn;
-use super::planning::{Change, views};
+use super::planning::{Change, ask_all_again, views};
 use crate::event::Event;
 use crate::machine::{Amended, Input, StepError};
 use crate::said::Said;
@@ -47,10 +47,18 @@ impl Turn<'_> {
             (Some((name, text)), _) => {
                 let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
                 let plan = plan.map_err(|found| refused("the plan cannot be read", &found))?;
-                Some(self.amended(plan, by, goal)?)
+                // Why: what a person supplies is trusted, and others approve it.
+                let origin = Origin {
+                    author: by.id.clone(),
+                    literals: Label::trusted(),
+                    control: Label::trusted(),
+                };
+                let (checked, found) = self.amended(plan, &origin, goal)?;
+                Some((checked, found, origin))
             }
             (None, Some(plan)) if other_goal.is_some() => {
-                Some(self.checked_under(plan.checked().plan().clone(), goal)?)
+                let (checked, found) = self.checked_under(plan.checked().plan().clone(), goal)?;
+                Some((checked, found, self.origin_in_force(&by.id)))
             }
             (None, None) if other_goal.is_some() => None,
             (None, _) => return Err(refused("neither a plan nor a goal is named", &[])),
@@ -74,8 +82,8 @@ impl Turn<'_> {
                 said: self.said.clone(),
             })?;
         }
-        if let Some((checked, found)) = checked {
-            self.put_in_force(&checked, &found, &reason, clears)?;
+        if let Some((checked, found, origin)) = checked {
+            self.put_in_force(&checked, &found, origin, &reason, clears)?;
         }
         if replans {
             let why = Why::Amended { reason };
@@ -114,17 +122,12 @@ impl Turn<'_> {
     fn amended(
         &self,
         plan: Plan,
-        by: &Principal,
+        origin: &Origin,
         goal: &Goal,
     ) -> Result<(CheckedPlan, Vec<Diagnostic>), StepError> {
         let draft = Draft {
             plan: plan.into(),
-            origin: Origin {
-                author: by.id.clone(),
-                // Why: what a person supplies is trusted, and others approve it.
-                literals: Label::trusted(),
-                control: Label::trusted(),
-            },
+            origin: origin.clone(),
         };
         let Checked {
             plan, diagnostics, ..
@@ -153,11 +156,13 @@ impl Turn<'_> {
             .ok_or_else(|| refused(why, &diagnostics))
     }
 
-    /// Brings an amended plan into force; with `clears`, no earlier yes outlives it.
+    /// Brings a plan into force that no planner was asked for; with `clears`, no earlier yes
+    /// outlives it.
     pub(super) fn put_in_force(
         &mut self,
         checked: &CheckedPlan,
         found: &[Diagnostic],
+        origin: Origin,
         reason: &str,
         clears: bool,
     ) -> Result<(), StepError> {
@@ -166,7 +171,7 @@ impl Turn<'_> {
             added,
             changed,
             removed,
-            approvals,
+            mut approvals,
         } = self.change_to(checked);
         self.emit(Event::PlanChecked {
             id: 0,
@@ -174,7 +179,8 @@ impl Turn<'_> {
             record: checked.record().clone(),
             findings: views(found),
             consult: Vec::new(),
-            control: Label::trusted(),
+            control: origin.control,
+            literals: origin.literals,
         })?;
         if before == 0 {
             self.emit(Event::RunStarted { revision })?;
@@ -189,15 +195,13 @@ impl Turn<'_> {
                 because: Some(reason.to_owned()),
             })?;
         }
-        let (mut retain, mut replace) = (approvals.retain, approvals.replace);
         if clears {
             // Why: the goal stands on every card, so a yes was to another card.
-            replace.append(&mut retain);
-            replace.sort();
+            ask_all_again(&mut approvals);
         }
         self.emit(Event::ApprovalsRevised {
-            retain,
-            replace,
+            retain: approvals.retain,
+            replace: approvals.replace,
             clear: approvals.clear,
         })?;
         self.ask_for_plan()

@@ -9,7 +9,7 @@ use provost_plan::approve::Delta;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
-use provost_plan::label::Label;
+use provost_plan::label::Integrity;
 use provost_plan::plan::read::read_plan_once;
 use provost_plan::plan::request::{
     FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, ToolSignature,
@@ -21,7 +21,7 @@ use provost_plan::source::Source;
 use super::Turn;
 use super::scope::Roots;
 use crate::card::{Purpose, Question};
-use crate::event::Event;
+use crate::event::{Event, View};
 use crate::machine::{Blob, Rules, StepError};
 use crate::state::State;
 use crate::view;
@@ -191,13 +191,16 @@ impl Turn<'_> {
             Ok(plan) => plan,
             Err(diagnostics) => return self.refuse(id, views(&diagnostics)),
         };
+        // Why here: whoever makes the view knows best what was shown in it.
+        let shown = view::label_of_full(self.state, &self.rules.catalog);
+        let origin = Origin {
+            author,
+            literals: literals.join(&shown),
+            control: control.join(&shown),
+        };
         let draft = Draft {
             plan,
-            origin: Origin {
-                author,
-                literals,
-                control: control.clone(),
-            },
+            origin: origin.clone(),
         };
         let Checked {
             plan,
@@ -212,7 +215,7 @@ impl Turn<'_> {
             return self.refuse(id, views(&diagnostics));
         }
         let findings = views(&diagnostics);
-        self.take_into_force(id, &checked, findings, consult, control, because)
+        self.take_into_force(id, &checked, findings, consult, origin, because)
     }
 
     /// Checks a draft under the rules in force and the facts of this run.
@@ -325,12 +328,17 @@ impl Turn<'_> {
         checked: &CheckedPlan,
         findings: Vec<FindingView>,
         consult: Vec<String>,
-        control: Label,
+        origin: Origin,
         because: Option<String>,
     ) -> Result<(), StepError> {
         let record = checked.record().clone();
         let revision = record.revision;
-        let change = self.change_to(checked);
+        let mut change = self.change_to(checked);
+        if self.state.planner.view() == View::Full && origin.control.integrity > Integrity::Trusted
+        {
+            // Why: whoever read the text of others may have been told which yes to make use of.
+            ask_all_again(&mut change.approvals);
+        }
         let document = checked.plan().value.clone();
         self.emit(Event::PlanChecked {
             id,
@@ -338,7 +346,8 @@ impl Turn<'_> {
             record,
             findings,
             consult,
-            control,
+            control: origin.control,
+            literals: origin.literals,
         })?;
         if revision == 1 {
             self.emit(Event::RunStarted { revision })?;
@@ -403,13 +412,16 @@ impl Turn<'_> {
 
     /// The plan in force, to be checked again.
     pub(super) fn in_force(&self, plan: Arc<Plan>) -> Draft {
-        Draft {
-            plan,
-            origin: Origin {
-                author: "the plan in force".to_owned(),
-                literals: Label::trusted(),
-                control: self.state.control.clone(),
-            },
+        let origin = self.origin_in_force("the plan in force");
+        Draft { plan, origin }
+    }
+
+    /// Where the plan in force came from: a check that is repeated makes nothing of it trusted.
+    pub(super) fn origin_in_force(&self, author: &str) -> Origin {
+        Origin {
+            author: author.to_owned(),
+            literals: self.state.literals.clone(),
+            control: self.state.control.clone(),
         }
     }
 
@@ -437,25 +449,26 @@ impl Turn<'_> {
             let message = finding.map_or_else(String::new, |d| d.message.clone());
             return self.end_moved(&message);
         };
-        let Delta {
-            mut retain,
-            mut replace,
-            clear,
-        } = self.change_to(&checked).approvals;
+        let mut approvals = self.change_to(&checked).approvals;
         if !policy_same {
             // Why: a yes was given as the policy of that moment asked for it.
-            replace.append(&mut retain);
-            replace.sort();
+            ask_all_again(&mut approvals);
         }
+        let Delta {
+            retain,
+            replace,
+            clear,
+        } = approvals;
         let consult = self.state.consult.iter().cloned().collect();
-        let control = self.state.control.clone();
+        let origin = self.origin_in_force("");
         self.emit(Event::PlanChecked {
             id: 0,
             document: checked.plan().value.clone(),
             record: checked.record().clone(),
             findings: views(&diagnostics),
             consult,
-            control,
+            control: origin.control,
+            literals: origin.literals,
         })?;
         self.emit(Event::ApprovalsRevised {
             retain,
@@ -464,6 +477,12 @@ impl Turn<'_> {
         })?;
         self.ask_for_plan()
     }
+}
+
+/// No yes outlives the change.
+pub(super) fn ask_all_again(approvals: &mut Delta) {
+    approvals.replace.append(&mut approvals.retain);
+    approvals.replace.sort();
 }
 
 #[derive(Default)]

@@ -7,12 +7,11 @@
 use std::collections::BTreeMap;
 
 use provost_plan::catalog::Idempotency;
-use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, check};
+use provost_plan::check::{Base, Checked, CheckedPlan, Draft, check};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::expr::{Root, Template};
-use provost_plan::label::Label;
 use provost_plan::plan::Step;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::undo::undo_id;
@@ -141,7 +140,8 @@ impl Turn<'_> {
         self.emit(Event::UndoPlanned { steps, left })?;
         match placed {
             Some((checked, found)) => {
-                self.put_in_force(&checked, &found, "what happened is undone", false)
+                let origin = self.origin_in_force("the undo of what happened");
+                self.put_in_force(&checked, &found, origin, "what happened is undone", false)
             }
             None => Ok(()),
         }
@@ -225,11 +225,7 @@ impl Turn<'_> {
         let plan = read_plan(&Source::new("undo", canonical(&document)))?;
         let draft = Draft {
             plan: plan.into(),
-            origin: Origin {
-                author: "the undo of what happened".to_owned(),
-                literals: Label::trusted(),
-                control: self.state.control.clone(),
-            },
+            origin: self.origin_in_force("the undo of what happened"),
         };
         let base = Base {
             undoes: true,

@@ -29,7 +29,7 @@ use provost_plan::source::Source;
 use provost_run::admission::Denial;
 use provost_run::call::Slot;
 use provost_run::card::{Card, ConcreteCall, StepAsk, Subject};
-use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement};
+use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement, View};
 use provost_run::machine::{Amended, Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::State;
@@ -131,6 +131,20 @@ impl Case {
         self
     }
 
+    /// The plan is by a planner whose literals and choice carry these labels.
+    pub fn labelled(mut self, of_literals: &Label, of_control: &Label) -> Self {
+        for reply in &mut self.replies {
+            if let PlanReply::Plan {
+                literals, control, ..
+            } = reply
+            {
+                literals.clone_from(of_literals);
+                control.clone_from(of_control);
+            }
+        }
+        self
+    }
+
     pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
         change(&mut self.limits);
         self
@@ -177,7 +191,17 @@ impl Case {
     /// A model plans, at this cost.
     pub fn planner_costs(mut self, cost: PlannerCost) -> Self {
         let name = "test".to_owned();
-        self.planner = PlannerChoice::Model { name, cost };
+        let view = View::default();
+        self.planner = PlannerChoice::Model { name, cost, view };
+        self
+    }
+
+    /// A program plans that is shown text in clear.
+    pub fn in_full_view(mut self) -> Self {
+        self.planner = PlannerChoice::Process {
+            program: "test".to_owned(),
+            view: View::Full,
+        };
         self
     }
 

@@ -10,6 +10,7 @@
     reason = "tests: the tree is this repository's"
 )]
 
+mod mutants;
 mod names;
 mod pages;
 mod size;
@@ -200,6 +201,18 @@ fn one_word_stands_for_one_concept() {
         (of("A workflow is"), of("A DAG is"), of("the plan is")),
         (1, 1, 0)
     );
+}
+
+#[test]
+fn planted_faults_fit_the_source() {
+    none(mutants::stale(&Tree::of_repository()));
+    let of = |source: &str| {
+        let set = "# a set\n\n== a fault\nguards: P1\nfile: a.rs\ntest: t\n- let a;\n-\n- let b;\n";
+        let files = [("crates/sim/mutants/a.txt", set), ("a.rs", source)];
+        mutants::stale(&Tree::of(&files)).len()
+    };
+    let fits = "let a;\n\nlet b;\n";
+    assert_eq!((of(fits), of("let a;\n"), of(&fits.repeat(2))), (0, 1, 1));
 }
 
 /// The control of the walk itself: a tree that sees nothing would hold every rule.
