@@ -51,6 +51,9 @@ const LISTED: [(&str, bool); 4] = [
     ("prefixItems", false),
 ];
 
+/// The keywords that say something to readers and hold no value to anything.
+const WORDS: [&str; 5] = ["title", "description", "$comment", "examples", "default"];
+
 /// One tool of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
@@ -114,6 +117,12 @@ impl Definition {
         self.fields.get(name)
     }
 
+    /// A schema of it without what the server says in it to whoever reads: planners read schemas.
+    #[must_use]
+    pub fn schema(&self, field: &str) -> Option<Value> {
+        self.field(field).map(wordless)
+    }
+
     /// What the server says the tool is for.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
@@ -135,6 +144,29 @@ impl Definition {
         };
         FIELDS.into_iter().filter(|name| !same(name)).collect()
     }
+}
+
+fn wordless(schema: &Value) -> Value {
+    let Value::Object(map) = schema else {
+        return schema.clone();
+    };
+    let entry = |(name, value): (&String, &Value)| {
+        let listed = name == "items" || LISTED.iter().any(|(keyword, _)| keyword == name);
+        let value = match value {
+            Value::Array(items) if listed => items.iter().map(wordless).collect(),
+            Value::Object(named) if NAMED.contains(&name.as_str()) => {
+                let each = named.iter().map(|(k, v)| (k.clone(), wordless(v)));
+                Value::Object(each.collect())
+            }
+            Value::Object(_) if ONE.contains(&name.as_str()) => wordless(value),
+            other => other.clone(),
+        };
+        (name.clone(), value)
+    };
+    let kept = map
+        .iter()
+        .filter(|(name, _)| !WORDS.contains(&name.as_str()));
+    Value::Object(kept.map(entry).collect())
 }
 
 /// A schema with its sets in order. Outside schemas nothing is a set.

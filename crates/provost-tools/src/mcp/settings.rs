@@ -21,7 +21,6 @@ use crate::config::{
     Declared, Keys, Parts, Read, Site, bad_setting, base_url, check_name, input_schema,
     output_schema, property_names, secret, text_output,
 };
-use crate::limits::DESCRIPTION_CHARS_MAX;
 
 /// Words in the name of a variable whose value is a secret.
 const SECRET_WORDS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY"];
@@ -293,7 +292,7 @@ impl OperationReader<'_> {
         }
         let input = given_input.or_else(|| pinned_input(pinned, fields))?;
         let input = without_key(input, declared.idempotency(), fields)?;
-        let own = pinned.and_then(|one| one.field("outputSchema"));
+        let own = pinned.and_then(|one| one.schema("outputSchema"));
         let own_output = own.and_then(|value| compiled(value, "output", fields));
         let result = result.unwrap_or(match own_output {
             Some(_) => ResultKind::Structured,
@@ -310,10 +309,10 @@ impl OperationReader<'_> {
             (_, Some(given), _) => Some(given),
             (_, None, own) => own.clone(),
         };
-        let description = pinned.and_then(Definition::description).unwrap_or_default();
         let parts = Parts {
             name: full,
-            description: description.chars().take(DESCRIPTION_CHARS_MAX).collect(),
+            // Why not the server's: what it says of itself is pinned, and shown to no planner.
+            description: String::new(),
             effect,
             input,
             output,
@@ -383,8 +382,8 @@ impl ResultKind {
     }
 }
 
-fn compiled(value: &Value, which: &str, fields: &mut Fields<'_, '_>) -> Option<Schema> {
-    let compiled = Schema::compile(value.clone());
+fn compiled(value: Value, which: &str, fields: &mut Fields<'_, '_>) -> Option<Schema> {
+    let compiled = Schema::compile(value);
     if let Err(error) = &compiled {
         let message = format!("the server's own schema of the {which} cannot be used: {error}");
         let span = fields.span();
@@ -396,15 +395,14 @@ fn compiled(value: &Value, which: &str, fields: &mut Fields<'_, '_>) -> Option<S
 }
 
 fn pinned_input(pinned: Option<&Definition>, fields: &mut Fields<'_, '_>) -> Option<Schema> {
-    match pinned.and_then(|one| one.field("inputSchema")) {
-        Some(value) => compiled(&closed(value), "input", fields),
+    match pinned.and_then(|one| one.schema("inputSchema")) {
+        Some(value) => compiled(closed(value), "input", fields),
         None => Schema::compile(json!({"type": "object"})).ok(),
     }
 }
 
 /// The same schema without arguments that it does not name: nobody reviewed those.
-fn closed(schema: &Value) -> Value {
-    let mut closed = schema.clone();
+fn closed(mut closed: Value) -> Value {
     if let Value::Object(map) = &mut closed {
         let open = [
             "additionalProperties",

@@ -163,7 +163,11 @@ fn unknown(workspace: &Workspace, name: &str) -> Failure {
 /// All that is declared of a tool, and how it stands.
 fn described(tool: &Operation, server: &str, limits: &ToolLimits, known: &Remembered) -> Page {
     let mut page = Page::new();
-    page.strong(&tool.name).text(": ").line(&tool.description);
+    page.strong(&tool.name).text(": ");
+    page.line(match tool.description.as_str() {
+        "" => "(no description)",
+        said => said,
+    });
     page.field(
         "effect",
         &format!("{}, {} risk", tool.effect.word(), tool.risk().word()),

@@ -17,62 +17,68 @@ fn a_server_is_added_with_a_reason_beside_each_guess() {
     ");
     let toml = std::fs::read_to_string(place.path("provost.toml")).unwrap();
     let entry = toml.split_once("# scripted 1.0").unwrap().1;
-    let until = entry.split_once("# Answers with what is no").unwrap().0;
+    let until = entry
+        .split_once("\ndescription = \"Answers with what is no")
+        .unwrap()
+        .0;
     assert_snapshot!(until, @r#"
     , as it describes itself. Every effect below
-    # is a guess with its reason: the server is not believed, you are.
+    # is a guess with its reason: the server is not believed, you are. Planners read
+    # each `description`: these are the server's words, make them yours.
     [tools.helper]
     kind = "mcp"
     command = ["./server","--state","state"]
 
-    # Adds two numbers
     [tools.helper.ops.add]
+    description = "Adds two numbers"
     effect = "read"  # a guess: the server says that it only reads
 
-    # Lets a line take place
     [tools.helper.ops.append]
+    description = "Lets a line take place"
     effect = "destructive"  # a guess: the server does not say what it does
 
-    # Lets a line take place once a key
     [tools.helper.ops.append_keyed]
+    description = "Lets a line take place once a key"
     effect = "write"  # a guess: the server says that it only adds
     # idempotency = "natural"  # the server says so; do you know it too?
 
-    # Asks a person first
     [tools.helper.ops.ask]
+    description = "Asks a person first"
     effect = "destructive"  # a guess: the server does not say what it does
 
-    # Answers against its own schema
     [tools.helper.ops.bare]
+    description = "Answers against its own schema"
     effect = "destructive"  # a guess: the server does not say what it does
 
-    # Makes another tool another
     [tools.helper.ops.change]
+    description = "Makes another tool another"
     effect = "destructive"  # a guess: the server does not say what it does
 
-    # Counts what took place
     [tools.helper.ops.count]
+    description = "Counts what took place"
     effect = "read"  # a guess: the server says that it only reads
 
-    # Lets a line take place and ends without a word
     [tools.helper.ops.die]
+    description = "Lets a line take place and ends without a word"
     effect = "destructive"  # a guess: the server does not say what it does
 
-    # Ends at once
     [tools.helper.ops.die_first]
+    description = "Ends at once"
     effect = "destructive"  # a guess: the server does not say what it does
 
-    # Says it back
     [tools.helper.ops.echo]
+    description = "Says it back"
     effect = "destructive"  # a guess: the server does not say what it does
 
-    # Says that it failed with the words of the line
     [tools.helper.ops.fail]
+    description = "Says that it failed with the words of the line"
     effect = "destructive"  # a guess: the server does not say what it does
 
-    # Lets a line take place and says that it failed
     [tools.helper.ops.fail_after]
+    description = "Lets a line take place and says that it failed"
     effect = "destructive"  # a guess: the server does not say what it does
+
+    [tools.helper.ops.garbage]
     "#);
     // It is read as it was written.
     place.run(&["tools", "lock"]).exits(0);

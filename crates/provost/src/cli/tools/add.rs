@@ -23,7 +23,7 @@ use crate::place::Place;
 use crate::screen::page::{Page, cut};
 use crate::screen::words::count;
 
-/// Columns of a description in a comment.
+/// Columns of what a server says of itself.
 const COLUMNS: usize = 94;
 /// Words in the name of a variable whose value is a secret.
 const SECRET_WORDS: [&str; 4] = ["TOKEN", "SECRET", "PASS", "KEY"];
@@ -233,7 +233,8 @@ fn head(entry: &Entry) -> String {
 fn written(entry: &Entry, listing: &Listing) -> String {
     let mut text = format!(
         "\n# {}, as it describes itself. Every effect below\n# is a guess with its reason: the \
-         server is not believed, you are.\n{}",
+         server is not believed, you are. Planners read\n# each `description`: these are the \
+         server's words, make them yours.\n{}",
         comment(&listing.server),
         head(entry)
     );
@@ -246,11 +247,12 @@ fn written(entry: &Entry, listing: &Listing) -> String {
         while !names.insert(name.clone()) {
             name.push('2');
         }
-        let said = definition.description().unwrap_or("(no description)");
-        text.push_str(&format!("\n# {}\n", comment(said)));
-        text.push_str(&format!("[tools.{}.ops.{name}]\n", entry.name));
+        text.push_str(&format!("\n[tools.{}.ops.{name}]\n", entry.name));
         if name != *tool {
             text.push_str(&format!("tool = {}\n", json!(tool)));
+        }
+        if let Some(said) = definition.description() {
+            text.push_str(&format!("description = {}\n", json!(comment(said))));
         }
         let (effect, why) = guess(definition);
         text.push_str(&format!(
@@ -289,7 +291,7 @@ fn guess(definition: &Definition) -> (Effect, &'static str) {
     }
 }
 
-/// One line of somebody else's words that can stand in a comment.
+/// One line of somebody else's words.
 fn comment(said: &str) -> String {
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
     cut(&escape(&line), COLUMNS)
