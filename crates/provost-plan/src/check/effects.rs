@@ -250,7 +250,11 @@ fn meeting(pass: &Pass<'_>, first: &Write<'_>, second: &Write<'_>) -> Option<Mee
     if is_same_call(first, second) && !second.step.approval_required {
         return Some(Meeting::Repeated);
     }
+    let is_over = |id: &String| pass.base.settled.contains(id);
+    // Why: what has ended runs beside nothing, such as a call that a person said no to.
     let may_meet = may_share_target(first, second)
+        && !is_over(one)
+        && !is_over(two)
         && !pass.graph.is_before(one, two)
         && !pass.graph.is_before(two, one);
     may_meet.then_some(Meeting::AtOnce)
