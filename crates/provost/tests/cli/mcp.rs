@@ -98,6 +98,7 @@ impl Client {
             self.from.read_line(&mut line).unwrap() > 0,
             "the server ended"
         );
+        assert_eq!(sim::canary::leaks(line.as_bytes()), [""; 0]);
         let message: Value = serde_json::from_str(&line).unwrap();
         if message["id"] == id {
             return Some(message);

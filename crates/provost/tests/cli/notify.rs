@@ -226,9 +226,9 @@ fn a_webhook_is_signed_and_repeated_under_its_id() {
     let place = Workplace::new();
     let (url, server) = server(&[503, 204]);
     let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
-    let table = format!("[notify.hook]\nurl = \"{url}\"\nsecret = \"file:secret\"\n");
+    let table = format!("[notify.hook]\nurl = \"{url}\"\nsecret = \"file:secret.canary\"\n");
     place.write("provost.toml", format!("{config}\n{table}"));
-    place.write("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n");
+    place.write("secret.canary", format!("{}\n", sim::canary::WEBHOOK));
     place.waiting();
     let ran = place.run(&["doctor"]);
     assert!(ran.raw_stdout.contains("the server answered 503"), "{ran}");

@@ -5,7 +5,6 @@ use super::workplace::{Workplace, public};
 /// Signatures are required; ada asks, and bo, whose key lies in `bo.json`, may approve.
 fn signed() -> Workplace {
     let place = Workplace::new();
-    place.write("pass", "correct horse\n");
     let mut users = serde_json::Map::new();
     for person in ["ada", "bo"] {
         let file = format!("{person}.json");
@@ -17,7 +16,7 @@ fn signed() -> Workplace {
             "-o",
             &file,
             "--passphrase",
-            "file:pass",
+            "file:token.canary",
         ];
         let ran = place.run(&args).exits(0);
         let key = ran.raw_stdout.trim().to_owned();
@@ -33,7 +32,7 @@ fn signed() -> Workplace {
     place
 }
 
-const BO: [&str; 4] = ["--key", "bo.json", "--passphrase", "file:pass"];
+const BO: [&str; 4] = ["--key", "bo.json", "--passphrase", "file:token.canary"];
 
 fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [args, more].concat()
@@ -51,7 +50,7 @@ fn a_card_goes_out_as_a_file_and_comes_back_signed() {
     ");
     // Why elsewhere: the key and the card are all it takes.
     let elsewhere = Workplace::empty();
-    for file in ["card.json", "bo.json", "pass"] {
+    for file in ["card.json", "bo.json", "token.canary"] {
         std::fs::copy(place.path(file), elsewhere.path(file)).unwrap();
     }
     let sign = with(&["approve", "card.json", "-o", "yes.json"], &BO);
@@ -213,7 +212,7 @@ fn where_signatures_are_required_the_key_decides_who_speaks() {
         "--key",
         "ada.json",
         "--passphrase",
-        "file:pass",
+        "file:token.canary",
     ];
     assert_snapshot!(place.run(&adas), @"
     exit 2

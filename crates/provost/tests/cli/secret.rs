@@ -1,4 +1,5 @@
 use insta::assert_snapshot;
+use sim::canary::TOKEN;
 use sim::world::Local;
 
 use super::pager::pages;
@@ -14,8 +15,6 @@ success:
 answer: "Paged."
 "#;
 
-const TOKEN: &str = "correct-horse-battery";
-
 /// A workspace whose pager is the real service, with a token in a file that is not there yet.
 fn place(world: &Local) -> Workplace {
     let place = Workplace::new();
@@ -27,7 +26,7 @@ fn place(world: &Local) -> Workplace {
 [tools.pager]
 kind = "http"
 base_url = "{}"
-auth = {{ bearer = "file:pager.token" }}
+auth = {{ bearer = "file:pager.canary" }}
 [tools.pager.ops.notify]
 request = {{ method = "POST", path = "/pages", body = {{ message = "${{ args.message }}" }} }}
 input = {{ type = "object", properties = {{ message = {{ type = "string" }} }}, required = ["message"] }}
@@ -47,21 +46,21 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
     let world = Local::start(&state.path().join("world.json")).unwrap();
     let place = place(&world);
     place.run(&["apply", "page.yaml"]).exits(2);
-    place.write("pager.token", TOKEN);
+    place.write("pager.canary", TOKEN);
     place.run(&["apply", "page.yaml"]).exits(3);
     let (run, digest) = place.card();
-    std::fs::remove_file(place.path("pager.token")).unwrap();
+    std::fs::remove_file(place.path("pager.canary")).unwrap();
     assert_snapshot!(place.run(&["approve", &format!("{run}@{digest}")]), @"
     exit 3
     --- stdout
-    paused: the secret file:pager.token of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
+    paused: the secret file:pager.canary of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
     resume: provost resume RUN
       (once the secret is set)
     --- stderr
     run RUN is taken up again
     approved by ada
     page: pager.notify
-    paused, the secret file:pager.token of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
+    paused, the secret file:pager.canary of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
     ");
     assert_eq!(place.status(), "paused");
     assert_snapshot!(place.run(&["show", &run]), @r#"
@@ -73,7 +72,7 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
       plan       revision 1
       solo       who asks may also approve
 
-    paused: the secret file:pager.token of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
+    paused: the secret file:pager.canary of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
     happened: no write
     may have happened: no write
     did not start:
@@ -86,7 +85,7 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
     assert_snapshot!(place.run(&["inbox"]), @"
     exit 0
     --- stdout
-    paused: the secret file:pager.token of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
+    paused: the secret file:pager.canary of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
     resume: provost resume RUN
       (once the secret is set)
     ");
@@ -95,7 +94,7 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
     assert_eq!(place.status(), "paused");
     place.run(&["resume", &run]).exits(3);
     assert_eq!(pages(&world), 0);
-    place.write("pager.token", TOKEN);
+    place.write("pager.canary", TOKEN);
     assert_snapshot!(place.run(&["resume", &run]), @"
     exit 0
     --- stdout

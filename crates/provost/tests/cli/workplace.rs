@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use regex::Regex;
+use sim::canary;
 
-const CONFIG: &str = r#"
+const CONFIG: &str = r#"models.canary = { kind = "openai", model = "m", key = "env:PROVOST_CANARY_KEY" }
 [workspace]
 user = "ada"
 
@@ -129,7 +130,7 @@ answer:
   - text: "${ steps.count.output.row.total } orders."
 "#;
 
-/// A workspace in a directory of its own.
+/// A workspace in a directory of its own. When it is dropped, no canary may stand in any file of it.
 pub struct Workplace {
     dir: tempfile::TempDir,
 }
@@ -158,9 +159,11 @@ impl Workplace {
 
     /// A directory that is no workspace.
     pub fn empty() -> Self {
-        Self {
+        let workplace = Self {
             dir: tempfile::tempdir().unwrap(),
-        }
+        };
+        workplace.write(canary::TOKEN_FILE, canary::TOKEN);
+        workplace
     }
 
     pub fn path(&self, path: &str) -> PathBuf {
@@ -208,6 +211,8 @@ impl Workplace {
             .env_remove("PROVOST_KEY")
             .env_remove("PROVOST_PASSPHRASE_FILE")
             .env("XDG_CONFIG_HOME", self.path("config"))
+            .env(canary::VARIABLE_NAME, canary::VARIABLE)
+            .env(canary::KEY_NAME, canary::KEY)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -269,6 +274,14 @@ impl Workplace {
     }
 }
 
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(canary::leaks_below(self.dir.path()), [""; 0]);
+        }
+    }
+}
+
 /// What a command did, with everything that differs from time to time taken out.
 pub struct Ran {
     pub code: Option<i32>,
@@ -282,6 +295,9 @@ impl Ran {
     pub fn new(output: &Output, dir: &Path) -> Self {
         let raw_stdout = String::from_utf8(output.stdout.clone()).unwrap();
         let raw_stderr = String::from_utf8(output.stderr.clone()).unwrap();
+        for text in [&raw_stdout, &raw_stderr] {
+            assert_eq!(canary::leaks(text.as_bytes()), [""; 0], "{text}");
+        }
         Self {
             code: output.status.code(),
             stdout: settled(&raw_stdout, dir),

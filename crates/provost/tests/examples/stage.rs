@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use sim::canary;
+
+/// Every HTTP tool of it sends a canary. When it is dropped, no canary may stand in any file of it.
 pub struct Stage {
     dir: tempfile::TempDir,
 }
@@ -17,7 +20,10 @@ impl Stage {
             .join("../../examples")
             .join(name);
         copy(&example, dir.path(), with_data);
-        Self { dir }
+        std::fs::write(dir.path().join(canary::TOKEN_FILE), canary::TOKEN).unwrap();
+        let stage = Self { dir };
+        stage.edit("provost.toml", |text| text);
+        stage
     }
 
     /// A workspace of one plan, `plan.yaml`, and a configuration of its own.
@@ -25,7 +31,7 @@ impl Stage {
         let stage = Self::of("sla", false);
         std::fs::remove_dir_all(stage.path().join("playbooks")).unwrap();
         std::fs::write(stage.path().join("plan.yaml"), plan).unwrap();
-        std::fs::write(stage.path().join("provost.toml"), config).unwrap();
+        stage.edit("provost.toml", |_| config.to_owned());
         stage
     }
 
@@ -40,8 +46,16 @@ impl Stage {
     /// Rewrites a file of the workspace.
     pub fn edit(&self, file: &str, change: impl FnOnce(String) -> String) {
         let path = self.dir.path().join(file);
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(path, change(text)).unwrap();
+        let mut text = change(std::fs::read_to_string(&path).unwrap());
+        if !text.contains(canary::TOKEN_FILE) {
+            let http = "kind = \"http\"\n";
+            let bearer = format!(
+                "{http}auth = {{ bearer = \"file:{}\" }}\n",
+                canary::TOKEN_FILE
+            );
+            text = text.replace(http, &bearer);
+        }
+        std::fs::write(path, text).unwrap();
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
@@ -51,6 +65,7 @@ impl Stage {
             .arg(self.dir.path())
             .args(args)
             .env("NO_COLOR", "1")
+            .env(canary::VARIABLE_NAME, canary::VARIABLE)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -111,6 +126,14 @@ impl Stage {
     }
 }
 
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(canary::leaks_below(self.path()), [""; 0]);
+        }
+    }
+}
+
 /// What a command printed and how it ended.
 pub struct Ran {
     pub code: Option<i32>,
@@ -120,6 +143,9 @@ pub struct Ran {
 
 impl From<Output> for Ran {
     fn from(output: Output) -> Self {
+        for bytes in [&output.stdout, &output.stderr] {
+            assert_eq!(canary::leaks(bytes), [""; 0]);
+        }
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

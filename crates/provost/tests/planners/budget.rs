@@ -56,15 +56,12 @@ fn what_was_not_used_is_there_again() {
 /// A server that does not count leaves the reservation in force.
 #[test]
 fn what_nobody_counts_stays_set_aside() {
-    let place = limited("money = \"0.20\"", "");
+    let mut place = limited("money = \"0.20\"", "");
     let uncounted = |reply: Scripted| Scripted {
         tokens: None,
         ..reply
     };
-    let place = Place {
-        model: sim::model::Local::start(right().map(uncounted)).unwrap(),
-        ..place
-    };
+    place.model = sim::model::Local::start(right().map(uncounted)).unwrap();
     let url = place.model.url();
     place.stage.edit("provost.toml", |text| {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

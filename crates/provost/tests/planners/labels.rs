@@ -100,8 +100,10 @@ fn a_key_that_a_tool_reads_is_taken_out() {
         "answer": [{ "text": "${ steps.read.output.text }" }],
     } }))]);
     let note = place.stage.data().join("incidents/key.md");
-    std::fs::write(note, format!("the key is {}", crate::place::KEY)).unwrap();
+    std::fs::write(&note, format!("the key is {}", crate::place::KEY)).unwrap();
     let ran = place.run(&["run", "Read the note"]).exits(0);
     assert!(ran.stdout.contains("the key is"), "{}", ran.all());
     assert!(!ran.all().contains(crate::place::KEY), "{}", ran.all());
+    // Why: when the stage is dropped, no other file may hold it.
+    std::fs::remove_file(&note).unwrap();
 }

@@ -3,13 +3,14 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use sim::canary;
 use sim::incident::{Dataset, Truth, Variant, generate};
 use sim::model::{Asked, Local, Scripted};
 
 use crate::stage::{Ran, Stage};
 
 /// What the key of the model is.
-pub const KEY: &str = "sk-scripted-0123456789";
+pub const KEY: &str = canary::KEY;
 
 /// A workspace, its data and its model.
 pub struct Place {
@@ -91,6 +92,16 @@ impl Place {
         let query = "select status from runs";
         let journal = self.stage.journal();
         journal.query_row(query, [], |row| row.get(0)).unwrap()
+    }
+}
+
+/// No prompt holds a canary.
+impl Drop for Place {
+    fn drop(&mut self) {
+        for asked in self.asked() {
+            let sent = format!("{} {}", asked.path, asked.body);
+            assert!(std::thread::panicking() || canary::leaks(sent.as_bytes()).is_empty());
+        }
     }
 }
 
