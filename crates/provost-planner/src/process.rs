@@ -149,6 +149,7 @@ impl ProcessPlanner {
             env.push((name.clone(), value));
         }
         let (server, pipes) = Server::start(ServerCommand {
+            sandbox: None,
             argv: &self.settings.command,
             dir: &self.root,
             env: &env,

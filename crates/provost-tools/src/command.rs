@@ -33,7 +33,7 @@ use provost_wire::Redactor;
 use provost_wire::program::{Ended, Program, ProgramError};
 use serde_json::Value;
 
-use crate::config::{Answer, Unread};
+use crate::config::{Answer, Unread, noted};
 use crate::fault::{Fault, Request, one_line};
 use crate::guard::Protected;
 
@@ -108,7 +108,12 @@ impl Commands {
             return Fault::refused(Class::ToolBug, message).into();
         };
         match self.carried_out(line, request).await {
-            Ok(ended) => answered(ended, line, request, redactor),
+            Ok(ended) => {
+                let held = ended.held;
+                let mut reply = answered(ended, line, request, redactor);
+                reply.media = noted(&reply.media, held);
+                reply
+            }
             Err(fault) => fault.into(),
         }
     }
@@ -119,6 +124,8 @@ impl Commands {
         let args = Value::Object(request.args.clone());
         let argv = line.argv.fill(&args, &key)?;
         let env = self.variables(request)?;
+        let sandbox = self.settings.sandbox.as_ref();
+        let sandbox = sandbox.map(|sandbox| sandbox.rules(&self.base, Some(&self.dir)));
         let ended = Program {
             argv: &argv,
             dir: &self.dir,
@@ -126,6 +133,7 @@ impl Commands {
             timeout: request.timeout,
             output_bytes_max: request.operation.max_bytes,
             memory_bytes_max: self.settings.memory_bytes_max,
+            sandbox: sandbox.as_ref(),
         }
         .run();
         ended.await.map_err(|error| lost(&error, request))

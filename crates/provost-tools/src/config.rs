@@ -25,10 +25,12 @@ use crate::{command, files, http, sql};
 mod exchange;
 mod operation;
 mod pace;
+mod sandbox;
 mod schemas;
 
 pub(crate) use exchange::{Answer, Exchange, Unread, check_references};
 pub(crate) use operation::{Declared, Keys, Parts, property_names};
+pub(crate) use sandbox::{SandboxSettings, noted};
 pub(crate) use schemas::{input_schema, no_arguments, output_schema, schema, text_output};
 
 /// One tool of the workspace: how it is reached and the operations it has.
@@ -231,7 +233,8 @@ impl ToolConfig {
     /// and a database may lack the table for keys.
     #[must_use]
     pub fn is_looked_at(&self) -> bool {
-        self.is_server() || self.operations.iter().any(sql::is_kept)
+        let is_database = matches!(self.settings, Settings::Sql(_));
+        self.is_server() || (is_database && self.operations.iter().any(sql::is_kept))
     }
 
     /// Of an MCP server, the tools that its operations use.
@@ -245,6 +248,20 @@ impl ToolConfig {
             | Settings::Own(_) => None,
         };
         mcp.into_iter().flat_map(mcp::Settings::tools_used)
+    }
+
+    /// Of a program in a sandbox, which files it may reach, and what this kernel makes of that.
+    #[must_use]
+    pub fn sandbox(&self) -> Option<String> {
+        self.sandbox_settings().map(SandboxSettings::words)
+    }
+
+    pub(crate) fn sandbox_settings(&self) -> Option<&SandboxSettings> {
+        match &self.settings {
+            Settings::Command(settings) => settings.sandbox.as_ref(),
+            Settings::Mcp(settings) => settings.reach.sandbox(),
+            Settings::Sql(_) | Settings::Files(_) | Settings::Http(_) | Settings::Own(_) => None,
+        }
     }
 
     /// Of a database, the SQL that makes its table for keys; `None` where no operation keeps one.
@@ -307,10 +324,12 @@ fn max_bytes(fields: &mut Fields<'_, '_>, default: u64) -> u64 {
     bounded(fields, "max_bytes", default, RESULT_BYTES_MAX)
 }
 
-/// The address of a server.
+/// The address of a server, and with `private` that its name may stand for a private one.
 pub(crate) fn base_url(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Spanned<Base>> {
     let text = fields.required_text(name)?;
+    let private = fields.boolean("private").unwrap_or(false);
     match Base::parse(&text.value) {
+        Ok(base) if private => Some(Spanned::new(base.private(), text.span)),
         Ok(base) => Some(Spanned::new(base, text.span)),
         Err(error) => {
             bad_setting(fields, text.span, error.to_string());

@@ -38,6 +38,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
+use crate::config::noted;
 use crate::fault::{Fault, Request, one_line};
 
 mod definition;
@@ -169,7 +170,8 @@ impl Mcp {
         let operation = &request.operation;
         match response {
             Ok(CallToolResponse::Complete(result)) => {
-                let reply = result::answered(&result, used, operation, redactor);
+                let mut reply = result::answered(&result, used, operation, redactor);
+                reply.media = noted(&reply.media, session.held());
                 Ok(with_question(reply, &session, redactor))
             }
             Ok(_) => Err(Fault::new(

@@ -288,6 +288,10 @@ fn redacted(mut reply: Reply, redactor: &Redactor) -> Reply {
 impl Adapter {
     fn open(config: &ToolConfig, protected: &Arc<Protected>) -> Result<Self, OpenError> {
         let name = config.name();
+        let sandbox = config.sandbox_settings();
+        if let Some((span, what)) = sandbox.and_then(|sandbox| sandbox.reached(protected)) {
+            return Err(OpenError::reaches(config, span, "sandbox", &what));
+        }
         match config.settings() {
             Settings::Sql(settings) => {
                 Sql::open(name, settings, protected)

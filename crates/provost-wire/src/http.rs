@@ -5,7 +5,6 @@
 //! whether it arrived). INVARIANT: a client speaks to the host its base names and to no other,
 //! and [`SendError::NotSent`] is said only where no byte of the request left.
 
-use std::net::IpAddr;
 use std::sync::Once;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ mod resolver;
 
 use phase::Phase;
 use resolver::Resolver;
+pub use resolver::{Stands, stands};
 
 /// The methods a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,8 @@ impl Method {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     url: Url,
+    /// Whether its name may stand for an address of a private network.
+    private: bool,
 }
 
 /// A text that is no base.
@@ -87,7 +89,25 @@ impl Base {
         if url.query().is_some() || url.fragment().is_some() {
             return Err(error("it holds a query or a fragment"));
         }
-        Ok(Self { url })
+        Ok(Self {
+            url,
+            private: false,
+        })
+    }
+
+    /// The same where the operator says that its name stands for a private address.
+    #[must_use]
+    pub fn private(self) -> Self {
+        Self {
+            private: true,
+            ..self
+        }
+    }
+
+    /// Whether the operator says that its name stands for a private address.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.private
     }
 
     /// The host, as named.
@@ -308,7 +328,7 @@ pub fn streaming(base: &Base) -> Result<Inner, ClientError> {
         .http1_max_headers(HEADERS_MAX)
         .pool_max_idle_per_host(0)
         .connect_timeout(CONNECT_TIMEOUT)
-        .dns_resolver(Resolver::for_host(base.host()))
+        .dns_resolver(Resolver::for_host(base.host(), base.private))
         .connector_layer(phase::Watching)
         .user_agent(concat!("provost/", env!("CARGO_PKG_VERSION")));
     if base.url.scheme() == "http" {
@@ -351,18 +371,6 @@ impl StreamFailure {
                 reason: other.to_string(),
             },
         }
-    }
-}
-
-/// Whether an address may be reached through a name. What only a machine itself, or its cloud,
-/// answers at (link-local, multicast, unspecified) has to be named as an address.
-#[must_use]
-pub fn reachable_by_name(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => {
-            !(v4.is_link_local() || v4.is_multicast() || v4.is_unspecified() || v4.is_broadcast())
-        }
-        IpAddr::V6(v6) => !(v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified()),
     }
 }
 

@@ -12,10 +12,12 @@ mod limits;
 pub mod model;
 pub mod program;
 mod redact;
+mod sandbox;
 mod secret;
 mod server;
 
 pub use child::{Child, ChildError};
 pub use redact::Redactor;
+pub use sandbox::{Held, Sandbox, SandboxError};
 pub use secret::{Secret, SecretError, SecretName, SecretNameError, Variable};
 pub use server::{Server, ServerCommand, ServerPipes};

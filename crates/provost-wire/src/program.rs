@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 
 use crate::limits::{CHILD_LAST_WORDS, CHILD_SAID_BYTES_MAX};
+use crate::sandbox::{Held, Sandbox};
 
 /// A program to carry out.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,8 @@ pub struct Program<'a> {
     pub output_bytes_max: u64,
     /// How much memory each of its processes may ask for.
     pub memory_bytes_max: Option<u64>,
+    /// Which files it may reach; without one all that its user may.
+    pub sandbox: Option<&'a Sandbox>,
 }
 
 /// A program that ended by itself.
@@ -42,6 +45,8 @@ pub struct Ended {
     pub stdout: Vec<u8>,
     /// The beginning of what it wrote to stderr.
     pub stderr: Vec<u8>,
+    /// How much of its sandbox the kernel held, if it had one.
+    pub held: Option<Held>,
 }
 
 /// A program that did not end by itself.
@@ -99,7 +104,7 @@ impl Program<'_> {
     /// # Errors
     /// [`ProgramError`] unless it ends by itself, within its bounds.
     pub async fn run(self) -> Result<Ended, ProgramError> {
-        let mut child = self.start()?;
+        let (mut child, held) = self.start()?;
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         let group = Group(id.and_then(Pid::from_raw));
         let ended = async {
@@ -107,12 +112,12 @@ impl Program<'_> {
             self.heard(&mut child, &group).await
         };
         match tokio::time::timeout(self.timeout, ended).await {
-            Ok(ended) => ended,
+            Ok(ended) => ended.map(|ended| Ended { held, ..ended }),
             Err(_) => Err(ProgramError::TimedOut),
         }
     }
 
-    fn start(&self) -> Result<Child, ProgramError> {
+    fn start(&self) -> Result<(Child, Option<Held>), ProgramError> {
         let (program, args) = self
             .argv
             .split_first()
@@ -128,10 +133,20 @@ impl Program<'_> {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        command.spawn().map_err(|error| ProgramError::NotStarted {
+        let not_started = |reason: String| ProgramError::NotStarted {
             program: program.to_owned(),
-            reason: error.to_string(),
-        })
+            reason,
+        };
+        let (child, held) = match self.sandbox {
+            None => (command.spawn(), None),
+            Some(sandbox) => {
+                let started = sandbox.around(|| command.spawn());
+                let (child, held) = started.map_err(|error| not_started(error.to_string()))?;
+                (child, Some(held))
+            }
+        };
+        let child = child.map_err(|error| not_started(error.to_string()))?;
+        Ok((child, held))
     }
 
     /// Sets the bounds that the system holds: of what it begins from here on, and leaves no core.
@@ -206,6 +221,7 @@ impl Program<'_> {
             status: status.to_string(),
             stdout: printed,
             stderr: said,
+            held: None,
         })
     }
 }

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::child::ChildError;
 use crate::limits::{CHILD_LAST_WORDS, CHILD_SAID_BYTES_MAX};
+use crate::sandbox::{Held, Sandbox};
 
 /// A command that stays.
 #[derive(Clone, Copy)]
@@ -25,6 +26,8 @@ pub struct ServerCommand<'a> {
     pub dir: &'a Path,
     /// The variables it is given beside `PATH`.
     pub env: &'a [(String, String)],
+    /// Which files it may reach; without one all that its user may.
+    pub sandbox: Option<&'a Sandbox>,
 }
 
 /// A process that was started; dropping it ends its whole group.
@@ -32,6 +35,7 @@ pub struct ServerCommand<'a> {
 pub struct Server {
     child: Child,
     group: Option<Pid>,
+    held: Option<Held>,
     said: Arc<Mutex<Said>>,
     listening: JoinHandle<()>,
 }
@@ -82,7 +86,15 @@ impl Server {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let mut child = inner.spawn().map_err(|e| not_started(e.to_string()))?;
+        let (child, held) = match command.sandbox {
+            None => (inner.spawn(), None),
+            Some(sandbox) => {
+                let started = sandbox.around(|| inner.spawn());
+                let (child, held) = started.map_err(|e| not_started(e.to_string()))?;
+                (child, Some(held))
+            }
+        };
+        let mut child = child.map_err(|e| not_started(e.to_string()))?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let said = Arc::<Mutex<Said>>::default();
         let listening = tokio::spawn(listen(child.stderr.take(), Arc::clone(&said)));
@@ -90,6 +102,7 @@ impl Server {
         let server = Self {
             child,
             group,
+            held,
             said,
             listening,
         };
@@ -111,6 +124,12 @@ impl Server {
         };
         let mut lines = whole.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.next_back().map(str::to_owned)
+    }
+
+    /// How much of its sandbox the kernel holds, if it has one.
+    #[must_use]
+    pub fn held(&self) -> Option<Held> {
+        self.held
     }
 
     /// The number of its process, as long as it is not ended.

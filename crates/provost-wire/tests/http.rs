@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use provost_wire::http::{Base, Client, Method, Request, Response, SendError, reachable_by_name};
+use provost_wire::http::{Base, Client, Method, Request, Response, SendError, Stands, stands};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -199,29 +199,48 @@ fn a_base_names_one_host() {
     }
 }
 
+/// What an address is to a name, by the word before it.
+const ADDRESSES: &str = "
+open    8.8.8.8 1.1.1.1 93.184.216.34 2606:4700::1111 192.0.1.1 100.128.0.1 172.32.0.1 64:ff9b::808:808
+private 127.0.0.1 127.255.255.254 10.1.2.3 172.16.0.1 172.31.255.255 192.168.0.1 100.64.0.1 ::1 fd00::1
+private ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::127.0.0.1 64:ff9b::7f00:1 ::ffff:7f00:1 fc00::1
+never   169.254.169.254 169.254.0.1 0.0.0.0 0.1.2.3 224.0.0.1 255.255.255.255 100.100.100.200 192.0.0.192
+never   fe80::1 :: ff02::1 ::ffff:169.254.169.254 ::ffff:a9fe:a9fe ::169.254.169.254 64:ff9b::a9fe:a9fe
+never   fd00:ec2::254 ::ffff:0.0.0.0
+";
+
 #[test]
 fn a_name_does_not_stand_for_every_address() {
-    let reachable = |text: &str| reachable_by_name(text.parse().unwrap());
-    for good in [
-        "127.0.0.1",
-        "10.1.2.3",
-        "192.168.0.1",
-        "::1",
-        "8.8.8.8",
-        "fd00::1",
-    ] {
-        assert!(reachable(good), "{good}");
+    for line in ADDRESSES.lines().filter(|line| !line.is_empty()) {
+        let mut words = line.split_whitespace();
+        let expected = match words.next() {
+            Some("open") => Stands::Open,
+            Some("private") => Stands::Private,
+            _ => Stands::Never,
+        };
+        for address in words {
+            assert_eq!(stands(address.parse().unwrap()), expected, "{address}");
+        }
     }
-    for wrong in [
-        "169.254.169.254",
-        "0.0.0.0",
-        "224.0.0.1",
-        "255.255.255.255",
-        "fe80::1",
-        "::",
-        "ff02::1",
-        "::ffff:169.254.169.254",
-    ] {
-        assert!(!reachable(wrong), "{wrong}");
+}
+
+/// `localhost` is what it says; another name of this machine has to be called private.
+#[tokio::test]
+async fn a_name_of_this_machine_is_reached_where_the_operator_says_so() {
+    let url = server(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", false).await;
+    let local = url.replace("127.0.0.1", "localhost");
+    assert!(send(&local, request("/a")).await.is_ok());
+    let name = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    let own = format!("{}:0", name.trim());
+    let found = tokio::net::lookup_host(own).await.into_iter().flatten();
+    if !found.into_iter().any(|address| address.ip().is_loopback()) {
+        // Why: whether this machine's name stands for itself, its administrator decides.
+        return;
     }
+    let named = url.replace("127.0.0.1", name.trim());
+    let refused = send(&named, request("/a")).await.unwrap_err().to_string();
+    assert!(refused.contains("`private = true`"), "{refused}");
+    let base = Base::parse(&named).unwrap().private();
+    let client = Client::new(base).unwrap();
+    assert!(client.send(request("/a")).await.is_ok());
 }

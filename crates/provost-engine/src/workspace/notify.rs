@@ -56,11 +56,12 @@ fn read_one(
         bad(fields.diagnostics(), timeout.span, message);
     }
     too_often(&mut fields, "remind", remind.as_ref());
+    let private = fields.boolean("private").unwrap_or(false);
     fields.finish();
     let escalate = escalate.and_then(|node| read_escalate(&name.value, node, names, diagnostics));
     let by = match (command.is_empty(), url, secret) {
         (false, None, None) => By::Command(command.into_iter().map(|word| word.value).collect()),
-        (true, Some(url), Some(secret)) => webhook(&url, &secret, diagnostics)?,
+        (true, Some(url), Some(secret)) => webhook(&url, &secret, private, diagnostics)?,
         _ => {
             let message = format!("{owner} needs either `command`, or `url` with `secret`");
             bad(diagnostics, span, message);
@@ -153,6 +154,7 @@ fn too_often(fields: &mut Fields<'_, '_>, name: &str, wait: Option<&Spanned<Dura
 fn webhook(
     url: &Spanned<String>,
     secret: &Spanned<String>,
+    private: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<By> {
     let secret_name = SecretName::parse(&secret.value);
@@ -165,6 +167,7 @@ fn webhook(
             bad(diagnostics, url.span, "`url` holds a query or a fragment");
             Some(base)
         }
+        Ok(base) if private => Some(base.private()),
         Ok(base) => Some(base),
         Err(error) => {
             bad(diagnostics, url.span, error.to_string());

@@ -111,8 +111,10 @@ fn read_model(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ModelCon
         name.map_err(|error| bad(fields.diagnostics(), text.span, error.to_string()))
             .ok()
     });
+    let private = fields.boolean("private").unwrap_or(false);
     let base_url = fields.text("base_url").and_then(|text| {
         let base = Base::parse(&text.value);
+        let base = base.map(|base| if private { base.private() } else { base });
         base.map_err(|error| bad(fields.diagnostics(), text.span, error.to_string()))
             .ok()
     });

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::Lines;
 use super::argv::Argv;
 use crate::config::{
-    Answer, Declared, Exchange, Keys, Parts, Read, Site, bad_setting, check_name, check_references,
-    property_names,
+    Answer, Declared, Exchange, Keys, Parts, Read, SandboxSettings, Site, bad_setting, check_name,
+    check_references, property_names,
 };
 use crate::limits::COMMAND_MEMORY_BYTES_MIN;
 
@@ -47,6 +47,7 @@ pub(crate) struct Settings {
     pub(crate) env: Vec<(String, String)>,
     pub(crate) secret_env: Vec<(String, SecretName)>,
     pub(crate) memory_bytes_max: Option<u64>,
+    pub(crate) sandbox: Option<SandboxSettings>,
     pub(crate) lines: Lines,
 }
 
@@ -67,15 +68,19 @@ impl Settings {
         let env = constants(fields);
         let secret_env = secrets(fields);
         let memory_bytes_max = memory(fields);
+        let sandbox = SandboxSettings::read(fields);
         fields.required("ops");
         let [env_value, secrets_value] = nodes;
-        let surroundings = json!({
+        let mut surroundings = json!({
             "root": root.as_ref().map(|root| &root.value),
             "path": path,
             "env": env_value,
             "secrets": secrets_value,
             "memory_bytes": memory_bytes_max,
         });
+        if let (Value::Object(map), Some(sandbox)) = (&mut surroundings, &sandbox) {
+            map.insert("sandbox".to_owned(), sandbox.value.clone());
+        }
         let mut lines = Lines::new();
         let mut operations = Vec::new();
         for (name, node) in fields.map("ops").unwrap_or_default() {
@@ -98,6 +103,7 @@ impl Settings {
             env,
             secret_env,
             memory_bytes_max,
+            sandbox,
             lines,
         };
         Some(Read {

@@ -69,11 +69,15 @@ impl Settings {
         let headers_node = fields.node("headers");
         let headers = constant_headers(fields);
         fields.required("ops");
-        let connection = json!({
+        let mut connection = json!({
             "base_url": base.as_ref().map(|base| base.value.to_string()),
             "auth": auth_node.map(Node::to_value),
             "headers": headers_node.map(Node::to_value),
         });
+        let private = base.as_ref().is_some_and(|base| base.value.is_private());
+        if let (Value::Object(map), true) = (&mut connection, private) {
+            map.insert("private".to_owned(), true.into());
+        }
         let mut endpoints = Endpoints::new();
         let mut operations = Vec::new();
         for (name, node) in fields.map("ops").unwrap_or_default() {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use provost_plan::catalog::Operation;
 use provost_run::outcome::Class;
-use provost_wire::{Server, ServerCommand, Variable};
+use provost_wire::{Held, Server, ServerCommand, Variable};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ElicitRequestParams,
@@ -111,15 +111,22 @@ impl Session {
             .saturating_mul(MCP_RESULT_FACTOR)
             .saturating_add(MCP_MESSAGE_BYTES_BESIDE);
         let (server, service) = match &settings.reach {
-            Reach::Process { command, cwd, env } => {
+            Reach::Process {
+                command,
+                cwd,
+                env,
+                sandbox,
+            } => {
                 let dir = cwd
                     .as_ref()
                     .map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
                 let env = resolved(env, base)?;
+                let sandbox = sandbox.as_ref().map(|sandbox| sandbox.rules(base, None));
                 let command = ServerCommand {
                     argv: command,
                     dir: &dir,
                     env: &env,
+                    sandbox: sandbox.as_ref(),
                 };
                 let limit = (message_bytes_max, &over);
                 let (server, service) = of_process(command, settings.protocol, limit).await?;
@@ -158,6 +165,11 @@ impl Session {
         };
         session.listed.get_mut().listing = session.list().await?;
         Ok(session)
+    }
+
+    /// How much of its sandbox the kernel holds, if it has one.
+    pub(super) fn held(&self) -> Option<Held> {
+        self.server.as_ref().and_then(Server::held)
     }
 
     /// Whether it can still be spoken to.

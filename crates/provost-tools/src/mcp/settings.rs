@@ -18,8 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, Listing};
 use crate::config::{
-    Declared, Keys, Parts, Read, Site, bad_setting, base_url, check_name, input_schema,
-    output_schema, property_names, secret, text_output,
+    Declared, Keys, Parts, Read, SandboxSettings, Site, bad_setting, base_url, check_name,
+    input_schema, output_schema, property_names, secret, text_output,
 };
 
 /// Words in the name of a variable whose value is a secret.
@@ -43,6 +43,7 @@ pub(crate) enum Reach {
         command: Vec<String>,
         cwd: Option<String>,
         env: Vec<(String, Variable)>,
+        sandbox: Option<SandboxSettings>,
     },
     /// Elsewhere, over streamable HTTP.
     Remote {
@@ -148,21 +149,42 @@ impl Settings {
 }
 
 impl Reach {
+    pub(crate) fn sandbox(&self) -> Option<&SandboxSettings> {
+        match self {
+            Self::Process { sandbox, .. } => sandbox.as_ref(),
+            Self::Remote { .. } => None,
+        }
+    }
+
     /// What of it stands in the digest of an operation.
     fn connection(&self, protocol: Option<Protocol>) -> Value {
         let protocol = protocol.map(Protocol::word);
         match self {
-            Self::Process { command, cwd, env } => {
+            Self::Process {
+                command,
+                cwd,
+                env,
+                sandbox,
+            } => {
                 let env: Map<String, Value> = env
                     .iter()
                     .map(|(name, variable)| (name.clone(), variable.to_string().into()))
                     .collect();
                 let env = (!env.is_empty()).then_some(env);
-                json!({ "command": command, "cwd": cwd, "env": env, "protocol": protocol })
+                let mut value =
+                    json!({ "command": command, "cwd": cwd, "env": env, "protocol": protocol });
+                if let (Value::Object(map), Some(sandbox)) = (&mut value, sandbox) {
+                    map.insert("sandbox".to_owned(), sandbox.value.clone());
+                }
+                value
             }
             Self::Remote { base, bearer } => {
                 let (url, bearer) = (base.to_string(), bearer.as_ref().map(ToString::to_string));
-                json!({ "url": url, "bearer": bearer, "protocol": protocol })
+                let mut value = json!({ "url": url, "bearer": bearer, "protocol": protocol });
+                if let (Value::Object(map), true) = (&mut value, base.is_private()) {
+                    map.insert("private".to_owned(), true.into());
+                }
+                value
             }
         }
     }
@@ -181,19 +203,32 @@ impl Protocol {
 }
 
 fn process(fields: &mut Fields<'_, '_>) -> Option<Reach> {
+    if let Some(node) = fields.node("private") {
+        bad_setting(
+            fields,
+            node.span,
+            "`private` is for a server that `url` names",
+        );
+    }
     let command = command(fields);
     let cwd = fields.text("cwd").map(|text| text.value);
     let env = environment(fields);
+    let sandbox = SandboxSettings::read(fields);
     if let Some(node) = fields.node("bearer") {
         let message = "`bearer` is for a server that `url` names; a process gets secrets in `env`";
         bad_setting(fields, node.span, message);
     }
     let command = command?;
-    Some(Reach::Process { command, cwd, env })
+    Some(Reach::Process {
+        command,
+        cwd,
+        env,
+        sandbox,
+    })
 }
 
 fn remote(fields: &mut Fields<'_, '_>) -> Option<Reach> {
-    for name in ["command", "cwd", "env"] {
+    for name in ["command", "cwd", "env", "sandbox"] {
         if let Some(node) = fields.node(name) {
             let message = format!("`url` names a server that runs elsewhere: it has no `{name}`");
             bad_setting(fields, node.span, message);

@@ -1,44 +1,114 @@
 //! Names to addresses, for one name only.
 //!
-//! Owns the look-up of a client's host. INVARIANT: no other name is looked up, and no address
-//! comes out that a name may not stand for.
+//! Owns the look-up of a client's host, and what a name may stand for. INVARIANT: no other name is
+//! looked up, and no address comes out that the name may not stand for.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::reachable_by_name;
+/// What an address is to a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stands {
+    /// Anybody's: a name may stand for it.
+    Open,
+    /// Of a private network, or this machine: only if the operator says so.
+    Private,
+    /// What a machine itself, its cloud or everybody at once answers at: it has to be named itself.
+    Never,
+}
+
+/// What `address` is to a name.
+#[must_use]
+pub fn stands(address: IpAddr) -> Stands {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => stands_v4(v4),
+        IpAddr::V6(v6) => match embedded(v6) {
+            Some(v4) => stands_v4(v4),
+            None => stands_v6(v6),
+        },
+    }
+}
+
+fn stands_v4(v4: Ipv4Addr) -> Stands {
+    let [a, b, c, d] = v4.octets();
+    // Why these two: clouds answer at them as at 169.254.169.254.
+    let is_cloud = [[100, 100, 100, 200], [192, 0, 0, 192]].contains(&[a, b, c, d]);
+    if v4.is_link_local() || v4.is_multicast() || v4.is_broadcast() || a == 0 || is_cloud {
+        return Stands::Never;
+    }
+    let is_shared = a == 100 && (64..128).contains(&b);
+    match v4.is_loopback() || v4.is_private() || is_shared {
+        true => Stands::Private,
+        false => Stands::Open,
+    }
+}
+
+fn stands_v6(v6: Ipv6Addr) -> Stands {
+    let is_cloud = v6.segments() == [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254];
+    if v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified() || is_cloud {
+        return Stands::Never;
+    }
+    match v6.is_loopback() || v6.is_unique_local() {
+        true => Stands::Private,
+        false => Stands::Open,
+    }
+}
+
+/// The older address that a newer one wraps: of a translating network, or written as one.
+fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, d, e, f, high, low] = v6.segments();
+    let translates = [a, b, c, d, e, f] == [0x64, 0xff9b, 0, 0, 0, 0];
+    let written = [a, b, c, d, e, f] == [0; 6] && high != 0;
+    let [one, two] = high.to_be_bytes();
+    let [three, four] = low.to_be_bytes();
+    (translates || written).then(|| Ipv4Addr::new(one, two, three, four))
+}
 
 #[derive(Debug)]
 pub(super) struct Resolver {
     host: String,
+    private: bool,
 }
 
 impl Resolver {
-    pub(super) fn for_host(host: &str) -> Arc<Self> {
-        Arc::new(Self {
-            host: host.to_ascii_lowercase(),
-        })
+    /// Of a name that says itself that it is this machine, the operator said so.
+    pub(super) fn for_host(host: &str, private: bool) -> Arc<Self> {
+        let host = host.to_ascii_lowercase();
+        let own = host.trim_end_matches('.');
+        let private = private || own == "localhost" || own.ends_with(".localhost");
+        Arc::new(Self { host, private })
     }
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let host = self.host.clone();
+        let (host, private) = (self.host.clone(), self.private);
         Box::pin(async move {
             if !name.as_str().eq_ignore_ascii_case(&host) {
                 return Err(format!("`{}` is not the host of this tool", name.as_str()).into());
             }
             let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
-            let allowed = found
-                .filter(|address| reachable_by_name(address.ip()))
-                .collect::<Vec<SocketAddr>>();
+            let found = found.collect::<Vec<SocketAddr>>();
+            let mut allowed = found.clone();
+            allowed.retain(|address| match stands(address.ip()) {
+                Stands::Open => true,
+                Stands::Private => private,
+                Stands::Never => false,
+            });
             if allowed.is_empty() {
-                let reason = format!(
-                    "`{host}` stands for no address that a name may stand for; name the address \
-                     itself if you mean it"
-                );
+                let mut seen = found.iter().map(|address| stands(address.ip()));
+                let reason = match seen.any(|stands| stands == Stands::Private) {
+                    true => format!(
+                        "`{host}` stands for a private address; write `private = true` beside it \
+                         if you mean that"
+                    ),
+                    false => format!(
+                        "`{host}` stands for no address that a name may stand for; name the \
+                         address itself if you mean it"
+                    ),
+                };
                 return Err(reason.into());
             }
             let addresses: Addrs = Box::new(allowed.into_iter());

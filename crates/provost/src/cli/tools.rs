@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use provost_engine::run::admission::{ToolLimits, tool_of};
 use provost_engine::store::Remembered;
+use provost_engine::tools::ToolConfig;
 use provost_engine::workspace::Workspace;
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::diagnostic::nearest;
@@ -139,16 +140,22 @@ fn show(workspace: &Workspace, place: &Place, name: &str, json: bool) -> Result<
         Some(store) => store.remembered(server)?,
         None => Remembered::default(),
     };
+    let config = workspace.tools().iter().find(|one| one.name() == server);
+    let sandbox = config.and_then(ToolConfig::sandbox);
     if json {
         let mut value = to_json(tool);
         if let Value::Object(map) = &mut value {
             map.insert("schema".to_owned(), json!("provost/tool/v1"));
             map.insert("admission".to_owned(), pace::to_json(&limits, &known));
+            if let Some(sandbox) = sandbox {
+                map.insert("sandbox".to_owned(), json!(sandbox));
+            }
         }
         output::json(&value);
         return Ok(Exit::Done);
     }
-    output::data(&described(tool, server, &limits, &known).finish());
+    let page = described(tool, server, (&limits, &known), sandbox.as_deref());
+    output::data(&page.finish());
     Ok(Exit::Done)
 }
 
@@ -161,7 +168,12 @@ fn unknown(workspace: &Workspace, name: &str) -> Failure {
 }
 
 /// All that is declared of a tool, and how it stands.
-fn described(tool: &Operation, server: &str, limits: &ToolLimits, known: &Remembered) -> Page {
+fn described(
+    tool: &Operation,
+    server: &str,
+    (limits, known): (&ToolLimits, &Remembered),
+    sandbox: Option<&str>,
+) -> Page {
     let mut page = Page::new();
     page.strong(&tool.name).text(": ");
     page.line(match tool.description.as_str() {
@@ -191,6 +203,9 @@ fn described(tool: &Operation, server: &str, limits: &ToolLimits, known: &Rememb
         page.field("creates", &text);
     }
     pace::fields(&mut page, server, limits, known);
+    if let Some(sandbox) = sandbox {
+        page.field("sandbox", sandbox);
+    }
     page.field(
         "output",
         match (tool.trusted, tool.secret) {

@@ -42,6 +42,7 @@ mod reject;
 mod resume;
 mod run;
 mod runs;
+mod sandbox;
 mod scripted;
 mod secret;
 mod settle;
