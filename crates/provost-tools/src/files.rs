@@ -1,4 +1,4 @@
-//! Files below a root: list, read, search, write, move, delete.
+//! Files below a root: list, read, search, write, append, move, delete.
 //!
 //! Owns the tool kind `files`. Every path is opened folder by folder from the root's own handle,
 //! following no symbolic link, so there is no path that leaves the root and no moment at which
@@ -9,12 +9,14 @@
 //!
 //! | what happened | class | landing |
 //! |---|---|---|
-//! | a result, or a file that was written, moved or deleted and synced | `ok` | happened |
+//! | a result, or a file that was written, grew, moved or went, and synced | `ok` | happened |
 //! | the root is missing or cannot be read | `unavailable` | none |
 //! | no such file or folder, or no file fits `glob` | `not_found` | none |
 //! | a path that leaves the root, a link, a protected file | `permission_denied` | none |
 //! | a path or pattern that is none | `invalid_arguments` | none |
 //! | what is to be written exists already, or a file has several names | `conflict` | none |
+//! | a key that stands for another text or file | `conflict` | none |
+//! | a key whose file others changed, so that it cannot be told | `conflict` | unknown |
 //! | text that is no UTF-8, a result larger than `max_bytes` | `output_invalid` | happened |
 //! | the time is over | `timeout` | none |
 //! | the disk fails before a name was given or taken | `unavailable` | none |
@@ -31,6 +33,7 @@ use crate::deadline::{Deadline, blocking};
 use crate::fault::{Fault, Request};
 use crate::guard::Protected;
 
+mod append;
 mod change;
 mod glob;
 mod instant;
@@ -112,6 +115,7 @@ impl Files {
                 Verb::Read => read(&root, &request),
                 Verb::Search => search::search(&root, &request, deadline).map(json_reply),
                 Verb::Write => write::write(&root, &request, action.overwrite).map(json_reply),
+                Verb::Append => append::append(&root, &request, deadline).map(json_reply),
                 Verb::Move => change::rename(&root, &request).map(json_reply),
                 Verb::Delete => change::delete(&root, &request).map(json_reply),
             }

@@ -37,6 +37,8 @@ pub(crate) const SQL_LOCK_WAIT: Duration = Duration::from_secs(2);
 pub(crate) const PATH_BYTES_MAX: usize = 1_024;
 /// Deepest folder below a root.
 pub(crate) const PATH_DEPTH_MAX: usize = 32;
+/// Most bytes of the file that holds the keys of what was added in one folder.
+pub(crate) const APPEND_TABLE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Longest file pattern, in bytes.
 pub(crate) const GLOB_BYTES_MAX: usize = 200;
 /// Most entries that a walk below a root looks at.

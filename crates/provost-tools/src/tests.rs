@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::fault::Request;
 use crate::{Listing, Listings, OpenError, ToolConfig, Toolbox};
 
+mod append;
 mod command;
 mod config;
 mod conformance;

@@ -1,8 +1,8 @@
 //! Lines of arguments, and filling them.
 //!
 //! Owns the places that a call fills. Never splits a value, and never joins two. INVARIANT: a
-//! filled line has as many arguments as its template, and what begins with `-` there began with it
-//! in the template, or stands behind a `--` of the template.
+//! filled line has as many arguments as its template, and what begins with `-` or `@` there began
+//! with it in the template, or stands behind a `--` of the template.
 
 use provost_plan::digest::canonical;
 use provost_plan::expr::{Part, Reference, Scope, Template};
@@ -76,17 +76,24 @@ impl Argv {
                     if value.contains('\0') {
                         return Err(refused(&format!("`{source}` holds a zero byte")));
                     }
-                    // Why: it would be an option where the operator wrote a value.
-                    let leads = text.is_empty() && value.starts_with('-');
-                    if leads && !self.is_behind_end(index) {
-                        let reason = format!("`{source}` begins with `-` and would be an option");
-                        return Err(refused(&reason));
+                    let begins = value.chars().next().filter(|_| text.is_empty());
+                    if let (Some(meaning), false) = (meaning(begins), self.is_behind_end(index)) {
+                        return Err(refused(&format!("`{source}` begins with {meaning}")));
                     }
                     text.push_str(&value);
                 }
             }
         }
         Ok(text)
+    }
+}
+
+/// What many programs take an argument for that begins so, where the operator wrote a value.
+fn meaning(begins: Option<char>) -> Option<&'static str> {
+    match begins? {
+        '-' => Some("`-` and would be an option"),
+        '@' => Some("`@` and would name a file to read arguments from"),
+        _ => None,
     }
 }
 

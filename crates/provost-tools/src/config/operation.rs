@@ -320,8 +320,8 @@ fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: Keys) -> Option<Idempote
         return None;
     }
     if kept != (keys == Keys::Kept) {
-        let message = "a key in a table belongs to a tool of kind `sql`, which takes no other: \
-                       `idempotency = { key = \"table\" }`";
+        let message = "a key in a table belongs to a tool of kind `sql` and to `append` of one of \
+                       kind `files`, which take no other: `idempotency = { key = \"table\" }`";
         bad_setting(outer, key.span, message);
         return None;
     }

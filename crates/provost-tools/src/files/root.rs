@@ -15,6 +15,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use super::Place;
+use super::append::TABLE;
 use super::glob::Glob;
 use super::path::Relative;
 use crate::fault::Fault;
@@ -100,8 +101,12 @@ impl<'a> Root<'a> {
         Ok((file, meta))
     }
 
-    /// Refuses names that are taken for keys.
+    /// Refuses names that are taken for keys, and that of the table of keys.
     pub(crate) fn check_name(&self, name: &str, shown: &str) -> Result<(), Fault> {
+        if name == TABLE {
+            let message = format!("`{shown}` holds the keys of what was added here");
+            return Err(Fault::refused(Class::PermissionDenied, message));
+        }
         if is_key_name(Path::new(name)) {
             let message = format!("`{shown}` is taken for a key, which no tool may touch");
             return Err(Fault::refused(Class::PermissionDenied, message));
@@ -230,6 +235,7 @@ fn names(folder: &OwnedFd) -> Result<Vec<String>, Errno> {
         if let Ok(name) = entry?.file_name().to_str()
             && name != "."
             && name != ".."
+            && name != TABLE
         {
             names.push(name.to_owned());
         }

@@ -16,6 +16,7 @@ pub(super) fn description(verb: Verb) -> &'static str {
         Verb::List => "lists the files below the root, all or those that fit `glob`",
         Verb::Read => "reads one text file",
         Verb::Write => "writes one text file whole; its folder must exist",
+        Verb::Append => "adds text at the end of one file, or begins it; its folder must exist",
         Verb::Move => "moves one file below the root; nothing may stand where it goes",
         Verb::Delete => "deletes one file below the root",
         Verb::Search => {
@@ -39,7 +40,7 @@ pub(super) fn input(verb: Verb) -> Value {
         Verb::List => closed(&json!({"glob": glob}), &[]),
         Verb::Read | Verb::Delete => closed(&json!({"path": path}), &["path"]),
         Verb::Move => closed(&json!({"path": path, "to": path}), &["path", "to"]),
-        Verb::Write => closed(
+        Verb::Write | Verb::Append => closed(
             &json!({"path": path, "text": {"type": "string"}}),
             &["path", "text"],
         ),
@@ -97,7 +98,7 @@ pub(super) fn output(verb: Verb) -> Value {
             &json!({"path": {"type": "string"}, "text": {"type": "string"}, "bytes": count}),
             &["path", "text", "bytes"],
         ),
-        Verb::Write => closed(
+        Verb::Write | Verb::Append => closed(
             &json!({"path": {"type": "string"}, "bytes": count, "created": {"type": "boolean"}}),
             &["path", "bytes", "created"],
         ),

@@ -37,16 +37,18 @@ pub(crate) enum Verb {
     Read,
     Search,
     Write,
+    Append,
     Move,
     Delete,
 }
 
 impl Verb {
-    const WORDS: [(&'static str, Self); 6] = [
+    const WORDS: [(&'static str, Self); 7] = [
         ("list", Self::List),
         ("read", Self::Read),
         ("search", Self::Search),
         ("write", Self::Write),
+        ("append", Self::Append),
         ("move", Self::Move),
         ("delete", Self::Delete),
     ];
@@ -57,6 +59,7 @@ impl Verb {
             Self::Read => "read",
             Self::Search => "search",
             Self::Write => "write",
+            Self::Append => "append",
             Self::Move => "move",
             Self::Delete => "delete",
         }
@@ -122,14 +125,18 @@ impl OperationReader<'_> {
         name: String,
         fields: &mut Fields<'_, '_>,
     ) -> Option<(Action, Operation)> {
-        let mut declared = Declared::read(self.site, fields, Keys::No);
-        self.refuse_types(&mut declared, fields);
         let verb = self.verb(fields);
+        let keys = match verb {
+            Some(Verb::Append) => Keys::Kept,
+            _ => Keys::No,
+        };
+        let mut declared = Declared::read(self.site, fields, keys);
+        self.refuse_types(&mut declared, fields);
         let writes = verb == Some(Verb::Write);
         let overwrite = writes && fields.boolean("overwrite").unwrap_or(false);
         let (default, floor) = match verb {
             Some(Verb::Write) if overwrite => (Effect::Destructive, Effect::Write),
-            Some(Verb::Write) => (Effect::Write, Effect::Write),
+            Some(Verb::Write | Verb::Append) => (Effect::Write, Effect::Write),
             Some(Verb::Move | Verb::Delete) => (Effect::Destructive, Effect::Destructive),
             Some(Verb::List | Verb::Read | Verb::Search) | None => (Effect::Read, Effect::Read),
         };
@@ -150,7 +157,7 @@ impl OperationReader<'_> {
             }),
         };
         let mut operation = declared.operation(fields, parts);
-        if writes {
+        if writes || verb == Verb::Append {
             // Why: the text reaches nobody by itself; the path decides where it goes.
             operation.content.insert("text".to_owned());
         }

@@ -1,7 +1,8 @@
 //! Where a database is: a file, or a PostgreSQL server.
 //!
-//! Owns `database`, `url` and `password`. Never reads a secret, and takes none that is written
-//! out. INVARIANT: what leaves the machine is encrypted, unless the operator wrote otherwise.
+//! Owns `database`, `url`, `password` and `ca`. Never reads a secret, and takes none that is
+//! written out. INVARIANT: what leaves the machine is encrypted, unless the operator wrote
+//! otherwise.
 
 use std::net::IpAddr;
 
@@ -34,6 +35,8 @@ pub(crate) struct Server {
     pub(crate) url: Spanned<String>,
     pub(crate) config: Config,
     pub(crate) password: Option<SecretName>,
+    /// The file with the certificates of who vouches for it; without one this machine's do.
+    pub(crate) ca: Option<String>,
 }
 
 impl Place {
@@ -42,6 +45,7 @@ impl Place {
         let database = fields.text("database");
         let url = fields.text("url");
         let password = fields.text("password");
+        let ca = fields.text("ca");
         let secret = password
             .as_ref()
             .map(|text| (SecretName::parse(&text.value), text.span));
@@ -49,6 +53,9 @@ impl Place {
             (Some(file), None) => {
                 if let Some((_, span)) = secret {
                     bad_setting(fields, span, "`password` belongs to `url`");
+                }
+                if let Some(ca) = ca {
+                    bad_setting(fields, ca.span, "`ca` belongs to `url`");
                 }
                 Some(Self::File(file))
             }
@@ -61,11 +68,12 @@ impl Place {
                     }
                     None => None,
                 };
-                match config(&url.value) {
+                match config(&url.value, ca.is_some()) {
                     Ok(config) => Some(Self::Server(Box::new(Server {
                         url,
                         config,
                         password,
+                        ca: ca.map(|ca| ca.value),
                     }))),
                     Err(message) => {
                         bad_setting(fields, url.span, message);
@@ -97,10 +105,11 @@ impl Place {
             Self::File(file) => ("database", json!(file.value)),
             Self::Server(server) => {
                 let password = server.password.as_ref().map(ToString::to_string);
-                (
-                    "server",
-                    json!({"url": server.url.value, "password": password}),
-                )
+                let mut value = json!({"url": server.url.value, "password": password});
+                if let (Value::Object(map), Some(ca)) = (&mut value, &server.ca) {
+                    map.insert("ca".to_owned(), ca.as_str().into());
+                }
+                ("server", value)
             }
         }
     }
@@ -129,7 +138,7 @@ impl Place {
 }
 
 /// Reads the address of a server; an `Err` says what is wrong with it.
-fn config(url: &str) -> Result<Config, String> {
+fn config(url: &str, has_ca: bool) -> Result<Config, String> {
     if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
         return Err("`url` begins with `postgres://`".to_owned());
     }
@@ -150,9 +159,12 @@ fn config(url: &str) -> Result<Config, String> {
     let near = is_near(host) && config.get_hostaddrs().iter().all(IpAddr::is_loopback);
     let said = url.contains("sslmode=");
     match (said, config.get_ssl_mode()) {
+        (true, SslMode::Disable) if has_ca => {
+            return Err("`ca` is for TLS, which `sslmode=disable` turns off".to_owned());
+        }
         (true, SslMode::Disable | SslMode::Require) => {}
         (true, _) => return Err("`sslmode` is `require` or `disable`".to_owned()),
-        (false, _) if near => {
+        (false, _) if near && !has_ca => {
             config.ssl_mode(SslMode::Disable);
         }
         (false, _) => {

@@ -110,18 +110,14 @@ fn bench_of(tool: &str) -> Bench {
 #[tokio::test]
 async fn a_value_is_one_argument_whatever_it_holds() {
     let bench = bench();
-    let table = include_str!("command_values.txt");
-    let lines = table
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty());
-    for line in lines {
-        let value: Value = serde_json::from_str(line).unwrap();
+    for line in injections::lines("arguments.txt") {
+        let value: Value = serde_json::from_str(&line).unwrap();
         let reply = bench.call("sh.value", json!({ "text": value })).await;
         let text = match &value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let is_option = text.starts_with('-');
+        let is_option = text.starts_with(['-', '@']);
         let is_value = !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
         if is_option || !is_value || text.contains('\0') {
             assert_eq!(said(&reply).0, "invalid_arguments none", "{line}");

@@ -8,6 +8,8 @@ use provost_wire::SecretName;
 
 use super::*;
 
+#[path = "../../../sim/src/canary/forms.rs"]
+mod forms;
 mod services;
 mod stage;
 
@@ -79,6 +81,8 @@ enum How {
 enum Behind {
     /// An MCP server: this command.
     Mcp(&'static [&'static str]),
+    /// An MCP server that runs by itself, spoken to over HTTP: this command.
+    Remote(&'static [&'static str]),
     /// The world, by entries written by hand.
     World,
     /// The world, by entries from its OpenAPI document.
@@ -87,6 +91,12 @@ enum Behind {
     Postgres,
     /// Programs or files of this machine.
     Machine,
+}
+
+impl Behind {
+    fn is_mcp(self) -> bool {
+        matches!(self, Self::Mcp(_) | Self::Remote(_))
+    }
 }
 
 struct Service {
@@ -101,34 +111,14 @@ struct Service {
 
 const CANARY: &str = "hunter2/hunter2+hunter2";
 
-/// The forms in which a secret may come back.
-fn forms() -> Vec<(&'static str, String)> {
-    use base64::Engine as _;
-    let bytes = CANARY.as_bytes();
-    let hex = |byte: &u8| format!("{byte:02x}");
-    let url = CANARY.replace('/', "%2F").replace('+', "%2B");
-    vec![
-        ("raw", CANARY.to_owned()),
-        (
-            "base64",
-            base64::engine::general_purpose::STANDARD.encode(bytes),
-        ),
-        ("hex", bytes.iter().map(hex).collect()),
-        ("url", url),
-    ]
-}
-
 /// All forms of the secret in one text.
 fn echo() -> String {
-    forms().into_iter().map(|(_, form)| form + "\n").collect()
+    forms::echo(CANARY)
 }
 
 /// The forms of the secret that stand in `bytes`.
 fn found(bytes: &[u8]) -> Vec<&'static str> {
-    let text = String::from_utf8_lossy(bytes).to_lowercase();
-    let forms = forms().into_iter();
-    let stands = forms.filter(|(_, form)| text.contains(&form.to_lowercase()));
-    stands.map(|(name, _)| name).collect()
+    forms::found(CANARY, bytes)
 }
 
 /// All that a journal could hold of a reply.

@@ -29,6 +29,14 @@ url = "postgres://b/c"
 #> W801 `sslmode` is `require` or `disable`
 url = "postgres://a@b/c?sslmode=prefer"
 
+#> W801 `ca` is for TLS, which `sslmode=disable` turns off
+url = "postgres://a@b/c?sslmode=disable"
+ca = "ca.crt"
+
+#> W801 `ca` belongs to `url`
+database = "data/m.db"
+ca = "ca.crt"
+
 #> W801 a secret is named by `env:NAME`
 url = "postgres://a@b/c"
 password = "hunter2"
@@ -514,9 +522,10 @@ async fn postgres_that_is_not_reached_wrote_nothing() {
     let address = url.split(['@', '/']).nth(3).unwrap();
     let nobody = open(&url.replace(address, "127.0.0.1:1"));
     assert_eq!(write(&nobody).await.0, "unavailable none");
+    // Nobody whom this machine trusts vouches for the server.
     let (words, text) = write(&open(&format!("{url}?sslmode=require"))).await;
     assert_eq!(words, "unavailable none");
-    assert!(text.contains("TLS"), "{text}");
+    assert!(text.contains("certificate"), "{text}");
     let stranger = open(&url.replace("teller@", "stranger@"));
     assert_eq!(write(&stranger).await.0, "permission_denied none");
     let bench = open(&url);
@@ -528,4 +537,47 @@ async fn postgres_that_is_not_reached_wrote_nothing() {
     assert_eq!(reply.lacks.as_deref(), Some("file:secret"));
     let troubles = bench.toolbox.troubles();
     assert!(troubles[0].message.contains("file:secret"), "{troubles:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs the server that `scripts/full databases` starts"]
+async fn postgres_is_spoken_to_under_tls_where_the_certificate_holds() {
+    let url = database().await;
+    let ca = std::env::var("PROVOST_POSTGRES_CA").unwrap();
+    let tool = |ca: &str, url: &str| {
+        let secret = server().1;
+        let workspace = Workspace::new();
+        workspace.write("secret", secret).write("none.crt", "");
+        let query = "select ssl::text as ssl from pg_stat_ssl where pid = pg_backend_pid()";
+        workspace.open(&format!(
+            "[tools.db]\nkind = \"sql\"\nurl = \"{url}\"\npassword = \"file:secret\"\n{ca}\
+             ops.is = {{ query = \"{query}\", one = true }}\n"
+        ))
+    };
+    let ca = format!("ca = \"{ca}\"\n");
+    let held = tool(&ca, &url);
+    assert_eq!(
+        held.output("db.is", json!({})).await,
+        json!({"ssl": "true"})
+    );
+    // The control: without `ca` the loopback is spoken to in clear.
+    let plain = tool("", &url);
+    assert_eq!(
+        plain.output("db.is", json!({})).await,
+        json!({"ssl": "false"})
+    );
+    // The certificate is for the address, not for this name of it.
+    for (ca, url, part) in [
+        (
+            ca.as_str(),
+            url.replace("127.0.0.1", "localhost"),
+            "certificate",
+        ),
+        ("ca = \"none.crt\"\n", url.clone(), "there are none"),
+        ("ca = \"nowhere.crt\"\n", url.clone(), "No such file"),
+    ] {
+        let (words, text) = said(&tool(ca, &url).call("db.is", json!({})).await);
+        assert_eq!(words, "unavailable none", "{text}");
+        assert!(text.contains(part), "{text}");
+    }
 }

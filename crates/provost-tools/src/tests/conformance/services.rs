@@ -1,14 +1,16 @@
 //! The services of the suite, and how each case comes about with each of them. `WORK` is the
 //! service's folder, `SERVERS` where the MCP servers are installed, `URL` its address.
 
-use super::Behind::{Machine, Mcp, OpenApi, Postgres, World};
+use super::Behind::{Machine, Mcp, OpenApi, Postgres, Remote, World};
 use super::How::{Again, Call, Drifted, Dropped, Echo, Killed, Late, Never, Short, Stopped, Twice};
 use super::{How, Service};
 
 const OWN_PROCESS: How = Never("it works inside provost's own process, so what dies is the run");
 const ONE_STEP: How = Never("on this machine the effect and its end are one step");
-const OWN_WORD: How =
-    Never("what it does stands in provost.toml itself, which `provost.lock` pins");
+const OWN_WORD: How = Never(
+    "what it does stands in provost.toml: edited, it is refused until it is locked again, and what \
+     was saved or approved before no longer holds (`cargo test --test cli drift`)",
+);
 const NO_KEY: How = Never("it takes no idempotency key");
 const NO_WRITE: How = Never("it writes nothing");
 const NO_TELLING: How = Never("it tells nothing but what it computes");
@@ -16,7 +18,7 @@ const SMALL: How = Never("it has no result that grows");
 const WORLD_HANGS: &str = r#"{"route":"POST /pages","kind":"hang","effect":false}"#;
 const WORLD_ACTS_AND_HANGS: &str = r#"{"route":"POST /pages","kind":"hang","effect":true}"#;
 
-pub(super) const SERVICES: [Service; 12] = [
+pub(super) const SERVICES: [Service; 13] = [
     Service {
         name: "MCP everything",
         behind: Mcp(&[
@@ -28,6 +30,59 @@ pub(super) const SERVICES: [Service; 12] = [
 kind = "mcp"
 command = COMMAND
 env = { TOLD = "file:secret" }
+[tools.s.ops]
+weather = { tool = "get-structured-content", effect = "read" }
+echo = { effect = "read", max_bytes = 1000 }
+env = { tool = "get-env", effect = "read" }
+none = { tool = "get-resource-reference", effect = "write" }
+"#,
+        count: None,
+        cases: [
+            Call(
+                "weather",
+                r#"{"location":"Chicago"}"#,
+                "ok happened",
+                "temperature",
+            ),
+            Call("weather", r#"{"no_such":1}"#, "invalid_arguments none", ""),
+            Call(
+                "none",
+                r#"{"resourceId":-1}"#,
+                "conflict unknown",
+                "esource",
+            ),
+            Stopped("weather", r#"{"location":"Chicago"}"#, "timeout unknown"),
+            NO_WRITE,
+            Killed(
+                "weather",
+                r#"{"location":"Chicago"}"#,
+                "unavailable unknown",
+            ),
+            Again("weather", r#"{"location":"Chicago"}"#),
+            Dropped("weather", r#"{"location":"Chicago"}"#),
+            Call(
+                "echo",
+                r#"{"message":"BIG"}"#,
+                "output_invalid happened",
+                "max_bytes",
+            ),
+            NO_KEY,
+            Echo("env", "{}"),
+            Drifted("weather", r#"{"location":"Chicago"}"#),
+        ],
+    },
+    Service {
+        name: "MCP everything, over HTTP",
+        behind: Remote(&[
+            "node",
+            "SERVERS/node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+            "streamableHttp",
+        ]),
+        tool: r#"
+[tools.s]
+kind = "mcp"
+url = "URL/mcp"
+bearer = "file:secret"
 [tools.s.ops]
 weather = { tool = "get-structured-content", effect = "read" }
 echo = { effect = "read", max_bytes = 1000 }

@@ -27,6 +27,7 @@ pub(super) struct Stage {
     bench: Bench,
     listing: Listing,
     world: Option<World>,
+    remote: Option<Remote>,
     /// All that came back so far.
     kept: Vec<u8>,
     toml: String,
@@ -73,6 +74,45 @@ impl World {
 }
 
 impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An MCP server that runs by itself.
+struct Remote {
+    command: Vec<String>,
+    port: u16,
+    child: Child,
+}
+
+impl Remote {
+    async fn start(command: Vec<String>, port: u16) -> Self {
+        let mut starts = Command::new(&command[0]);
+        starts
+            .args(&command[1..])
+            .env("PORT", port.to_string())
+            .env("TOLD", CANARY)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let remote = Self {
+            command,
+            port,
+            child: starts.spawn().unwrap(),
+        };
+        for _ in 0..600 {
+            let reached = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
+            if reached.is_ok() {
+                return remote;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{:?} does not listen", remote.command);
+    }
+}
+
+impl Drop for Remote {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -139,16 +179,25 @@ impl Stage {
         let workspace = Workspace::new();
         let dir = furnish(&workspace);
         let mut toml = OTHER.to_owned() + &service.tool.replace("WORK", &dir);
-        let mut world = None;
+        let (mut world, mut remote) = (None, None);
+        let installed = |command: &[&str]| -> Vec<String> {
+            let servers = std::env::var("PROVOST_SERVERS").unwrap();
+            let place = |text: &&str| {
+                let text = text.replacen("SERVERS", &servers, 1);
+                text.replace("WORK", &dir)
+            };
+            command.iter().map(place).collect()
+        };
         match service.behind {
             Behind::Mcp(command) => {
-                let servers = std::env::var("PROVOST_SERVERS").unwrap();
-                let place = |text: &&str| {
-                    let text = text.replacen("SERVERS", &servers, 1);
-                    text.replace("WORK", &dir)
-                };
-                let command: Vec<String> = command.iter().map(place).collect();
-                toml = toml.replace("COMMAND", &json!(command).to_string());
+                toml = toml.replace("COMMAND", &json!(installed(command)).to_string());
+            }
+            Behind::Remote(command) => {
+                let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+                let port = free.local_addr().unwrap().port();
+                drop(free);
+                remote = Some(Remote::start(installed(command), port).await);
+                toml = toml.replace("URL", &format!("http://127.0.0.1:{port}"));
             }
             Behind::World | Behind::OpenApi => {
                 let started = World::start(workspace.path("world.json"), "127.0.0.1:0");
@@ -186,6 +235,7 @@ impl Stage {
             bench,
             listing,
             world,
+            remote,
             kept: Vec::new(),
             toml,
         }
@@ -199,7 +249,7 @@ impl Stage {
     /// What the server calls its version, and the protocol it spoke.
     pub(super) fn spoken(&self) -> (String, String) {
         match self.service.behind {
-            Behind::Mcp(_) => {
+            Behind::Mcp(_) | Behind::Remote(_) => {
                 let version = self.listing.server.rsplit(' ').next().unwrap_or_default();
                 (version.to_owned(), self.listing.protocol.clone())
             }
@@ -212,7 +262,7 @@ impl Stage {
     /// How many operations it lists.
     pub(super) fn listed(&self) -> usize {
         match self.service.behind {
-            Behind::Mcp(_) => self.listing.tools.len(),
+            Behind::Mcp(_) | Behind::Remote(_) => self.listing.tools.len(),
             _ => {
                 let mut own = self.bench.operations.iter();
                 own.by_ref().filter(|op| op.server() == "s").count()
@@ -277,6 +327,9 @@ impl Stage {
             How::Stopped(op, args, expected) => {
                 self.signal(Signal::STOP);
                 let reply = self.call(op, args, SHORT, "stopped").await;
+                if self.remote.is_some() {
+                    self.signal(Signal::CONT);
+                }
                 assert_eq!(words(&reply), expected, "{name} {case:?}: {reply:?}");
                 words(&reply)
             }
@@ -298,6 +351,11 @@ impl Stage {
                     let (state, address) = (world.state.clone(), world.address.clone());
                     *world = World::start(state, &address);
                 }
+                if let Some(mut remote) = self.remote.take() {
+                    remote.child.wait().unwrap();
+                    let command = std::mem::take(&mut remote.command);
+                    self.remote = Some(Remote::start(command, remote.port).await);
+                }
                 let reply = self.call(op, args, LONG, "again").await;
                 assert_eq!(words(&reply), "ok happened", "{name} {case:?}: {reply:?}");
                 "yes".to_owned()
@@ -306,13 +364,13 @@ impl Stage {
                 if let Some(world) = &self.world {
                     let slow = r#"{"route":"*","kind":"slow","ms":2000}"#;
                     world.ask("POST", "/faults", slow).await;
-                } else if matches!(self.service.behind, Behind::Mcp(_)) {
+                } else if self.service.behind.is_mcp() {
                     self.signal(Signal::STOP);
                 }
                 let call = self.call(op, args, LONG, "dropped");
                 let dropped = tokio::time::timeout(Duration::from_millis(200), call).await;
                 assert!(dropped.is_err(), "{name}: it was too fast to be dropped");
-                if matches!(self.service.behind, Behind::Mcp(_)) {
+                if self.service.behind.is_mcp() {
                     self.signal(Signal::CONT);
                 }
                 self.typed().await;
@@ -380,9 +438,10 @@ impl Stage {
     }
 
     fn pid(&self) -> Pid {
-        match &self.world {
-            Some(world) => Pid::from_child(&world.child),
-            None => server_pid(),
+        match (&self.world, &self.remote) {
+            (Some(world), _) => Pid::from_child(&world.child),
+            (None, Some(remote)) => Pid::from_child(&remote.child),
+            (None, None) => server_pid(),
         }
     }
 }
@@ -429,7 +488,7 @@ async fn opened(
     service: &Service,
     drift: bool,
 ) -> (Bench, Listing) {
-    if !matches!(service.behind, Behind::Mcp(_)) {
+    if !service.behind.is_mcp() {
         return (workspace.open(toml), Listing::default());
     }
     let lenient = Listings::default().lenient();
