@@ -16,7 +16,7 @@ fn events(place: &Workplace) -> i64 {
         .unwrap()
 }
 
-fn signal(child: &Child, name: &str) {
+pub fn signal(child: &Child, name: &str) {
     let done = Command::new("kill")
         .args([name, &child.id().to_string()])
         .status()
