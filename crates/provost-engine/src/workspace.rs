@@ -38,8 +38,9 @@ mod tests;
 pub use audit::audit_settings;
 pub use error::{Findings, WorkspaceError};
 pub use lock::{Drift, LOCK_FILE, Lock};
-pub use planners::{ModelConfig, PlannerConfig, PlannerError};
+pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
+pub use provost_wire::model::ModelConfig;
 pub use scaffold::{ScaffoldError, scaffold};
 pub use servers::{
     ServerDrift, ServerError, append_to_config, list_servers, list_servers_of, server_drift,

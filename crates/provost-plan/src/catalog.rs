@@ -247,6 +247,13 @@ impl Operation {
         self.name.split('.').next().unwrap_or(&self.name)
     }
 
+    /// Whether its output is a model's opinion: an adapter says so in the endpoint, which the
+    /// digest covers. What an opinion decides, text decides, however closed its type is.
+    #[must_use]
+    pub fn is_opinion(&self) -> bool {
+        self.endpoint.get("kind").and_then(Value::as_str) == Some("model")
+    }
+
     /// Whether an unknown outcome of this operation leaves a doubt: it is no read, and the tool
     /// recognises no repetition.
     #[must_use]

@@ -20,7 +20,9 @@ use provost_plan::codes::Code;
 use provost_plan::label::{Integrity, Label};
 use provost_plan::money::Money;
 use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, PlannerCost, PlannerUsage};
-use provost_wire::model::{Finish, ModelClient, ModelError, ModelReply, ModelRequest, ModelUsage};
+use provost_wire::model::{
+    Finish, ModelClient, ModelError, ModelReply, ModelRequest, ModelUsage, Prices,
+};
 
 use crate::Planner;
 use crate::limits::{ASK_AGAIN_AFTER, ASK_AGAIN_MAX, ASKED_TIMES_MAX, REQUEST_FRAME_BYTES};
@@ -34,32 +36,6 @@ pub use schema::strict as reply_schema;
 
 /// The name under which the form of a reply is sent.
 pub const REPLY_NAME: &str = "provost_reply";
-
-/// What a million tokens cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prices {
-    /// Sent.
-    pub input: Money,
-    /// Received.
-    pub output: Money,
-    /// Sent, and kept by the server from an earlier request.
-    pub cached: Money,
-}
-
-impl Prices {
-    /// What a request and its answer cost.
-    #[must_use]
-    pub fn of(&self, usage: &ModelUsage) -> Money {
-        let cached = usage.cached.min(usage.input);
-        [
-            self.input.per_million(usage.input - cached),
-            self.cached.per_million(cached),
-            self.output.per_million(usage.output),
-        ]
-        .into_iter()
-        .sum()
-    }
-}
 
 /// A model that plans.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use provost_plan::money::Money;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -138,6 +139,32 @@ pub struct Reply {
     pub retry_after: Option<Duration>,
     /// The name of the secret without which nothing could be sent.
     pub lacks: Option<String>,
+    /// What it took of a model, if it asked one that counts.
+    pub used: Option<Used>,
+}
+
+/// What one attempt took of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// The model, as its server names it.
+    pub model: String,
+    /// The version of the text around what it was given.
+    pub prompt: String,
+    /// Tokens sent, those that its server had kept included.
+    pub tokens_in: u64,
+    /// Of these, those that its server had kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_cached: u64,
+    /// Tokens received.
+    pub tokens_out: u64,
+    /// What that cost, if the operator says what a token costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Reply {
@@ -153,6 +180,7 @@ impl Reply {
             message: None,
             retry_after: None,
             lacks: None,
+            used: None,
         }
     }
 
@@ -168,6 +196,7 @@ impl Reply {
             message: Some(message.into()),
             retry_after: None,
             lacks: None,
+            used: None,
         }
     }
 }

@@ -322,6 +322,7 @@ impl<'r> Turn<'r> {
                 retry_at: None,
                 lost: true,
                 unsent: false,
+                used: None,
             };
             self.attempt_over(&slot, ended)?;
         }

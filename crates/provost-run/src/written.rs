@@ -202,6 +202,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             retry_at: words.contains(&"again").then_some(BEGIN),
             lost: words[0] == "lost",
             unsent: false,
+            used: None,
         }),
         "seen" => Event::ObservationMade {
             slot: slot(words[1]),

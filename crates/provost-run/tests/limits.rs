@@ -5,7 +5,7 @@ mod case;
 use case::{Case, failed, ok};
 use provost_plan::catalog::{Cost, Operation, Tokens};
 use provost_plan::money::Money;
-use provost_run::outcome::{Class, Landing};
+use provost_run::outcome::{Class, Landing, Reply, Used};
 use serde_json::json;
 
 const THREE: &str = r#"
@@ -114,8 +114,8 @@ fn losing(cost: Option<Cost>, limits: impl FnOnce(&mut provost_plan::plan::Limit
         .crash()
 }
 
-/// What an attempt can cost is reserved with its intent, and is not given back: five attempts at
-/// one each leave nothing for a sixth.
+/// What an attempt can cost is reserved with its intent, and is not given back where nobody counts:
+/// five attempts at one each leave nothing for a sixth.
 #[test]
 fn no_attempt_begins_that_could_pass_the_limit_on_money() {
     let cost = || {
@@ -160,6 +160,44 @@ fn no_attempt_begins_that_could_pass_the_limit_on_tokens() {
     let case = losing(cost(), |limits| limits.tokens = Some(600));
     assert!(!case.transcript().contains("AdmissionRefused"));
     assert_eq!(case.state().tokens, 600);
+}
+
+/// What a model counted takes the place of what was reserved; what it did not, stays reserved.
+#[test]
+fn what_an_attempt_took_of_a_model_is_settled() {
+    let cost = Cost {
+        money: money("1.00"),
+        ..Cost::default()
+    };
+    let priced = move |operation: &mut Operation| operation.cost = Some(cost.clone());
+    let begun = || Case::of(case::rules_with(priced.clone()), THREE).started();
+    let reserved = begun().state().money;
+    let used = |cost: Option<&str>| Reply {
+        used: Some(Used {
+            model: "large".to_owned(),
+            prompt: "tool.v1".to_owned(),
+            tokens_in: 70,
+            tokens_cached: 0,
+            tokens_out: 7,
+            cost: cost.and_then(money),
+        }),
+        ..ok(json!({ "total": 1 }))
+    };
+    let one = Money::parse("1.00").unwrap();
+    for (reply, money, tokens) in [
+        (
+            used(Some("0.25")),
+            reserved
+                .saturating_sub(one)
+                .saturating_add(Money::parse("0.25").unwrap()),
+            77,
+        ),
+        (used(None), reserved, 77),
+        (ok(json!({ "total": 1 })), reserved, 0),
+    ] {
+        let case = begun().ends("a", reply);
+        assert_eq!((case.state().money, case.state().tokens), (money, tokens));
+    }
 }
 
 /// The check refuses what could not stay within the limit even without a loss.

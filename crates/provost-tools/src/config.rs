@@ -4,6 +4,7 @@
 //! schemas that an operation names. INVARIANT: every field of a tool is used or refused, and what
 //! an operation depends on stands in its `endpoint`, so that the operation's digest covers it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +17,12 @@ use provost_plan::source::{Span, Spanned};
 use provost_run::admission::ToolLimits;
 use provost_wire::SecretName;
 use provost_wire::http::Base;
+use provost_wire::model::ModelConfig;
 
 use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
 use crate::mcp::{self, Listings};
 use crate::own::{self, Tool};
-use crate::{command, files, http, sql};
+use crate::{command, files, http, model, sql};
 
 mod exchange;
 mod operation;
@@ -50,6 +52,7 @@ pub(crate) enum Settings {
     Http(http::Settings),
     Command(command::Settings),
     Mcp(mcp::Settings),
+    Model(model::Settings),
     Own(Arc<dyn Tool>),
 }
 
@@ -62,6 +65,19 @@ pub(crate) struct Site<'a> {
     pub(crate) max_bytes: u64,
     /// What the MCP servers of the workspace list.
     pub(crate) listings: &'a Listings,
+    /// The models of the workspace.
+    pub(crate) models: &'a BTreeMap<String, ModelConfig>,
+}
+
+/// What a tool may name that stands elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// The workspace: schemas are looked up below it.
+    pub base: &'a Path,
+    /// What its MCP servers can do.
+    pub listings: &'a Listings,
+    /// Its models.
+    pub models: &'a BTreeMap<String, ModelConfig>,
 }
 
 /// What a kind of tool makes of its table.
@@ -77,29 +93,29 @@ enum KindWord {
     Http,
     Command,
     Mcp,
+    Model,
 }
 
-const KINDS: [(&str, KindWord); 5] = [
+const KINDS: [(&str, KindWord); 6] = [
     ("sql", KindWord::Sql),
     ("files", KindWord::Files),
     ("http", KindWord::Http),
     ("command", KindWord::Command),
     ("mcp", KindWord::Mcp),
+    ("model", KindWord::Model),
 ];
 
 impl ToolConfig {
-    /// Reads the table of the tool called `name`; schemas are looked up below `base`, the
-    /// workspace, and what MCP servers can do in `listings`. Returns `None` if the table has
-    /// errors, which are in `diagnostics`.
+    /// Reads the table of the tool called `name`. Returns `None` if the table has errors, which are
+    /// in `diagnostics`.
     pub fn read(
         name: &str,
         node: &Node,
-        base: &Path,
-        listings: &Listings,
+        around: Surroundings<'_>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         let mut found = Vec::new();
-        let config = Self::read_into(name, node, base, listings, &mut found);
+        let config = Self::read_into(name, node, around, &mut found);
         let failed = has_errors(&found);
         diagnostics.append(&mut found);
         config.filter(|_| !failed)
@@ -108,8 +124,7 @@ impl ToolConfig {
     fn read_into(
         name: &str,
         node: &Node,
-        base: &Path,
-        listings: &Listings,
+        around: Surroundings<'_>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         check_name("a tool", name, node.span, diagnostics);
@@ -123,10 +138,11 @@ impl ToolConfig {
         };
         let site = Site {
             tool: name,
-            base,
+            base: around.base,
             timeout: timeout(&mut fields, TIMEOUT_DEFAULT),
             max_bytes: max_bytes(&mut fields, RESULT_BYTES_DEFAULT),
-            listings,
+            listings: around.listings,
+            models: around.models,
         };
         let limits = pace::read(&mut fields);
         let (settings, operations) = match kind {
@@ -159,6 +175,12 @@ impl ToolConfig {
                 fields.finish();
                 let read = read?;
                 (Settings::Mcp(read.settings), read.operations)
+            }
+            KindWord::Model => {
+                let read = model::Settings::read(&site, &mut fields);
+                fields.finish();
+                let read = read?;
+                (Settings::Model(read.settings), read.operations)
             }
         };
         Some(Self {
@@ -209,18 +231,15 @@ impl ToolConfig {
 
     /// The secrets it names.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let (http, command, mcp, sql) = match &self.settings {
-            Settings::Http(http) => (Some(http), None, None, None),
-            Settings::Command(command) => (None, Some(command), None, None),
-            Settings::Mcp(mcp) => (None, None, Some(mcp), None),
-            Settings::Sql(sql) => (None, None, None, Some(sql)),
-            Settings::Files(_) | Settings::Own(_) => (None, None, None, None),
+        let found: Vec<&SecretName> = match &self.settings {
+            Settings::Http(http) => http.secrets().collect(),
+            Settings::Command(command) => command.secrets().collect(),
+            Settings::Mcp(mcp) => mcp.secrets().collect(),
+            Settings::Sql(sql) => sql.secrets().collect(),
+            Settings::Model(model) => model.secrets().collect(),
+            Settings::Files(_) | Settings::Own(_) => Vec::new(),
         };
-        let of_http = http.into_iter().flat_map(http::Settings::secrets);
-        of_http
-            .chain(command.into_iter().flat_map(command::Settings::secrets))
-            .chain(mcp.into_iter().flat_map(mcp::Settings::secrets))
-            .chain(sql.into_iter().flat_map(sql::Settings::secrets))
+        found.into_iter()
     }
 
     /// Whether it is an MCP server.
@@ -245,6 +264,7 @@ impl ToolConfig {
             | Settings::Files(_)
             | Settings::Http(_)
             | Settings::Command(_)
+            | Settings::Model(_)
             | Settings::Own(_) => None,
         };
         mcp.into_iter().flat_map(mcp::Settings::tools_used)
@@ -273,6 +293,7 @@ impl ToolConfig {
             | Settings::Http(_)
             | Settings::Command(_)
             | Settings::Mcp(_)
+            | Settings::Model(_)
             | Settings::Own(_) => None,
         }
     }

@@ -1,5 +1,5 @@
-//! The tools: SQLite queries, files under a root, HTTP operations, commands, MCP servers, a
-//! program's own.
+//! The tools: SQL, files under a root, HTTP operations, commands, MCP servers, models, a program's
+//! own.
 //!
 //! Owns reading a tool from `provost.toml`, guarding what it can reach, and turning one call into
 //! one [`Reply`](provost_run::outcome::Reply) whose class and landing are true. Never makes a call
@@ -16,12 +16,13 @@ mod guard;
 mod http;
 mod limits;
 mod mcp;
+mod model;
 pub mod openapi;
 mod own;
 mod sql;
 mod toolbox;
 
-pub use config::ToolConfig;
+pub use config::{Surroundings, ToolConfig};
 pub use fault::Request;
 pub use mcp::{Definition, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings};
 pub use own::{Replying, Tool};

@@ -72,6 +72,9 @@ pub const BREAKER_COOLDOWN_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Longest time that a write may take to land.
 pub const FINAL_AFTER_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// Tokens that the protocol of a model puts around a request, at most.
+pub(crate) const MODEL_FRAME_TOKENS: u64 = 256;
+
 /// How many times `max_bytes` one message of an MCP server may have: a result stands in it as text
 /// and as structured content, both escaped.
 pub(crate) const MCP_RESULT_FACTOR: usize = 4;

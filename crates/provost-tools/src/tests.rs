@@ -16,7 +16,7 @@ use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::{Value, json};
 
 use crate::fault::Request;
-use crate::{Listing, Listings, OpenError, ToolConfig, Toolbox};
+use crate::{Listing, Listings, OpenError, Surroundings, ToolConfig, Toolbox};
 
 mod append;
 mod command;
@@ -30,6 +30,7 @@ mod http_settings;
 mod injections;
 mod mcp;
 mod mcp_http;
+mod model;
 mod openapi;
 mod own;
 mod postgres;
@@ -184,11 +185,17 @@ fn configs_listed(
     let Kind::Map(entries) = &tools.kind else {
         panic!("`tools` is a map");
     };
+    let models = model::models(&node);
     let mut diagnostics = Vec::new();
     let read = entries
         .iter()
         .filter_map(|(name, node)| {
-            ToolConfig::read(&name.value, node, base, listings, &mut diagnostics)
+            let around = Surroundings {
+                base,
+                listings,
+                models: &models,
+            };
+            ToolConfig::read(&name.value, node, around, &mut diagnostics)
         })
         .collect();
     if diagnostics.is_empty() {

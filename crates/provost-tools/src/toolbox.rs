@@ -26,6 +26,7 @@ use crate::files::Files;
 use crate::guard::Protected;
 use crate::http::Http;
 use crate::mcp::{Listing, Mcp};
+use crate::model::Models;
 use crate::own::{self, Tool};
 use crate::sql::Sql;
 
@@ -44,6 +45,7 @@ enum Adapter {
     Http(Http),
     Command(Commands),
     Mcp(Mcp),
+    Model(Models),
     Own(Arc<dyn Tool>),
 }
 
@@ -310,6 +312,7 @@ impl Adapter {
             Settings::Mcp(settings) => {
                 Ok(Self::Mcp(Mcp::open(settings, protected.base().to_owned())))
             }
+            Settings::Model(settings) => Ok(Self::Model(Models::open(settings, protected.base()))),
             Settings::Own(tool) => Ok(Self::Own(Arc::clone(tool))),
             Settings::Files(settings) => Files::open(name, settings, protected)
                 .map(Self::Files)
@@ -324,6 +327,7 @@ impl Adapter {
             Self::Http(http) => http.trouble(),
             Self::Command(command) => command.trouble(),
             Self::Mcp(mcp) => mcp.trouble(),
+            Self::Model(model) => model.trouble(),
             Self::Own(_) => None,
         }
     }
@@ -335,6 +339,7 @@ impl Adapter {
             Self::Http(http) => http.perform(request, redactor).await,
             Self::Command(command) => command.perform(request, redactor).await,
             Self::Mcp(mcp) => mcp.perform(request, redactor).await,
+            Self::Model(model) => model.perform(request).await,
             Self::Own(tool) => own::perform(tool, request).await,
         }
     }

@@ -22,8 +22,10 @@ use crate::redact::Redactor;
 use crate::secret::SecretName;
 
 mod error;
+mod prices;
 
 pub use error::ModelError;
+pub use prices::{ModelConfig, Prices};
 
 /// Whose protocol a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

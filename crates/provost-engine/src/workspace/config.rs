@@ -13,7 +13,7 @@ use provost_plan::plan::Limits;
 use provost_plan::source::{Source, Span, Spanned};
 use provost_run::admission::{AdmissionRules, Budget, Period};
 use provost_run::event::AskMode;
-use provost_tools::{Listings, Tool, ToolConfig};
+use provost_tools::{Listings, Surroundings, Tool, ToolConfig};
 
 use super::error::Collector;
 use super::{ModelConfig, PlannerConfig};
@@ -93,9 +93,14 @@ fn fields(
     let (playbooks_dir, planner) = planner.unwrap_or_default();
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
     let notify = notify::read(notify, diagnostics);
+    let around = Surroundings {
+        base: root,
+        listings,
+        models: &models,
+    };
     let read: Vec<_> = tools
         .iter()
-        .map(|(name, node)| ToolConfig::read(&name.value, node, root, listings, diagnostics))
+        .map(|(name, node)| ToolConfig::read(&name.value, node, around, diagnostics))
         .collect();
     let mut tools: Vec<ToolConfig> = read.into_iter().collect::<Option<_>>()?;
     for tool in own {

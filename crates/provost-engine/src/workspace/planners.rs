@@ -4,7 +4,6 @@
 //! planner that is configured names a model that is there, or a command.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,14 +12,15 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::money::Money;
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::source::{Source, Spanned};
-use provost_planner::model::Prices;
 use provost_planner::process::ProcessSettings;
 use provost_planner::{
     ClientPlanner, FilePlanner, ModelPlanner, Planner, Playbook, ProcessPlanner,
 };
 use provost_run::event::{PlannerChoice, View};
 use provost_wire::http::Base;
-use provost_wire::model::{ModelClient, ModelClientError, ModelKind, ModelSettings, SchemaForm};
+use provost_wire::model::{
+    ModelClientError, ModelConfig, ModelKind, ModelSettings, Prices, SchemaForm,
+};
 use provost_wire::{SecretName, Variable};
 
 use super::Workspace;
@@ -30,15 +30,6 @@ use super::config::{bad, is_inside};
 const MAX_TOKENS: u64 = 8_192;
 /// How long a planner may take, unless the operator says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(120);
-
-/// A model of the workspace.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ModelConfig {
-    /// How it is reached and asked.
-    pub settings: ModelSettings,
-    /// What it costs, if the operator says.
-    pub prices: Option<Prices>,
-}
 
 /// Who plans where no playbook matches.
 #[derive(Clone, Debug, PartialEq)]
@@ -379,20 +370,6 @@ fn model_of(workspace: &Workspace, name: &str) -> Result<ModelPlanner, PlannerEr
     let model = model.ok_or_else(|| PlannerError::NoModel {
         name: name.to_owned(),
     })?;
-    let client = client_of(workspace.root(), model)?;
+    let client = model.client(workspace.root())?;
     Ok(ModelPlanner::new(name.to_owned(), client, model.prices))
-}
-
-fn client_of(root: &Path, model: &ModelConfig) -> Result<ModelClient, ModelClientError> {
-    ModelClient::new(model.settings.clone(), root)
-}
-
-impl ModelConfig {
-    /// A client for it; a key in a file lies below `root`.
-    ///
-    /// # Errors
-    /// [`ModelClientError`] if it does not start.
-    pub fn client(&self, root: &Path) -> Result<ModelClient, ModelClientError> {
-        client_of(root, self)
-    }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::Pass;
+use super::flow::opinion;
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -32,7 +33,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         found.extend(confirm(pass, step, operation));
         found.extend(undo::bad(pass, step, operation));
         if !operation.effect.is_read() {
-            found.extend(acceptance(step, operation));
+            found.extend(acceptance(pass, step, operation));
             found.extend(repetition(pass, step, operation));
             found.extend(targets::items(step, operation));
         }
@@ -98,8 +99,11 @@ fn risk(step: &Step, operation: &Operation) -> Option<Diagnostic> {
     })
 }
 
-fn acceptance(step: &Step, operation: &Operation) -> Option<Diagnostic> {
-    (step.accept.is_empty() && step.confirm.is_none()).then(|| {
+fn acceptance(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option<Diagnostic> {
+    // Why: a model's opinion stands beside a step, and is never its acceptance.
+    let mut accepts = step.accept.iter();
+    let proven = accepts.any(|accept| !opinion::is_read(pass, accept));
+    (!proven && step.confirm.is_none()).then(|| {
         let message = format!(
             "`{}` is {} and nothing says when it has worked",
             step.id.value,

@@ -21,10 +21,12 @@ use crate::plan::{Plan, Step, StepKind};
 use crate::schema::{PathType, Schema};
 
 mod author;
+pub(super) mod opinion;
 mod path;
 mod undo;
 
 use author::Author;
+use opinion::Opinions;
 use path::{Want, Ways};
 
 /// How far a part of a step's output may be believed, by the operator's schema alone. `path` is
@@ -334,6 +336,7 @@ pub(crate) fn assign(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<D
         looked: Cell::default(),
         believed: RefCell::default(),
     };
+    let opinions = Opinions::of(pass);
     let mut beyond = None;
     for id in &pass.graph.order {
         let Some(step) = pass.plan.step(id) else {
@@ -343,7 +346,7 @@ pub(crate) fn assign(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<D
             (None, None) => pass.origin.literals.clone(),
             _ => Label::trusted(),
         };
-        let of = of_step(pass, &labels, step);
+        let of = of_step(pass, &labels, &opinions, step);
         if beyond.is_none() && !labels.is_bounded() {
             beyond = Some(too_many_sources(step));
         }
@@ -369,7 +372,12 @@ fn before<'a>(pass: &Pass<'a>, step: &Step) -> Option<&'a StepRecord> {
     (was.value == step.value).then_some(record)
 }
 
-fn of_step(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step) -> StepLabels {
+fn of_step(
+    pass: &Pass<'_>,
+    labels: &Labels<'_>,
+    opinions: &Opinions<'_>,
+    step: &Step,
+) -> StepLabels {
     let before = before(pass, step);
     let undone = undo::undone(pass, step);
     let literals = &labels.literals;
@@ -383,6 +391,9 @@ fn of_step(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step) -> StepLabels {
         .chain(step.for_each.iter().map(|each| &each.list));
     for template in deciding {
         control = control.join(&labels.template(Some(step), template, literals));
+    }
+    if let Some(opinion) = opinions.deciding(pass, step, &control) {
+        control = control.join(&opinion);
     }
     let args = match &step.kind {
         StepKind::Tool { args: tree, .. } => {

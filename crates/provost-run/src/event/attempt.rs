@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Slot;
-use crate::outcome::{Class, Landing};
+use crate::outcome::{Class, Landing, Used};
 
 /// An intent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,6 +107,9 @@ pub struct AttemptEnded {
     /// Whether nothing was sent for want of a secret: such an attempt is not counted as a try.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsent: bool,
+    /// What it took of a model: it stands in the place of what was reserved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Used>,
 }
 
 /// A secret without which a call could not be made.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use provost_plan::digest::Digest;
+use provost_plan::money::Money;
 use serde_json::{Value, json};
 
 use crate::event::{Created, SkipReason, StepStatus};
@@ -99,6 +100,10 @@ pub struct InFlight {
     pub retakes_for: Option<String>,
     /// Whether it proves what an earlier attempt wrote.
     pub confirms: bool,
+    /// The money that is reserved for it.
+    pub money: Money,
+    /// The tokens that are reserved for it.
+    pub tokens: u64,
 }
 
 impl ItemState {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use provost_plan::check::PlanRecord;
+use provost_plan::money::Money;
 use provost_plan::plan::request::{
     FindingView, PlanReply, PlannerUsage, RequestKind, Reserved, Why,
 };
@@ -13,8 +14,10 @@ use provost_plan::plan::request::{
 use crate::call::Slot;
 use crate::card::{Card, Purpose, Subject};
 use crate::event::{
-    AttemptEnded, AttemptStarted, Event, Left, PlannerChoice, RunEnded, SettledBy, SkipReason,
+    AttemptEnded, AttemptStarted, Event, Left, PlannerChoice, RunEnded, SettledBy,
+    SkipReason,
 };
+use crate::outcome::Used;
 use crate::said::Said;
 
 /// The line of an event.
@@ -317,14 +320,8 @@ fn spent(id: u64, usage: &PlannerUsage) -> String {
     let took = if usage.unknown {
         "what is not known: what was set aside stays spent".to_owned()
     } else {
-        let cost = usage.cost.map(|cost| format!(", cost {cost}"));
-        format!(
-            "{} tokens in ({} cached), {} out{}",
-            usage.tokens_in,
-            usage.tokens_cached,
-            usage.tokens_out,
-            cost.unwrap_or_default()
-        )
+        let (sent, received) = (usage.tokens_in, usage.tokens_out);
+        tokens(sent, usage.tokens_cached, received, usage.cost)
     };
     format!(
         "reply {id} took {took}{asked}{}{}",
@@ -489,17 +486,40 @@ pub(super) fn ended(ended: &AttemptEnded, took: Option<i64>) -> String {
     } else {
         ""
     };
+    let used = ended.used.as_ref().map(used);
     let message = ended.message.as_deref().map(|text| format!(": {text}"));
     format!(
-        "`{}` attempt {} {} × {}{lost}{}{}{retry}{}",
+        "`{}` attempt {} {} × {}{lost}{}{}{retry}{}{}",
         ended.slot,
         ended.attempt,
         ended.class.word(),
         ended.landing.word(),
         took.unwrap_or_default(),
         evidence.unwrap_or_default(),
+        used.unwrap_or_default(),
         message.unwrap_or_default()
     )
+}
+
+/// What an attempt took of a model.
+fn used(used: &Used) -> String {
+    format!(
+        ", {}, prompt {}, model: {}",
+        tokens(
+            used.tokens_in,
+            used.tokens_cached,
+            used.tokens_out,
+            used.cost
+        ),
+        used.prompt,
+        used.model
+    )
+}
+
+fn tokens(sent: u64, cached: u64, received: u64, cost: Option<Money>) -> String {
+    let cost = cost.map(|cost| format!(", cost {cost}"));
+    let cost = cost.unwrap_or_default();
+    format!("{sent} tokens in ({cached} cached), {received} out{cost}")
 }
 
 fn end_text(ended: &RunEnded) -> String {

@@ -139,6 +139,7 @@ impl Turn<'_> {
             retry_at,
             lost: false,
             unsent: false,
+            used: None,
         }))
     }
 }

@@ -80,6 +80,7 @@ impl Turn<'_> {
             retry_at: None,
             lost: false,
             unsent: true,
+            used: None,
         };
         self.attempt_over(slot, ended)?;
         self.miss(slot, secret, &reason)
@@ -96,6 +97,7 @@ impl Turn<'_> {
             message,
             retry_after,
             lacks: _,
+            used,
         } = reply;
         let digest = self.keep(media, evidence);
         let judged = match (class, output) {
@@ -119,6 +121,7 @@ impl Turn<'_> {
             retry_at,
             lost: false,
             unsent: false,
+            used,
         };
         match judged {
             Ok(output) if self.is_retaking(slot) => self.retaken(slot, ended, output, digest),

@@ -115,6 +115,15 @@ impl Declared {
         self.idempotency = Idempotency::None;
     }
 
+    /// The same, with these arguments as content beside the declared, and at this cost.
+    pub(crate) fn with(mut self, content: Vec<String>, cost: Cost) -> Self {
+        let span = self.span;
+        let more = content.into_iter().map(|name| Spanned::new(name, span));
+        self.content.extend(more);
+        self.cost = Some(cost);
+        self
+    }
+
     pub(crate) fn carries_key(&self) -> bool {
         matches!(self.idempotency, Idempotency::Key { .. })
     }

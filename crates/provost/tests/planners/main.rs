@@ -10,6 +10,7 @@
 #[path = "../examples/stage.rs"]
 mod stage;
 
+mod as_tool;
 mod budget;
 mod doctor;
 mod interrupted;

@@ -5,7 +5,7 @@
 use super::{item_mut, step_mut};
 use crate::call::Slot;
 use crate::event::{AttemptEnded, AttemptStarted, Settlement, StepStatus};
-use crate::outcome::{Class, Landing};
+use crate::outcome::{Class, Landing, Used};
 use crate::state::fold::FoldError;
 use crate::state::{EffectFact, InFlight, State};
 
@@ -90,6 +90,8 @@ fn in_flight(started: &AttemptStarted) -> InFlight {
         reconciles: started.reconciles,
         retakes_for: started.retakes_for.clone(),
         confirms: started.confirms,
+        money: started.money.unwrap_or_default(),
+        tokens: started.tokens.unwrap_or(0),
     }
 }
 
@@ -99,6 +101,10 @@ pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(
     let tried = u32::from(ended.is_try());
     let item = item_mut(state, &ended.slot, kind)?;
     let attempt = item.in_flight.take();
+    if let (Some(attempt), Some(used)) = (&attempt, &ended.used) {
+        paid(state, attempt, used);
+    }
+    let item = item_mut(state, &ended.slot, kind)?;
     if let Some(attempt) = &attempt
         && ended.class == Class::Ok
         && !attempt.reconciles
@@ -149,6 +155,17 @@ pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(
             .insert((attempt.operation, attempt.args_digest));
     }
     Ok(())
+}
+
+/// What an attempt took stands in the place of what was reserved for it, as far as it is known.
+fn paid(state: &mut State, attempt: &InFlight, used: &Used) {
+    let took = used.tokens_in.saturating_add(used.tokens_out);
+    let tokens = state.tokens.saturating_sub(attempt.tokens);
+    state.tokens = tokens.saturating_add(took);
+    if let Some(cost) = used.cost {
+        let money = state.money.saturating_sub(attempt.money);
+        state.money = money.saturating_add(cost);
+    }
 }
 
 pub(super) fn step_settled(

@@ -1,0 +1,268 @@
+//! The table of a tool of kind `model`.
+//!
+//! Owns which model it is, the tasks of its operations and what they may cost. Never reads a key.
+//! INVARIANT: an operation is `egress`, no heavier and no lighter, and its output is not trusted:
+//! what a model says is no plain read, so it proves no write, settles no doubt and opens nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::catalog::{Cost, Effect, Operation, Tokens};
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::expr::Template;
+use provost_plan::node::{Fields, Node};
+use provost_plan::schema::Schema;
+use provost_wire::SecretName;
+use provost_wire::model::{ModelConfig, Prices};
+use serde_json::{Value, json};
+
+use super::Task;
+use super::prompt::{self, PROMPT_VERSION};
+use super::shape::Shape;
+use crate::config::{
+    Declared, Keys, Parts, Read, Site, bad_setting, check_name, check_references, input_schema,
+    output_schema, property_names,
+};
+use crate::limits::{MODEL_FRAME_TOKENS, TIMEOUT_MAX};
+
+/// What is needed to ask.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    key: Option<SecretName>,
+    pub(super) tasks: BTreeMap<String, Task>,
+}
+
+impl Settings {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+        let own_time = fields.node("timeout").is_some();
+        let model = model(site, fields);
+        fields.required("ops");
+        let nodes = fields.map("ops").unwrap_or_default();
+        let model = model?;
+        let timeout = if own_time {
+            site.timeout
+        } else {
+            model.settings.timeout.min(TIMEOUT_MAX)
+        };
+        let site = Site { timeout, ..*site };
+        let mut tasks = BTreeMap::new();
+        let mut operations = Vec::new();
+        for (name, node) in nodes {
+            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
+                continue;
+            }
+            let reader = OperationReader {
+                site: &site,
+                name: &name.value,
+                model,
+            };
+            if let Some((task, operation)) = reader.read(node, fields.diagnostics()) {
+                tasks.insert(name.value.clone(), task);
+                operations.push(operation);
+            }
+        }
+        let key = model.settings.key.clone();
+        Some(Read {
+            settings: Self { key, tasks },
+            operations,
+        })
+    }
+
+    /// The secrets it names.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        self.key.iter()
+    }
+}
+
+/// `model = "large"`: one of `[models]`.
+fn model<'a>(site: &Site<'a>, fields: &mut Fields<'_, '_>) -> Option<&'a ModelConfig> {
+    let name = fields.required_text("model")?;
+    let found = site.models.get(&name.value);
+    if found.is_none() {
+        let message = format!("there is no `[models.{}]`", name.value);
+        let known = site.models.keys().map(String::as_str);
+        let finding = Diagnostic::new(Code::BadWorkspace, name.span, message)
+            .did_you_mean(&name.value, known);
+        fields.diagnostics().push(finding);
+    }
+    found
+}
+
+struct OperationReader<'a> {
+    site: &'a Site<'a>,
+    name: &'a str,
+    model: &'a ModelConfig,
+}
+
+impl OperationReader<'_> {
+    fn read(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Task, Operation)> {
+        let name = format!("{}.{}", self.site.tool, self.name);
+        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
+        let read = self.read_fields(name, &mut fields);
+        fields.finish();
+        read
+    }
+
+    fn read_fields(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Task, Operation)> {
+        let declared = Declared::read(self.site, fields, Keys::No);
+        self.check_declared(&declared, fields);
+        fields.required("does");
+        let shape = fields.choice("does", &Shape::WORDS);
+        let mut model = self.model.clone();
+        model.settings.max_tokens = max_tokens(fields).unwrap_or(model.settings.max_tokens);
+        // Why: a step may allow an answer less time, and never more than an operation ever has.
+        model.settings.timeout = TIMEOUT_MAX;
+        let output = self.output(shape, fields);
+        let input = fields
+            .required("input")
+            .and_then(|_| input_schema(fields, self.site.base));
+        let text = shape.and_then(|shape| task(shape, fields));
+        let (shape, text, output, input) = (shape?, text?, output?, input?);
+        let known = property_names(&input);
+        let what = shape.task_word();
+        check_references(what, text.references().collect(), &known, false, fields);
+        let cost = cost(self.model.prices.as_ref(), model.settings.max_tokens);
+        let declared = declared.with(content(&text, &known), cost);
+        let parts = Parts {
+            description: format!("asks a model to {}", shape.word()),
+            name,
+            effect: Effect::Egress,
+            endpoint: self.endpoint(shape, &text, output.value(), &model),
+            input,
+            output: Some(output.clone()),
+            errors_no_effect: false,
+        };
+        let operation = declared.operation(fields, parts);
+        let task = Task {
+            shape,
+            text,
+            answer: output.value().clone(),
+            model,
+        };
+        Some((task, operation))
+    }
+
+    /// Everything that the answer hangs on. What is sent around the arguments stands in it whole:
+    /// its bytes count for the worst case.
+    fn endpoint(
+        &self,
+        shape: Shape,
+        text: &Template,
+        answer: &Value,
+        model: &ModelConfig,
+    ) -> Value {
+        let settings = &model.settings;
+        json!({
+            "kind": "model",
+            "does": shape.word(),
+            "prompt": PROMPT_VERSION,
+            "system": prompt::SYSTEM,
+            "task": text.text(),
+            "answer": answer,
+            "protocol": format!("{:?}", settings.kind).to_lowercase(),
+            "model": settings.model,
+            "base_url": settings.base_url.as_ref().map(ToString::to_string),
+            "key": settings.key.as_ref().map(ToString::to_string),
+            "schema_form": settings.form.word(),
+            "temperature": settings.temperature,
+            "seed": settings.seed,
+            "max_tokens": settings.max_tokens,
+        })
+    }
+
+    /// What no operation of a model may be.
+    fn check_declared(&self, declared: &Declared, fields: &mut Fields<'_, '_>) {
+        let span = fields.span();
+        if declared.effect(fields, Effect::Egress, Effect::Egress) > Effect::Egress {
+            let message = "a model writes nothing: its operations are `egress`";
+            bad_setting(fields, span, message);
+        }
+        if declared.trusted {
+            let message = "what a model says is never trusted: leave `trusted` out";
+            bad_setting(fields, span, message);
+        }
+        if let Some(node) = fields.node("cost") {
+            let message = "what a model costs is the `price` of its table in `[models]`";
+            bad_setting(fields, node.span, message);
+        }
+    }
+
+    /// The form of the answer: the operator's for `extract`, else its own.
+    fn output(&self, shape: Option<Shape>, fields: &mut Fields<'_, '_>) -> Option<Schema> {
+        let given = fields.node("output").map(|node| node.span);
+        let read = output_schema(fields, self.site.base);
+        let span = given.unwrap_or_else(|| fields.span());
+        if read.trusted {
+            let message = "what a model says is never trusted: leave `trusted` out";
+            bad_setting(fields, span, message);
+        }
+        if let Some(own) = shape?.answer() {
+            if given.is_some() {
+                let word = shape?.word();
+                let message = format!("`output` belongs to `extract`: of `{word}` it is known");
+                bad_setting(fields, span, message);
+            }
+            return Schema::compile(own).ok();
+        }
+        fields.required("output")?;
+        let schema = read.schema?;
+        if schema.value().get("type").and_then(Value::as_str) != Some("object") {
+            let message = "the `output` of a model must have `type: object`";
+            bad_setting(fields, span, message);
+            return None;
+        }
+        Some(schema)
+    }
+}
+
+/// The operator's word: `instructions`, or the `criterion` of a judge.
+fn task(shape: Shape, fields: &mut Fields<'_, '_>) -> Option<Template> {
+    let name = shape.task_field();
+    let text = fields.required_text(name)?;
+    if text.value.trim().is_empty() {
+        bad_setting(fields, text.span, format!("`{name}` is empty"));
+        return None;
+    }
+    match Template::parse(&text.value, text.span, "") {
+        Ok(template) => Some(template),
+        Err(diagnostic) => {
+            fields.diagnostics().push(*diagnostic);
+            None
+        }
+    }
+}
+
+fn max_tokens(fields: &mut Fields<'_, '_>) -> Option<u32> {
+    let count = fields.count("max_tokens")?;
+    let most = u32::try_from(count.value).ok().filter(|most| *most > 0);
+    if most.is_none() {
+        let message = "`max_tokens` must be from 1 to 4294967295";
+        bad_setting(fields, count.span, message);
+    }
+    most
+}
+
+/// The arguments that are mere material. What the task names steers the model, and stays a sink.
+fn content(text: &Template, known: &[&str]) -> Vec<String> {
+    let named: BTreeSet<&str> = prompt::named(text).collect();
+    let material = known.iter().filter(|name| !named.contains(**name));
+    material.map(|name| (*name).to_owned()).collect()
+}
+
+/// The most that one request takes, at the dearest price of its direction.
+fn cost(prices: Option<&Prices>, max_tokens: u32) -> Cost {
+    let sent = prices.map(|prices| prices.input.max(prices.cached));
+    let received = prices.map(|prices| prices.output);
+    Cost {
+        money: None,
+        tokens_in: Some(Tokens {
+            max: None,
+            price: sent,
+        }),
+        tokens_out: Some(Tokens {
+            // Why here: what the protocol puts around a request is no byte of its arguments.
+            max: Some(u64::from(max_tokens) + MODEL_FRAME_TOKENS),
+            price: received.max(sent),
+        }),
+    }
+}
