@@ -32,6 +32,7 @@ mod read;
 mod stops;
 #[cfg(test)]
 mod tests;
+mod used;
 mod verify;
 mod words;
 mod writer;
@@ -45,6 +46,7 @@ pub use pending::Pending;
 pub use prune::Pruned;
 pub use read::{RunFilter, RunRow};
 pub use stops::{StopScope, Stopped};
+pub use used::UsedOperations;
 pub use verify::Verified;
 pub use words::Posted;
 pub use writer::Counts;

@@ -24,6 +24,7 @@ mod lock;
 mod pace;
 mod prepare;
 mod servers;
+mod unused;
 
 /// Arguments of `tools`.
 #[derive(Debug, Args)]
@@ -65,6 +66,12 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// name the tools that no run of this workspace ever called, and the lines that could go
+    Unused {
+        /// print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Does it.
@@ -77,6 +84,7 @@ pub fn run(verb: Tools, place: &Place) -> Result<Exit, Failure> {
         Verb::Prepare(verb) => return prepare::run(&verb, place),
         Verb::Lock => return lock::run(place),
         Verb::Diff { json } => return diff::run(place, json),
+        Verb::Unused { json } => return unused::run(place, json),
     }
     Ok(Exit::Done)
 }

@@ -54,6 +54,7 @@ mod tools_add;
 mod tools_call;
 mod tools_diff;
 mod tools_prepare;
+mod tools_unused;
 mod undo;
 mod work;
 mod wrong;
