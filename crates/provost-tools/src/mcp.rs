@@ -32,9 +32,11 @@ use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, InputRequiredResult, RequestMetaObject,
+};
 use rmcp::service::ServiceError;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
@@ -42,6 +44,7 @@ use crate::config::noted;
 use crate::fault::{Fault, Request, one_line};
 
 mod definition;
+mod form;
 mod pipe;
 mod remote;
 mod result;
@@ -144,7 +147,9 @@ impl Mcp {
         deadline: Instant,
         redactor: &Redactor,
     ) -> Result<Reply, Fault> {
-        let params = params(used, request)?;
+        let mut params = params(used, request)?;
+        let answers = request.args.get(form::ANSWERS).filter(|_| used.answers);
+        let answers = answers.and_then(Value::as_object);
         let session = self.session(deadline, request.timeout).await?;
         let held = session.hold(&request.operation, used);
         match timeout_at(deadline, held).await {
@@ -160,11 +165,21 @@ impl Mcp {
                 return Err(not_listed_in_time(request.timeout));
             }
         }
-        let response = match timeout_at(deadline, session.call(params)).await {
-            Ok(response) => response,
-            Err(_) => {
-                self.retire(&session).await;
-                return Err(no_answer(&session, request));
+        let response = loop {
+            let call = session.call(params.clone(), answers);
+            let response = match timeout_at(deadline, call).await {
+                Ok(response) => response,
+                Err(_) => {
+                    self.retire(&session).await;
+                    return Err(no_answer(&session, request));
+                }
+            };
+            match response {
+                // Why once: whoever asks again did not take the answer.
+                Ok(CallToolResponse::InputRequired(wants)) if is_new(&params, &wants) => {
+                    params = with_answers(params, &wants, answers, redactor)?;
+                }
+                other => break other,
             }
         };
         let operation = &request.operation;
@@ -220,6 +235,9 @@ impl Mcp {
 /// The call with its key.
 fn params(used: &Used, request: &Request) -> Result<CallToolRequestParams, Fault> {
     let mut args = request.args.clone();
+    if used.answers {
+        args.remove(form::ANSWERS);
+    }
     let mut meta = None;
     if let Idempotency::Key { carrier, .. } = &request.operation.idempotency {
         let Some(key) = &request.key else {
@@ -286,16 +304,43 @@ async fn lost(error: &ServiceError, session: &Session) -> Fault {
     }
 }
 
+/// Whether a server wants to be told something, and was not told before.
+fn is_new(params: &CallToolRequestParams, wants: &InputRequiredResult) -> bool {
+    let requests = wants.input_requests.as_ref();
+    params.input_responses.is_none() && requests.is_some_and(|requests| !requests.is_empty())
+}
+
+/// The same call with what its server wants to be told first.
+fn with_answers(
+    params: CallToolRequestParams,
+    wants: &InputRequiredResult,
+    answers: Option<&Map<String, Value>>,
+    redactor: &Redactor,
+) -> Result<CallToolRequestParams, Fault> {
+    let requests = wants.input_requests.clone().unwrap_or_default();
+    let responses = form::fill_all(&requests, answers).map_err(|unanswered| {
+        let message = question(&unanswered, redactor);
+        Fault::new(Class::PermissionDenied, Landing::Unknown, message)
+    })?;
+    let mut params = params.with_input_responses(responses);
+    params.request_state.clone_from(&wants.request_state);
+    Ok(params)
+}
+
+fn question(unanswered: &form::Unanswered, redactor: &Redactor) -> String {
+    let asked = redactor.redact_text(&unanswered.message);
+    let why = redactor.redact_text(&unanswered.why);
+    format!("the server asked a person, which is declined here (“{asked}”; {why})")
+}
+
 /// A failure after a question to a person that nobody answered is a want of that answer.
 fn with_question(mut reply: Reply, session: &Session, redactor: &Redactor) -> Reply {
     let Some(asked) = session.asked().filter(|_| reply.class != Class::Ok) else {
         return reply;
     };
     let said = reply.message.take().unwrap_or_default();
-    let asked = redactor.redact_text(&asked);
+    let asked = question(&asked, redactor);
     reply.class = Class::PermissionDenied;
-    reply.message = Some(one_line(&format!(
-        "the server asked a person, which is declined here (“{asked}”); {said}"
-    )));
+    reply.message = Some(one_line(&format!("{asked}; {said}")));
     reply
 }

@@ -1,8 +1,9 @@
 //! One session with a server: its process, what it listed, and what it told on the way.
 //!
-//! Owns the start, the handshake and the listing, page by page. Refuses sampling, roots and
-//! elicitation: nothing of them is offered. INVARIANT: a session that is dropped leaves no process
-//! behind, and a tool is called only under a listing that was just compared with what is pinned.
+//! Owns the start, the handshake and the listing, page by page. Offers neither sampling nor roots,
+//! and of elicitation forms alone, where an operation may answer them. INVARIANT: a session that is
+//! dropped leaves no process behind, a tool is called only under a listing that was just compared
+//! with what is pinned, and the answers of one call fill no form of another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,16 +17,17 @@ use provost_wire::{Held, Server, ServerCommand, Variable};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ErrorData, Implementation, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, Tool,
+    ElicitResult, ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability,
+    Implementation, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, Tool,
 };
 use rmcp::service::{
     ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
     NotificationContext, RequestContext, RoleClient, RunningService, ServiceError,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::definition::{Definition, Listing};
+use super::form::{self, Unanswered};
 use super::pipe::Bounded;
 use super::remote;
 use super::settings::{Protocol, Reach, Settings, Used};
@@ -52,25 +54,56 @@ struct Listed {
 
 /// What the server told without being asked.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told(Arc<Mutex<News>>);
+pub(super) struct Told {
+    news: Arc<Mutex<News>>,
+    /// Whether any operation of the server may answer a form.
+    forms: bool,
+}
 
 #[derive(Debug, Default)]
 struct News {
     changed: bool,
     progress: Option<String>,
-    asked: Option<String>,
+    asked: Option<Unanswered>,
+    /// Calls in flight.
+    flying: usize,
+    /// The answers of the one call in flight; none while there are more, since a form over the
+    /// session does not say to which call it belongs.
+    answers: Option<Map<String, Value>>,
+}
+
+/// One call in flight.
+struct Flight<'a>(&'a Told);
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.0.with(|news| {
+            news.flying = news.flying.saturating_sub(1);
+            news.answers = None;
+        });
+    }
 }
 
 impl Told {
+    fn new(forms: bool) -> Self {
+        let news = Arc::default();
+        Self { news, forms }
+    }
+
     fn with<T>(&self, look: impl FnOnce(&mut News) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.news.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl ClientHandler for Told {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("provost", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), own)
+        let mut can = ClientCapabilities::default();
+        if self.forms {
+            let form = FormElicitationCapability::new();
+            can.elicitation = Some(ElicitationCapability::new().with_form(form));
+        }
+        ClientConfig::new(can, own)
     }
 
     async fn create_elicitation(
@@ -78,13 +111,14 @@ impl ClientHandler for Told {
         request: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let asked = match request {
-            ElicitRequestParams::FormElicitationParams { message, .. }
-            | ElicitRequestParams::UrlElicitationParams { message, .. } => message,
-            _ => "a question of a kind that is not known".to_owned(),
-        };
-        self.with(|news| news.asked = Some(asked));
-        Ok(ElicitResult::new(ElicitationAction::Decline))
+        let filled = self.with(|news| form::fill(&request, news.answers.as_ref()));
+        Ok(match filled {
+            Ok(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
+            Err(unanswered) => {
+                self.with(|news| news.asked = Some(unanswered));
+                ElicitResult::new(ElicitationAction::Decline)
+            }
+        })
     }
 
     async fn on_progress(
@@ -110,6 +144,7 @@ impl Session {
             .unwrap_or(usize::MAX)
             .saturating_mul(MCP_RESULT_FACTOR)
             .saturating_add(MCP_MESSAGE_BYTES_BESIDE);
+        let forms = settings.operations.values().any(|used| used.answers);
         let (server, service) = match &settings.reach {
             Reach::Process {
                 command,
@@ -129,7 +164,8 @@ impl Session {
                     sandbox: sandbox.as_ref(),
                 };
                 let limit = (message_bytes_max, &over);
-                let (server, service) = of_process(command, settings.protocol, limit).await?;
+                let (server, service) =
+                    of_process(command, settings.protocol, limit, forms).await?;
                 (Some(server), service)
             }
             Reach::Remote { base: url, bearer } => {
@@ -139,7 +175,7 @@ impl Session {
                 });
                 let bearer = bearer.transpose()?;
                 let transport = remote::transport(url, bearer.as_ref(), message_bytes_max)?;
-                let served = Told::default()
+                let served = Told::new(forms)
                     .serve_with_lifecycle(transport, lifecycle(settings.protocol))
                     .await;
                 let service = served.map_err(|error| {
@@ -223,16 +259,21 @@ impl Session {
     pub(super) async fn call(
         &self,
         params: CallToolRequestParams,
+        answers: Option<&Map<String, Value>>,
     ) -> Result<CallToolResponse, ServiceError> {
-        self.service.service().with(|news| {
+        let told = self.service.service();
+        told.with(|news| {
             news.progress = None;
             news.asked = None;
+            news.flying += 1;
+            news.answers = answers.filter(|_| news.flying == 1).cloned();
         });
+        let _flight = Flight(told);
         self.service.peer().call_tool_once(params).await
     }
 
     /// What the server asked a person, which nobody answered.
-    pub(super) fn asked(&self) -> Option<String> {
+    pub(super) fn asked(&self) -> Option<Unanswered> {
         self.service.service().with(|news| news.asked.take())
     }
 
@@ -342,6 +383,7 @@ async fn of_process(
     command: ServerCommand<'_>,
     protocol: Protocol,
     (message_bytes_max, over): (usize, &Arc<AtomicBool>),
+    forms: bool,
 ) -> Result<(Server, RunningService<RoleClient, Told>), Fault> {
     let mut tries = 0;
     loop {
@@ -350,7 +392,7 @@ async fn of_process(
         let (server, pipes) =
             started.map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
         let reader = Bounded::new(pipes.stdout, message_bytes_max, Arc::clone(over));
-        let served = Told::default()
+        let served = Told::new(forms)
             .serve_with_lifecycle((reader, pipes.stdin), lifecycle(protocol))
             .await;
         match served {

@@ -17,9 +17,10 @@ use provost_wire::{SecretName, Variable};
 use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, Listing};
+use super::form;
 use crate::config::{
     Declared, Keys, Parts, Read, SandboxSettings, Site, bad_setting, base_url, check_name,
-    input_schema, output_schema, property_names, secret, text_output,
+    input_schema, output_schema, property_names, schema, secret, text_output,
 };
 
 /// Words in the name of a variable whose value is a secret.
@@ -72,6 +73,8 @@ pub(crate) struct Used {
     pub(crate) pinned: Option<Definition>,
     /// The server's own word on its output, if the operator gave another.
     pub(crate) own_output: Option<Schema>,
+    /// Whether a call may bring answers for a form of the server.
+    pub(crate) answers: bool,
 }
 
 /// What of a result is the output.
@@ -327,6 +330,11 @@ impl OperationReader<'_> {
         }
         let input = given_input.or_else(|| pinned_input(pinned, fields))?;
         let input = without_key(input, declared.idempotency(), fields)?;
+        let answers = self.answers(fields);
+        let input = match &answers {
+            Some(answers) => with_answers(&input, answers, fields)?,
+            None => input,
+        };
         let own = pinned.and_then(|one| one.schema("outputSchema"));
         let own_output = own.and_then(|value| compiled(value, "output", fields));
         let result = result.unwrap_or(match own_output {
@@ -365,8 +373,20 @@ impl OperationReader<'_> {
             result,
             pinned: pinned.cloned(),
             own_output: own_output.filter(|_| result == ResultKind::Structured),
+            answers: answers.is_some(),
         };
         Some((used, declared.operation(fields, parts)))
+    }
+
+    /// `answers`: the schema of what a form of the server is filled from.
+    fn answers(&self, fields: &mut Fields<'_, '_>) -> Option<Schema> {
+        let node = fields.node(form::ANSWERS)?;
+        let read = schema(node, self.site.base, fields.diagnostics())?;
+        if read.value().get("type").and_then(Value::as_str) != Some("object") {
+            let message = "`answers` must have `type: object`: a form has fields";
+            bad_setting(fields, node.span, message);
+        }
+        Some(read)
     }
 
     /// What is pinned of the tool. The outer `None` is a finding.
@@ -449,6 +469,22 @@ fn closed(mut closed: Value) -> Value {
         }
     }
     closed
+}
+
+/// The same input with the argument for answers beside those of the tool.
+fn with_answers(input: &Schema, answers: &Schema, fields: &mut Fields<'_, '_>) -> Option<Schema> {
+    let mut value = input.value().clone();
+    let span = fields.span();
+    if property_names(input).contains(&form::ANSWERS) {
+        let message = "the tool takes an argument `answers` of its own";
+        bad_setting(fields, span, message);
+        return None;
+    }
+    let map = value.as_object_mut()?;
+    let properties = map.entry("properties").or_insert_with(|| json!({}));
+    let properties = properties.as_object_mut()?;
+    properties.insert(form::ANSWERS.to_owned(), answers.value().clone());
+    Schema::compile(value).ok()
 }
 
 /// A key is provost's: no argument of the plan may set it, so the plan does not see it.

@@ -121,7 +121,7 @@ fn a_files_tool_has_what_its_table_names() {
 const TOOLS: &str = r#"
 [tools.t]
 kind = "sq"
-#> P006 `kind` must be one of `sql`, `files`, `http`, `command`, `mcp` -> did you mean `sql`?
+#> P006 `kind` must be one of `sql`, `files`, `http`, `command`, `mcp`, `model` -> did you mean `sql`?
 
 [tools.t]
 root = "x"

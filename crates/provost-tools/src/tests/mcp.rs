@@ -103,6 +103,21 @@ result = "json"
 effect = "external"
 [tools.s.ops.want]
 effect = "external"
+[tools.s.ops.ask_answered]
+tool = "ask"
+effect = "external"
+answers = { type = "object", properties = { sure = {}, other = { type = "string" } } }
+[tools.s.ops.ask_read]
+tool = "ask"
+effect = "read"
+answers = { type = "object", properties = { sure = { type = "boolean" } } }
+[tools.s.ops.slow_read]
+tool = "slow"
+effect = "read"
+[tools.s.ops.want_answered]
+tool = "want"
+effect = "external"
+answers = { type = "object", properties = { sure = { type = "boolean" } }, required = ["sure"] }
 [tools.s.ops.sample]
 effect = "write"
 [tools.s.ops.slow]
@@ -338,11 +353,51 @@ async fn nobody_is_asked_and_no_model_is_lent() {
         text.contains("asked a person") && text.contains("Really?"),
         "{text}"
     );
+    assert!(text.contains("it asks for sure"), "{text}");
     let output = bench.output("s.sample", json!({"line": "a"})).await;
     assert_eq!(output, json!({"text": "the client says -32601"}));
     let stateless = mcp::bench(", \"--stateless\"").await;
     let (words, text) = said(&stateless.call("s.want", json!({"line": "a"})).await);
     assert_eq!(words, "permission_denied unknown", "{text}");
+}
+
+/// A form is filled from the answers of its own call, if all that it asks for is there and fits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_is_filled_from_the_answers_of_the_call() {
+    let bench = bench("").await;
+    let args = |answers: Value| json!({ "line": "Really?", "answers": answers });
+    let output = bench
+        .output(
+            "s.ask_answered",
+            args(json!({ "sure": true, "other": "x" })),
+        )
+        .await;
+    let accepted = "the answer was \"accept\" {\"sure\":true}";
+    assert_eq!(output, json!({ "text": accepted }));
+    for answers in [
+        json!({ "sure": "certainly" }),
+        json!({ "other": "x" }),
+        json!({}),
+    ] {
+        let (words, text) = said(&bench.call("s.ask_answered", args(answers)).await);
+        assert_eq!(words, "permission_denied unknown", "{text}");
+        assert!(text.contains("it asks for sure; the answers:"), "{text}");
+    }
+    // Without the entry's word there is no such argument.
+    let (words, _) = said(&bench.call("s.ask", args(json!({ "sure": true }))).await);
+    assert_eq!(words, "invalid_arguments none");
+    // A form names no call: of two in flight, neither is answered for the other.
+    let (one, other) = tokio::join!(
+        bench.call("s.slow_read", json!({ "line": "400" })),
+        bench.call("s.ask_read", args(json!({ "sure": true }))),
+    );
+    let both = [said(&one).0, said(&other).0];
+    assert_eq!(both, ["ok happened", "permission_denied none"]);
+
+    let stateless = mcp::bench(", \"--stateless\"").await;
+    let sure = args(json!({ "sure": true }));
+    let output = stateless.output("s.want_answered", sure).await;
+    assert_eq!(output, json!({ "text": "{\"sure\":true}" }));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -72,7 +72,7 @@ impl<R: BufRead, W: Write> Server<R, W> {
             }
             "mistake" => return Ok(Answer::Result(json!({ "nothing": "of the kind" }))),
             "ask" => self.asked(line)?,
-            "want" => json!({ "resultType": "input_required", "requestState": "later" }),
+            "want" => wanted(line, params),
             "sample" => {
                 let answer = self.ask(
                     "sampling/createMessage",
@@ -101,13 +101,13 @@ impl<R: BufRead, W: Write> Server<R, W> {
     }
 
     fn asked(&mut self, line: &str) -> io::Result<Value> {
-        let schema = json!({ "type": "object", "properties": { "sure": { "type": "boolean" } } });
-        let answer = self.ask(
-            "elicitation/create",
-            &json!({ "mode": "form", "message": line, "requestedSchema": schema }),
-        )?;
-        let mut result = text(format!("the answer was {}", answer["result"]["action"]));
-        result["isError"] = json!(true);
+        let answer = self.ask("elicitation/create", &form(line))?;
+        let answer = &answer["result"];
+        let mut result = text(format!(
+            "the answer was {} {}",
+            answer["action"], answer["content"]
+        ));
+        result["isError"] = json!(answer["action"] != "accept");
         Ok(result)
     }
 
@@ -140,4 +140,22 @@ fn structured(sum: i64) -> Value {
         "content": [{ "type": "text", "text": format!("{{\"sum\":{sum}}}") }],
         "structuredContent": { "sum": sum },
     })
+}
+
+/// A form with one field that must be filled.
+fn form(line: &str) -> Value {
+    json!({ "mode": "form", "message": line, "requestedSchema": {
+        "type": "object", "properties": { "sure": { "type": "boolean" } }, "required": ["sure"],
+    } })
+}
+
+/// What a server without sessions says that wants to be told something first.
+fn wanted(line: &str, params: &Value) -> Value {
+    match params["inputResponses"].get("one") {
+        Some(answer) if params["requestState"] == "later" => text(answer["content"].to_string()),
+        _ => json!({
+            "resultType": "input_required", "requestState": "later",
+            "inputRequests": { "one": { "method": "elicitation/create", "params": form(line) } },
+        }),
+    }
 }
