@@ -305,7 +305,7 @@ impl Journey {
         for (step, _) in checkup.steps() {
             let named = from.contains(step.id.value.as_str()) || all;
             match checkup.operation(step) {
-                Some(operation) if is_model(operation) => {
+                Some(operation) if operation.is_opinion() => {
                     push(&mut journey.models, operation.name.clone());
                 }
                 Some(operation) if acts(operation) => {
@@ -362,10 +362,6 @@ fn upstream<'a>(checkup: &Checkup<'a>, record: &'a StepRecord, from: &mut BTreeS
             left.extend(record.reads.iter().map(String::as_str));
         }
     }
-}
-
-fn is_model(operation: &Operation) -> bool {
-    operation.endpoint.get("kind").and_then(Value::as_str) == Some("model")
 }
 
 /// What differs between two plans.

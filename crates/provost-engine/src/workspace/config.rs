@@ -98,20 +98,7 @@ fn fields(
         listings,
         models: &models,
     };
-    let read: Vec<_> = tools
-        .iter()
-        .map(|(name, node)| ToolConfig::read(&name.value, node, around, diagnostics))
-        .collect();
-    let mut tools: Vec<ToolConfig> = read.into_iter().collect::<Option<_>>()?;
-    for tool in own {
-        let tool = ToolConfig::own(Arc::clone(tool), diagnostics)?;
-        if tools.iter().any(|other| other.name() == tool.name()) {
-            let message = format!("there are two tools called `{}`", tool.name());
-            bad(diagnostics, Span::default(), message);
-            return None;
-        }
-        tools.push(tool);
-    }
+    let tools = read_tools(tools, own, around, diagnostics)?;
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
     // Why not: a read whose schemas are not known yet cannot be judged.
     if !listings.is_lenient() {
@@ -138,6 +125,29 @@ fn fields(
         admission,
         tools,
     })
+}
+
+fn read_tools(
+    nodes: &[(Spanned<String>, Node)],
+    own: &[Arc<dyn Tool>],
+    around: Surroundings<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Vec<ToolConfig>> {
+    let read: Vec<_> = nodes
+        .iter()
+        .map(|(name, node)| ToolConfig::read(&name.value, node, around, diagnostics))
+        .collect();
+    let mut tools: Vec<ToolConfig> = read.into_iter().collect::<Option<_>>()?;
+    for tool in own {
+        let tool = ToolConfig::own(Arc::clone(tool), diagnostics)?;
+        if tools.iter().any(|other| other.name() == tool.name()) {
+            let message = format!("there are two tools called `{}`", tool.name());
+            bad(diagnostics, Span::default(), message);
+            return None;
+        }
+        tools.push(tool);
+    }
+    Some(tools)
 }
 
 pub(super) fn bad(diagnostics: &mut Vec<Diagnostic>, span: Span, message: impl Into<String>) {

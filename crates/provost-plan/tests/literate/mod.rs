@@ -426,6 +426,7 @@ fn operation(name: &str, value: &Value) -> Operation {
         "description",
         "cost",
         "reconcile",
+        "model",
     ];
     for key in value.as_object().unwrap().keys() {
         assert!(
@@ -474,7 +475,10 @@ fn operation(name: &str, value: &Value) -> Operation {
             let cost = serde_json::from_value(cost.clone());
             cost.unwrap_or_else(|error| panic!("the cost of `{name}`: {error}"))
         }),
-        endpoint: Value::Null,
+        endpoint: match value["model"].as_bool() {
+            Some(true) => json!({ "kind": "model" }),
+            _ => Value::Null,
+        },
     }
 }
 
