@@ -28,7 +28,7 @@ mod status;
 mod undo;
 
 pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
-pub use planner::{PlannerChoice, View};
+pub use planner::{Candidates, PlannerChoice, View};
 pub use status::{RunStatus, SkipReason, StepStatus};
 pub use undo::Left;
 
@@ -63,6 +63,9 @@ pub enum Event {
         /// What is set aside for it, of a planner that costs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved: Option<Reserved>,
+        /// The tools it may choose from, where the catalog has more than it can read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        candidates: Option<Candidates>,
     },
     /// What the reply to a request took; it takes the place of what was set aside.
     BudgetSpent {

@@ -12,6 +12,7 @@ pub mod event;
 pub mod machine;
 pub mod outcome;
 pub mod said;
+pub mod search;
 pub mod state;
 pub mod trace;
 mod turn;

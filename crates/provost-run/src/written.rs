@@ -80,6 +80,7 @@ fn event(line: &str) -> Event {
             request: digest(words[1]),
             why: words.get(2).map(|word| why(word)),
             reserved: None,
+            candidates: None,
         },
         "proposed" => Event::PlanProposed {
             id: words[1].parse().unwrap(),

@@ -70,6 +70,15 @@ pub enum PlannerChoice {
     },
 }
 
+/// The tools that a planner may choose from, of a catalog with more than it can read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidates {
+    /// How many the catalog has.
+    pub of: u64,
+    /// Their names, the likeliest first.
+    pub tools: Vec<String>,
+}
+
 impl PlannerChoice {
     /// Who it is, in words.
     #[must_use]

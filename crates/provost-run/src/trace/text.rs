@@ -14,7 +14,7 @@ use provost_plan::plan::request::{
 use crate::call::Slot;
 use crate::card::{Card, Purpose, Subject};
 use crate::event::{
-    AttemptEnded, AttemptStarted, Event, Left, PlannerChoice, RunEnded, SettledBy,
+    AttemptEnded, AttemptStarted, Candidates, Event, Left, PlannerChoice, RunEnded, SettledBy,
     SkipReason,
 };
 use crate::outcome::Used;
@@ -46,20 +46,17 @@ pub(crate) fn line_of(event: &Event) -> String {
             request,
             why,
             reserved,
+            candidates,
         } => {
             let what = match kind {
                 RequestKind::Propose => "a plan",
                 RequestKind::Revise => "a revision",
             };
-            let why = why
-                .as_ref()
-                .map(|why| format!(", because {}", why_text(why)));
-            format!(
-                "request {id} for {what}, {}{}{}",
-                request.short(),
-                reserved.as_ref().map_or_else(String::new, set_aside),
-                why.unwrap_or_default()
-            )
+            let why = why.as_ref().map_or_else(String::new, because);
+            let set_aside = reserved.as_ref().map_or_else(String::new, set_aside);
+            let ranked = candidates.as_ref().map_or_else(String::new, ranked);
+            let digest = request.short();
+            format!("request {id} for {what}, {digest}{set_aside}{why}{ranked}")
         }
         Event::BudgetSpent { id, usage } => spent(*id, usage),
         Event::PlanProposed { id, reply } => proposed(*id, reply),
@@ -300,12 +297,29 @@ fn planner_of(choice: &PlannerChoice) -> String {
 }
 
 /// What is set aside for a request.
+fn because(why: &Why) -> String {
+    format!(", because {}", why_text(why))
+}
+
 fn set_aside(reserved: &Reserved) -> String {
     let money = reserved.money.map(|money| format!(" and {money}"));
     format!(
         ", {} tokens{} set aside",
         reserved.tokens,
         money.unwrap_or_default()
+    )
+}
+
+/// The tools that a planner may choose from, the likeliest first.
+fn ranked(candidates: &Candidates) -> String {
+    let tools = candidates.tools.iter().zip(1..);
+    let tools = tools.map(|(tool, rank)| format!("{rank} {tool}"));
+    let tools: Vec<String> = tools.collect();
+    format!(
+        ", {} of {} tools by rank: {}",
+        tools.len(),
+        candidates.of,
+        tools.join(", ")
     )
 }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use provost_plan::approve::Delta;
+use provost_plan::catalog::Operation;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
@@ -15,14 +16,15 @@ use provost_plan::plan::request::{
     FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, ToolSignature,
     Why,
 };
-use provost_plan::plan::{Goal, Plan};
+use provost_plan::plan::{Goal, Plan, Step};
 use provost_plan::source::Source;
 
 use super::Turn;
 use super::scope::Roots;
 use crate::card::{Purpose, Question};
-use crate::event::{Event, View};
+use crate::event::{Candidates, Event, PlannerChoice, View};
 use crate::machine::{Blob, Rules, StepError};
+use crate::search;
 use crate::state::State;
 use crate::view;
 
@@ -60,12 +62,19 @@ impl Turn<'_> {
             bytes,
         });
         let kind = request.kind;
+        let of = self.rules.catalog.names().count();
+        let given = request.tools.iter().map(|tool| tool.name.clone());
+        let candidates = (request.tools.len() < of).then(|| Candidates {
+            of: of as u64,
+            tools: given.collect(),
+        });
         self.emit(Event::PlanRequested {
             id,
             kind,
             request: digest,
             why,
             reserved: reserved.filter(|_| leaves),
+            candidates,
         })?;
         self.plan_asked = leaves;
         self.request = Some(request);
@@ -509,10 +518,8 @@ pub(super) fn build_request(
     id: u64,
     why: Option<Why>,
 ) -> PlanRequest {
-    let tools = rules
-        .catalog
-        .iter()
-        .map(|operation| ToolSignature::of(operation));
+    let tools = offered(state, rules);
+    let tools = tools.into_iter().map(ToolSignature::of);
     PlanRequest {
         id,
         kind: if state.plan.is_some() {
@@ -530,6 +537,27 @@ pub(super) fn build_request(
         why,
         limits: state.limits.clone(),
     }
+}
+
+/// The operations that a planner is told of: for a model, of a large catalog, those that the goal
+/// may need, in an order that stays as long as the goal does; behind them what a person put into
+/// the plan in force beside them.
+fn offered<'a>(state: &State, rules: &'a Rules) -> Vec<&'a Operation> {
+    let all = || rules.catalog.iter().map(Arc::as_ref);
+    if !matches!(state.planner, PlannerChoice::Model { .. }) {
+        return all().collect();
+    }
+    let Some(mut chosen) = search::candidates(&rules.catalog, &state.goal) else {
+        return all().collect();
+    };
+    let plan = state.plan.as_ref().map(|plan| plan.checked().plan());
+    let steps = plan.into_iter().flat_map(|plan| &plan.steps);
+    for tool in steps.filter_map(Step::tool) {
+        let known = rules.catalog.get(&tool.value).map(Arc::as_ref);
+        let missing = known.filter(|known| chosen.iter().all(|one| one.name != known.name));
+        chosen.extend(missing);
+    }
+    chosen
 }
 
 pub(super) fn views(diagnostics: &[Diagnostic]) -> Vec<FindingView> {

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use provost_engine::engine::{Engine, EngineError, NewRun};
 use provost_engine::planners::ClientPlanner;
 use provost_engine::run::event::PlannerChoice;
+use provost_engine::run::search;
 use provost_engine::store::RunFilter;
 use provost_engine::summary::Summary;
+use provost_plan::catalog::Operation;
 use provost_plan::plan::request::ToolSignature;
 use provost_plan::source::Source;
 use serde::Deserialize;
@@ -154,25 +156,20 @@ impl Requests {
 
     /// The operations that a plan may name.
     pub fn list_tools(&self, asked: &ListTools) -> Result<Value, Refusal> {
-        let words: Vec<String> = asked
-            .query
-            .split_whitespace()
-            .map(str::to_lowercase)
-            .collect();
         let catalog = self.engine.workspace().catalog();
-        let mut found: Vec<_> = catalog
-            .iter()
-            .filter(|operation| {
-                let text = format!("{} {}", operation.name, operation.description).to_lowercase();
-                words.iter().all(|word| text.contains(word))
-            })
-            .collect();
-        found.sort_by(|a, b| a.name.cmp(&b.name));
+        let all = catalog.iter().map(Arc::as_ref);
+        let found: Vec<&Operation> = if asked.query.trim().is_empty() {
+            all.collect()
+        } else {
+            let ranked = search::rank(all, &asked.query).into_iter();
+            ranked.map(|hit| hit.operation).collect()
+        };
         let total = found.len();
-        let page = found
-            .iter()
-            .filter(|operation| operation.name > asked.after);
-        let mut page: Vec<_> = page.take(asked.limit.saturating_add(1)).collect();
+        // Why by place: in a ranking, what was shown last stands anywhere.
+        let after = found.iter().position(|one| one.name == asked.after);
+        let after = after.map_or(0, |place| place + 1);
+        let rest = found.iter().skip(after);
+        let mut page: Vec<_> = rest.take(asked.limit.saturating_add(1)).collect();
         let is_more = page.len() > asked.limit;
         page.truncate(asked.limit);
         let last = page.last().map(|operation| operation.name.clone());

@@ -191,7 +191,12 @@ fn operations_are_listed_as_planners_see_them_and_searched() {
     let all = json!(["notes.read", "notes.write", "shop.orders"]);
     assert_eq!(names(json!({})), (all, json!(3), Value::Null));
     let found = names(json!({ "query": "NOTES write" }));
-    assert_eq!(found, (json!(["notes.write"]), json!(1), Value::Null));
+    let ranked = json!(["notes.write", "notes.read"]);
+    assert_eq!(found, (ranked, json!(2), Value::Null));
+    let after = names(json!({ "query": "NOTES write", "after": "notes.write" }));
+    assert_eq!(after, (json!(["notes.read"]), json!(2), Value::Null));
+    let same = names(json!({ "query": "purchases" }));
+    assert_eq!(same, (json!(["shop.orders"]), json!(1), Value::Null));
     let first = names(json!({ "limit": 2 }));
     let two = json!(["notes.read", "notes.write"]);
     assert_eq!(first, (two, json!(3), json!("notes.write")));

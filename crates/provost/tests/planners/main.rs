@@ -15,6 +15,7 @@ mod budget;
 mod doctor;
 mod interrupted;
 mod labels;
+mod large;
 mod place;
 mod plans;
 mod process;
