@@ -107,13 +107,6 @@ effect = "external"
 tool = "ask"
 effect = "external"
 answers = { type = "object", properties = { sure = {}, other = { type = "string" } } }
-[tools.s.ops.ask_read]
-tool = "ask"
-effect = "read"
-answers = { type = "object", properties = { sure = { type = "boolean" } } }
-[tools.s.ops.slow_read]
-tool = "slow"
-effect = "read"
 [tools.s.ops.want_answered]
 tool = "want"
 effect = "external"
@@ -386,13 +379,6 @@ async fn a_form_is_filled_from_the_answers_of_the_call() {
     // Without the entry's word there is no such argument.
     let (words, _) = said(&bench.call("s.ask", args(json!({ "sure": true }))).await);
     assert_eq!(words, "invalid_arguments none");
-    // A form names no call: of two in flight, neither is answered for the other.
-    let (one, other) = tokio::join!(
-        bench.call("s.slow_read", json!({ "line": "400" })),
-        bench.call("s.ask_read", args(json!({ "sure": true }))),
-    );
-    let both = [said(&one).0, said(&other).0];
-    assert_eq!(both, ["ok happened", "permission_denied none"]);
 
     let stateless = mcp::bench(", \"--stateless\"").await;
     let sure = args(json!({ "sure": true }));
