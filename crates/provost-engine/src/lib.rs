@@ -26,8 +26,9 @@ pub mod store;
 pub mod summary;
 /// Tools that the program around the engine carries out itself.
 pub mod tools {
+    pub use provost_tools::ToolConfig;
     pub use provost_tools::openapi;
-    pub use provost_tools::{Definition, Listing, Listings, Replying, Request, Tool, ToolConfig};
+    pub use provost_tools::{Definition, Listing, Listings, Replying, Request, Surroundings, Tool};
 }
 pub mod work;
 pub mod workspace;

@@ -280,7 +280,11 @@ impl ToolConfig {
         match &self.settings {
             Settings::Command(settings) => settings.sandbox.as_ref(),
             Settings::Mcp(settings) => settings.reach.sandbox(),
-            Settings::Sql(_) | Settings::Files(_) | Settings::Http(_) | Settings::Own(_) => None,
+            Settings::Sql(_)
+            | Settings::Files(_)
+            | Settings::Http(_)
+            | Settings::Model(_)
+            | Settings::Own(_) => None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use provost_engine::tools::{Definition, Listing, Listings, ToolConfig};
+use provost_engine::tools::{Definition, Listing, Listings, Surroundings, ToolConfig};
 use provost_plan::catalog::Catalog;
 use provost_plan::node::{Kind, parse_toml};
 use provost_plan::policy::{DEFAULT_POLICY, People, Policy};
@@ -218,10 +218,14 @@ impl Domain {
             return Err("no tools".to_owned());
         };
         let mut found = Vec::new();
-        let root = std::path::Path::new(".");
-        let configs = entries.iter().filter_map(|(name, node)| {
-            ToolConfig::read(&name.value, node, root, &listings, &mut found)
-        });
+        let around = Surroundings {
+            base: std::path::Path::new("."),
+            listings: &listings,
+            models: &BTreeMap::new(),
+        };
+        let configs = entries
+            .iter()
+            .filter_map(|(name, node)| ToolConfig::read(&name.value, node, around, &mut found));
         let operations = configs.flat_map(|config| config.operations()).collect();
         match found.first() {
             None => Ok(operations),
