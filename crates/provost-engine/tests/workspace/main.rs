@@ -166,7 +166,7 @@ fn a_planner_that_cannot_be_is_refused() {
     provost.toml 10:9 P005 `price` needs the field `output`
     provost.toml 10:24 P004 `price` has no field `outputs` (did you mean `output`?)
     provost.toml 11:1 W801 the model has no `key`: name it, such as `key = "env:NAME_OF_IT"`
-    provost.toml 14:1 P004 a model has no field `stream` (the fields are `base_url`, `key`, `kind`, `max_tokens`, `model`, `price`, `schema_form`, `seed`, `temperature`, `timeout`)
+    provost.toml 14:1 P004 a model has no field `stream` (the fields are `base_url`, `key`, `kind`, `max_tokens`, `model`, `price`, `private`, `schema_form`, `seed`, `temperature`, `timeout`)
     provost.toml 20:9 W801 there is no `[models.tina]` (the nearest is `tiny`)
     provost.toml 21:1 P004 `[planner]` has no field `command` (the fields are `kind`, `model`, `money`, `playbooks`, `view`)
     "#);

@@ -67,18 +67,24 @@ struct News {
     asked: Option<Unanswered>,
     /// Calls in flight.
     flying: usize,
-    /// The answers of the one call in flight; none while there are more, since a form over the
-    /// session does not say to which call it belongs.
+    /// Whether a call was given up: the server may go on with it, and ask.
+    stray: bool,
+    /// The answers of the one call in flight; none while there are more or were, since a form over
+    /// the session does not say to which call it belongs.
     answers: Option<Map<String, Value>>,
 }
 
 /// One call in flight.
-struct Flight<'a>(&'a Told);
+struct Flight<'a> {
+    told: &'a Told,
+    ended: bool,
+}
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        self.0.with(|news| {
+        self.told.with(|news| {
             news.flying = news.flying.saturating_sub(1);
+            news.stray |= !self.ended;
             news.answers = None;
         });
     }
@@ -88,6 +94,21 @@ impl Told {
     fn new(forms: bool) -> Self {
         let news = Arc::default();
         Self { news, forms }
+    }
+
+    /// A call with these answers sets out.
+    fn depart(&self, answers: Option<&Map<String, Value>>) -> Flight<'_> {
+        self.with(|news| {
+            news.progress = None;
+            news.asked = None;
+            news.flying += 1;
+            let alone = news.flying == 1 && !news.stray;
+            news.answers = answers.filter(|_| alone).cloned();
+        });
+        Flight {
+            told: self,
+            ended: false,
+        }
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut News) -> T) -> T {
@@ -261,15 +282,10 @@ impl Session {
         params: CallToolRequestParams,
         answers: Option<&Map<String, Value>>,
     ) -> Result<CallToolResponse, ServiceError> {
-        let told = self.service.service();
-        told.with(|news| {
-            news.progress = None;
-            news.asked = None;
-            news.flying += 1;
-            news.answers = answers.filter(|_| news.flying == 1).cloned();
-        });
-        let _flight = Flight(told);
-        self.service.peer().call_tool_once(params).await
+        let mut flight = self.service.service().depart(answers);
+        let response = self.service.peer().call_tool_once(params).await;
+        flight.ended = true;
+        response
     }
 
     /// What the server asked a person, which nobody answered.
@@ -461,4 +477,58 @@ pub(crate) fn pinnable(tool: &Tool) -> Result<(String, Definition), Fault> {
     definition
         .map(|definition| (name, definition))
         .map_err(|error| Fault::refused(Class::OutputInvalid, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Flight, Map, Told, Value};
+
+    fn sure(who: &str) -> Map<String, Value> {
+        Map::from_iter([("who".to_owned(), json!(who))])
+    }
+
+    fn at_hand(told: &Told) -> Option<Value> {
+        told.with(|news| news.answers.as_ref()?.get("who").cloned())
+    }
+
+    fn comes_back(mut flight: Flight<'_>) {
+        flight.ended = true;
+    }
+
+    /// The answers of one call fill no form of another, whichever of the two ends first.
+    #[test]
+    fn of_two_calls_in_flight_neither_is_answered_for() {
+        let told = Told::new(true);
+        let first = told.depart(Some(&sure("ada")));
+        assert_eq!(at_hand(&told), Some(json!("ada")), "alone");
+        let second = told.depart(Some(&sure("bob")));
+        assert_eq!(at_hand(&told), None);
+        comes_back(first);
+        assert_eq!(
+            at_hand(&told),
+            None,
+            "the form may be of the second, or late of the first"
+        );
+        let third = told.depart(Some(&sure("eve")));
+        comes_back(second);
+        comes_back(third);
+        let fourth = told.depart(Some(&sure("dan")));
+        assert_eq!(at_hand(&told), Some(json!("dan")), "alone again");
+        comes_back(fourth);
+        let fifth = told.depart(None);
+        assert_eq!(at_hand(&told), None, "it brought no answers");
+        comes_back(fifth);
+    }
+
+    /// A call that was given up may still be under way at the server.
+    #[test]
+    fn after_a_call_was_given_up_no_form_is_filled() {
+        let told = Told::new(true);
+        drop(told.depart(Some(&sure("ada"))));
+        let next = told.depart(Some(&sure("bob")));
+        assert_eq!(at_hand(&told), None);
+        comes_back(next);
+    }
 }
