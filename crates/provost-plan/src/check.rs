@@ -78,6 +78,8 @@ pub struct Base<'a> {
     pub previous: Option<&'a CheckedPlan>,
     /// Steps that ran: facts, which keep their id and form for ever.
     pub settled: BTreeSet<String>,
+    /// Those of them that have ended for good: nothing of theirs can still take place.
+    pub over: BTreeSet<String>,
     /// Whether the run itself adds steps that undo others.
     pub undoes: bool,
 }

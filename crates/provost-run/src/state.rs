@@ -347,6 +347,19 @@ impl State {
             .collect()
     }
 
+    /// Steps that have ended for good: nothing of theirs is in flight or in doubt.
+    #[must_use]
+    pub fn over(&self) -> BTreeSet<String> {
+        let ended = |status| {
+            matches!(
+                status,
+                StepStatus::Succeeded | StepStatus::Failed | StepStatus::Skipped
+            )
+        };
+        let steps = self.steps.iter().filter(|(_, step)| ended(step.status));
+        steps.map(|(id, _)| id.clone()).collect()
+    }
+
     /// Whether what waits for `id` may go on, may never, or must wait.
     #[must_use]
     pub fn need(&self, id: &str, continues: bool) -> Need {

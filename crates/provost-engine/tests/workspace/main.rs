@@ -420,7 +420,7 @@ fn the_plans_of_what_init_writes_pass_the_check() {
         revision: 2,
         previous: Some(&first),
         settled: BTreeSet::from(["search".to_owned()]),
-        undoes: false,
+        ..Base::default()
     };
     let second = checked(playbook.revise(&request), &terms, &base);
     assert!(second.step("everywhere").is_some());

@@ -254,7 +254,7 @@ fn meeting(pass: &Pass<'_>, first: &Write<'_>, second: &Write<'_>) -> Option<Mee
     if is_same_call(first, second) && !second.step.approval_required {
         return Some(Meeting::Repeated);
     }
-    let is_over = |id: &String| pass.base.settled.contains(id);
+    let is_over = |id: &String| pass.base.over.contains(id);
     // Why: what has ended runs beside nothing, such as a call that a person said no to.
     let may_meet = may_share_target(first, second)
         && !is_over(one)

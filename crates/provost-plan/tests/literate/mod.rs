@@ -244,6 +244,7 @@ pub struct Setting {
     pub origin: Origin,
     pub previous: Option<Plan>,
     pub settled: BTreeSet<String>,
+    pub over: BTreeSet<String>,
 }
 
 type Rules = (Arc<Catalog>, Arc<Policy>);
@@ -285,7 +286,7 @@ impl Setting {
         let yaml = |text: &str| parse_yaml(text).expect("a readable block").to_value();
         let terms = document.block("yaml terms").map_or(json!({}), yaml);
         let known = [
-            "goal", "criteria", "params", "limits", "literals", "control", "settled",
+            "goal", "criteria", "params", "limits", "literals", "control", "settled", "over",
         ];
         for key in terms.as_object().unwrap().keys() {
             assert!(known.contains(&key.as_str()), "`{key}` is no term");
@@ -311,12 +312,8 @@ impl Setting {
             previous: document.block("yaml previous").map(|text| {
                 read_plan(&Source::new("previous.yaml", text)).expect("a readable plan before")
             }),
-            settled: terms["settled"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|id| id.as_str().unwrap().to_owned())
-                .collect(),
+            settled: ids(&terms["settled"]),
+            over: ids(&terms["over"]),
         }
     }
 
@@ -342,6 +339,7 @@ impl Setting {
             revision: 1 + u32::from(previous.is_some()),
             previous: previous.as_ref(),
             settled: self.settled,
+            over: self.over,
             undoes: false,
         };
         let origin = self.origin;
@@ -354,6 +352,11 @@ impl Setting {
             &base,
         )
     }
+}
+
+fn ids(list: &Value) -> BTreeSet<String> {
+    let ids = list.as_array().into_iter().flatten();
+    ids.map(|id| id.as_str().unwrap().to_owned()).collect()
 }
 
 const PEOPLE: &str = r#"{"users": {"ada": {"groups": []}, "bob": {"groups": ["oncall"]}}}"#;

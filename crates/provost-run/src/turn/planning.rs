@@ -253,6 +253,7 @@ impl Turn<'_> {
                 .as_deref()
                 .map(provost_plan::approve::ApprovedPlan::checked),
             settled: self.state.settled(),
+            over: self.state.over(),
             undoes: false,
         }
     }

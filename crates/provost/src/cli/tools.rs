@@ -214,15 +214,7 @@ fn described(
     if let Some(sandbox) = sandbox {
         page.field("sandbox", sandbox);
     }
-    page.field(
-        "output",
-        match (tool.trusted, tool.secret) {
-            (true, false) => "may be believed",
-            (true, true) => "may be believed, and is secret",
-            (false, false) => "is untrusted",
-            (false, true) => "is untrusted, and secret",
-        },
-    );
+    page.field("output", worth(tool));
     let content: Vec<&str> = tool.content.iter().map(String::as_str).collect();
     if !content.is_empty() {
         page.field(
@@ -247,6 +239,16 @@ fn described(
         }
     }
     page
+}
+
+/// How far its output may be believed.
+fn worth(tool: &Operation) -> &'static str {
+    match (tool.trusted, tool.secret) {
+        (true, false) => "may be believed",
+        (true, true) => "may be believed, and is secret",
+        (false, false) => "is untrusted",
+        (false, true) => "is untrusted, and secret",
+    }
 }
 
 fn repeated(tool: &Operation) -> String {

@@ -54,9 +54,7 @@ fn under(plan: Plan, terms: &Terms, integrity: Integrity) -> Checked {
     };
     let base = Base {
         revision: 1,
-        previous: None,
-        settled: BTreeSet::new(),
-        undoes: false,
+        ..Base::default()
     };
     check(
         Draft {

@@ -83,7 +83,7 @@ impl Setting {
             revision: 1 + u32::from(self.previous.is_some()),
             previous: self.previous.as_ref(),
             settled: self.settled.clone(),
-            undoes: false,
+            ..Base::default()
         };
         let origin = self.origin.clone();
         check(
