@@ -64,6 +64,11 @@ impl Bundle {
         );
         compare("who it is for", self.terms.principal == now.terms.principal);
         compare("the limits", self.terms.limits == now.terms.limits);
+        let names = self.terms.roles.keys().chain(now.terms.roles.keys());
+        for name in names.collect::<BTreeSet<&String>>() {
+            let same = self.terms.roles.get(name) == now.terms.roles.get(name);
+            compare(&format!("the role `{name}`"), same);
+        }
         let names: BTreeSet<&String> = self
             .terms
             .tools

@@ -334,8 +334,8 @@ impl Engine {
 
     fn session(&self, run: Run, planner: Arc<dyn Planner>) -> Session {
         let (store, toolbox) = (self.store.clone(), self.toolbox.clone());
-        let notify = Arc::clone(self.workspace.notify());
-        Session::new(run, store, toolbox, planner, self.inbox.clone(), notify)
+        let workspace = Arc::clone(&self.workspace);
+        Session::new(run, store, toolbox, planner, self.inbox.clone(), workspace)
     }
 
     async fn claim(&self, run: &str) -> Result<Session, EngineError> {

@@ -12,11 +12,11 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use provost_plan::digest::Digest;
-use provost_plan::plan::request::{PlanRequest, Planned};
+use provost_plan::plan::request::{PlanReply, PlanRequest, Planned};
 use provost_planner::Planner;
 use provost_run::call::Slot;
 use provost_run::card::{Card, Question};
-use provost_run::event::{EVENT_VERSION, Event, EventError, RunEnded, RunStatus};
+use provost_run::event::{EVENT_VERSION, Event, EventError, PlannerChoice, RunEnded, RunStatus};
 use provost_run::machine::{Command, Input, Output, Receipt, Run, SealError, StepError};
 use provost_run::outcome::Reply;
 use provost_run::state::{FoldError, State};
@@ -28,6 +28,7 @@ use crate::inbox::{Inbox, WordError};
 use crate::notify::{Target, made};
 use crate::store::{Append, Driving, Evidence, NewEvent, Payload, Store, StoreError};
 use crate::summary;
+use crate::workspace::{PlannerError, Workspace};
 
 mod words;
 
@@ -38,7 +39,9 @@ pub struct Session {
     run: Run,
     store: Arc<Store>,
     toolbox: Arc<Toolbox>,
-    planner: Arc<dyn Planner>,
+    workspace: Arc<Workspace>,
+    /// The planner, with the choice that it is.
+    planner: (PlannerChoice, Arc<dyn Planner>),
     calls: FuturesUnordered<BoxFuture<'static, (Slot, u32, Reply)>>,
     plan_request: Option<PlanRequest>,
     /// The planner, as long as it thinks about the request of this number.
@@ -118,9 +121,10 @@ impl Session {
         toolbox: Arc<Toolbox>,
         planner: Arc<dyn Planner>,
         inbox: Arc<Inbox>,
-        notify: Arc<[Target]>,
+        workspace: Arc<Workspace>,
     ) -> Self {
         let calls = FuturesUnordered::new();
+        let planner = (run.state().planner.clone(), planner);
         let ahead = (run.state().last_at - now_ms()).max(0);
         Self {
             ahead,
@@ -134,7 +138,8 @@ impl Session {
             thinking: None,
             timer: None,
             inbox,
-            notify,
+            notify: Arc::clone(workspace.notify()),
+            workspace,
             words_seen: None,
             words_due: false,
             is_new: true,
@@ -384,11 +389,25 @@ impl Session {
         let request = self.plan_request.take().filter(|asked| awaited(asked.id));
         self.thinking = self.thinking.take().filter(|(id, _)| awaited(*id));
         if let Some(request) = request {
-            let planner = Arc::clone(&self.planner);
             let id = request.id;
-            let thinking = async move { planner.reply(&request).await };
+            let planner = self.planner();
+            let thinking = async move {
+                match planner {
+                    Ok(planner) => planner.reply(&request).await,
+                    Err(gone) => PlanReply::Decline(gone.to_string()).into(),
+                }
+            };
             self.thinking = Some((id, Box::pin(thinking)));
         }
+    }
+
+    /// Who plans now: another than at the beginning, once the goal has been understood.
+    fn planner(&mut self) -> Result<Arc<dyn Planner>, PlannerError> {
+        let choice = &self.run.state().planner;
+        if *choice != self.planner.0 {
+            self.planner = (choice.clone(), self.workspace.planner(choice)?);
+        }
+        Ok(Arc::clone(&self.planner.1))
     }
 
     /// A reply, with all the others that are there already: they share one commit.

@@ -18,6 +18,7 @@ use provost_run::admission::AdmissionRules;
 use provost_run::event::{AskMode, PlannerChoice};
 use provost_tools::{Listing, Listings, Tool, ToolConfig};
 use provost_wire::SecretName;
+use provost_wire::http::Proxy;
 
 use crate::audit::AuditSettings;
 use crate::notify::Target;
@@ -27,8 +28,10 @@ mod config;
 mod error;
 mod files;
 mod lock;
+mod network;
 mod notify;
 mod planners;
+mod roles;
 mod rules;
 mod scaffold;
 mod servers;
@@ -69,6 +72,7 @@ pub struct Workspace {
     admission: AdmissionRules,
     audit: Option<AuditSettings>,
     notify: Arc<[Target]>,
+    proxy: Option<Arc<Proxy>>,
     signed: bool,
     playbooks: Router,
     models: BTreeMap<String, ModelConfig>,
@@ -199,6 +203,7 @@ impl Workspace {
             admission: config.admission,
             audit: config.audit,
             notify: config.notify.into(),
+            proxy: config.proxy,
             signed: config.signed,
             playbooks: Router::new(playbooks),
             models: config.models,
@@ -293,6 +298,12 @@ impl Workspace {
         &self.notify
     }
 
+    /// The proxy through which it reaches others, if there is one.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_deref()
+    }
+
     /// Whether what a person says counts only with their signature.
     #[must_use]
     pub fn requires_signatures(&self) -> bool {
@@ -336,6 +347,7 @@ impl Workspace {
         match choice {
             PlannerChoice::Client { .. } => self.user.agent(),
             PlannerChoice::Playbook { .. }
+            | PlannerChoice::Interpreter { .. }
             | PlannerChoice::File { .. }
             | PlannerChoice::Model { .. }
             | PlannerChoice::Process { .. } => self.user.clone(),
@@ -363,7 +375,9 @@ impl Workspace {
             }
             PlannerChoice::Client { client, text } => tools_of_plan(client, text),
             // Why none: what it will propose is not known before it is asked.
-            PlannerChoice::Model { .. } | PlannerChoice::Process { .. } => BTreeSet::new(),
+            PlannerChoice::Interpreter { .. }
+            | PlannerChoice::Model { .. }
+            | PlannerChoice::Process { .. } => BTreeSet::new(),
         }
     }
 

@@ -16,14 +16,18 @@ use crate::schema::Schema;
 
 mod cost;
 mod creates;
+mod preview;
 mod reconcile;
+mod role;
 
 #[cfg(test)]
 mod tests;
 
 pub use cost::{Cost, Spend, Tokens};
 pub use creates::{Creates, CreatesError};
+pub use preview::{Preview, PreviewError};
 pub use reconcile::{Doubted, Reconcile, ReconcileError};
+pub use role::Role;
 
 /// What a call does to the world. Ordered by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -169,6 +173,8 @@ pub struct Operation {
     pub max_bytes: u64,
     /// The read that settles a doubt about it.
     pub reconcile: Option<Reconcile>,
+    /// The read whose result stands beside a call on its approval card.
+    pub preview: Option<Preview>,
     /// What a call makes, if the operator says so.
     pub creates: Option<Creates>,
     /// What one attempt costs, if the operator says so.
@@ -197,6 +203,7 @@ impl Operation {
             timeout: Duration::from_secs(30),
             max_bytes: 1 << 20,
             reconcile: None,
+            preview: None,
             creates: None,
             cost: None,
             endpoint: Value::Null,
@@ -226,6 +233,9 @@ impl Operation {
         if let Some(reconcile) = &self.reconcile {
             insert(&mut value, "reconcile", json!(reconcile));
         }
+        if let Some(preview) = &self.preview {
+            insert(&mut value, "preview", json!(preview));
+        }
         if let Some(creates) = &self.creates {
             insert(&mut value, "creates", json!(creates));
         }
@@ -252,6 +262,13 @@ impl Operation {
     #[must_use]
     pub fn is_opinion(&self) -> bool {
         self.endpoint.get("kind").and_then(Value::as_str) == Some("model")
+    }
+
+    /// Whether the key of a call stands in a table of the target, beside what the call did.
+    #[must_use]
+    pub fn keeps_key_in_table(&self) -> bool {
+        let carried = &self.idempotency;
+        matches!(carried, Idempotency::Key { carrier, .. } if *carrier == KeyCarrier::Table)
     }
 
     /// Whether an unknown outcome of this operation leaves a doubt: it is no read, and the tool
@@ -307,7 +324,7 @@ fn insert(value: &mut Value, key: &str, part: Value) {
     }
 }
 
-/// The pinned set of operations.
+/// The pinned set of operations, with the roles over them.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     operations: BTreeMap<String, Arc<Operation>>,
@@ -315,6 +332,7 @@ pub struct Catalog {
     // are never asked for.
     digests: BTreeMap<String, OnceLock<Digest>>,
     reconciled: BTreeMap<String, OnceLock<bool>>,
+    roles: role::Roles,
 }
 
 impl Catalog {
@@ -329,6 +347,7 @@ impl Catalog {
             digests: names().map(|name| (name, OnceLock::new())).collect(),
             reconciled: names().map(|name| (name, OnceLock::new())).collect(),
             operations,
+            roles: role::Roles::new(),
         }
     }
 

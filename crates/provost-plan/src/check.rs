@@ -133,12 +133,15 @@ pub struct TermsRecord {
     pub limits: Digest,
     /// Of each catalog entry the plan uses.
     pub tools: BTreeMap<String, Digest>,
+    /// Of each role the plan names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub roles: BTreeMap<String, Digest>,
 }
 
 /// What the check computed of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepRecord {
-    /// Its closure digest: canonical form, what it rests on, tool, principal, control.
+    /// Its closure digest: canonical form, what it rests on, tool, role, principal, control.
     pub closure: Digest,
     /// Steps it waits for: `needs` and every step it reads.
     pub after: BTreeSet<String>,
@@ -147,6 +150,9 @@ pub struct StepRecord {
     /// The digest of its catalog entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Digest>,
+    /// The digest of the role it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Digest>,
     /// The label of each top-level argument.
     pub labels: BTreeMap<String, Label>,
     /// The label of what decides that it runs.
@@ -390,6 +396,12 @@ impl<'a> Pass<'a> {
     /// The operation that reads back what a step wrote, if it names one that the catalog has.
     fn confirming(&self, step: &Step) -> Option<&'a Arc<Operation>> {
         self.terms.catalog.get(&step.confirm.as_ref()?.tool.value)
+    }
+
+    /// The operation that shows people what the calls of a step are about.
+    fn previewing(&self, step: &Step) -> Option<&'a Arc<Operation>> {
+        let preview = self.operation(step)?.preview.as_ref()?;
+        self.terms.catalog.get(&preview.tool)
     }
 
     /// The operation that undoes a step, if it names one that the catalog has.

@@ -76,6 +76,7 @@ codes! {
     UnprovenCriterion = "R110", Error, "a criterion that nothing proves";
     RepeatsFailure = "R112", Error, "a revision that repeats a failed call unchanged";
     FactChanged = "R111", Error, "a revision that changes a step that already ran";
+    UnknownRole = "R113", Error, "a step in a role that the operator does not declare";
     ArgumentType = "T201", Error, "an argument that the tool's input schema refuses";
     MissingArgument = "T202", Error, "an argument the tool needs is not there";
     UnknownArgument = "T203", Error, "an argument the tool does not take";
@@ -108,6 +109,7 @@ codes! {
     NotPriced = "B508", Note, "a step whose cost has no bound";
     Forbidden = "V601", Error, "policy forbids a step";
     Asks = "V602", Note, "policy asks a person about a step";
+    OutsideRole = "V603", Error, "a tool that the role of its step does not admit";
     ConstantCheck = "S701", Error, "a proof that does not look at any step";
     UnreadOutput = "S702", Warning, "a read whose output nothing uses";
     NoSteps = "S703", Error, "a plan without steps";
@@ -127,7 +129,7 @@ codes! {
     BadPlaybook = "W805", Error, "a playbook that cannot be used";
     PolicyNeverApplies = "W807", Warning, "a policy that can never apply";
     Uncovered = "W808", Warning, "a tool that no policy permits";
-    NamesNobody = "W809", Warning, "a policy that names a tag or a group that nothing has";
+    NamesNobody = "W809", Warning, "a policy that names a tag, a group or a role that there is not";
     Drift = "W806", Error, "a tool that is not what `provost.lock` holds";
 }
 

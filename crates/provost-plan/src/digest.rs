@@ -28,6 +28,8 @@ pub enum Domain {
     Goal,
     /// A catalog entry.
     Tool,
+    /// The list of a role.
+    Role,
     /// Policy text.
     Policy,
     /// A principal with its groups.
@@ -65,6 +67,7 @@ impl Domain {
             Self::Closure => "provost/closure/v1",
             Self::Goal => "provost/goal/v1",
             Self::Tool => "provost/tool/v1",
+            Self::Role => "provost/role/v1",
             Self::Policy => "provost/policy/v1",
             Self::Principal => "provost/principal/v1",
             Self::Limits => "provost/limits/v1",

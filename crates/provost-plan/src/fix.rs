@@ -14,6 +14,8 @@ use crate::source::{Source, Span, Spanned};
 
 /// Most fixes of one text.
 const FIXES_MAX: usize = 200;
+/// Most errors of a text that is mended unseen.
+const ERRORS_MAX: usize = 8;
 /// Fewest letters of what is written and of what is meant.
 const LETTERS_MIN: (usize, usize) = (3, 4);
 
@@ -356,6 +358,25 @@ pub fn mend(source: &Source, mut judge: impl FnMut(&Source) -> Vec<Diagnostic>) 
         }
     }
     repair
+}
+
+/// [`mend`] for a text that nobody looks at before it is judged: errors alone, and few of them,
+/// since each is tried by a check of its own. None if nothing was fixed.
+pub fn mend_errors(
+    source: &Source,
+    mut judge: impl FnMut(&Source) -> Vec<Diagnostic>,
+) -> Option<Repair> {
+    let mut errors = |source: &Source| -> Vec<Diagnostic> {
+        let found = judge(source).into_iter();
+        found
+            .filter(|one| one.severity() == Severity::Error)
+            .collect()
+    };
+    if errors(source).len() > ERRORS_MAX {
+        return None;
+    }
+    let repair = mend(source, errors);
+    (!repair.fixed.is_empty()).then_some(repair)
 }
 
 impl Repair {

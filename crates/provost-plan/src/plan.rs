@@ -96,6 +96,8 @@ pub struct Step {
     pub description: Option<Spanned<String>>,
     /// What it does.
     pub kind: StepKind,
+    /// The role it is in: a narrower allow list.
+    pub role: Option<Spanned<String>>,
     /// Steps that must have ended before (order only).
     pub needs: Vec<Spanned<String>>,
     /// Whether it runs at all.
@@ -164,6 +166,12 @@ impl Step {
         let read = self.confirm.iter().map(|confirm| &confirm.tool);
         let undo = self.undo.iter().map(|undo| &undo.tool);
         self.tool().into_iter().chain(read).chain(undo)
+    }
+
+    /// The name of the role it is in.
+    #[must_use]
+    pub fn role(&self) -> Option<&str> {
+        self.role.as_ref().map(|role| role.value.as_str())
     }
 
     /// Every template in it, with the name of the field it stands in.

@@ -203,6 +203,8 @@ pub struct CallFacts<'a> {
     pub principal: &'a Principal,
     /// What is called.
     pub operation: &'a Operation,
+    /// The role of the step; empty if it has none.
+    pub role: &'a str,
     /// The arguments that are known.
     pub args: &'a Map<String, Value>,
     /// The top-level arguments that are known only at run time.
@@ -234,6 +236,8 @@ struct Loaded {
     operations: BTreeMap<String, OperationTerms>,
     approve: entities::ActionTerms,
     people: People,
+    /// The names of the roles that the operator declares.
+    roles: BTreeSet<String>,
     solo: bool,
     digest: Digest,
     authorizer: Authorizer,
@@ -315,9 +319,8 @@ impl Policy {
             operations,
             approve,
             people: people.clone(),
-            solo: sources
-                .iter()
-                .any(|source| load::base_name(source) == SOLO_FILE),
+            roles: catalog.roles().map(|role| role.name.clone()).collect(),
+            solo: makes_solo(&sources),
             digest: digest_of(&sources, people),
             authorizer: Authorizer::new(),
             sources,
@@ -355,6 +358,13 @@ impl Policy {
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.inner.entries.iter().map(|entry| entry.id.as_str())
     }
+}
+
+/// Whether one of the files says that whoever asks may approve.
+fn makes_solo(sources: &[Source]) -> bool {
+    sources
+        .iter()
+        .any(|source| load::base_name(source) == SOLO_FILE)
 }
 
 /// Comments count: a policy's text is what people reviewed. Folders do not.

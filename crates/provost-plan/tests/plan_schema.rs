@@ -40,6 +40,7 @@ fn what_the_schema_refuses_the_reader_refuses() {
         with("/steps/0/confirm", json!({"tool": "b"})),
         with("/steps/0/confirm", json!({"tool": "b", "accept": []})),
         with("/steps/0/args", json!([])),
+        with("/steps/0/as", json!(["reader"])),
         with("/limits", json!({"concurrency": 0})),
         with("/answer", json!([{"txt": "x"}])),
         json!({}),
@@ -78,7 +79,6 @@ fn schema_and_reader_have_the_same_fields() {
         "budget",
         "output",
         "result",
-        "as",
         "model",
         "replaces",
         "constraints",
@@ -275,16 +275,18 @@ fn steps() -> impl Strategy<Value = Value> {
             json!({"text": "x", "answer": {"enum": [1]}, "of": "ada"}),
         ]),
         some(vec![json!(7)]),
+        some(vec![json!("reader"), json!(null)]),
     );
     (head, tail).prop_map(|(head, tail)| {
         let (id, args, needs, when, for_each, accept, expect) = head;
-        let (timeout, retry, on_failure, risk, approval, question, max) = tail;
+        let (timeout, retry, on_failure, risk, approval, question, max, role) = tail;
         let is_tool = question.is_none();
         let max = max.filter(|_| for_each.is_some());
         object(vec![
             ("id", id),
             ("tool", is_tool.then(|| json!("x.y"))),
             ("args", args.filter(|_| is_tool)),
+            ("as", role.filter(|_| is_tool)),
             ("question", question),
             ("needs", needs),
             ("when", when),

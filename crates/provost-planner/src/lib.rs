@@ -1,11 +1,13 @@
 //! Planners: who proposes a plan and its revisions.
 //!
-//! Owns the playbook, the plan file, the model, the external process and the choice between
-//! playbooks. A planner only proposes: it cannot name a tool adapter or the run machine. INVARIANT:
-//! a request is complete in itself, so a reply that is recorded is never asked for again.
+//! Owns the playbook, the plan file, the model, the external process, and the choice between
+//! playbooks, with its questions. A planner only proposes: it cannot name a tool adapter or the run
+//! machine. INVARIANT: a request is complete in itself, so a reply that is recorded is never asked
+//! for again.
 
 mod client;
 mod file;
+mod interpreter;
 mod limits;
 pub mod model;
 pub mod pattern;
@@ -21,6 +23,7 @@ use provost_plan::plan::request::{FindingView, PlanReply, PlanRequest, Planned};
 
 pub use client::ClientPlanner;
 pub use file::FilePlanner;
+pub use interpreter::Interpreter;
 pub use model::ModelPlanner;
 pub use playbook::Playbook;
 pub use process::ProcessPlanner;

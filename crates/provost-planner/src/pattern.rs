@@ -7,7 +7,11 @@ use std::collections::BTreeMap;
 
 use provost_plan::plan::Params;
 use regex::{Regex, RegexBuilder};
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
+
+mod near;
+
+pub use near::Near;
 
 /// Longest goal that is compared, in bytes.
 pub const GOAL_BYTES_MAX: usize = 16 * 1024;
@@ -20,6 +24,7 @@ pub struct Pattern {
     text: String,
     holes: Vec<String>,
     regex: Regex,
+    loose: near::Loose,
 }
 
 /// The type of a parameter.
@@ -98,6 +103,34 @@ impl ParamType {
         provost_plan::digest::normalize_number(&number)
             .ok()
             .map(Value::Number)
+    }
+
+    /// The value of an answer, if it is of this type.
+    #[must_use]
+    pub fn answered(&self, answer: &Value) -> Option<Value> {
+        match answer {
+            Value::String(text) if text.trim().is_empty() => None,
+            Value::String(text) => self.value(text),
+            Value::Number(_) | Value::Bool(_) => self.value(&answer.to_string()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// The schema of an answer of this type.
+    #[must_use]
+    pub fn schema(&self) -> Value {
+        if !self.words.is_empty() {
+            return json!({ "enum": self.words });
+        }
+        match (self.kind, &self.pattern) {
+            (ParamKind::Text, Some(pattern)) => {
+                json!({ "type": "string", "pattern": pattern.as_str() })
+            }
+            (ParamKind::Text, None) => json!({ "type": "string" }),
+            (ParamKind::Integer, _) => json!({ "type": "integer" }),
+            (ParamKind::Number, _) => json!({ "type": "number" }),
+            (ParamKind::Boolean, _) => json!({ "type": "boolean" }),
+        }
     }
 
     /// A pattern for the whole of a text.
@@ -208,6 +241,7 @@ impl Pattern {
         regex.push('$');
         Ok(Self {
             regex: build(&regex, true)?,
+            loose: near::Loose::of(&text)?,
             text,
             holes,
         })
@@ -241,6 +275,12 @@ impl Pattern {
                 Some((name.clone(), value))
             })
             .collect()
+    }
+
+    /// What a goal that does not match says all the same, if it has the words of this sentence.
+    #[must_use]
+    pub fn near(&self, goal: &str, params: &BTreeMap<String, ParamType>) -> Option<Near> {
+        self.loose.matches(goal, &self.holes, params)
     }
 }
 

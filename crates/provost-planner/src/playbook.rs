@@ -15,7 +15,7 @@ use provost_plan::plan::{Criterion, Goal, Params};
 use provost_plan::source::Source;
 use serde_json::Value;
 
-use crate::pattern::{ParamKind, ParamType, Pattern};
+use crate::pattern::{Near, ParamKind, ParamType, Pattern};
 use crate::{Planner, decline_findings};
 
 mod document;
@@ -89,6 +89,20 @@ impl Playbook {
         self.patterns
             .iter()
             .find_map(|pattern| pattern.matches(goal, &self.params))
+    }
+
+    /// What a goal that does not match says all the same, if it has the words of a sentence.
+    #[must_use]
+    pub fn near(&self, goal: &str) -> Option<Near> {
+        self.patterns
+            .iter()
+            .find_map(|pattern| pattern.near(goal, &self.params))
+    }
+
+    /// The type of a parameter.
+    #[must_use]
+    pub fn param(&self, name: &str) -> Option<&ParamType> {
+        self.params.get(name)
     }
 
     /// A value of each parameter's type, to check the plan with before there is a goal. It fits

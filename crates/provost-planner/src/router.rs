@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use provost_plan::plan::Goal;
-use provost_plan::plan::request::PlannerQuestion;
-use serde_json::json;
 
 use crate::Playbook;
 
@@ -24,10 +22,15 @@ pub enum Route {
         /// The goal.
         goal: Goal,
     },
+    /// To one of these playbooks, once the user has said which, or what the goal leaves out.
+    Ask {
+        /// Their names.
+        playbooks: Vec<String>,
+        /// Why a question is needed, in words.
+        because: String,
+    },
     /// Nowhere.
     NoMatch(NoMatch),
-    /// To one of several: the user is asked which.
-    Ambiguous(PlannerQuestion),
 }
 
 /// No playbook matches.
@@ -81,22 +84,17 @@ impl Router {
             .find(|playbook| playbook.name() == name)
     }
 
-    /// Finds the playbook for the text of a goal.
+    /// Finds the playbook for the text of a goal. Where somebody else could plan it, a value that
+    /// a parameter refuses counts as another goal; else as a slip that the user is asked about.
     #[must_use]
-    pub fn route(&self, text: &str) -> Route {
+    pub fn route(&self, text: &str, others_plan: bool) -> Route {
         let mut found: Vec<_> = self
             .playbooks
             .iter()
             .filter_map(|playbook| Some((playbook, playbook.matches(text)?)))
             .collect();
         let Some((playbook, params)) = found.pop() else {
-            let of = |playbook: &Arc<Playbook>| {
-                let sentences = playbook.sentences().map(str::to_owned).collect();
-                (playbook.name().to_owned(), sentences)
-            };
-            return Route::NoMatch(NoMatch {
-                playbooks: self.playbooks.iter().map(of).collect(),
-            });
+            return self.near(text, others_plan);
         };
         if found.is_empty() {
             return Route::Playbook {
@@ -104,29 +102,37 @@ impl Router {
                 goal: playbook.goal(text, &params),
             };
         }
-        let names: Vec<_> = found
-            .iter()
-            .map(|(playbook, _)| playbook.name())
-            .chain([playbook.name()])
-            .collect();
-        Route::Ambiguous(PlannerQuestion {
-            id: "playbook".to_owned(),
-            text: format!(
-                "several playbooks match this goal: which one? ({})",
-                names.join(", ")
-            ),
-            answer: json!({ "type": "string", "enum": names }),
-        })
+        let names = found.iter().map(|(playbook, _)| playbook.name());
+        Route::Ask {
+            playbooks: names.chain([playbook.name()]).map(str::to_owned).collect(),
+            because: "several playbooks match the goal".to_owned(),
+        }
     }
 
-    /// The route once the user has said which playbook.
-    #[must_use]
-    pub fn route_to(&self, name: &str, text: &str) -> Option<Route> {
-        let playbook = self.get(name)?;
-        let params = playbook.matches(text)?;
-        Some(Route::Playbook {
-            playbook: Arc::clone(playbook),
-            goal: playbook.goal(text, &params),
+    fn near(&self, text: &str, others_plan: bool) -> Route {
+        let is_near = |playbook: &&Arc<Playbook>| {
+            let near = playbook.near(text);
+            near.is_some_and(|near| near.unfit.is_empty() || !others_plan)
+        };
+        let near: Vec<String> = self
+            .playbooks
+            .iter()
+            .filter(is_near)
+            .map(|playbook| playbook.name().to_owned())
+            .collect();
+        if !near.is_empty() {
+            return Route::Ask {
+                playbooks: near,
+                because: "the goal has the words of a playbook and not all of its values"
+                    .to_owned(),
+            };
+        }
+        let of = |playbook: &Arc<Playbook>| {
+            let sentences = playbook.sentences().map(str::to_owned).collect();
+            (playbook.name().to_owned(), sentences)
+        };
+        Route::NoMatch(NoMatch {
+            playbooks: self.playbooks.iter().map(of).collect(),
         })
     }
 }

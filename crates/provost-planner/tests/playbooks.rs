@@ -15,7 +15,7 @@ use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::{ObservationView, PlanReply, PlanRequest, RequestKind, Why};
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::source::Source;
-use provost_planner::{FilePlanner, Planner, Playbook, Route, Router};
+use provost_planner::{FilePlanner, Interpreter, Planner, Playbook, Route, Router};
 use serde_json::{Value, json};
 
 fn pages(kind: &str) -> Vec<PathBuf> {
@@ -146,12 +146,20 @@ struct Talk {
     at_work: Option<(Arc<Playbook>, Goal)>,
     plan: Option<Value>,
     observations: BTreeMap<String, ObservationView>,
+    asking: Option<(Interpreter, Goal, Vec<Value>)>,
+    others_plan: bool,
 }
 
 impl Talk {
     fn hear(&mut self, block: &Block) -> Option<String> {
         match block.info.as_str() {
             "goal" => Some(self.goal(block.text.trim())),
+            // With a planner for goals that are for no playbook.
+            "goal others" => {
+                self.others_plan = true;
+                Some(self.goal(block.text.trim()))
+            }
+            "answers" => Some(self.answers(&block.text)),
             "outcome" => Some(self.outcome(&block.text)),
             info => {
                 let name = info.strip_prefix("yaml ").unwrap_or("playbook.yaml");
@@ -165,7 +173,7 @@ impl Talk {
     }
 
     fn goal(&mut self, text: &str) -> String {
-        match Router::new(self.playbooks.clone()).route(text) {
+        match Router::new(self.playbooks.clone()).route(text, self.others_plan) {
             Route::Playbook { playbook, goal } => {
                 let head = format!("goal {}\n", json!(goal));
                 self.at_work = Some((Arc::clone(&playbook), goal));
@@ -174,16 +182,39 @@ impl Talk {
                 head + &self.print(reply)
             }
             Route::NoMatch(none) => format!("{none}\n{}\n", none.hint()),
-            Route::Ambiguous(question) => {
-                let names = question.answer.get("enum").unwrap().as_array().unwrap();
-                for name in names {
-                    let route =
-                        Router::new(self.playbooks.clone()).route_to(name.as_str().unwrap(), text);
-                    assert!(matches!(route, Some(Route::Playbook { .. })));
-                }
-                format!("{}\n", json!(question))
+            Route::Ask { playbooks, because } => {
+                let named = |name: &String| {
+                    let found = self.playbooks.iter().find(|one| one.name() == name);
+                    Arc::clone(found.unwrap())
+                };
+                let interpreter = Interpreter::new(playbooks.iter().map(named).collect());
+                self.asking = Some((interpreter, Goal::of_text(text), Vec::new()));
+                format!("{because}\n{}", self.interpret())
             }
         }
+    }
+
+    /// Answers, by the ids of the questions.
+    fn answers(&mut self, text: &str) -> String {
+        let answers: BTreeMap<String, Value> = serde_json::from_str(text).unwrap();
+        let given = answers
+            .into_iter()
+            .map(|(id, value)| json!({ "id": id, "value": value }));
+        self.asking.as_mut().unwrap().2.extend(given);
+        self.interpret()
+    }
+
+    fn interpret(&mut self) -> String {
+        let (interpreter, goal, answers) = self.asking.clone().unwrap();
+        let request = PlanRequest {
+            goal,
+            answers,
+            ..request(RequestKind::Propose, 0)
+        };
+        let reply = reply_of(&interpreter, &request);
+        // Why twice: what was asked and lost may be asked again.
+        assert_eq!(reply, reply_of(&interpreter, &request));
+        self.print(reply)
     }
 
     /// `why` and the observations made since the last one.
@@ -208,6 +239,7 @@ impl Talk {
             kind,
             goal: self.at_work.as_ref().unwrap().1.clone(),
             tools: Vec::new(),
+            roles: Vec::new(),
             plan: self.plan.clone(),
             observations: self.observations.clone(),
             diagnostics: Vec::new(),
@@ -230,7 +262,13 @@ impl Talk {
                 ..
             } => (text, name, literals, control, consult, because),
             PlanReply::Decline(reason) => return format!("decline: {reason}\n"),
-            PlanReply::Questions(questions) => return format!("{}\n", json!(questions)),
+            PlanReply::Questions(questions) => {
+                let lines = questions.iter().map(|asked| format!("{}\n", json!(asked)));
+                return lines.collect();
+            }
+            PlanReply::Interpreted { goal, playbook, by } => {
+                return format!("goal {}\nfor playbook {playbook}, by {by}\n", json!(goal));
+            }
             PlanReply::Unreadable { findings, .. } => return format!("{}\n", json!(findings)),
         };
         let source = Source::new(name, text);
@@ -292,6 +330,7 @@ fn request(kind: RequestKind, findings: usize) -> PlanRequest {
         kind,
         goal: Goal::of_text("Look at it"),
         tools: Vec::new(),
+        roles: Vec::new(),
         plan: None,
         observations: BTreeMap::new(),
         diagnostics: vec![finding; findings],

@@ -11,6 +11,8 @@ use provost_plan::catalog::{Effect, Operation};
 use provost_plan::digest::{Digest, Domain};
 use serde_json::{Value, json};
 
+use crate::state::PREVIEW_ATTEMPT;
+
 /// A call that policy or a person allowed, of a step of an approved plan.
 ///
 /// It has no public constructor:
@@ -121,6 +123,30 @@ impl Call {
         Some((call, record.closure))
     }
 
+    /// The read that shows a person what the call of `slot` under `plan` is about; `None` unless
+    /// the plan has that call and it names this read.
+    pub(crate) fn previewing(
+        plan: &ApprovedPlan,
+        slot: Slot,
+        of: &Operation,
+        read: Arc<Operation>,
+        args: Value,
+    ) -> Option<Self> {
+        let (step, _) = plan.checked().step(&slot.step)?;
+        let named = of.preview.as_ref().is_some_and(|p| p.tool == read.name);
+        if !named || read.effect != Effect::Read || step.tool()?.value != of.name {
+            return None;
+        }
+        Some(Self {
+            slot,
+            attempt: PREVIEW_ATTEMPT,
+            timeout: read.timeout,
+            operation: read,
+            args,
+            key: None,
+        })
+    }
+
     /// The read that proves what `slot` wrote under `plan`; `None` unless its step names it.
     pub(crate) fn confirming(
         plan: &ApprovedPlan,
@@ -151,7 +177,7 @@ impl Call {
         &self.slot
     }
 
-    /// The number of the attempt, from 1.
+    /// The number of the attempt, from 1; 0 of a preview.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt

@@ -74,6 +74,9 @@ pub struct StepAsk {
     pub description: Option<String>,
     /// The operation.
     pub operation: String,
+    /// The role it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// What it does to the world.
     pub effect: Effect,
     /// How much harm it can do.
@@ -101,9 +104,67 @@ pub struct ConcreteCall {
     /// The step whose call this one repeats, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
+    /// What a read showed of what it is about, where its operation has a preview.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Preview>,
+}
+
+/// What stands beside a call to show what it is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preview {
+    /// The operation that was read.
+    pub tool: String,
+    /// Its arguments; null where they could not be made.
+    pub args: Value,
+    /// When it was read, in milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+    /// The stored bytes behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Digest>,
+    /// What came of it.
+    pub came: Came,
+}
+
+/// What came of a preview.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Came {
+    /// This was read.
+    Shown(Shown),
+    /// Nothing, and why.
+    Failed(String),
+}
+
+/// As much of an output as a card shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The output, or what is left of it.
+    pub value: Value,
+    /// Whether something of it was left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// Whether its tool is not believed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
 }
 
 impl ConcreteCall {
+    /// Whether both are one call. Why not by the previews: they say what a call is about, and a
+    /// second reading that differs makes it no other.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let Self {
+            item,
+            args,
+            args_digest,
+            repeats,
+            preview: _,
+        } = other;
+        (&self.item, &self.args) == (item, args)
+            && (&self.args_digest, &self.repeats) == (args_digest, repeats)
+    }
+
     /// The name under which a person says yes to it: the step's, with the item's number.
     #[must_use]
     pub fn name(&self, step: &str) -> String {

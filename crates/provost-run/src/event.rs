@@ -47,6 +47,9 @@ pub enum Event {
         goal: Goal,
         /// By whom.
         by: String,
+        /// Who plans from here on, where that was not known before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        planner: Option<PlannerChoice>,
     },
     /// A planner is asked; the request is stored by digest, as sent.
     PlanRequested {
@@ -80,6 +83,15 @@ pub enum Event {
         id: u64,
         /// The reply.
         reply: PlanReply,
+    },
+    /// What had one safe fix in a proposal was mended; what follows is of the mended text.
+    ProposalMended {
+        /// The number of the request.
+        id: u64,
+        /// The text as it is now.
+        text: String,
+        /// What was done, in words.
+        fixes: Vec<String>,
     },
     /// The plan is admissible; it is in force from here on.
     PlanChecked {
@@ -587,6 +599,7 @@ impl Event {
             Self::BudgetSpent { .. } => "BudgetSpent",
             Self::PlanProposed { .. } => "PlanProposed",
             Self::PlanChecked { .. } => "PlanChecked",
+            Self::ProposalMended { .. } => "ProposalMended",
             Self::PlanRefused { .. } => "PlanRefused",
             Self::PlanGivenUp { .. } => "PlanGivenUp",
             Self::PlanRevised { .. } => "PlanRevised",

@@ -8,6 +8,7 @@
 pub mod admission;
 pub mod call;
 pub mod card;
+pub mod concise;
 pub mod event;
 pub mod machine;
 pub mod outcome;

@@ -6,12 +6,15 @@
 //! | state | input | events | then |
 //! |---|---|---|---|
 //! | new | create | `RunCreated GoalInterpreted PlanRequested` | `Plan` |
-//! | planning | reply: plan, admissible | `PlanProposed PlanChecked` (`PlanRevised ApprovalsRevised` or `RunStarted`) | dispatch |
-//! | planning | reply: plan, inadmissible | `PlanProposed PlanRefused` | `PlanRequested`, or `PlanGivenUp RunEnded{refused}` |
+//! | planning | reply: goal interpreted | `GoalInterpreted` | `PlanRequested` |
+//! | planning | reply: plan, admissible | `PlanProposed` (`ProposalMended`) `PlanChecked` (`PlanRevised ApprovalsRevised` or `RunStarted`) | dispatch |
+//! | planning | reply: plan, inadmissible | `PlanProposed` (`ProposalMended`) `PlanRefused` | `PlanRequested`, or `PlanGivenUp RunEnded{refused}` |
 //! | planning | reply: questions | `QuestionAsked…` | wait; answered: `PlanRequested` |
 //! | planning | reply: decline | `PlanGivenUp` | goes on, or `RunEnded` |
 //! | step pending, needs met | – | `StepSkipped` · `ListEvaluated` · `QuestionAsked` · `ApprovalRequested` · `AttemptStarted` · `StepSettled{failed}` | `Ask` · `Call` |
 //! | step pending, need never met | – | `StepBlocked` | |
+//! | step may begin, its card shows a preview | – | `AttemptStarted{previews}` | `Call` |
+//! | preview in flight | reply | `AttemptEnded ApprovalRequested` | `Ask`, with what it showed or why it showed nothing |
 //! | card open | yes | `ApprovalGiven` (`StepSkipped` for items not named) | dispatch |
 //! | card open | no, lapse | `ApprovalRejected`/`ApprovalExpired StepSettled{failed}` | replan; a lapse ends the run where policy says `fail` |
 //! | step may begin, readings too old | – | `AttemptStarted{retakes_for}` | `Call` |
@@ -372,6 +375,7 @@ impl Run {
         turn.emit(Event::GoalInterpreted {
             goal,
             by: interpreted_by.to_owned(),
+            planner: None,
         })?;
         turn.advance()?;
         let mut output = turn.finish(1);

@@ -27,7 +27,8 @@ mod undo;
 
 pub use fold::FoldError;
 use frontier::Frontier;
-pub use item::{InFlight, ItemState, StepState};
+pub(crate) use item::PREVIEW_ATTEMPT;
+pub use item::{InFlight, ItemState, Previewed, StepState};
 pub use undo::{Undo, Undoing};
 
 /// What is remembered of a run.
@@ -144,8 +145,10 @@ pub struct Planning {
     pub refused: u64,
     /// The findings in the last refused proposal.
     pub findings: Vec<FindingView>,
-    /// The text of the last refused proposal.
+    /// The text of the last refused proposal, as it was written.
     pub refused_text: Option<String>,
+    /// The same as it was mended, if it was: what the findings are in.
+    pub mended_text: Option<String>,
     /// Answers of people, for the next request.
     pub answers: Vec<Value>,
 }
@@ -161,6 +164,8 @@ pub struct Outstanding {
     pub asked_people: bool,
     /// The proposal, once it is there.
     pub proposed: Option<String>,
+    /// The proposal as it was mended.
+    pub mended: Option<String>,
     /// What was set aside for it and is not settled.
     pub reserved: Option<Reserved>,
 }

@@ -81,6 +81,7 @@ fn view_of(event: &Event) -> View {
         | Event::BudgetSpent { .. }
         | Event::PlanProposed { .. }
         | Event::PlanChecked { .. }
+        | Event::ProposalMended { .. }
         | Event::PlanRefused { .. }
         | Event::PlanGivenUp { .. }
         | Event::PlanRevised { .. }

@@ -15,7 +15,7 @@ use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, Command, Input, Output, Rules, StepError};
 use crate::outcome::{Class, Landing};
 use crate::said::Said;
-use crate::state::{Need, State, Undo};
+use crate::state::{InFlight, Need, State, Undo};
 
 mod admit;
 mod amend;
@@ -28,7 +28,9 @@ mod early;
 mod finish;
 mod fresh;
 mod gate;
+mod judge;
 mod planning;
+mod preview;
 mod scope;
 mod settle;
 mod undo;
@@ -293,8 +295,7 @@ impl<'r> Turn<'r> {
         let lost: Vec<(Slot, u32)> = self
             .state
             .items()
-            .filter(|(_, item)| item.in_flight.is_some())
-            .map(|(slot, item)| (slot, item.attempt))
+            .filter_map(|(slot, item)| Some((slot, item.flying()?)))
             .collect();
         let slots = lost.iter().map(|(slot, _)| slot.clone()).collect();
         self.emit(Event::Resumed {
@@ -307,7 +308,7 @@ impl<'r> Turn<'r> {
                 .state
                 .item(&slot)
                 .and_then(|item| item.in_flight.as_ref());
-            let asks = flight.is_some_and(|flight| flight.reconciles || flight.confirms);
+            let asks = flight.is_some_and(InFlight::is_beside);
             let ended = AttemptEnded {
                 slot: slot.clone(),
                 attempt,
@@ -323,6 +324,7 @@ impl<'r> Turn<'r> {
                 lost: true,
                 unsent: false,
                 used: None,
+                shows: None,
             };
             self.attempt_over(&slot, ended)?;
         }

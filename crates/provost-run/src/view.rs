@@ -16,7 +16,8 @@ use provost_plan::plan::{Step, StepKind};
 use provost_plan::schema::{PathType, Schema};
 use serde_json::{Map, Value, json};
 
-use crate::event::{StepStatus, View};
+use crate::concise;
+use crate::event::{PlannerChoice, StepStatus, View};
 use crate::state::{State, StepState};
 
 /// What the settled steps of a run came to, as its planner is shown it.
@@ -65,11 +66,14 @@ pub(crate) fn of_step(
     id: &str,
     known: &StepState,
 ) -> ObservationView {
+    let view = state.planner.view();
+    let planned = state.plan.as_ref();
+    let planned = planned.and_then(|plan| plan.checked().step(id));
     let output = known.view.get("output").and_then(|output| {
-        let (step, record) = state.plan.as_ref()?.checked().step(id)?;
-        let reader = Reader::new(catalog, step, record, state.planner.view());
+        let (step, record) = planned?;
+        let reader = Reader::new(catalog, step, record, view);
         let place = format!("steps.{id}.output");
-        Some(match output {
+        let shown = match output {
             // Why: a step that runs over a list has one output an item, each of the tool's type.
             Value::Array(items) if step.for_each.is_some() => items
                 .iter()
@@ -77,13 +81,16 @@ pub(crate) fn of_step(
                 .map(|(i, item)| reader.shown(item, &format!("{place}[{i}]"), &mut Vec::new()))
                 .collect(),
             output => reader.shown(output, &place, &mut Vec::new()),
+        };
+        Some(if reads_it(&state.planner) {
+            concise::summary(&shown, &place)
+        } else {
+            shown
         })
     });
     let words = known.message.as_ref().filter(|message| {
-        let plan = state.plan.as_ref();
-        let step = plan.and_then(|plan| plan.checked().step(id));
-        let in_clear = state.planner.view() == View::Full && !message.is_empty();
-        in_clear && step.is_some_and(|(step, record)| !is_secret(catalog, step, record))
+        let is_open = planned.is_some_and(|(step, record)| !is_secret(catalog, step, record));
+        view == View::Full && !message.is_empty() && is_open
     });
     ObservationView {
         status: known.status.word().to_owned(),
@@ -95,8 +102,17 @@ pub(crate) fn of_step(
     }
 }
 
+/// Whether a planner reads what it is shown, and so is given a summary of what is long. The rules
+/// of a playbook evaluate their conditions over it, and need all of it.
+fn reads_it(planner: &PlannerChoice) -> bool {
+    matches!(
+        planner,
+        PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
+    )
+}
+
 /// Whether what a step gives back must not leave: its tool says so, or it was given a secret.
-fn is_secret(catalog: &Catalog, step: &Step, record: &StepRecord) -> bool {
+pub(crate) fn is_secret(catalog: &Catalog, step: &Step, record: &StepRecord) -> bool {
     let operation = step.tool().and_then(|tool| catalog.get(&tool.value));
     operation.is_some_and(|operation| operation.secret)
         || record.control.secret
@@ -162,20 +178,12 @@ impl<'a> Reader<'a> {
                 for (position, (key, item)) in map.iter().enumerate() {
                     path.push(Segment::Field(key.clone()));
                     // Why: a key the schema does not name is text too, and may carry instructions.
-                    let named = self.is_in_clear() || self.declares(key, path);
-                    let (name, place) = if named {
-                        (key.clone(), format!("{place}.{key}"))
-                    } else {
-                        (
-                            format!("key_{position}"),
-                            format!("{place}[{}]", json!(key)),
-                        )
-                    };
-                    if named {
-                        shown.insert(name, self.shown(item, &place, path));
+                    if self.is_in_clear() || self.declares(key, path) {
+                        let place = field_of(place, key);
+                        shown.insert(key.clone(), self.shown(item, &place, path));
                     } else {
                         let withheld = json!({ "ref": null, "chars": 0 });
-                        shown.insert(name, withheld);
+                        shown.insert(format!("key_{position}"), withheld);
                     }
                     path.pop();
                 }
@@ -210,6 +218,18 @@ impl<'a> Reader<'a> {
                 self.names.contains(key) && operation.output.as_ref().is_some_and(typed)
             }
         }
+    }
+}
+
+/// The expression that names a field of what `place` names.
+pub(crate) fn field_of(place: &str, name: &str) -> String {
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let is_plain =
+        name.starts_with(begins) && name.chars().all(|c| begins(c) || c.is_ascii_digit());
+    if is_plain {
+        format!("{place}.{name}")
+    } else {
+        format!("{place}[{}]", json!(name))
     }
 }
 

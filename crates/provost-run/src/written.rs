@@ -69,6 +69,7 @@ fn event(line: &str) -> Event {
         "goal" => Event::GoalInterpreted {
             goal: Goal::of_text(&said),
             by: words[1].to_owned(),
+            planner: None,
         },
         "asked" => Event::PlanRequested {
             id: words[1].parse().unwrap(),
@@ -95,6 +96,11 @@ fn event(line: &str) -> Event {
             },
         },
         "checked" => checked(&words[1..], &said),
+        "mended" => Event::ProposalMended {
+            id: words[1].parse().unwrap(),
+            text: said.clone(),
+            fixes: vec![said],
+        },
         "refused" => Event::PlanRefused {
             id: words[1].parse().unwrap(),
             findings: findings(words[2], &said),
@@ -204,6 +210,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             lost: words[0] == "lost",
             unsent: false,
             used: None,
+            shows: None,
         }),
         "seen" => Event::ObservationMade {
             slot: slot(words[1]),
@@ -312,6 +319,7 @@ fn checked(words: &[&str], text: &str) -> Event {
                 principal: digest("principal"),
                 limits: digest("limits"),
                 tools: BTreeMap::new(),
+                roles: BTreeMap::new(),
             },
             steps: records.collect(),
             not_checked: Vec::new(),
@@ -330,6 +338,7 @@ fn record(asks: bool) -> StepRecord {
         after: Default::default(),
         reads: Default::default(),
         tool: Some(digest("tool")),
+        role: None,
         labels: BTreeMap::new(),
         control: Label::trusted(),
         risk: parse("low"),
@@ -384,6 +393,7 @@ fn card(step: &str, repeats: bool) -> Card {
     let ask = StepAsk {
         description: None,
         operation: "pager.notify".to_owned(),
+        role: None,
         effect: parse("external"),
         risk: parse("high"),
         closure: digest("closure"),
@@ -396,6 +406,7 @@ fn card(step: &str, repeats: bool) -> Card {
         args: json!({}),
         args_digest: digest("args"),
         repeats: repeats.then(|| "earlier".to_owned()),
+        preview: None,
     };
     Card {
         run: "r".to_owned(),
@@ -439,6 +450,7 @@ fn started(words: &[&str], args: &str) -> Event {
         reconciles: false,
         retakes_for: None,
         confirms: words.contains(&"confirms"),
+        previews: None,
         sinks: None,
         money: None,
         tokens: None,

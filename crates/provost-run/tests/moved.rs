@@ -1,6 +1,7 @@
 //! Moved rules: what a change of policy or catalog between two processes does to a run.
 mod case;
 
+use case::world::rules_in_role;
 use case::{Case, ok, plan_reply, rules, rules_with};
 use provost_plan::catalog::Operation;
 use serde_json::json;
@@ -205,6 +206,69 @@ fn a_run_that_ends_for_it_asks_nobody_any_more() {
     < crash
     + Resumed, 0 lost
     + RunEnded failed: the plan is no longer admissible under the rules in force: policy forbids `mail` to call `mail.send`
+    > done failed
+    ");
+}
+
+/// The mail, by a clerk.
+fn by_a_clerk() -> String {
+    MAIL.replace("tool: mail.send,", "as: clerk, tool: mail.send,")
+}
+
+const CLERK: &[&str] = &["mail.*", "note.put"];
+
+#[test]
+fn a_role_that_stays_moves_nothing() {
+    let case = Case::of(rules_in_role(CLERK), &by_a_clerk()).started();
+    let case = case.crash_into(rules_in_role(&["note.put", "mail.*"]));
+    insta::assert_snapshot!(case.transcript(), @"
+    < crash
+    + Resumed, 0 lost
+    > ask about mail
+    ");
+}
+
+/// A yes was given to a step in a role; a wider list is another role.
+#[test]
+fn a_card_about_a_step_whose_role_was_widened_is_asked_again() {
+    let case = Case::of(rules_in_role(CLERK), &by_a_clerk()).started();
+    let card = case.open_card();
+    let case = case.crash_into(rules_in_role(&["mail.*", "note.put", "disk.*"]));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < crash
+    + Resumed, 0 lost
+    + PlanChecked revision 1
+    + ApprovalsRevised retain [] replace ["mail"] clear []
+    + ApprovalRequested mail ["outside-communication"]: {"text":"hello","to":"team"}
+    > ask about mail
+    "#);
+    let case = case.quietly().approve_card("ada", card);
+    insta::assert_snapshot!(case.transcript(), @"
+    < ada says yes to that card
+    ! nothing waits for an answer under `sha256:f0056ff34df4eb420d533722f33a8adf1f5da6ec0c6a4439c7d49fd399f75d5e`
+    ");
+}
+
+#[test]
+fn a_step_that_its_role_does_not_admit_any_more_is_not_called() {
+    let case = Case::of(rules_in_role(CLERK), &by_a_clerk()).started();
+    let case = case.crash_into(rules_in_role(&["note.put"]));
+    insta::assert_snapshot!(case.transcript(), @"
+    < crash
+    + Resumed, 0 lost
+    + RunEnded failed: the plan is no longer admissible under the rules in force: `mail` is in the role `clerk`, which does not admit `mail.send`
+    > done failed
+    ");
+}
+
+#[test]
+fn a_step_whose_role_is_gone_is_not_called() {
+    let case = Case::of(rules_in_role(CLERK), &by_a_clerk()).started();
+    let case = case.crash_into(rules_with(|_| {}));
+    insta::assert_snapshot!(case.transcript(), @"
+    < crash
+    + Resumed, 0 lost
+    + RunEnded failed: the plan is no longer admissible under the rules in force: no role is called `clerk`
     > done failed
     ");
 }

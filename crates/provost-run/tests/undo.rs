@@ -2,6 +2,7 @@
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
 mod case;
 
+use case::world::rules_in_role;
 use case::{Case, failed, ok, person, rules_with};
 use provost_run::event::{Event, RunStatus, Settlement};
 use provost_run::machine::{Input, Rules};
@@ -646,4 +647,30 @@ fn a_journal_cut_anywhere_undoes_once_and_in_order() {
             "after {length} events"
         );
     }
+}
+
+/// What takes a call back reaches no further than the call did.
+#[test]
+fn an_undo_is_in_the_role_of_what_it_undoes() {
+    const IN_ROLE: &str = r#"
+schema: provost/plan/v1
+success:
+  - { for: goal, check: '${ steps.put.status == "succeeded" }' }
+steps:
+  - id: put
+    as: clerk
+    tool: note.put
+    args: { to: box }
+    accept: ['${ output.done }']
+    undo: { tool: note.put, args: { to: bin } }
+  - { id: hold, question: go on?, needs: [put] }
+answer: done
+"#;
+    let case = Case::of(rules_in_role(&["note.*"]), IN_ROLE)
+        .started()
+        .ends("put", made("n1"))
+        .cancel_and_undo("ada");
+    let steps = case.state().document["steps"].as_array().unwrap();
+    let undo = steps.iter().find(|step| step["id"] == "undo/put").unwrap();
+    assert_eq!(undo["as"], "clerk");
 }

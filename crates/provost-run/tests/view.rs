@@ -239,6 +239,53 @@ fn a_failure_shows_its_class_and_not_its_words() {
     assert!(!text.contains("ignore all"), "{text}");
 }
 
+/// What a planner reads for itself is summed up where it is long, and each cut names the whole.
+#[test]
+fn a_long_list_is_summed_up_for_whoever_reads_it() {
+    let names: Vec<String> = (0..5_000).map(|n| format!("{INJECTION} {n}")).collect();
+    let output = json!({ "total": 5_000, "names": names });
+    let case = Case::new("")
+        .consulting(&plan(LOOK), &["look"])
+        .by_a_program();
+    insta::assert_json_snapshot!(shown(case, output.clone()), @r#"
+    {
+      "look": {
+        "status": "succeeded",
+        "output": {
+          "total": 5000,
+          "names": {
+            "ref": "steps.look.output.names",
+            "items": 5000,
+            "shown": [
+              {
+                "ref": "steps.look.output.names[0]",
+                "chars": 36
+              },
+              {
+                "ref": "steps.look.output.names[1]",
+                "chars": 36
+              },
+              {
+                "ref": "steps.look.output.names[2]",
+                "chars": 36
+              }
+            ],
+            "last": {
+              "ref": "steps.look.output.names[4999]",
+              "chars": 39
+            }
+          }
+        }
+      }
+    }
+    "#);
+    // The rules of a playbook evaluate their conditions over it: all of it is there.
+    let case = Case::new("").consulting(&plan(LOOK), &["look"]);
+    let seen = shown(case, output);
+    let names = seen.pointer("/look/output/names").unwrap();
+    assert_eq!(names.as_array().unwrap().len(), 5_000);
+}
+
 /// The operator's choice: what a tool said is shown in its own words, and those of a failure.
 #[test]
 fn the_full_view_shows_text() {

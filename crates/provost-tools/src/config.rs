@@ -16,7 +16,7 @@ use provost_plan::node::{Fields, Node};
 use provost_plan::source::{Span, Spanned};
 use provost_run::admission::ToolLimits;
 use provost_wire::SecretName;
-use provost_wire::http::Base;
+use provost_wire::http::{Base, Proxy};
 use provost_wire::model::ModelConfig;
 
 use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
@@ -67,6 +67,8 @@ pub(crate) struct Site<'a> {
     pub(crate) listings: &'a Listings,
     /// The models of the workspace.
     pub(crate) models: &'a BTreeMap<String, ModelConfig>,
+    /// The proxy of the workspace.
+    pub(crate) proxy: Option<&'a Arc<Proxy>>,
 }
 
 /// What a tool may name that stands elsewhere.
@@ -78,6 +80,8 @@ pub struct Surroundings<'a> {
     pub listings: &'a Listings,
     /// Its models.
     pub models: &'a BTreeMap<String, ModelConfig>,
+    /// The proxy through which it reaches others.
+    pub proxy: Option<&'a Arc<Proxy>>,
 }
 
 /// What a kind of tool makes of its table.
@@ -129,10 +133,8 @@ impl ToolConfig {
     ) -> Option<Self> {
         check_name("a tool", name, node.span, diagnostics);
         let mut fields = Fields::new(format!("the tool `{name}`"), node, diagnostics)?;
-        let kind = fields
-            .required("kind")
-            .and_then(|_| fields.choice("kind", &KINDS));
-        let Some(kind) = kind else {
+        fields.required("kind");
+        let Some(kind) = fields.choice("kind", &KINDS) else {
             fields.finish_misspelt();
             return None;
         };
@@ -143,6 +145,7 @@ impl ToolConfig {
             max_bytes: max_bytes(&mut fields, RESULT_BYTES_DEFAULT),
             listings: around.listings,
             models: around.models,
+            proxy: around.proxy,
         };
         let limits = pace::read(&mut fields);
         let (settings, operations) = match kind {
@@ -253,7 +256,8 @@ impl ToolConfig {
     #[must_use]
     pub fn is_looked_at(&self) -> bool {
         let is_database = matches!(self.settings, Settings::Sql(_));
-        self.is_server() || (is_database && self.operations.iter().any(sql::is_kept))
+        self.is_server()
+            || (is_database && self.operations.iter().any(Operation::keeps_key_in_table))
     }
 
     /// Of an MCP server, the tools that its operations use.
@@ -350,12 +354,18 @@ fn max_bytes(fields: &mut Fields<'_, '_>, default: u64) -> u64 {
 }
 
 /// The address of a server, and with `private` that its name may stand for a private one.
-pub(crate) fn base_url(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Spanned<Base>> {
+pub(crate) fn base_url(
+    site: &Site<'_>,
+    fields: &mut Fields<'_, '_>,
+    name: &'static str,
+) -> Option<Spanned<Base>> {
     let text = fields.required_text(name)?;
     let private = fields.boolean("private").unwrap_or(false);
     match Base::parse(&text.value) {
-        Ok(base) if private => Some(Spanned::new(base.private(), text.span)),
-        Ok(base) => Some(Spanned::new(base, text.span)),
+        Ok(base) => {
+            let base = base.with_private(private).through(site.proxy.cloned());
+            Some(Spanned::new(base, text.span))
+        }
         Err(error) => {
             bad_setting(fields, text.span, error.to_string());
             None

@@ -23,7 +23,6 @@ mod rows;
 mod settings;
 mod sqlite;
 
-pub(crate) use effects::is_kept;
 pub(crate) use settings::Settings;
 
 use place::Place;
@@ -86,7 +85,8 @@ impl Sql {
 
     /// Whether a call of this operation lacks the table its key is to stand in.
     pub(crate) async fn is_unprepared(&self, operation: &Operation) -> bool {
-        is_kept(operation) && matches!(self.is_prepared(operation.timeout).await, Ok(false))
+        operation.keeps_key_in_table()
+            && matches!(self.is_prepared(operation.timeout).await, Ok(false))
     }
 
     /// Whether the table for keys is there.

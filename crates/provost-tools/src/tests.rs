@@ -194,6 +194,7 @@ fn configs_listed(
                 base,
                 listings,
                 models: &models,
+                proxy: None,
             };
             ToolConfig::read(&name.value, node, around, &mut diagnostics)
         })

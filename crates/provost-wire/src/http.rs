@@ -1,11 +1,11 @@
 //! The HTTP client: one host, one deadline, one size limit.
 //!
 //! Owns sending one request and reading one answer. Follows no redirect, repeats nothing, uses no
-//! proxy, keeps no connection (an old one may die with the request on it, and then nobody knows
-//! whether it arrived). INVARIANT: a client speaks to the host its base names and to no other,
-//! and [`SendError::NotSent`] is said only where no byte of the request left.
+//! proxy but the operator's, keeps no connection (an old one may die with the request on it, and
+//! then nobody knows whether it arrived). INVARIANT: a client speaks to the host its base names and
+//! to no other, and [`SendError::NotSent`] is said only where no byte of the request left.
 
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
@@ -13,12 +13,15 @@ use reqwest::redirect::Policy;
 use reqwest::{Client as Inner, Method as InnerMethod, Url};
 
 use crate::limits::{CONNECT_TIMEOUT, ERROR_BODY_BYTES_MAX, HEADERS_MAX, RETRY_AFTER_MAX};
-use crate::secret::Secret;
+use crate::secret::{Secret, SecretName};
 
 mod phase;
+mod proxy;
 mod resolver;
 
 use phase::Phase;
+use proxy::Looking;
+pub use proxy::Proxy;
 use resolver::Resolver;
 pub use resolver::{Stands, stands};
 
@@ -54,6 +57,8 @@ pub struct Base {
     url: Url,
     /// Whether its name may stand for an address of a private network.
     private: bool,
+    /// The proxy of the workspace.
+    proxy: Option<Arc<Proxy>>,
 }
 
 /// A text that is no base.
@@ -92,16 +97,41 @@ impl Base {
         Ok(Self {
             url,
             private: false,
+            proxy: None,
         })
     }
 
-    /// The same where the operator says that its name stands for a private address.
+    /// The same, reached through the proxy of the workspace unless it is one of the hosts that are
+    /// not.
     #[must_use]
-    pub fn private(self) -> Self {
-        Self {
-            private: true,
-            ..self
+    pub fn through(self, proxy: Option<Arc<Proxy>>) -> Self {
+        Self { proxy, ..self }
+    }
+
+    /// The proxy that it is reached through.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&Proxy> {
+        let proxy = self.proxy.as_deref();
+        proxy.filter(|proxy| proxy.leads_to(self))
+    }
+
+    /// The secret that its proxy takes.
+    #[must_use]
+    pub fn proxy_secret(&self) -> Option<&SecretName> {
+        self.proxy()?.secret()
+    }
+
+    fn unfit(&self, reason: &'static str) -> BaseError {
+        BaseError {
+            text: self.to_string(),
+            reason,
         }
+    }
+
+    /// The same with the operator's word on whether its name may stand for a private address.
+    #[must_use]
+    pub fn with_private(self, private: bool) -> Self {
+        Self { private, ..self }
     }
 
     /// Whether the operator says that its name stands for a private address.
@@ -312,11 +342,13 @@ impl Client {
     }
 }
 
-/// What every client of ours is: bound to the host of `base`, without redirects, proxies and
-/// repetition. Whoever takes it for a protocol of their own keeps deadlines and sizes.
+/// What every client of ours is: bound to the host of `base`, without redirects and repetition,
+/// and through no proxy but that of `base`. Whoever takes it for a protocol of their own keeps
+/// deadlines and sizes.
 ///
 /// # Errors
-/// [`ClientError`] if the certificates of this machine cannot be read.
+/// [`ClientError`] if the certificates of this machine, or the password of its proxy, cannot be
+/// read.
 pub fn streaming(base: &Base) -> Result<Inner, ClientError> {
     install_provider();
     let mut builder = Inner::builder()
@@ -328,9 +360,16 @@ pub fn streaming(base: &Base) -> Result<Inner, ClientError> {
         .http1_max_headers(HEADERS_MAX)
         .pool_max_idle_per_host(0)
         .connect_timeout(CONNECT_TIMEOUT)
-        .dns_resolver(Resolver::for_host(base.host(), base.private))
-        .connector_layer(phase::Watching)
         .user_agent(concat!("provost/", env!("CARGO_PKG_VERSION")));
+    builder = match base.proxy() {
+        None => builder.dns_resolver(Resolver::for_host(base.host(), base.private)),
+        // Why private: who names a proxy names one of their own.
+        Some(proxy) => builder
+            .proxy(proxy.rule()?)
+            .dns_resolver(Resolver::for_host(proxy.host(), true))
+            .connector_layer(Looking::at(base)),
+    };
+    builder = builder.connector_layer(phase::Watching);
     if base.url.scheme() == "http" {
         // Why: reading every certificate of the machine takes longer than a local call.
         builder = builder.tls_certs_only([]);

@@ -133,20 +133,10 @@ impl Program<'_> {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        let not_started = |reason: String| ProgramError::NotStarted {
+        Sandbox::start(self.sandbox, &mut command).map_err(|reason| ProgramError::NotStarted {
             program: program.to_owned(),
             reason,
-        };
-        let (child, held) = match self.sandbox {
-            None => (command.spawn(), None),
-            Some(sandbox) => {
-                let started = sandbox.around(|| command.spawn());
-                let (child, held) = started.map_err(|error| not_started(error.to_string()))?;
-                (child, Some(held))
-            }
-        };
-        let child = child.map_err(|error| not_started(error.to_string()))?;
-        Ok((child, held))
+        })
     }
 
     /// Sets the bounds that the system holds: of what it begins from here on, and leaves no core.

@@ -13,6 +13,7 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus,
     path_beneath_rules,
 };
+use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
 /// What a program needs of the system to be a program.
@@ -130,6 +131,22 @@ impl Sandbox {
             let done = thread.join();
             done.unwrap_or_else(|_| Err(lost("its thread ended early")))
         })
+    }
+
+    /// Starts a command, in a sandbox if there is one; an `Err` says why it did not start.
+    pub(crate) fn start(
+        sandbox: Option<&Self>,
+        command: &mut Command,
+    ) -> Result<(Child, Option<Held>), String> {
+        let (child, held) = match sandbox {
+            None => (command.spawn(), None),
+            Some(sandbox) => {
+                let started = sandbox.around(|| command.spawn());
+                let (child, held) = started.map_err(|error| error.to_string())?;
+                (child, Some(held))
+            }
+        };
+        Ok((child.map_err(|error| error.to_string())?, held))
     }
 
     /// Puts the rules on this thread, for ever.

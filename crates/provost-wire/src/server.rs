@@ -86,15 +86,8 @@ impl Server {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let (child, held) = match command.sandbox {
-            None => (inner.spawn(), None),
-            Some(sandbox) => {
-                let started = sandbox.around(|| inner.spawn());
-                let (child, held) = started.map_err(|e| not_started(e.to_string()))?;
-                (child, Some(held))
-            }
-        };
-        let mut child = child.map_err(|e| not_started(e.to_string()))?;
+        let started = Sandbox::start(command.sandbox, &mut inner);
+        let (mut child, held) = started.map_err(not_started)?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let said = Arc::<Mutex<Said>>::default();
         let listening = tokio::spawn(listen(child.stderr.take(), Arc::clone(&said)));

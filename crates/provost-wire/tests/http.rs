@@ -240,7 +240,7 @@ async fn a_name_of_this_machine_is_reached_where_the_operator_says_so() {
     let named = url.replace("127.0.0.1", name.trim());
     let refused = send(&named, request("/a")).await.unwrap_err().to_string();
     assert!(refused.contains("`private = true`"), "{refused}");
-    let base = Base::parse(&named).unwrap().private();
+    let base = Base::parse(&named).unwrap().with_private(true);
     let client = Client::new(base).unwrap();
     assert!(client.send(request("/a")).await.is_ok());
 }

@@ -10,11 +10,12 @@ use provost_plan::check::budget::WorstCase;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::canonical;
+use provost_plan::fix::mend_errors;
 use provost_plan::label::Label;
 use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::{
-    FindingView, PlanReply, PlanRequest, Planned, PlannerCost, RequestKind, ToolSignature,
+    FindingView, PlanReply, PlanRequest, Planned, PlannerCost, RequestKind, RoleView, ToolSignature,
 };
 use provost_plan::plan::{Goal, Plan};
 use provost_plan::policy::Principal;
@@ -67,14 +68,20 @@ pub fn route(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
     if text.trim().is_empty() {
         return Err(Failure::usage("the goal is empty").hint("say what you want, in quotes"));
     }
-    match workspace.playbooks().route(text) {
+    let other = workspace.other_planner();
+    match workspace.playbooks().route(text, other.is_some()) {
         Route::Playbook { playbook, goal } => {
             let name = playbook.name().to_owned();
             let choice = PlannerChoice::Playbook { name };
             let by = choice.author();
             Ok(Routed { goal, choice, by })
         }
-        Route::NoMatch(none) => match workspace.other_planner() {
+        Route::Ask { playbooks, because } => Ok(Routed {
+            goal: Goal::of_text(text),
+            choice: PlannerChoice::Interpreter { playbooks },
+            by: format!("rules: {because}, so people are asked"),
+        }),
+        Route::NoMatch(none) => match other {
             Some(choice) => Ok(Routed {
                 goal: Goal::of_text(text),
                 by: format!("rules: no playbook matches, so {} plans", choice.author()),
@@ -85,28 +92,7 @@ pub fn route(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
                 None => none.hint(),
             })),
         },
-        Route::Ambiguous(question) => {
-            let names = question
-                .answer
-                .get("enum")
-                .and_then(|names| names.as_array());
-            let sentences = names
-                .into_iter()
-                .flatten()
-                .filter_map(|name| workspace.playbooks().get(name.as_str()?))
-                .map(|playbook| sentences(playbook))
-                .collect::<String>();
-            Err(
-                Failure::usage(format!("several playbooks match the goal:{sentences}"))
-                    .hint("word the goal so that only one matches"),
-            )
-        }
     }
-}
-
-fn sentences(playbook: &Playbook) -> String {
-    let line = |sentence: &str| format!("\n  {}: {sentence}", playbook.name());
-    playbook.sentences().map(line).collect()
 }
 
 /// Variables in which people keep keys, and the kind of model that each is for.
@@ -138,6 +124,10 @@ pub fn propose(
     choice: &PlannerChoice,
 ) -> Result<Judged, Failure> {
     let planner = workspace.planner(choice)?;
+    let repairs = matches!(
+        choice,
+        PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
+    );
     let mut request = request(workspace, goal);
     let mut spent = Money::ZERO;
     loop {
@@ -150,16 +140,12 @@ pub fn propose(
         let (text, findings, judged) = match reply {
             PlanReply::Unreadable { text, findings, .. } => (text, findings, None),
             reply => {
-                let judged = judged(workspace, goal, reply)?;
+                let judged = judged(workspace, goal, reply, repairs)?;
                 let text = judged.source.text.to_string();
                 let findings: Vec<FindingView> = judged.diagnostics.iter().map(view).collect();
                 (text, findings, Some(judged))
             }
         };
-        let repairs = matches!(
-            choice,
-            PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
-        );
         let last = !repairs
             || request.id >= request.limits.proposals
             || request.proposal.as_ref() == Some(&text);
@@ -217,10 +203,17 @@ fn reply_of(planner: &dyn Planner, request: &PlanRequest) -> Result<Planned, Fai
 
 /// Asks a playbook for its first plan, and checks it.
 pub fn ask(workspace: &Workspace, goal: &Goal, planner: &Playbook) -> Result<Judged, Failure> {
-    judged(workspace, goal, planner.propose(&request(workspace, goal)))
+    let reply = planner.propose(&request(workspace, goal));
+    judged(workspace, goal, reply, false)
 }
 
-fn judged(workspace: &Workspace, goal: &Goal, reply: PlanReply) -> Result<Judged, Failure> {
+/// What a reply comes to; `repairs` what has one safe fix in it, as a run does.
+fn judged(
+    workspace: &Workspace,
+    goal: &Goal,
+    reply: PlanReply,
+    repairs: bool,
+) -> Result<Judged, Failure> {
     match reply {
         PlanReply::Plan {
             text,
@@ -235,26 +228,37 @@ fn judged(workspace: &Workspace, goal: &Goal, reply: PlanReply) -> Result<Judged
                 literals,
                 control,
             };
-            Ok(judge(workspace, Source::new(name, text), goal, origin))
+            let judged = |source: &Source| judge(workspace, source.clone(), goal, origin.clone());
+            let source = Source::new(name, text);
+            let first = judged(&source);
+            if first.plan.is_some() || !repairs {
+                return Ok(first);
+            }
+            let mended = mend_errors(&source, |source| judged(source).diagnostics);
+            Ok(mended.map_or(first, |mended| judged(&mended.source)))
         }
         PlanReply::Unreadable { findings, .. } => {
             let said = findings.first().map_or("", |first| first.message.as_str());
             Err(Failure::failed(format!("no plan document came: {said}")))
         }
         PlanReply::Decline(reason) => Err(Failure::failed(reason)),
+        PlanReply::Interpreted { playbook, .. } => Err(Failure::failed(format!(
+            "the goal is for playbook `{playbook}`, which was not asked"
+        ))),
         PlanReply::Questions(questions) => {
             let first = questions
                 .first()
                 .map(|q| q.text.clone())
                 .unwrap_or_default();
             Err(Failure::failed(format!("the planner asks first: {first}"))
-                .hint("`provost run` asks its questions"))
+                .hint("say it in the goal, or let `provost run` ask"))
         }
     }
 }
 
 fn request(workspace: &Workspace, goal: &Goal) -> PlanRequest {
     let tools = workspace.catalog().iter();
+    let roles = workspace.catalog().roles();
     PlanRequest {
         id: 1,
         kind: RequestKind::Propose,
@@ -262,6 +266,7 @@ fn request(workspace: &Workspace, goal: &Goal) -> PlanRequest {
         tools: tools
             .map(|operation| ToolSignature::of(operation))
             .collect(),
+        roles: roles.map(|role| RoleView::of(role)).collect(),
         plan: None,
         observations: std::collections::BTreeMap::new(),
         diagnostics: Vec::new(),

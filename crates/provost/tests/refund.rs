@@ -74,6 +74,13 @@ fn a_small_refund_runs_by_itself_and_a_larger_one_asks() {
         .exits(3);
     let needs = "needs      the yes of 2 people of finance";
     assert!(asked.all().contains(needs), "{}", asked.all());
+    let about = asked.all();
+    for shown in [
+        "about it   shop.get_payment {\"id\":\"pay-3\"}, read at",
+        "customer: \"chi@example.com\"",
+    ] {
+        assert!(about.contains(shown), "{about}");
+    }
     assert_eq!(shop.refunds(), json!([["pay-1", 2000, null]]));
 }
 

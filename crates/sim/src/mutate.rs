@@ -12,7 +12,8 @@
 //!   hold; an argument its input schema refuses, lacks or does not take; a field the output schema
 //!   does not name; a cycle; a second step of one id; a step that is not there named; a risk below
 //!   the operation's; a limit below the calls that are written down; a recipient that neither the
-//!   goal nor the catalog names; a tool outside the operator's allow list.
+//!   goal nor the catalog names; a tool outside the operator's allow list; a tool outside the role
+//!   of its step, or a role that nobody declares.
 //! - By the operator it **keeps** what the plan does: the order of the text, of keys; spacing,
 //!   quotes, the form of numbers; another id, used throughout; a description; defaults spelt out;
 //!   a `needs` that a reference implies already; parentheses around an expression.

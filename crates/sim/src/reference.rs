@@ -1,7 +1,7 @@
 //! A second, slow reading of the rules of the check, to hold the first against.
 //!
-//! Owns the rules of refs, effects, flow and verdicts as the documents state them, written without
-//! the code of `provost_plan::check`, and the comparison ([`compare`]) over generated plans
+//! Owns the rules of refs, roles, effects, flow and verdicts as the documents state them, written
+//! without the code of `provost_plan::check`, and the comparison ([`compare`]) over generated plans
 //! ([`plans`]). Shares the syntax tree and nothing else: no graph, label, fact, schema or policy
 //! of the check. INVARIANT: a rule that the documents state is read from them alone. Where they are
 //! silent the reading follows the check: the label of an item of a computed list, of a position and
@@ -23,6 +23,7 @@ pub mod evaluate;
 pub mod flow;
 pub mod plans;
 pub mod refs;
+pub mod roles;
 pub mod schemas;
 pub mod verdicts;
 
@@ -33,6 +34,8 @@ pub struct Setting<'a> {
     pub plan: &'a Plan,
     /// The operations by name.
     pub operations: &'a BTreeMap<String, Operation>,
+    /// The tools that each role admits.
+    pub roles: &'a BTreeMap<String, BTreeSet<String>>,
     /// The parameters of the goal.
     pub params: &'a Map<String, Value>,
     /// The text of the goal.
@@ -121,6 +124,7 @@ pub fn judge(setting: &Setting<'_>) -> Answers {
     let mut answers = Answers::default();
     refs::judge(setting, &mut answers);
     absent::judge(setting, &mut answers);
+    roles::judge(setting, &mut answers);
     effects::judge(setting, &mut answers);
     flow::judge(setting, &mut answers);
     verdicts::judge(setting, &mut answers);

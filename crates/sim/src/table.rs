@@ -73,6 +73,13 @@ pub const ROWS: &[Row] = &[
     ),
     row(
         "planning",
+        "reply: goal interpreted",
+        &[worlds("interpreted", |t| {
+            t.heard == Heard::Interpreted && t.has("PlanRequested")
+        })],
+    ),
+    row(
+        "planning",
         "reply: plan, admissible",
         &[
             small("a first plan", |t| {
@@ -142,6 +149,19 @@ pub const ROWS: &[Row] = &[
         "step pending, need never met",
         "–",
         &[worlds("blocked", |t| t.has("StepBlocked"))],
+    ),
+    row(
+        "step may begin, its card shows a preview",
+        "–",
+        &[small("reads what it is about", |t| t.previews())],
+    ),
+    row(
+        "preview in flight",
+        "reply",
+        &[
+            small("asks beside what it showed", |t| t.asks_beside(true)),
+            small("asks without it", |t| t.asks_beside(false)),
+        ],
     ),
     row(
         "card open",

@@ -179,7 +179,17 @@ fn reduced() -> Vec<Family> {
         family("a write read back", read_back(1), [2, 2, 1, 1, 0]),
         family("two writes read back", read_back(2), [1, 1, 0, 1, 0]),
         family("a write undone", undone(1), [2, 2, 0, 1, 1]),
+        family("a write that is shown", shown(), [1, 2, 0, 1, 1]),
         family("two writes undone", undone(2), [1, 1, 0, 0, 1]),
+    ]
+}
+
+/// A call of which its card shows what it is about: alone, after another, and over a list.
+fn shown() -> Vec<PlanCase> {
+    vec![
+        plans::chain(&[Kind::Shown]),
+        plans::chain(&[Kind::Plain, Kind::Shown]),
+        plans::list(Kind::Shown, 2, false),
     ]
 }
 
@@ -231,6 +241,7 @@ fn full() -> Vec<Family> {
         family("a write read back", read_back(1), [2, 2, 1, 1, 1]),
         family("two writes read back", read_back(2), [1, 2, 1, 1, 0]),
         probed(family("a write undone", undone(1), [2, 2, 0, 1, 2])),
+        probed(family("a write that is shown", shown(), [2, 2, 1, 1, 1])),
         family("two writes undone", undone(2), [1, 1, 0, 1, 2]),
         probed(family(
             "a list of two, one by one",

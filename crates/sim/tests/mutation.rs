@@ -20,6 +20,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use provost_plan::catalog::{Catalog, Role};
 use provost_plan::check::{Base, Draft, Origin, check};
 use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::Criterion;
@@ -66,8 +67,10 @@ impl Good {
             mut terms,
             previous,
             settled,
+            over,
             ..
         } = literate::Setting::of(&file, &plan);
+        terms.catalog = with_roles(&terms.catalog);
         let mut document = Document(plan.value.clone());
         document.0.as_object_mut().unwrap().remove("goal");
         let mut subject = Subject {
@@ -121,6 +124,7 @@ impl Good {
                 },
                 previous,
                 settled: settled.clone(),
+                over: over.clone(),
             }
         };
         let allowing = setting(allow_list(&subject, &terms.catalog));
@@ -196,7 +200,24 @@ fn prove_effects(subject: &mut Subject) {
 }
 
 /// A policy that allows the tools of a plan alone; none if the catalog has no other.
-fn allow_list(subject: &Subject, catalog: &provost_plan::catalog::Catalog) -> Option<String> {
+/// The same catalog with a role for each server beside those of the file, and one for no tool.
+fn with_roles(catalog: &Catalog) -> Arc<Catalog> {
+    let servers: BTreeSet<&str> = catalog.iter().map(|operation| operation.server()).collect();
+    let of = |name: String, tools: BTreeSet<String>| Role {
+        name,
+        description: String::new(),
+        tools,
+    };
+    let all = servers
+        .iter()
+        .map(|server| of(format!("all_{server}"), [format!("{server}.*")].into()));
+    let none = of("none".to_owned(), BTreeSet::new());
+    let declared = catalog.roles().map(|role| (**role).clone());
+    let roles: Vec<Role> = all.chain([none]).chain(declared).collect();
+    Arc::new(catalog.clone().with_roles(roles))
+}
+
+fn allow_list(subject: &Subject, catalog: &Catalog) -> Option<String> {
     let steps = subject.plan.steps().iter();
     let tools: BTreeSet<String> = steps
         .flat_map(|step| [step["tool"].as_str(), step["confirm"]["tool"].as_str()])

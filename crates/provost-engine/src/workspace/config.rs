@@ -14,10 +14,11 @@ use provost_plan::source::{Source, Span, Spanned};
 use provost_run::admission::{AdmissionRules, Budget, Period};
 use provost_run::event::AskMode;
 use provost_tools::{Listings, Surroundings, Tool, ToolConfig};
+use provost_wire::http::Proxy;
 
 use super::error::Collector;
 use super::{ModelConfig, PlannerConfig};
-use super::{audit, notify, planners};
+use super::{audit, network, notify, planners, roles};
 use crate::audit::AuditSettings;
 use crate::limits::CONCURRENT_CALLS_MAX;
 use crate::notify::Target;
@@ -34,6 +35,7 @@ pub(super) struct Config {
     pub(super) ask: AskMode,
     pub(super) audit: Option<AuditSettings>,
     pub(super) notify: Vec<Target>,
+    pub(super) proxy: Option<Arc<Proxy>>,
     pub(super) signed: bool,
     pub(super) playbooks_dir: String,
     pub(super) models: BTreeMap<String, ModelConfig>,
@@ -78,7 +80,9 @@ fn fields(
     let planner = fields.node("planner");
     let budget = fields.node("budget");
     let audit = fields.node("audit");
+    let network = fields.node("network");
     let tools = fields.map("tools").unwrap_or_default();
+    let roles = fields.map("roles").unwrap_or_default();
     let notify = fields.map("notify").unwrap_or_default();
     let models = fields.map("models").unwrap_or_default();
     fields.later("store", "the journal lies in `.provost/`");
@@ -88,21 +92,25 @@ fn fields(
     let limits = limits.map_or_else(Limits::default, |node| read_limits(node, diagnostics));
     let (ask, signed) =
         approvals.map_or_else(Default::default, |node| read_approvals(node, diagnostics));
-    let models = planners::read_models(models, diagnostics);
+    let proxy = network.and_then(|node| network::read(root, node, diagnostics));
+    let models = planners::read_models(models, proxy.as_ref(), diagnostics);
     let planner = planner.and_then(|node| planners::read(node, &models, diagnostics));
     let (playbooks_dir, planner) = planner.unwrap_or_default();
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
-    let notify = notify::read(notify, diagnostics);
+    let notify = notify::read(notify, proxy.as_ref(), diagnostics);
     let around = Surroundings {
         base: root,
         listings,
         models: &models,
+        proxy: proxy.as_ref(),
     };
     let tools = read_tools(tools, own, around, diagnostics)?;
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
+    let roles = roles::read(roles, &catalog, listings, diagnostics);
+    let catalog = catalog.with_roles(roles);
     // Why not: a read whose schemas are not known yet cannot be judged.
     if !listings.is_lenient() {
-        hold_reconciles(&tools, &catalog, diagnostics);
+        hold_reads(&tools, &catalog, diagnostics);
     }
     let limits_of = |tool: &ToolConfig| (tool.name().to_owned(), tool.limits().clone());
     let admission = AdmissionRules {
@@ -117,6 +125,7 @@ fn fields(
         ask,
         audit,
         notify,
+        proxy,
         signed,
         playbooks_dir: playbooks_dir.unwrap_or_else(|| PLAYBOOKS_DIR.to_owned()),
         models,
@@ -231,17 +240,22 @@ fn read_budget(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Budget>
     Some(budget)
 }
 
-/// A reconcile read that cannot be believed is no way out of a doubt.
-fn hold_reconciles(tools: &[ToolConfig], catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
+/// A reconcile read that cannot be believed is no way out of a doubt, and a preview that cannot
+/// be read shows nobody anything.
+fn hold_reads(tools: &[ToolConfig], catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
     for tool in tools {
         for operation in tool.operations() {
+            let name = &operation.name;
+            let mut wrong = |error: String| {
+                bad(diagnostics, tool.span(), format!("`{name}`: {error}"));
+            };
             let held = operation.reconcile.as_ref().map(|r| r.hold(catalog));
             if let Some(Err(error)) = held {
-                bad(
-                    diagnostics,
-                    tool.span(),
-                    format!("`{}`: {error}", operation.name),
-                );
+                wrong(error.to_string());
+            }
+            let preview = operation.preview.as_ref();
+            if let Some(Err(error)) = preview.map(|p| p.hold(&operation, catalog)) {
+                wrong(error.to_string());
             }
         }
     }

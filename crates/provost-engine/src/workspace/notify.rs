@@ -4,13 +4,14 @@
 //! encrypted unless it goes to this machine itself.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Node};
 use provost_plan::source::Spanned;
 use provost_wire::SecretName;
-use provost_wire::http::Base;
+use provost_wire::http::{Base, Proxy};
 
 use super::config::bad;
 use crate::limits::{NOTIFY_REMIND_MIN, NOTIFY_TIMEOUT, NOTIFY_TIMEOUT_MAX};
@@ -19,19 +20,23 @@ use crate::notify::{By, Escalation, Occasion, Target};
 type Entry = (Spanned<String>, Node);
 
 /// Reads the tables.
-pub(super) fn read(entries: &[Entry], diagnostics: &mut Vec<Diagnostic>) -> Vec<Target> {
+pub(super) fn read(
+    entries: &[Entry],
+    proxy: Option<&Arc<Proxy>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Target> {
     let names: BTreeSet<&str> = entries
         .iter()
         .map(|(name, _)| name.value.as_str())
         .collect();
-    let one = |(name, node): &Entry| read_one(name, node, &names, diagnostics);
+    let one = |(name, node): &Entry| read_one(name, node, (&names, proxy), diagnostics);
     entries.iter().filter_map(one).collect()
 }
 
 fn read_one(
     name: &Spanned<String>,
     node: &Node,
-    names: &BTreeSet<&str>,
+    (names, proxy): (&BTreeSet<&str>, Option<&Arc<Proxy>>),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Target> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -61,7 +66,7 @@ fn read_one(
     let escalate = escalate.and_then(|node| read_escalate(&name.value, node, names, diagnostics));
     let by = match (command.is_empty(), url, secret) {
         (false, None, None) => By::Command(command.into_iter().map(|word| word.value).collect()),
-        (true, Some(url), Some(secret)) => webhook(&url, &secret, private, diagnostics)?,
+        (true, Some(url), Some(secret)) => webhook(&url, &secret, (private, proxy), diagnostics)?,
         _ => {
             let message = format!("{owner} needs either `command`, or `url` with `secret`");
             bad(diagnostics, span, message);
@@ -154,7 +159,7 @@ fn too_often(fields: &mut Fields<'_, '_>, name: &str, wait: Option<&Spanned<Dura
 fn webhook(
     url: &Spanned<String>,
     secret: &Spanned<String>,
-    private: bool,
+    (private, proxy): (bool, Option<&Arc<Proxy>>),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<By> {
     let secret_name = SecretName::parse(&secret.value);
@@ -167,8 +172,7 @@ fn webhook(
             bad(diagnostics, url.span, "`url` holds a query or a fragment");
             Some(base)
         }
-        Ok(base) if private => Some(base.private()),
-        Ok(base) => Some(base),
+        Ok(base) => Some(base.with_private(private).through(proxy.cloned())),
         Err(error) => {
             bad(diagnostics, url.span, error.to_string());
             None

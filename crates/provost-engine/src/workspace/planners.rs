@@ -14,10 +14,10 @@ use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::source::{Source, Spanned};
 use provost_planner::process::ProcessSettings;
 use provost_planner::{
-    ClientPlanner, FilePlanner, ModelPlanner, Planner, Playbook, ProcessPlanner,
+    ClientPlanner, FilePlanner, Interpreter, ModelPlanner, Planner, Playbook, ProcessPlanner,
 };
 use provost_run::event::{PlannerChoice, View};
-use provost_wire::http::Base;
+use provost_wire::http::{Base, Proxy};
 use provost_wire::model::{
     ModelClientError, ModelConfig, ModelKind, ModelSettings, Prices, SchemaForm,
 };
@@ -81,18 +81,23 @@ pub enum PlannerError {
 /// The models.
 pub(super) fn read_models(
     nodes: &[(Spanned<String>, Node)],
+    proxy: Option<&Arc<Proxy>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> BTreeMap<String, ModelConfig> {
     let mut models = BTreeMap::new();
     for (name, node) in nodes {
-        if let Some(model) = read_model(node, diagnostics) {
+        if let Some(model) = read_model(node, proxy, diagnostics) {
             models.insert(name.value.clone(), model);
         }
     }
     models
 }
 
-fn read_model(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ModelConfig> {
+fn read_model(
+    node: &Node,
+    proxy: Option<&Arc<Proxy>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<ModelConfig> {
     let mut fields = Fields::new("a model", node, diagnostics)?;
     fields.required("kind");
     let kind = fields.choice("kind", &ModelKind::WORDS);
@@ -105,8 +110,8 @@ fn read_model(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ModelCon
     let private = fields.boolean("private").unwrap_or(false);
     let base_url = fields.text("base_url").and_then(|text| {
         let base = Base::parse(&text.value);
-        let base = base.map(|base| if private { base.private() } else { base });
-        base.map_err(|error| bad(fields.diagnostics(), text.span, error.to_string()))
+        base.map(|base| base.with_private(private).through(proxy.cloned()))
+            .map_err(|error| bad(fields.diagnostics(), text.span, error.to_string()))
             .ok()
     });
     let form = fields.choice("schema_form", &SchemaForm::WORDS);
@@ -137,7 +142,7 @@ fn read_model(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ModelCon
             kind: kind?,
             model: model?.value,
             key,
-            base_url,
+            base_url: base_url.or_else(|| home(kind?, proxy)),
             form: form.unwrap_or_default(),
             temperature,
             seed,
@@ -146,6 +151,12 @@ fn read_model(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<ModelCon
         },
         prices,
     })
+}
+
+/// Where a model of a provider is served, on the way through the proxy if there is one.
+fn home(kind: ModelKind, proxy: Option<&Arc<Proxy>>) -> Option<Base> {
+    let base = Base::parse(kind.home()).ok()?;
+    Some(base.through(Some(proxy?.clone())))
 }
 
 fn number(node: &Node, fields: &mut Fields<'_, '_>) -> Option<f64> {
@@ -312,7 +323,11 @@ pub(super) fn configured(workspace: &Workspace) -> Option<PlannerChoice> {
 /// The secrets that planners need.
 pub(super) fn secrets(workspace: &Workspace) -> Vec<SecretName> {
     let keys = workspace.models.values();
-    let keys = keys.filter_map(|model| model.settings.key.clone());
+    let keys = keys.flat_map(|model| {
+        let settings = &model.settings;
+        let proxy = settings.base_url.as_ref().and_then(Base::proxy_secret);
+        settings.key.iter().chain(proxy).cloned()
+    });
     let env = match &workspace.planner {
         Some(PlannerConfig::Process { settings, .. }) => settings.env.as_slice(),
         _ => &[],
@@ -336,6 +351,10 @@ pub(super) fn of_choice(
     };
     Ok(match choice {
         PlannerChoice::Playbook { name } => playbook(name)?,
+        PlannerChoice::Interpreter { playbooks } => {
+            let found: Result<Vec<_>, _> = playbooks.iter().map(|name| playbook(name)).collect();
+            Arc::new(Interpreter::new(found?))
+        }
         PlannerChoice::File {
             name,
             text,

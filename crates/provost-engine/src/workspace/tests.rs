@@ -27,6 +27,7 @@ fn operation(name: &str) -> Operation {
         timeout: Duration::from_secs(30),
         max_bytes: 1_000,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: json!({ "url": "http://127.0.0.1/".repeat(20) }),

@@ -146,6 +146,37 @@ fn every_setting_is_read() {
 }
 
 #[test]
+fn a_proxy_that_cannot_be_is_refused() {
+    let network = |text: &str| found(&[("provost.toml", &format!("[network]\n{text}\n"))]);
+    let texts = [
+        "direct = [\"https://a.example.com\"]",
+        "proxy = \"https://p.example.com:3128\"",
+        "proxy = \"http://ada:open-sesame@p.example.com\"",
+        "proxy = \"http://p.example.com\"\nuser = \"ada\"",
+        "proxy = \"http://p.example.com\"\nuser = \"ada\"\npassword = \"open-sesame\"",
+    ];
+    let said: Vec<String> = texts.into_iter().map(network).collect();
+    assert!(!said.concat().contains("sesame"));
+    insta::assert_snapshot!(said.join("\n"), @"
+    the workspace cannot be used: 2 findings in provost.toml
+    provost.toml 1:1 P005 `[network]` needs the field `proxy`
+    provost.toml 2:11 W801 `https://a.example.com` names no host: write `api.example.com`, or `.example.com` for all below it
+
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 2:9 W801 `https://p.example.com:3128/` cannot be a base URL: a proxy is reached over `http`
+
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 2:9 W801 `…` cannot be a base URL: it holds a user or a password; name them in `auth`
+
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 3:8 W801 `user` and `password` of a proxy go together
+
+    the workspace cannot be used: one finding in provost.toml
+    provost.toml 4:12 W801 a secret is named by `env:NAME` or `file:PATH`, never written out
+    ");
+}
+
+#[test]
 fn a_planner_that_cannot_be_is_refused() {
     let models = "[models.large]\nkind = \"opanai\"\nmodel = \"\"\nkey = \"sk-0123456789\"\n\
                   base_url = \"ftp://x\"\nschema_form = \"json\"\ntemperature = -1\n\
@@ -355,8 +386,9 @@ fn what_init_writes_opens_and_matches_its_own_goal() {
         Err(_) => panic!("{}", findings(dir.path())),
     };
     assert!(workspace.is_solo());
-    let Route::Playbook { playbook, goal } =
-        workspace.playbooks().route("find approval in my notes")
+    let Route::Playbook { playbook, goal } = workspace
+        .playbooks()
+        .route("find approval in my notes", false)
     else {
         panic!("no playbook");
     };
@@ -379,8 +411,9 @@ fn the_plans_of_what_init_writes_pass_the_check() {
     let dir = tempfile::tempdir().unwrap();
     scaffold(dir.path(), "ada").unwrap();
     let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
-    let Route::Playbook { playbook, goal } =
-        workspace.playbooks().route("Find approval in my notes")
+    let Route::Playbook { playbook, goal } = workspace
+        .playbooks()
+        .route("Find approval in my notes", false)
     else {
         panic!("no playbook");
     };
@@ -396,6 +429,7 @@ fn the_plans_of_what_init_writes_pass_the_check() {
         kind: RequestKind::Propose,
         goal,
         tools: Vec::new(),
+        roles: Vec::new(),
         plan: None,
         observations: BTreeMap::new(),
         diagnostics: Vec::new(),

@@ -21,7 +21,7 @@ fn run(goal: &str) -> (RunStatus, String, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     scaffold(dir.path(), "ada").unwrap();
     let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
-    let Route::Playbook { playbook, goal } = workspace.playbooks().route(goal) else {
+    let Route::Playbook { playbook, goal } = workspace.playbooks().route(goal, false) else {
         panic!("no playbook");
     };
     let new = NewRun {

@@ -38,6 +38,7 @@ fn record(closure: &str) -> StepRecord {
         after: BTreeSet::new(),
         reads: BTreeSet::new(),
         tool: None,
+        role: None,
         labels: BTreeMap::new(),
         control: Label::trusted(),
         risk: Risk::Low,
@@ -67,6 +68,7 @@ fn checked(steps: &str) -> CheckedPlan {
             principal: digest("principal"),
             limits: digest("limits"),
             tools: BTreeMap::new(),
+            roles: BTreeMap::new(),
         },
         steps: steps
             .iter()
@@ -96,6 +98,7 @@ fn operation() -> Operation {
         timeout: Duration::from_secs(1),
         max_bytes: 1,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: json!(null),

@@ -49,6 +49,13 @@ pub struct Spend {
 }
 
 impl Cost {
+    /// Whether an attempt takes neither money nor tokens.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        let free = self.money.unwrap_or_default() == Money::ZERO;
+        free && self.tokens_in.is_none() && self.tokens_out.is_none()
+    }
+
     /// The most one attempt costs that sends `bytes` of arguments, if that has a bound. Why bytes:
     /// no token is shorter than one.
     #[must_use]

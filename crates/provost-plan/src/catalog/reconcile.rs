@@ -133,7 +133,7 @@ fn evaluated(field: &'static str, text: &str, scope: &Scope<'_>) -> Result<Value
 }
 
 /// `value` with every text in it evaluated.
-fn filled(value: &Value, scope: &Scope<'_>) -> Result<Value, ReconcileError> {
+pub(super) fn filled(value: &Value, scope: &Scope<'_>) -> Result<Value, ReconcileError> {
     match value {
         Value::String(text) => evaluated("args", text, scope),
         Value::Array(items) => items.iter().map(|item| filled(item, scope)).collect(),
@@ -163,10 +163,11 @@ fn expression(field: &'static str, text: &str, scope: &[Root]) -> Result<Templat
     Ok(template)
 }
 
-fn for_texts(
+/// Looks at every text in a value.
+pub(super) fn for_texts<E>(
     value: &Value,
-    look: &mut impl FnMut(&str) -> Result<(), ReconcileError>,
-) -> Result<(), ReconcileError> {
+    look: &mut impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
     match value {
         Value::String(text) => look(text),
         Value::Array(items) => items.iter().try_for_each(|item| for_texts(item, look)),

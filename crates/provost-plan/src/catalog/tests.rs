@@ -21,6 +21,7 @@ fn operation(name: &str, effect: Effect) -> Operation {
         timeout: Duration::from_secs(1),
         max_bytes: 1,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: Value::Null,
@@ -153,4 +154,90 @@ fn what_a_call_makes_is_found_in_its_output() {
     ] {
         assert_eq!(creates(id).id_of(&args, &output), expected, "{id}");
     }
+}
+
+#[test]
+fn only_a_plain_read_of_what_the_call_says_is_shown() {
+    let schema = |value: Value| Schema::compile(value).unwrap();
+    let text = json!({ "type": "string" });
+    let mut call = operation("pay.refund", Effect::External);
+    call.input = schema(json!({
+        "type": "object",
+        "properties": { "to": text, "cents": { "type": "integer" } },
+        "additionalProperties": false,
+    }));
+    let mut find = operation("crm.find", Effect::Read);
+    find.input = schema(json!({
+        "type": "object",
+        "properties": { "id": text, "full": { "type": "boolean" } },
+        "required": ["id"],
+        "additionalProperties": false,
+    }));
+    let mut secret = operation("crm.key", Effect::Read);
+    secret.secret = true;
+    let mut priced = operation("crm.model", Effect::Read);
+    priced.cost = Some(Cost {
+        tokens_out: Some(Tokens::default()),
+        ..Cost::default()
+    });
+    let touch = operation("crm.touch", Effect::Write);
+    let catalog = Catalog::new([find.clone(), secret, priced, touch]);
+    let held = |tool: &str, args: &str| {
+        let args = serde_json::from_str(args).unwrap();
+        let tool = tool.to_owned();
+        let held = Preview { tool, args }.hold(&call, &catalog);
+        held.err().map_or(String::new(), |error| error.to_string())
+    };
+    let shown: Vec<String> = [
+        ("crm.find", r#"{ "id": "${ args.to }", "full": true }"#),
+        ("crm.find", r#"{ "id": "cus ${ args.cents }" }"#),
+        ("crm.find", r#"{ "id": "cus_81" }"#),
+        ("crm.fnid", "{}"),
+        ("crm.touch", "{}"),
+        ("crm.key", "{}"),
+        ("crm.model", "{}"),
+        ("crm.find", r#"{ "id": "${ args.cents }" }"#),
+        ("crm.find", r#"{ "id": "${ args.no }" }"#),
+        ("crm.find", r#"{ "id": "${ key }" }"#),
+        ("crm.find", r#"{ "id": "${ args.to", "full": true }"#),
+        ("crm.find", r#"{ "full": "${ args.to }" }"#),
+        ("crm.find", r#"{ "id": "${ args.to }", "full": 7 }"#),
+        ("crm.find", r#"{ "id": "${ args.to }", "name": "x" }"#),
+        ("crm.find", r#"{ "id": 7 }"#),
+    ]
+    .into_iter()
+    .map(|(tool, args)| format!("{tool} {args}: {}", held(tool, args)))
+    .collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    crm.find { "id": "${ args.to }", "full": true }: 
+    crm.find { "id": "cus ${ args.cents }" }: 
+    crm.find { "id": "cus_81" }: 
+    crm.fnid {}: `preview` reads `crm.fnid`, which the catalog does not hold
+    crm.touch {}: `preview` reads `crm.touch`, which is no plain read
+    crm.key {}: `preview` reads `crm.key`, whose output is secret
+    crm.model {}: `preview` reads `crm.model`, which has a `cost`: what is asked about would pay for it
+    crm.find { "id": "${ args.cents }" }: `args` of `preview`: `id` never fits: it is a whole number, and a text is needed
+    crm.find { "id": "${ args.no }" }: `args` of `preview`: `args.no` is never there: the schema allows only `cents`, `to`
+    crm.find { "id": "${ key }" }: `args` of `preview`: `key` is not in scope
+    crm.find { "id": "${ args.to", "full": true }: `args` of `preview`: the expression is not closed: no `}` stands behind it
+    crm.find { "full": "${ args.to }" }: `args` of `preview`: `id` is missing
+    crm.find { "id": "${ args.to }", "full": 7 }: `args` of `preview`: `full` never fits: it is a whole number, and a boolean is needed
+    crm.find { "id": "${ args.to }", "name": "x" }: `args` of `preview`: the read has no argument `name`
+    crm.find { "id": 7 }: `args` of `preview`: argument `/id`: value is not of type "string"
+    "#);
+    let preview = Preview {
+        tool: "crm.find".to_owned(),
+        args: json!({ "id": "${ args.to }" }),
+    };
+    assert_eq!(preview.hold(&find, &catalog), Err(PreviewError::OfRead));
+    let asked = preview.request(&json!({ "to": "cus_81", "cents": 4000 }));
+    assert_eq!(asked, Ok(json!({ "id": "cus_81" })));
+    assert!(preview.request(&json!({})).is_err(), "nobody is named");
+    let plain = call.digest();
+    call.preview = Some(preview);
+    assert_ne!(
+        call.digest(),
+        plain,
+        "an approval does not outlive a change of it"
+    );
 }

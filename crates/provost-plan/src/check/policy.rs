@@ -17,6 +17,8 @@ use crate::plan::{Step, StepKind};
 use crate::policy::{AskTerms, CallFacts, Decision, OnExpiry, Verdict};
 use crate::source::{Span, Spanned};
 
+mod role;
+
 /// The id that stands for `approval: required` among the policies of a verdict.
 pub const ASKED_BY_PLAN: &str = "plan:approval-required";
 
@@ -59,8 +61,10 @@ fn known(pass: &Pass<'_>, args: &ArgTree) -> (Map<String, Value>, BTreeSet<Strin
     (known, unknown)
 }
 
-/// The verdicts of the steps that are otherwise without errors.
+/// What roles do not admit, and the verdicts of the steps that are otherwise without errors.
 pub(crate) fn run(pass: &mut Pass<'_>) {
+    let outside = role::outside(pass);
+    pass.diagnostics.extend(outside);
     let faulty: BTreeSet<&str> = pass
         .diagnostics
         .iter()
@@ -86,6 +90,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             pass.terms.policy.decide(&CallFacts {
                 principal: &pass.terms.principal,
                 operation,
+                role: step.role().unwrap_or_default(),
                 args: &args,
                 unknown: &unknown,
                 labels: own,

@@ -1,7 +1,8 @@
 //! What the journal keeps of a check: closure digests, terms, and what was not looked at.
 //!
 //! Owns the closure digest. INVARIANT: two steps have one closure digest only if they are written
-//! alike, rest on steps that do, and call one tool for one principal under one control label.
+//! alike, rest on steps that do, and call one tool in one role for one principal under one control
+//! label.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,10 +55,25 @@ pub(crate) fn of(pass: &Pass<'_>, not_checked: &[String]) -> PlanRecord {
                 .iter()
                 .map(|(name, digest)| ((*name).to_owned(), *digest))
                 .collect(),
+            roles: roles(pass),
         },
         steps,
         not_checked: not_checked.to_vec(),
     }
+}
+
+/// The digest of a role.
+fn role(pass: &Pass<'_>, name: &str) -> Option<Digest> {
+    let role = pass.terms.catalog.role(name);
+    role.map(|role| role.digest())
+}
+
+/// The digest of each role that the plan names.
+fn roles(pass: &Pass<'_>) -> BTreeMap<String, Digest> {
+    let named = pass.plan.steps.iter().filter_map(Step::role);
+    named
+        .filter_map(|name| Some((name.to_owned(), role(pass, name)?)))
+        .collect()
 }
 
 fn of_step(
@@ -95,6 +111,7 @@ fn of_step(
             verdict: pass.undos.get(id)?.clone(),
         })
     });
+    let role = step.role().and_then(|name| role(pass, name));
     let mut parts = vec![
         ("step", canonical(&step.value)),
         ("after", text(&rests_on)),
@@ -102,7 +119,8 @@ fn of_step(
         ("principal", text(&principal)),
         ("control", text(&labels.control)),
     ];
-    // Why not always: a step without one keeps the digest that journals and bundles hold.
+    // Why not always: a step without one of these keeps the digest that journals and bundles hold.
+    parts.extend(role.iter().map(|role| ("role", text(role))));
     if let Some(confirm) = &confirm {
         parts.push(("confirm", text(&confirm.tool)));
     }
@@ -115,6 +133,7 @@ fn of_step(
         after,
         reads: set(&pass.graph.reads),
         tool,
+        role,
         labels: labels.args,
         control: labels.control,
         risk: pass

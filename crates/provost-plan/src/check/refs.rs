@@ -162,6 +162,7 @@ impl Refs<'_, '_> {
         let from = self.found.len();
         self.placed(step);
         step.tools().for_each(|tool| self.tool(tool));
+        step.role.iter().for_each(|role| self.role(role));
         for need in &step.needs {
             self.step_name(&need.value, need.span);
         }
@@ -234,6 +235,30 @@ impl Refs<'_, '_> {
         } else {
             let has = format!("`{server}` has");
             with_list(finding, &has, siblings.into_iter())
+        });
+    }
+
+    fn role(&mut self, role: &Spanned<String>) {
+        let catalog = &self.pass.terms.catalog;
+        if catalog.role(&role.value).is_some() {
+            return;
+        }
+        let names = || catalog.roles().map(|role| role.name.as_str());
+        let message = format!("no role is called `{}`", role.value);
+        let finding = Diagnostic::new(Code::UnknownRole, role.span, message);
+        let finding = if self.pass.suggests() {
+            // Why nothing is put there: which tools a step may call is its author's to say.
+            let near = finding
+                .did_you_mean(&role.value, names())
+                .fix_only_if(|_| false);
+            with_list(near, "the roles are", names())
+        } else {
+            finding
+        };
+        self.found.push(if finding.hint.is_none() {
+            finding.hint("roles stand in provost.toml: `[roles.NAME] tools = […]`")
+        } else {
+            finding
         });
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Goal, Limits};
-use crate::catalog::Operation;
+use crate::catalog::{Operation, Role};
 use crate::label::Label;
 use crate::money::Money;
 use crate::schema::Schema;
@@ -35,6 +35,9 @@ pub struct PlanRequest {
     pub goal: Goal,
     /// The operations it may use.
     pub tools: Vec<ToolSignature>,
+    /// The roles that a step may be in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleView>,
     /// The plan in force, as a document; absent for a first plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Value>,
@@ -83,6 +86,30 @@ impl ToolSignature {
             effect: operation.effect.word().to_owned(),
             input: operation.input.value().clone(),
             output: operation.output.as_ref().map(Schema::value).cloned(),
+        }
+    }
+}
+
+/// A role as a planner sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoleView {
+    /// The name, for `as` of a step.
+    pub name: String,
+    /// What it is for, as the operator wrote it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The tools it admits: names, or `SERVER.*`.
+    pub tools: Vec<String>,
+}
+
+impl RoleView {
+    /// A role of the catalog, as a planner sees it.
+    #[must_use]
+    pub fn of(role: &Role) -> Self {
+        Self {
+            name: role.name.clone(),
+            description: role.description.clone(),
+            tools: role.tools.iter().cloned().collect(),
         }
     }
 }
@@ -195,6 +222,15 @@ pub enum PlanReply {
         author: String,
         /// What is wrong, as findings.
         findings: Vec<FindingView>,
+    },
+    /// The goal as it is meant, and the playbook that plans it from here on.
+    Interpreted {
+        /// The goal, with the playbook's criteria and every parameter.
+        goal: Goal,
+        /// The playbook's name.
+        playbook: String,
+        /// Who read the goal, in words, with the reason.
+        by: String,
     },
     /// Questions to the user.
     Questions(Vec<PlannerQuestion>),

@@ -43,6 +43,7 @@ enum Ask {
     /// Whether a call runs.
     Call {
         operation: String,
+        role: String,
         args: Map<String, Value>,
         unknown: BTreeSet<String>,
         labels: BTreeMap<String, Label>,
@@ -194,6 +195,29 @@ fn known<'c>(
     operation.map(AsRef::as_ref)
 }
 
+/// The role of a case's step, empty for none; a finding if no step in it could make the call.
+fn in_role(
+    role: Option<Spanned<String>>,
+    operation: &Operation,
+    catalog: &Catalog,
+    found: &mut Vec<Diagnostic>,
+) -> String {
+    let Some(Spanned { value: name, span }) = role else {
+        return String::new();
+    };
+    let tool = &operation.name;
+    if catalog.role(&name).is_none() {
+        let names = catalog.roles().map(|role| role.name.as_str());
+        let message = format!("no role is called `{name}`");
+        let finding = Diagnostic::new(Code::UnknownRole, span, message);
+        found.push(finding.did_you_mean(&name, names));
+    } else if !catalog.admits(Some(&name), tool) {
+        let message = format!("the role `{name}` does not admit `{tool}`");
+        found.push(Diagnostic::new(Code::OutsideRole, span, message));
+    }
+    name
+}
+
 fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     let name = fields.required_text("call");
     let args = fields.map("args").unwrap_or_default();
@@ -202,8 +226,10 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     let secret = fields.texts("secret");
     let control = fields.choice("control", &INTEGRITIES);
     let inputs_validated = fields.boolean("validated").unwrap_or(true);
+    let role = fields.text("role");
     let name = name?;
     let operation = known(&name, catalog, fields.diagnostics())?;
+    let role = in_role(role, operation, catalog, fields.diagnostics());
     let mut facts: BTreeMap<String, Label> = BTreeMap::new();
     for (arg, value) in args {
         takes(operation, arg, fields.diagnostics());
@@ -216,9 +242,8 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     }
     let mut unknown: BTreeSet<String> = unknown.into_iter().map(|arg| arg.value).collect();
     // Why: a case gives what policy looks at; what the tool needs besides is there all the same.
-    for name in required(operation).filter(|name| !facts.contains_key(*name)) {
-        unknown.insert(name.to_owned());
-    }
+    let needed = required(operation).filter(|name| !facts.contains_key(*name));
+    unknown.extend(needed.map(str::to_owned));
     facts.extend(
         unknown
             .iter()
@@ -252,6 +277,7 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     }
     Some(Ask::Call {
         operation: name.value,
+        role,
         args: args
             .iter()
             .map(|(name, value)| (name.value.clone(), value.to_value()))
@@ -327,6 +353,7 @@ impl Case {
         let (operation, given, because) = match &self.ask {
             Ask::Call {
                 operation,
+                role,
                 args,
                 unknown,
                 labels,
@@ -340,6 +367,7 @@ impl Case {
                 let verdict = policy.decide(&CallFacts {
                     principal: &principal,
                     operation: catalog.get(operation)?,
+                    role,
                     args,
                     unknown,
                     labels,

@@ -27,6 +27,7 @@ pub(super) struct Standing {
     principal: Principal,
     effect: Effect,
     tags: BTreeSet<String>,
+    role: String,
     sinks: Integrity,
     control: Integrity,
     secret: bool,
@@ -66,6 +67,7 @@ impl Standing {
             principal: facts.principal.clone(),
             effect: facts.operation.effect,
             tags: facts.operation.tags.clone(),
+            role: facts.role.to_owned(),
             sinks: sink_integrity(facts),
             control: facts.control.integrity,
             secret: facts.labels.values().any(|label| label.secret),
@@ -78,17 +80,20 @@ impl Standing {
         self.principal == *facts.principal
             && self.effect == facts.operation.effect
             && self.tags == facts.operation.tags
+            && self.role == facts.role
             && self.sinks == sink_integrity(facts)
             && self.control == facts.control.integrity
             && self.secret == facts.labels.values().any(|label| label.secret)
             && self.inputs_validated == facts.inputs_validated
     }
 
-    /// Every standing of calls by `principal` that differs in an attribute that `matters`.
+    /// Every standing of calls by `principal`, in each of the `roles`, that differs in an
+    /// attribute that `matters`.
     pub(super) fn every(
         principal: &Principal,
         effect: Effect,
         tags: &BTreeSet<String>,
+        roles: &BTreeSet<String>,
         matters: impl Fn(&[&str]) -> bool,
     ) -> Vec<Self> {
         const ALL: [Integrity; 3] = [Integrity::Trusted, Integrity::Data, Integrity::Text];
@@ -99,25 +104,29 @@ impl Standing {
                 .into_iter()
                 .take(if matters(&[name]) { 2 } else { 1 })
         };
-        let mut all = Vec::new();
-        for sinks in integrities(["sink_integrity", "untrusted_sink"]) {
-            for control in integrities(["control_integrity", "untrusted_control"]) {
-                for inputs_validated in flags("inputs_validated") {
-                    for secret in flags("secret_args") {
-                        all.push(Self {
-                            principal: principal.clone(),
-                            effect,
-                            tags: tags.clone(),
-                            sinks,
-                            control,
-                            secret,
-                            inputs_validated,
-                        });
+        let in_one = |role: &String| {
+            let mut all = Vec::new();
+            for sinks in integrities(["sink_integrity", "untrusted_sink"]) {
+                for control in integrities(["control_integrity", "untrusted_control"]) {
+                    for inputs_validated in flags("inputs_validated") {
+                        for secret in flags("secret_args") {
+                            all.push(Self {
+                                principal: principal.clone(),
+                                effect,
+                                tags: tags.clone(),
+                                role: role.clone(),
+                                sinks,
+                                control,
+                                secret,
+                                inputs_validated,
+                            });
+                        }
                     }
                 }
             }
-        }
-        all
+            all
+        };
+        roles.iter().flat_map(in_one).collect()
     }
 
     /// The resource: the call itself.
@@ -128,7 +137,7 @@ impl Standing {
                 ("effect", Fact::Text(self.effect.word())),
                 ("risk", Fact::Text(operation.risk().word())),
                 ("tags", Fact::Texts(&self.tags)),
-                ("role", Fact::Text("")),
+                ("role", Fact::Text(&self.role)),
                 ("sink_integrity", Fact::Text(self.sinks.word())),
                 ("control_integrity", Fact::Text(self.control.word())),
                 (

@@ -98,6 +98,7 @@ impl Policy {
             self.decide(&CallFacts {
                 principal,
                 operation,
+                role: "",
                 args: &Map::new(),
                 unknown: &names,
                 labels: &labels,
@@ -117,6 +118,7 @@ impl Policy {
     /// as it could be declared.
     fn applies(&self, entry: &Entry, named: &Named, freely: bool) -> bool {
         let people = self.candidates(named, freely);
+        let roles = named.roles_in(&self.inner.roles, freely);
         self.inner.operations.values().any(|terms| {
             let Ok(action) = terms.action(self) else {
                 return false;
@@ -129,7 +131,7 @@ impl Policy {
             named.forms(terms, freely).iter().any(|(effect, tags)| {
                 people.iter().any(|person| {
                     named
-                        .standings(person, *effect, tags)
+                        .standings(person, *effect, tags, &roles)
                         .iter()
                         .any(|standing| {
                             let ready = terms.make_ready(self, standing);
@@ -153,10 +155,11 @@ impl Policy {
             .filter(|entry| lint::reaches(&entry.tree.action, &terms.operation.name, &group));
         reaching.any(|entry| {
             let named = Named::of(entry);
+            let roles = named.roles_in(&self.inner.roles, false);
             self.candidates(&named, false).iter().any(|person| {
                 let own = &terms.operation;
                 named
-                    .standings(person, own.effect, &own.tags)
+                    .standings(person, own.effect, &own.tags, &roles)
                     .iter()
                     .any(|standing| {
                         let ready = terms.make_ready(self, standing);
@@ -305,6 +308,15 @@ impl Policy {
                 "tags stand in provost.toml",
             );
         }
+        for role in named.roles.iter().filter(|role| !role.is_empty()) {
+            let hint = "roles stand in provost.toml";
+            find(
+                "the role that is not declared,",
+                role,
+                &self.inner.roles,
+                hint,
+            );
+        }
         let people = self.people();
         let users: BTreeSet<String> = people.names().map(str::to_owned).collect();
         let groups: BTreeSet<String> = users
@@ -334,6 +346,10 @@ struct Named {
     tags: BTreeSet<String>,
     groups: BTreeSet<String>,
     users: BTreeSet<String>,
+    /// Names that the role of a call is compared with.
+    roles: BTreeSet<String>,
+    /// Texts that fit the patterns it is compared with.
+    like: BTreeSet<String>,
 }
 
 impl Named {
@@ -357,8 +373,21 @@ impl Named {
         person: &Principal,
         effect: Effect,
         tags: &BTreeSet<String>,
+        roles: &BTreeSet<String>,
     ) -> Vec<Standing> {
-        Standing::every(person, effect, tags, |names| self.looks_at(names))
+        Standing::every(person, effect, tags, roles, |names| self.looks_at(names))
+    }
+
+    /// The roles to ask with: none and those declared, and with them, if `freely`, all that it
+    /// compares with; none alone if it does not look.
+    fn roles_in(&self, declared: &BTreeSet<String>, freely: bool) -> BTreeSet<String> {
+        let mut roles = BTreeSet::from([String::new()]);
+        if self.looks_at(&["role"]) {
+            roles.extend(declared.iter().cloned());
+            roles.extend(self.roles.iter().filter(|_| freely).cloned());
+            roles.extend(self.like.iter().filter(|_| freely).cloned());
+        }
+        roles
     }
 
     /// Collects from Cedar's JSON form of a policy.
@@ -378,9 +407,10 @@ impl Named {
                 for asked in of_tags.filter_map(|op| map.get(*op)) {
                     let attribute = asked.pointer("/left/./attr").and_then(Value::as_str);
                     if attribute == Some("tags") {
-                        self.texts(asked.get("right").unwrap_or(&Value::Null));
+                        texts_of(asked.get("right").unwrap_or(&Value::Null), &mut self.tags);
                     }
                 }
+                self.walk_roles(map);
                 map.values().for_each(|value| self.walk(value));
             }
             Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
@@ -388,15 +418,33 @@ impl Named {
         }
     }
 
-    fn texts(&mut self, tree: &Value) {
-        match tree {
-            Value::String(tag) => {
-                self.tags.insert(tag.clone());
+    /// Collects what `resource.role` is compared with, on either side.
+    fn walk_roles(&mut self, map: &Map<String, Value>) {
+        let is_role = |side: &Value| side.pointer("/./attr") == Some(&Value::from("role"));
+        for asked in ["==", "!=", "contains"]
+            .iter()
+            .filter_map(|op| map.get(*op))
+        {
+            let (Some(left), Some(right)) = (asked.get("left"), asked.get("right")) else {
+                continue;
+            };
+            for (one, other) in [(left, right), (right, left)] {
+                if is_role(one) {
+                    texts_of(other, &mut self.roles);
+                }
             }
-            Value::Array(items) => items.iter().for_each(|item| self.texts(item)),
-            Value::Object(map) => map.values().for_each(|value| self.texts(value)),
-            _ => {}
         }
+        let like = map.get("like").filter(|like| {
+            let left = like.get("left");
+            left.is_some_and(is_role)
+        });
+        let parts = like.and_then(|like| like.get("pattern")?.as_array());
+        // Why: a text without anything for its wildcards fits a pattern like any other.
+        let text = |parts: &Vec<Value>| -> String {
+            let literals = parts.iter().filter_map(|part| part.get("Literal"));
+            literals.filter_map(Value::as_str).collect()
+        };
+        self.like.extend(parts.map(text));
     }
 
     /// The effects and tags to ask with: those declared, or all that could make a difference.
@@ -420,6 +468,18 @@ impl Named {
             .take(if differ { effects.len() } else { 1 })
             .flat_map(|effect| tags.iter().map(move |tags| (effect, tags.clone())))
             .collect()
+    }
+}
+
+/// Every text in a tree.
+fn texts_of(tree: &Value, into: &mut BTreeSet<String>) {
+    match tree {
+        Value::String(text) => {
+            into.insert(text.clone());
+        }
+        Value::Array(items) => items.iter().for_each(|item| texts_of(item, into)),
+        Value::Object(map) => map.values().for_each(|value| texts_of(value, into)),
+        _ => {}
     }
 }
 

@@ -17,6 +17,7 @@ mod cost;
 mod keeping;
 mod loading;
 mod partly;
+mod roles;
 mod surveying;
 
 /// An operation written as `name effect tag tag…`; its arguments are those of [`ARGS`].
@@ -43,6 +44,7 @@ pub(super) fn operation(line: &str) -> Operation {
         timeout: Duration::from_secs(1),
         max_bytes: 1000,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: Value::Null,
@@ -136,6 +138,7 @@ pub(super) fn load(texts: &[&str]) -> Result<Policy, Vec<String>> {
 /// A call of an operation by name, with what is said of it.
 pub(super) struct Case {
     pub(super) operation: Operation,
+    pub(super) role: String,
     pub(super) principal: Principal,
     pub(super) args: Map<String, Value>,
     pub(super) unknown: BTreeSet<String>,
@@ -153,6 +156,7 @@ impl Case {
             .unwrap();
         Self {
             operation: operation(line),
+            role: String::new(),
             principal: people().principal("ada"),
             args: Map::new(),
             unknown: BTreeSet::new(),
@@ -198,6 +202,7 @@ impl Case {
         policy.decide(&CallFacts {
             principal: &self.principal,
             operation: &self.operation,
+            role: &self.role,
             args: &self.args,
             unknown: &self.unknown,
             labels: &self.labels,

@@ -48,6 +48,7 @@ pub fn operation(name: &str, effect: Effect, input: Value, output: Option<Value>
         timeout: Duration::from_secs(30),
         max_bytes: 1 << 20,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: Value::Null,

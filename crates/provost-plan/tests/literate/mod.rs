@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Reconcile};
+use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Reconcile, Role};
 use provost_plan::check::budget::WorstCase;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::Diagnostic;
@@ -238,7 +238,7 @@ impl Case {
 }
 
 /// What a plan is checked under: the blocks `yaml terms`, `yaml catalog` (operations of its own) or
-/// `text catalog` (names of catalogs in `corpus/catalogs`), `cedar`, `yaml previous`.
+/// `text catalog` (names of catalogs in `corpus/catalogs`), `yaml roles`, `cedar`, `yaml previous`.
 pub struct Setting {
     pub terms: Terms,
     pub origin: Origin,
@@ -252,7 +252,8 @@ type Rules = (Arc<Catalog>, Arc<Policy>);
 /// The catalog and the policy of a file. Those that many files share are made once.
 fn rules(document: &Document) -> Rules {
     static KNOWN: Mutex<BTreeMap<String, Rules>> = Mutex::new(BTreeMap::new());
-    let blocks = ["yaml catalog", "text catalog", "cedar"].map(|info| document.block(info));
+    let blocks =
+        ["yaml catalog", "text catalog", "cedar", "yaml roles"].map(|info| document.block(info));
     let key = format!("{blocks:?}");
     if let Some(known) = KNOWN
         .lock()
@@ -262,7 +263,7 @@ fn rules(document: &Document) -> Rules {
         return known.clone();
     }
     let yaml = |text: &str| parse_yaml(text).expect("a readable block").to_value();
-    let [own, named, cedar] = blocks;
+    let [own, named, cedar, roles] = blocks;
     let operations = match (own, named) {
         (Some(own), None) => yaml(own),
         (None, Some(named)) => catalogs::named(named),
@@ -271,6 +272,9 @@ fn rules(document: &Document) -> Rules {
     };
     let operations = operations.as_object().unwrap();
     let catalog = Catalog::new(operations.iter().map(|(name, op)| operation(name, op)));
+    let roles = roles.map_or(json!({}), yaml);
+    let roles = roles.as_object().unwrap().iter();
+    let catalog = catalog.with_roles(roles.map(|(name, tools)| role(name, tools)));
     let people = People::read(&Source::new("entities.json", PEOPLE)).expect("people");
     let sources = [Source::new("policy.cedar", cedar.unwrap_or(PERMISSIVE))];
     let policy = Policy::load(&catalog, &sources, &people)
@@ -351,6 +355,15 @@ impl Setting {
             &self.terms,
             &base,
         )
+    }
+}
+
+/// `reader: [tickets.*]`
+fn role(name: &str, tools: &Value) -> Role {
+    Role {
+        name: name.to_owned(),
+        description: String::new(),
+        tools: ids(tools),
     }
 }
 
@@ -473,6 +486,10 @@ fn operation(name: &str, value: &Value) -> Operation {
         timeout: Duration::from_secs(value["timeout_s"].as_u64().unwrap_or(30)),
         max_bytes: 1 << 20,
         reconcile: value.get("reconcile").map(reconcile),
+        preview: value.get("preview").map(|preview| {
+            let preview = serde_json::from_value(preview.clone());
+            preview.unwrap_or_else(|error| panic!("the preview of `{name}`: {error}"))
+        }),
         creates: None,
         cost: value.get("cost").map(|cost| {
             let cost = serde_json::from_value(cost.clone());

@@ -27,6 +27,10 @@ pub(super) fn user(request: &PlanRequest) -> String {
     for tool in &request.tools {
         line(&mut text, tool);
     }
+    if !request.roles.is_empty() {
+        let heading = "Roles: a step with `as: NAME` may use these tools only";
+        section(&mut text, heading, &request.roles);
+    }
     section(&mut text, "Goal", &request.goal);
     section(&mut text, "Limits", &request.limits);
     if let Some(plan) = &request.plan {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Slot;
+use crate::card::Shown;
 use crate::outcome::{Class, Landing, Used};
 
 /// An intent.
@@ -17,7 +18,7 @@ use crate::outcome::{Class, Landing, Used};
 pub struct AttemptStarted {
     /// Which step and item.
     pub slot: Slot,
-    /// The number of the attempt, from 1.
+    /// The number of the attempt, from 1; 0 of a preview, which is no attempt of the step.
     pub attempt: u32,
     /// The operation.
     pub operation: String,
@@ -48,6 +49,9 @@ pub struct AttemptStarted {
     /// Whether it is the read that proves what an earlier attempt wrote.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirms: bool,
+    /// Of the read that shows a person what a call is about: the digest of the call's arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previews: Option<Digest>,
     /// The digest of the values at sinks, of what is no read: no other call with the same begins
     /// while this one is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,6 +114,9 @@ pub struct AttemptEnded {
     /// What it took of a model: it stands in the place of what was reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Used>,
+    /// Of a preview: what the card shows of what it brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shows: Option<Shown>,
 }
 
 /// A secret without which a call could not be made.

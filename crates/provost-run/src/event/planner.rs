@@ -33,6 +33,11 @@ pub enum PlannerChoice {
         /// Its name.
         name: String,
     },
+    /// One of these playbooks, as soon as it is known which, and with what parameters.
+    Interpreter {
+        /// Their names.
+        playbooks: Vec<String>,
+    },
     /// A plan somebody wrote or saved.
     File {
         /// The name shown in diagnostics.
@@ -85,6 +90,7 @@ impl PlannerChoice {
     pub fn author(&self) -> String {
         match self {
             Self::Playbook { name } => format!("playbook {name}"),
+            Self::Interpreter { .. } => "the rules of the workspace".to_owned(),
             Self::File { name, .. } => format!("file {name}"),
             Self::Client { client, .. } => format!("client {client}"),
             Self::Model { name, .. } => format!("model {name}"),
@@ -98,7 +104,10 @@ impl PlannerChoice {
         match self {
             Self::Playbook { name } => Some(name),
             Self::File { playbook, .. } => playbook.as_deref(),
-            Self::Client { .. } | Self::Model { .. } | Self::Process { .. } => None,
+            Self::Interpreter { .. }
+            | Self::Client { .. }
+            | Self::Model { .. }
+            | Self::Process { .. } => None,
         }
     }
 
@@ -106,7 +115,7 @@ impl PlannerChoice {
     #[must_use]
     pub fn outsider(&self) -> Option<String> {
         match self {
-            Self::Playbook { .. } | Self::File { .. } => None,
+            Self::Playbook { .. } | Self::Interpreter { .. } | Self::File { .. } => None,
             Self::Client { .. } | Self::Model { .. } | Self::Process { .. } => Some(self.author()),
         }
     }
@@ -116,7 +125,10 @@ impl PlannerChoice {
     pub fn view(&self) -> View {
         match self {
             Self::Model { view, .. } | Self::Process { view, .. } => *view,
-            Self::Playbook { .. } | Self::File { .. } | Self::Client { .. } => View::References,
+            Self::Playbook { .. }
+            | Self::Interpreter { .. }
+            | Self::File { .. }
+            | Self::Client { .. } => View::References,
         }
     }
 
@@ -126,6 +138,7 @@ impl PlannerChoice {
         match self {
             Self::Model { cost, .. } => Some(cost),
             Self::Playbook { .. }
+            | Self::Interpreter { .. }
             | Self::File { .. }
             | Self::Client { .. }
             | Self::Process { .. } => None,

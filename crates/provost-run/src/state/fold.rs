@@ -125,7 +125,18 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
     }
     match event {
         Event::RunCreated(_) => return Err(FoldError::NoBeginning),
-        Event::GoalInterpreted { goal, .. } => state.goal = goal.clone(),
+        Event::GoalInterpreted { goal, planner, .. } => {
+            state.goal = goal.clone();
+            if let Some(planner) = planner {
+                // Why nothing stays: what was answered stands in the goal now.
+                let requests = state.planning.requests;
+                state.planning = Planning {
+                    requests,
+                    ..Planning::default()
+                };
+                state.planner = planner.clone();
+            }
+        }
         Event::PlanRequested {
             id, why, reserved, ..
         } => plan_requested(state, *id, why.clone(), *reserved),
@@ -137,6 +148,11 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             ) = (&mut state.planning.outstanding, reply)
             {
                 request.proposed = Some(text.clone());
+            }
+        }
+        Event::ProposalMended { text, .. } => {
+            if let Some(request) = &mut state.planning.outstanding {
+                request.mended = Some(text.clone());
             }
         }
         Event::PlanChecked {
@@ -167,6 +183,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             let request = planning.outstanding.take();
             if let Some(request) = request {
                 planning.refused_text = request.proposed;
+                planning.mended_text = request.mended;
                 planning.wanted = request.why;
             }
         }
@@ -242,7 +259,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             state.limit = Some((slot.step.clone(), limit.clone()));
         }
         Event::AttemptStarted(started) => attempt_started(state, started, at)?,
-        Event::AttemptEnded(ended) => attempt_ended(state, ended)?,
+        Event::AttemptEnded(ended) => attempt_ended(state, ended, at)?,
         Event::ObservationMade {
             slot,
             output,
@@ -422,6 +439,7 @@ fn plan_requested(state: &mut State, id: u64, why: Option<Why>, reserved: Option
         why,
         asked_people: false,
         proposed: None,
+        mended: None,
         reserved,
     });
 }

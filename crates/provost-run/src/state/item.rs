@@ -6,8 +6,12 @@ use provost_plan::digest::Digest;
 use provost_plan::money::Money;
 use serde_json::{Value, json};
 
+use crate::card::Came;
 use crate::event::{Created, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
+
+/// The number of every preview.
+pub(crate) const PREVIEW_ATTEMPT: u32 = 0;
 
 /// What is remembered of a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +85,23 @@ pub struct ItemState {
     pub confirming: Option<u32>,
     /// How often admission put it off in a row.
     pub deferrals: u32,
+    /// What was read to show what its call is about, until a card shows it.
+    pub preview: Option<Previewed>,
+}
+
+/// What a preview came to, for one call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Previewed {
+    /// The digest of the call's arguments.
+    pub of: Digest,
+    /// The closure digest of its step.
+    pub closure: Digest,
+    /// When it was read.
+    pub at: i64,
+    /// The bytes behind it.
+    pub evidence: Option<Digest>,
+    /// What came of it.
+    pub came: Came,
 }
 
 /// An attempt in flight.
@@ -100,13 +121,32 @@ pub struct InFlight {
     pub retakes_for: Option<String>,
     /// Whether it proves what an earlier attempt wrote.
     pub confirms: bool,
+    /// Of a preview: the digest of the call's arguments, and the closure digest of the step.
+    pub previews: Option<(Digest, Digest)>,
     /// The money that is reserved for it.
     pub money: Money,
     /// The tokens that are reserved for it.
     pub tokens: u64,
 }
 
+impl InFlight {
+    /// Whether it is a read beside a call, of which no effect can come.
+    #[must_use]
+    pub fn is_beside(&self) -> bool {
+        self.reconciles || self.confirms || self.previews.is_some()
+    }
+}
+
 impl ItemState {
+    /// The number of the attempt in flight.
+    #[must_use]
+    pub fn flying(&self) -> Option<u32> {
+        let flight = self.in_flight.as_ref()?;
+        // Why 0: a preview is no attempt of the step, whose own numbers go on without it.
+        let shows = flight.previews.is_some();
+        Some(if shows { PREVIEW_ATTEMPT } else { self.attempt })
+    }
+
     /// Whether it took place and was accepted, and is not settled: of a step with `confirm`, a
     /// read has still to prove it.
     #[must_use]

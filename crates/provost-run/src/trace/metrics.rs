@@ -151,7 +151,7 @@ impl Metrics {
         match event {
             Event::AttemptStarted(started) => {
                 self.attempts += 1;
-                let beside = started.reconciles || started.confirms;
+                let beside = started.reconciles || started.confirms || started.previews.is_some();
                 let again = started.attempt > 1 && started.retakes_for.is_none();
                 self.retries += u64::from(again && !beside);
             }
@@ -172,7 +172,8 @@ impl Metrics {
                 self.validation_failures += u64::from(invalid.contains(class));
                 self.dependency_faults += u64::from(*class == Class::Expression);
                 let attempted = events.iter().any(|(event, _)| {
-                    matches!(event, Event::AttemptStarted(started) if started.slot == *slot)
+                    matches!(event, Event::AttemptStarted(started)
+                        if started.slot == *slot && started.previews.is_none())
                 });
                 // Why: a conflict without an attempt is the machine's own, over a write in doubt.
                 self.duplicates_held += u64::from(*class == Class::Conflict && !attempted);
@@ -196,7 +197,9 @@ fn follow<'e>(steps: &mut BTreeMap<&'e str, StepStatus>, event: &'e Event) {
                 steps.entry(id).or_insert(StepStatus::Pending);
             }
         }
-        Event::AttemptStarted(started) if started.retakes_for.is_none() => {
+        Event::AttemptStarted(started)
+            if started.retakes_for.is_none() && started.previews.is_none() =>
+        {
             steps.insert(&started.slot.step, StepStatus::Running);
         }
         Event::StepSkipped { slot, .. } if slot.item.is_none() => {

@@ -1,8 +1,9 @@
-//! Reads beside a call: the one that asks about a doubt, and the one that proves a write.
+//! Reads beside a call: the one that shows what it is about, the one that asks about a doubt, and
+//! the one that proves a write.
 //!
 //! Owns how such a read begins, what is kept of its answer and how its attempt ends. Never decides
-//! what follows: that is [`super::doubt`]'s and [`super::confirm`]'s. INVARIANT: a read beside a
-//! call changes nothing of what is known of the call itself.
+//! what follows: that is [`super::preview`]'s, [`super::doubt`]'s and [`super::confirm`]'s.
+//! INVARIANT: a read beside a call changes nothing of what is known of the call itself.
 
 use provost_plan::catalog::{Operation, Spend};
 use provost_plan::digest::{Digest, Domain, canonical, normalize};
@@ -24,6 +25,8 @@ pub(super) enum Purpose {
     Reconcile,
     /// To prove that it did.
     Confirm,
+    /// To show what a call with these arguments is about.
+    Preview(Digest),
 }
 
 /// A read that may begin.
@@ -71,6 +74,10 @@ impl Turn<'_> {
             reconciles: purpose == Purpose::Reconcile,
             retakes_for: None,
             confirms: purpose == Purpose::Confirm,
+            previews: match purpose {
+                Purpose::Preview(of) => Some(of),
+                Purpose::Reconcile | Purpose::Confirm => None,
+            },
             sinks: None,
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),
@@ -140,6 +147,7 @@ impl Turn<'_> {
             lost: false,
             unsent: false,
             used: None,
+            shows: None,
         }))
     }
 }

@@ -119,6 +119,8 @@ impl Turn<'_> {
         let gone = || "the tool is not the one the plan was checked under".to_owned();
         let confirm = step.confirm.as_ref().ok_or_else(gone)?;
         let known = record.confirm.as_ref().ok_or_else(gone)?;
+        self.role_admits(step, record, &confirm.tool.value)
+            .map_err(|refusal| refusal.message)?;
         let catalog = &self.rules.catalog;
         let operation = catalog
             .get(&confirm.tool.value)
@@ -142,6 +144,7 @@ impl Turn<'_> {
         let verdict = self.rules.policy.decide(&CallFacts {
             principal: &self.state.principal,
             operation,
+            role: step.role().unwrap_or_default(),
             args: args.as_object().unwrap_or(&empty),
             unknown: &std::collections::BTreeSet::new(),
             labels: &known.labels,

@@ -267,7 +267,7 @@ impl Turn<'_> {
         if asked.is_empty() {
             Ok(())
         } else {
-            self.ask_for_step(step, record, &asked)
+            self.preview_and_ask(step, record, &asked)
         }
     }
 
@@ -292,6 +292,7 @@ impl Turn<'_> {
         let StepKind::Tool { tool, args } = &step.kind else {
             return Err(refusal(Class::ToolBug, "a question is no call"));
         };
+        self.role_admits(step, record, &tool.value)?;
         let operation = self
             .rules
             .catalog
@@ -322,7 +323,7 @@ impl Turn<'_> {
         }
         let args_digest = Digest::of_bytes(Domain::Args, text.as_bytes());
         let repeats = self.repeats(slot, &operation, args_digest, &args)?;
-        let mut verdict = with_own_caution(step, self.decide(&operation, record, &args));
+        let mut verdict = with_own_caution(step, self.decide(step, record, &operation, &args));
         if repeats.is_some() && verdict.decision != Decision::Forbid {
             verdict = with_caution(verdict);
         }
@@ -336,11 +337,39 @@ impl Turn<'_> {
         })
     }
 
-    fn decide(&self, operation: &Operation, record: &StepRecord, args: &Value) -> Verdict {
+    /// Whether the role of a step is the one it was checked in, and admits a tool that it names.
+    pub(super) fn role_admits(
+        &self,
+        step: &Step,
+        record: &StepRecord,
+        tool: &str,
+    ) -> Result<(), Refusal> {
+        let catalog = &self.rules.catalog;
+        let role = step.role().and_then(|name| catalog.role(name));
+        if role.map(|role| role.digest()) != record.role {
+            let message = "the role is not the one the plan was checked under";
+            return Err(refusal(Class::Drift, message));
+        }
+        if catalog.admits(step.role(), tool) {
+            return Ok(());
+        }
+        let name = step.role().unwrap_or_default();
+        let message = format!("the role `{name}` does not admit `{tool}`");
+        Err(refusal(Class::PolicyDenied, &message))
+    }
+
+    fn decide(
+        &self,
+        step: &Step,
+        record: &StepRecord,
+        operation: &Operation,
+        args: &Value,
+    ) -> Verdict {
         let empty = serde_json::Map::new();
         let facts = CallFacts {
             principal: &self.state.principal,
             operation,
+            role: step.role().unwrap_or_default(),
             args: args.as_object().unwrap_or(&empty),
             unknown: &BTreeSet::new(),
             labels: &record.labels,
@@ -443,6 +472,7 @@ impl Turn<'_> {
             reconciles: false,
             retakes_for: retakes_for.map(str::to_owned),
             confirms: false,
+            previews: None,
             sinks: (!operation.effect.is_read()).then_some(sinks),
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),
@@ -505,6 +535,7 @@ impl Turn<'_> {
             args: candidate.args.clone(),
             args_digest: candidate.args_digest,
             repeats: candidate.repeats.clone(),
+            preview: None,
         }
     }
 }

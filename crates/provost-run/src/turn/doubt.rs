@@ -157,9 +157,9 @@ impl Turn<'_> {
         })
     }
 
-    /// Policy's word on the read. Its arguments come from the write's: each is as little trusted
-    /// as the least trusted of those.
-    fn verdict_on_read(&self, slot: &Slot, read: &Operation, args: &Value) -> Verdict {
+    /// Policy's word on a read beside a call. Its arguments come from the call's: each is as little
+    /// trusted as the least trusted of those.
+    pub(super) fn verdict_on_read(&self, slot: &Slot, read: &Operation, args: &Value) -> Verdict {
         let empty = serde_json::Map::new();
         let args = args.as_object().unwrap_or(&empty);
         let plan = self.state.plan.as_ref();
@@ -175,6 +175,8 @@ impl Turn<'_> {
         self.rules.policy.decide(&CallFacts {
             principal: &self.state.principal,
             operation: read,
+            // Why none: the read is the operator's, whatever role the write was in.
+            role: "",
             args,
             unknown: &std::collections::BTreeSet::new(),
             labels: &labels,

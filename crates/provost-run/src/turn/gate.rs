@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::Turn;
 use super::dispatch::Candidate;
 use crate::call::Slot;
-use crate::card::{Card, Purpose, StepAsk, Subject};
+use crate::card::{Card, ConcreteCall, Purpose, StepAsk, Subject};
 use crate::event::{AskMode, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
@@ -88,7 +88,9 @@ impl Turn<'_> {
         match self.state.cards.get(&card).map(|state| &state.card.subject) {
             Some(Subject::Step { ask, calls, .. }) => {
                 ask.closure == record.closure
-                    && calls.iter().any(|call| *call == Self::concrete(candidate))
+                    && calls
+                        .iter()
+                        .any(|call| call.is_same(&Self::concrete(candidate)))
             }
             Some(Subject::Plan { .. }) | None => false,
         }
@@ -141,12 +143,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks about one step with its values; one card for all its items.
+    /// Asks about one step with its values, as they are shown; one card for all its items.
     pub(super) fn ask_for_step(
         &mut self,
         step: &Step,
         record: &StepRecord,
         candidates: &[Candidate],
+        calls: Vec<ConcreteCall>,
     ) -> Result<(), StepError> {
         let mut terms: Option<AskTerms> = None;
         let mut verdict: Option<Verdict> = None;
@@ -161,7 +164,6 @@ impl Turn<'_> {
         let Some(ask) = self.step_ask(step, record, verdict) else {
             return Ok(());
         };
-        let calls = candidates.iter().map(Self::concrete).collect();
         self.open_card(
             Subject::Step {
                 step: step.id.value.clone(),
@@ -178,6 +180,7 @@ impl Turn<'_> {
         Some(StepAsk {
             description: step.description.as_ref().map(|text| text.value.clone()),
             operation: operation.name.clone(),
+            role: step.role().map(str::to_owned),
             effect: operation.effect,
             risk: record.risk,
             closure: record.closure,

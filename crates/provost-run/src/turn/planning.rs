@@ -10,19 +10,15 @@ use provost_plan::catalog::Operation;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
-use provost_plan::label::Integrity;
-use provost_plan::plan::read::read_plan_once;
 use provost_plan::plan::request::{
-    FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, ToolSignature,
-    Why,
+    FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, RoleView,
+    ToolSignature, Why,
 };
 use provost_plan::plan::{Goal, Plan, Step};
-use provost_plan::source::Source;
 
 use super::Turn;
-use super::scope::Roots;
 use crate::card::{Purpose, Question};
-use crate::event::{Candidates, Event, PlannerChoice, View};
+use crate::event::{Candidates, Event, PlannerChoice};
 use crate::machine::{Blob, Rules, StepError};
 use crate::search;
 use crate::state::State;
@@ -118,15 +114,9 @@ impl Turn<'_> {
                 self.emit(Event::PlanProposed { id, reply })?;
                 self.refuse(id, findings)
             }
-            PlanReply::Decline(reason) => {
-                self.emit(Event::PlanGivenUp {
-                    id,
-                    reason: reason.clone(),
-                })?;
-                if self.state.plan.is_none() {
-                    return self.end_refused(&reason);
-                }
-                Ok(())
+            PlanReply::Decline(reason) => self.declined(id, &reason),
+            PlanReply::Interpreted { goal, playbook, by } => {
+                self.interpreted(id, goal, playbook, by)
             }
             PlanReply::Questions(questions) => self.planner_asks(id, questions),
             PlanReply::Plan { .. } => {
@@ -139,18 +129,44 @@ impl Turn<'_> {
         }
     }
 
+    fn declined(&mut self, id: u64, reason: &str) -> Result<(), StepError> {
+        self.emit(Event::PlanGivenUp {
+            id,
+            reason: reason.to_owned(),
+        })?;
+        if self.state.plan.is_none() {
+            return self.end_refused(reason);
+        }
+        Ok(())
+    }
+
+    /// The goal is understood: its playbook is asked from here on. Only the interpreter that the
+    /// run began with may say so, and only of a playbook that it began with.
+    fn interpreted(
+        &mut self,
+        id: u64,
+        goal: Goal,
+        playbook: String,
+        by: String,
+    ) -> Result<(), StepError> {
+        let known = match &self.state.planner {
+            PlannerChoice::Interpreter { playbooks } => playbooks.contains(&playbook),
+            _ => false,
+        };
+        if !known || self.state.plan.is_some() || goal.text != self.state.goal.text {
+            let reason = format!("the goal may not be left to playbook `{playbook}`");
+            return self.declined(id, &reason);
+        }
+        self.emit(Event::GoalInterpreted {
+            goal,
+            by,
+            planner: Some(PlannerChoice::Playbook { name: playbook }),
+        })
+    }
+
     fn planner_asks(&mut self, id: u64, asked: Vec<PlannerQuestion>) -> Result<(), StepError> {
         if asked.is_empty() {
-            let reason = "the planner asked nothing".to_owned();
-            self.emit(Event::PlanGivenUp {
-                id,
-                reason: reason.clone(),
-            })?;
-            return if self.state.plan.is_none() {
-                self.end_refused(&reason)
-            } else {
-                Ok(())
-            };
+            return self.declined(id, "the planner asked nothing");
         }
         for question in asked {
             let purpose = Purpose::Planner {
@@ -182,51 +198,6 @@ impl Turn<'_> {
         self.emit(Event::QuestionAsked { question, digest })
     }
 
-    /// Compiles a proposal: it comes into force, or goes back with what is wrong.
-    fn judge(&mut self, id: u64, reply: PlanReply) -> Result<(), StepError> {
-        let PlanReply::Plan {
-            text,
-            name,
-            author,
-            literals,
-            control,
-            consult,
-            because,
-        } = reply
-        else {
-            return Ok(());
-        };
-        let plan = match read_plan_once(&Source::new(name, text)) {
-            Ok(plan) => plan,
-            Err(diagnostics) => return self.refuse(id, views(&diagnostics)),
-        };
-        // Why here: whoever makes the view knows best what was shown in it.
-        let shown = view::label_of_full(self.state, &self.rules.catalog);
-        let origin = Origin {
-            author,
-            literals: literals.join(&shown),
-            control: control.join(&shown),
-        };
-        let draft = Draft {
-            plan,
-            origin: origin.clone(),
-        };
-        let Checked {
-            plan,
-            mut diagnostics,
-            ..
-        } = self.compile(draft, &self.state.goal, self.state.revision + 1);
-        let Some(checked) = plan else {
-            return self.refuse(id, views(&diagnostics));
-        };
-        if let Some(repeated) = self.repeated_failure(&checked) {
-            diagnostics.push(repeated);
-            return self.refuse(id, views(&diagnostics));
-        }
-        let findings = views(&diagnostics);
-        self.take_into_force(id, &checked, findings, consult, origin, because)
-    }
-
     /// Checks a draft under the rules in force and the facts of this run.
     pub(super) fn compile(&self, draft: Draft, goal: &Goal, revision: u32) -> Checked {
         check(draft, &self.terms(goal), &self.base(revision))
@@ -256,137 +227,6 @@ impl Turn<'_> {
             over: self.state.over(),
             undoes: false,
         }
-    }
-
-    /// A new step that repeats, unchanged, a call that failed for good.
-    pub(super) fn repeated_failure(&self, checked: &CheckedPlan) -> Option<Diagnostic> {
-        if self.state.failed_calls.is_empty() {
-            return None;
-        }
-        let settled = self.state.settled();
-        let roots = Roots::new();
-        checked
-            .plan()
-            .steps
-            .iter()
-            .filter(|s| !settled.contains(&s.id.value))
-            .find_map(|step| {
-                let provost_plan::plan::StepKind::Tool { tool, args } = &step.kind else {
-                    return None;
-                };
-                // Why: what rests on steps that have not run has no value yet, and repeats nothing.
-                let args = args.eval(&roots.scope(self.state)).ok()?;
-                let digest = Digest::of_value(Domain::Args, &args);
-                let repeated = self
-                    .state
-                    .failed_calls
-                    .contains(&(tool.value.clone(), digest));
-                repeated.then(|| {
-                    let message = format!(
-                        "step `{}` repeats a call that failed, unchanged",
-                        step.id.value
-                    );
-                    Diagnostic::new(
-                        provost_plan::codes::Code::RepeatsFailure,
-                        step.id.span,
-                        message,
-                    )
-                    .step(step.id.value.clone())
-                    .hint("change what made it fail, or leave it out")
-                })
-            })
-    }
-
-    fn refuse(&mut self, id: u64, findings: Vec<FindingView>) -> Result<(), StepError> {
-        let text = self
-            .state
-            .planning
-            .outstanding
-            .as_ref()
-            .and_then(|r| r.proposed.clone());
-        let same = text.is_some() && text == self.state.planning.refused_text;
-        let why = self
-            .state
-            .planning
-            .outstanding
-            .as_ref()
-            .and_then(|r| r.why.clone());
-        self.emit(Event::PlanRefused { id, findings })?;
-        let spent = self.state.planning.refused >= self.state.limits.proposals;
-        if same || spent {
-            let reason = if same {
-                "the planner proposed the same inadmissible plan again".to_owned()
-            } else {
-                match self.state.planning.refused {
-                    1 => "the one proposal allowed was inadmissible".to_owned(),
-                    many => format!("{many} proposals were inadmissible"),
-                }
-            };
-            // Why: the request is still wanted after a refusal; giving up takes it back.
-            return self.give_up(
-                why.as_ref(),
-                &reason,
-                why.as_ref().is_some_and(Why::is_optional),
-            );
-        }
-        self.request_plan()
-    }
-
-    fn take_into_force(
-        &mut self,
-        id: u64,
-        checked: &CheckedPlan,
-        findings: Vec<FindingView>,
-        consult: Vec<String>,
-        origin: Origin,
-        because: Option<String>,
-    ) -> Result<(), StepError> {
-        let record = checked.record().clone();
-        let revision = record.revision;
-        let mut change = self.change_to(checked);
-        if self.state.planner.view() == View::Full && origin.control.integrity > Integrity::Trusted
-        {
-            // Why: whoever read the text of others may have been told which yes to make use of.
-            ask_all_again(&mut change.approvals);
-        }
-        let document = checked.plan().value.clone();
-        self.emit(Event::PlanChecked {
-            id,
-            document,
-            record,
-            findings,
-            consult,
-            control: origin.control,
-            literals: origin.literals,
-        })?;
-        if revision == 1 {
-            self.emit(Event::RunStarted { revision })?;
-        } else {
-            let Change {
-                added,
-                changed,
-                removed,
-                approvals,
-            } = change;
-            let Delta {
-                retain,
-                replace,
-                clear,
-            } = approvals;
-            self.emit(Event::PlanRevised {
-                revision,
-                added,
-                changed,
-                removed,
-                because,
-            })?;
-            self.emit(Event::ApprovalsRevised {
-                retain,
-                replace,
-                clear,
-            })?;
-        }
-        self.ask_for_plan()
     }
 
     /// What a new plan changes, against the one in force.
@@ -446,8 +286,12 @@ impl Turn<'_> {
             .tools
             .iter()
             .all(|(name, digest)| self.rules.catalog.digest(name) == Some(*digest));
+        let roles_same = old.terms.roles.iter().all(|(name, digest)| {
+            let role = self.rules.catalog.role(name);
+            role.is_some_and(|role| role.digest() == *digest)
+        });
         let policy_same = old.terms.policy == self.rules.policy.digest();
-        if tools_same && policy_same {
+        if tools_same && roles_same && policy_same {
             return Ok(());
         }
         let draft = self.in_force(Arc::clone(plan.checked().shared()));
@@ -470,15 +314,15 @@ impl Turn<'_> {
             clear,
         } = approvals;
         let consult = self.state.consult.iter().cloned().collect();
-        let origin = self.origin_in_force("");
+        let (control, literals) = (self.state.control.clone(), self.state.literals.clone());
         self.emit(Event::PlanChecked {
             id: 0,
             document: checked.plan().value.clone(),
             record: checked.record().clone(),
             findings: views(&diagnostics),
             consult,
-            control: origin.control,
-            literals: origin.literals,
+            control,
+            literals,
         })?;
         self.emit(Event::ApprovalsRevised {
             retain,
@@ -519,8 +363,10 @@ pub(super) fn build_request(
     id: u64,
     why: Option<Why>,
 ) -> PlanRequest {
+    let planning = &state.planning;
     let tools = offered(state, rules);
     let tools = tools.into_iter().map(ToolSignature::of);
+    let roles = rules.catalog.roles();
     PlanRequest {
         id,
         kind: if state.plan.is_some() {
@@ -530,10 +376,15 @@ pub(super) fn build_request(
         },
         goal: state.goal.clone(),
         tools: tools.collect(),
+        roles: roles.map(|role| RoleView::of(role)).collect(),
         plan: state.plan.is_some().then(|| state.document.clone()),
         observations: view::of_run(state, &rules.catalog),
         diagnostics: state.planning.findings.clone(),
-        proposal: state.planning.refused_text.clone(),
+        proposal: planning
+            .mended_text
+            .as_ref()
+            .or(planning.refused_text.as_ref())
+            .cloned(),
         answers: state.planning.answers.clone(),
         why,
         limits: state.limits.clone(),

@@ -16,17 +16,13 @@ use crate::call::Slot;
 use crate::event::{AttemptEnded, Created, Event, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
-use crate::state::{EffectFact, StepState};
+use crate::state::{EffectFact, InFlight, ItemState, StepState};
 use crate::view;
 
 impl Turn<'_> {
     /// Refuses the end of an attempt that is not in flight.
     pub(super) fn expect_flying(&self, slot: &Slot, attempt: u32) -> Result<(), StepError> {
-        let flying = self
-            .state
-            .item(slot)
-            .filter(|item| item.in_flight.is_some());
-        if flying.is_none_or(|item| item.attempt != attempt) {
+        if self.state.item(slot).and_then(ItemState::flying) != Some(attempt) {
             return Err(StepError::NoAttempt {
                 slot: slot.clone(),
                 attempt,
@@ -42,6 +38,10 @@ impl Turn<'_> {
         mut reply: Reply,
     ) -> Result<(), StepError> {
         self.expect_flying(slot, attempt)?;
+        // Why first: what a preview lacks is said on the card, and stops nothing.
+        if self.is_previewing(slot) {
+            return self.previewed(slot, reply);
+        }
         // Why the landing: only of what was surely not sent is it known that nothing came of it.
         let lacks = reply.lacks.take();
         if let Some(secret) = lacks.filter(|_| reply.landing == Landing::None) {
@@ -81,6 +81,7 @@ impl Turn<'_> {
             lost: false,
             unsent: true,
             used: None,
+            shows: None,
         };
         self.attempt_over(slot, ended)?;
         self.miss(slot, secret, &reason)
@@ -122,6 +123,7 @@ impl Turn<'_> {
             lost: false,
             unsent: false,
             used,
+            shows: None,
         };
         match judged {
             Ok(output) if self.is_retaking(slot) => self.retaken(slot, ended, output, digest),
@@ -143,8 +145,9 @@ impl Turn<'_> {
             .state
             .item(slot)
             .and_then(|item| item.in_flight.as_ref());
-        if flight.is_some_and(|flight| flight.reconciles || flight.confirms) {
-            // Why nothing more: the doubt or the write stands, and the read is made again.
+        if flight.is_some_and(InFlight::is_beside) {
+            // Why nothing more: the doubt, the write or the question stands, and the read is made
+            // again.
             return self.emit(Event::AttemptEnded(ended));
         }
         if self.is_retaking(slot) {

@@ -36,6 +36,7 @@ struct Taking {
     /// Whether a person is asked whatever policy says.
     asks: bool,
     retry: Option<Value>,
+    role: Option<String>,
 }
 
 impl Turn<'_> {
@@ -186,6 +187,7 @@ impl Turn<'_> {
             slot: slot.clone(),
             asks: step.approval_required || !natural && (repeats || newer.iter().any(same)),
             retry: step.value.get("retry").cloned(),
+            role: step.role().map(str::to_owned),
             tool,
             args,
         })
@@ -256,6 +258,9 @@ impl Taking {
             step.extend(required.map(|word| ("approval".to_owned(), word)));
             let retry = self.retry.clone();
             step.extend(retry.map(|retry| ("retry".to_owned(), retry)));
+            // Why: what takes a call back reaches no further than the call did.
+            let role = self.role.clone();
+            step.extend(role.map(|role| ("as".to_owned(), role.into())));
         }
         step
     }

@@ -135,13 +135,15 @@ impl<'e> Story<'e> {
 
     /// The last attempt of a slot: numbers of its beginning and end.
     pub(super) fn attempt_of(&self, slot: &Slot) -> Vec<u64> {
-        let began = self.numbered().rev().find(
-            |(_, event)| matches!(event, Event::AttemptStarted(started) if started.slot == *slot),
-        );
-        let ended = self
-            .numbered()
-            .rev()
-            .find(|(_, event)| matches!(event, Event::AttemptEnded(ended) if ended.slot == *slot));
+        // Why not of a preview: it is no attempt of the step.
+        let began = self.numbered().rev().find(|(_, event)| {
+            matches!(event, Event::AttemptStarted(started)
+                if started.slot == *slot && started.previews.is_none())
+        });
+        let ended = self.numbered().rev().find(|(_, event)| {
+            matches!(event, Event::AttemptEnded(ended)
+                    if ended.slot == *slot && ended.attempt > 0)
+        });
         began.into_iter().chain(ended).map(|(seq, _)| seq).collect()
     }
 
@@ -193,7 +195,9 @@ impl<'e> Story<'e> {
     pub(super) fn repeated_call(&self) -> Option<(String, Vec<u64>)> {
         let mut calls: BTreeMap<(&str, Digest), Callers<'_>> = BTreeMap::new();
         for (seq, event) in self.numbered() {
-            if let Event::AttemptStarted(started) = event {
+            if let Event::AttemptStarted(started) = event
+                && started.previews.is_none()
+            {
                 let key = (started.operation.as_str(), started.args_digest);
                 let callers = calls.entry(key).or_default();
                 callers.steps.insert(&started.slot.step);

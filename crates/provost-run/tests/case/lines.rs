@@ -11,9 +11,12 @@ fn shown(card: &Card) -> String {
             format!("the plan: {}", steps.join(", "))
         }
         Subject::Step { step, ask, calls } => {
-            let call = |call: &ConcreteCall| match &call.repeats {
-                Some(other) => format!("{} repeating {other}", call.args),
-                None => call.args.to_string(),
+            let call = |call: &ConcreteCall| {
+                let repeats = call.repeats.as_ref();
+                let repeats = repeats.map(|other| format!(" repeating {other}"));
+                let preview = call.preview.as_ref().map(about);
+                let (repeats, preview) = (repeats.unwrap_or_default(), preview.unwrap_or_default());
+                format!("{}{repeats}{preview}", call.args)
             };
             let calls: Vec<String> = calls.iter().map(call).collect();
             format!("{}: {}", entry(step, ask), calls.join(" "))
@@ -23,6 +26,19 @@ fn shown(card: &Card) -> String {
         1 => about,
         people => format!("{about} by {people} people"),
     }
+}
+
+/// What a card shows beside a call.
+fn about(preview: &Preview) -> String {
+    let came = match &preview.came {
+        Came::Failed(reason) => format!("failed, {reason}"),
+        Came::Shown(shown) => {
+            let believed = if shown.untrusted { "untrusted " } else { "" };
+            let cut = if shown.cut { " (cut)" } else { "" };
+            format!("{believed}{}{cut}", shown.value)
+        }
+    };
+    format!(" [{} {}: {came}]", preview.tool, preview.args)
 }
 
 /// An event on one line.

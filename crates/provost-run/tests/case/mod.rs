@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation};
+use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Role};
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
 use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerCost, PlannerUsage};
@@ -28,7 +28,7 @@ use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 use provost_run::admission::Denial;
 use provost_run::call::Slot;
-use provost_run::card::{Card, ConcreteCall, StepAsk, Subject};
+use provost_run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement, View};
 use provost_run::machine::{Amended, Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
@@ -36,7 +36,7 @@ use provost_run::state::State;
 use serde_json::{Value, json};
 
 mod lines;
-mod world;
+pub mod world;
 
 use lines::line;
 pub use world::{rules, rules_with};
@@ -96,6 +96,11 @@ impl Case {
     /// A case under the solo policy with one plan.
     pub fn new(plan: &str) -> Self {
         Self::of(rules_with(|_| {}), plan)
+    }
+
+    pub fn planned_by(mut self, planner: PlannerChoice) -> Self {
+        self.planner = planner;
+        self
     }
 
     /// A case in a workspace of several people.
@@ -193,6 +198,15 @@ impl Case {
         let name = "test".to_owned();
         let view = View::default();
         self.planner = PlannerChoice::Model { name, cost, view };
+        self
+    }
+
+    /// A program plans.
+    pub fn by_a_program(mut self) -> Self {
+        self.planner = PlannerChoice::Process {
+            program: "test".to_owned(),
+            view: View::References,
+        };
         self
     }
 

@@ -55,6 +55,7 @@ fn operation(name: &str, effect: Effect, idempotency: Idempotency, output: Value
         timeout: Duration::from_secs(5),
         max_bytes: 10_000,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: Value::Null,
@@ -87,6 +88,21 @@ pub fn rules_with(change: impl Fn(&mut Operation)) -> Rules {
         Source::new(SOLO_FILE, SOLO_POLICY),
     ];
     rules_of(&sources, change)
+}
+
+/// The rules of `Case::new`, with the role `clerk` over these tools.
+pub fn rules_in_role(tools: &[&str]) -> Rules {
+    let rules = rules_with(|_| {});
+    let role = Role {
+        name: "clerk".to_owned(),
+        description: String::new(),
+        tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+    };
+    let catalog = Catalog::clone(&rules.catalog).with_roles([role]);
+    Rules {
+        catalog: Arc::new(catalog),
+        ..rules
+    }
 }
 
 fn rules_of(policies: &[Source], change: impl Fn(&mut Operation)) -> Rules {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use provost_plan::catalog::{
-    Cost, Creates, Effect, Idempotency, KeyCarrier, Operation, Reconcile, Tokens,
+    Cost, Creates, Effect, Idempotency, KeyCarrier, Operation, Preview, Reconcile, Tokens,
 };
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
@@ -34,6 +34,7 @@ pub(crate) struct Declared {
     pub(crate) max_bytes: u64,
     cost: Option<Cost>,
     reconcile: Option<Reconcile>,
+    preview: Option<Preview>,
     creates: Option<Spanned<Creates>>,
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct Parts {
 impl Declared {
     /// Takes the shared fields; `keys` says what this kind does with an idempotency key.
     pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>, keys: Keys) -> Self {
-        let declared = Self {
+        Self {
             span: fields.span(),
             description: description(fields),
             effect: fields.choice("effect", &Effect::WORDS),
@@ -75,10 +76,9 @@ impl Declared {
             max_bytes: max_bytes(fields, site.max_bytes),
             cost: cost(fields),
             reconcile: reconcile(fields),
+            preview: preview(fields),
             creates: creates(fields),
-        };
-        fields.later("preview", "approval cards show the arguments only");
-        declared
+        }
     }
 
     /// The declared effect, or `default`; an effect lighter than `floor` is refused.
@@ -150,6 +150,7 @@ impl Declared {
             timeout: self.timeout,
             max_bytes: self.max_bytes,
             reconcile: self.reconcile,
+            preview: self.preview,
             creates: self.creates.as_ref().map(|creates| creates.value.clone()),
             cost: self.cost,
             endpoint: parts.endpoint,
@@ -254,6 +255,19 @@ fn reconcile(outer: &mut Fields<'_, '_>) -> Option<Reconcile> {
         output,
         final_after_ms: u64::try_from(wait?.value.as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// `{ tool = "crm.customer", args = { id = "${ args.customer }" } }`
+fn preview(outer: &mut Fields<'_, '_>) -> Option<Preview> {
+    let node = outer.node("preview")?;
+    let mut fields = Fields::new("`preview`", node, outer.diagnostics())?;
+    let tool = fields.required_text("tool");
+    let args = fields
+        .node("args")
+        .map_or_else(|| json!({}), Node::to_value);
+    fields.finish();
+    let tool = tool?.value;
+    Some(Preview { tool, args })
 }
 
 /// `{ kind = "page", id = "${ output.id }" }`

@@ -23,7 +23,6 @@ use super::write::existing;
 use crate::deadline::Deadline;
 use crate::fault::{Fault, Request};
 use crate::limits::APPEND_TABLE_BYTES_MAX;
-use crate::sql::is_kept;
 
 /// The file that holds the keys of its folder. No path of a call leads to it.
 pub(super) const TABLE: &str = "provost_effects";
@@ -56,7 +55,7 @@ pub(super) fn append(
     let meta = file.metadata().map_err(|error| before(&error))?;
     root.check_file(&meta, &shown)?;
     let output = json!({"path": shown, "bytes": text.len(), "created": created});
-    if !is_kept(&request.operation) {
+    if !request.operation.keeps_key_in_table() {
         grown(&file, &folder, text, &shown)?;
         return Ok(output);
     }

@@ -63,7 +63,7 @@ pub(crate) struct Endpoint {
 
 impl Settings {
     pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
-        let base = base_url(fields, "base_url");
+        let base = base_url(site, fields, "base_url");
         let auth_node = fields.node("auth");
         let auth = auth_node.and_then(|node| auth(node, fields.diagnostics()));
         let headers_node = fields.node("headers");
@@ -108,7 +108,8 @@ impl Settings {
 
     /// The secrets it names.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        self.auth.iter().map(AuthSetting::secret)
+        let own = self.auth.iter().map(AuthSetting::secret);
+        own.chain(self.base.proxy_secret())
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) enum ResultKind {
 impl Settings {
     pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
         let reach = match fields.node("url") {
-            Some(_) => remote(fields),
+            Some(_) => remote(site, fields),
             None => process(fields),
         };
         let protocol = fields.choice("protocol", &Protocol::WORDS);
@@ -142,12 +142,12 @@ impl Settings {
 
     /// The secrets it names.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let (env, bearer) = match &self.reach {
-            Reach::Process { env, .. } => (env.as_slice(), None),
-            Reach::Remote { bearer, .. } => (&[][..], bearer.as_ref()),
+        let (env, bearer, proxy) = match &self.reach {
+            Reach::Process { env, .. } => (env.as_slice(), None, None),
+            Reach::Remote { base, bearer } => (&[][..], bearer.as_ref(), base.proxy_secret()),
         };
         let of_env = env.iter().filter_map(|(_, variable)| variable.secret());
-        of_env.chain(bearer)
+        of_env.chain(bearer).chain(proxy)
     }
 }
 
@@ -230,14 +230,14 @@ fn process(fields: &mut Fields<'_, '_>) -> Option<Reach> {
     })
 }
 
-fn remote(fields: &mut Fields<'_, '_>) -> Option<Reach> {
+fn remote(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Reach> {
     for name in ["command", "cwd", "env", "sandbox"] {
         if let Some(node) = fields.node(name) {
             let message = format!("`url` names a server that runs elsewhere: it has no `{name}`");
             bad_setting(fields, node.span, message);
         }
     }
-    let base = base_url(fields, "url");
+    let base = base_url(site, fields, "url");
     let bearer = secret(fields, "bearer");
     Some(Reach::Remote {
         base: base?.value,

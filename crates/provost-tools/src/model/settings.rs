@@ -13,6 +13,7 @@ use provost_plan::expr::Template;
 use provost_plan::node::{Fields, Node};
 use provost_plan::schema::Schema;
 use provost_wire::SecretName;
+use provost_wire::http::Base;
 use provost_wire::model::{ModelConfig, Prices};
 use serde_json::{Value, json};
 
@@ -29,6 +30,8 @@ use crate::limits::{MODEL_FRAME_TOKENS, TIMEOUT_MAX};
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     key: Option<SecretName>,
+    /// The password of the proxy that it is reached through.
+    proxy: Option<SecretName>,
     pub(super) tasks: BTreeMap<String, Task>,
 }
 
@@ -62,15 +65,17 @@ impl Settings {
             }
         }
         let key = model.settings.key.clone();
+        let base = model.settings.base_url.as_ref();
+        let proxy = base.and_then(Base::proxy_secret).cloned();
         Some(Read {
-            settings: Self { key, tasks },
+            settings: Self { key, proxy, tasks },
             operations,
         })
     }
 
     /// The secrets it names.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        self.key.iter()
+        self.key.iter().chain(self.proxy.as_ref())
     }
 }
 

@@ -4,7 +4,6 @@
 //! its own transaction, so the row is there exactly if the write is. INVARIANT: one key stands for
 //! one operation with one set of arguments, and a row that is there is never written again.
 
-use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::digest::{Digest, Domain};
 use provost_run::outcome::{Class, Landing};
 use serde_json::Value;
@@ -31,12 +30,6 @@ CREATE TABLE IF NOT EXISTS provost_effects (
   at timestamptz NOT NULL DEFAULT now()
 )";
 
-/// Whether calls of this operation put their key into the table.
-pub(crate) fn is_kept(operation: &Operation) -> bool {
-    let carried = &operation.idempotency;
-    matches!(carried, Idempotency::Key { carrier, .. } if *carrier == KeyCarrier::Table)
-}
-
 /// The row of one call.
 #[derive(Clone, Debug)]
 pub(super) struct Effect {
@@ -57,7 +50,7 @@ pub(super) struct Recorded {
 impl Effect {
     /// The row of this call, where its operation keeps one.
     pub(super) fn of(request: &Request) -> Result<Option<Self>, Fault> {
-        if !is_kept(&request.operation) {
+        if !request.operation.keeps_key_in_table() {
             return Ok(None);
         }
         let Some(key) = &request.key else {

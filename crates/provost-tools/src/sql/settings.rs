@@ -17,7 +17,6 @@ use provost_run::outcome::Class;
 use provost_wire::SecretName;
 use serde_json::{Value, json};
 
-use super::effects;
 use super::parameters::{Dialect, named};
 use super::place::Place;
 use crate::config::{
@@ -115,7 +114,7 @@ impl Settings {
 impl Settings {
     /// The SQL that makes the table for keys, where one of the operations keeps them.
     pub(crate) fn preparation(&self, operations: &[Operation]) -> Option<&'static str> {
-        let kept = operations.iter().any(effects::is_kept);
+        let kept = operations.iter().any(Operation::keeps_key_in_table);
         kept.then(|| self.place.preparation())
     }
 

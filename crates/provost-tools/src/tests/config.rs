@@ -240,7 +240,7 @@ reconcile = { tool = "x", landed = "${ output.found }", final_after = "8d" }
 
 query = "select 1"
 preview = {}
-#> P008 `preview`
+#> P005 `preview` needs the field `tool`
 
 query = "select 1"
 creates = { kind = "Page" }

@@ -102,8 +102,8 @@ move = { op = "move" }
 delete = { op = "delete" }
 "#;
 
-#[tokio::test]
-async fn no_path_of_the_list_leaves_the_root() {
+/// A secret beside `work`, and links in there that lead out.
+fn with_ways_out() -> Workspace {
     let workspace = Workspace::new();
     workspace
         .write("secret", "hunter2")
@@ -112,6 +112,12 @@ async fn no_path_of_the_list_leaves_the_root() {
     symlink("..", workspace.path("work/up")).unwrap();
     symlink(workspace.path("."), workspace.path("work/out")).unwrap();
     symlink("../secret", workspace.path("work/alias")).unwrap();
+    workspace
+}
+
+#[tokio::test]
+async fn no_path_of_the_list_leaves_the_root() {
+    let workspace = with_ways_out();
     let bench = workspace.open(FILES);
     let outside = |bench: &Bench| {
         let entries = std::fs::read_dir(bench.workspace.path(".")).unwrap();

@@ -66,6 +66,11 @@ fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     (translates || written).then(|| Ipv4Addr::new(one, two, three, four))
 }
 
+/// Whether a name in lower case says itself that it is this machine.
+pub(super) fn is_own(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
+}
+
 #[derive(Debug)]
 pub(super) struct Resolver {
     host: String,
@@ -76,8 +81,7 @@ impl Resolver {
     /// Of a name that says itself that it is this machine, the operator said so.
     pub(super) fn for_host(host: &str, private: bool) -> Arc<Self> {
         let host = host.to_ascii_lowercase();
-        let own = host.trim_end_matches('.');
-        let private = private || own == "localhost" || own.ends_with(".localhost");
+        let private = private || is_own(host.trim_end_matches('.'));
         Arc::new(Self { host, private })
     }
 }

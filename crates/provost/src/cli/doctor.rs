@@ -72,6 +72,7 @@ pub fn run(verb: &Doctor, place: &Place) -> Result<Exit, Failure> {
         of_stops(&workspace),
     ];
     found.extend(of_notices(&workspace));
+    found.extend(of_network(&workspace));
     not_checked.push("whether the tools do what they declare".to_owned());
     not_checked.push("whether servers of `http` tools answer: nothing is called".to_owned());
     Ok(report(verb, &workspace, &found, &not_checked))
@@ -226,6 +227,13 @@ fn of_notices(workspace: &Workspace) -> Option<Finding> {
     );
     let hint = "`provost work` delivers them; [notify] in provost.toml says how";
     Some(Finding::unfit("notices", said, Some(hint)))
+}
+
+/// The proxy in force; nothing where there is none.
+fn of_network(workspace: &Workspace) -> Option<Finding> {
+    let proxy = workspace.proxy()?;
+    let said = format!("others are reached through {proxy}; nothing of it was tried");
+    Some(Finding::fit("network", said))
 }
 
 fn of_store(workspace: &Workspace, not_checked: &mut Vec<String>) -> Finding {

@@ -124,6 +124,7 @@ fn of_run(state: &State, catalog: &provost_plan::catalog::Catalog, place: &Place
     if state.plan.is_some() {
         page.end();
         run::steps(&mut page, state, catalog);
+        run::observed(&mut page, state, catalog);
         run::created(&mut page, state);
     }
     if aftermath.is_none() || state.ended.is_some() {

@@ -129,6 +129,7 @@ fn to_json(tool: &Operation) -> Value {
         "content": tool.content,
         "idempotency": tool.idempotency,
         "reconcile": tool.reconcile,
+        "preview": tool.preview,
         "creates": tool.creates,
         "input": tool.input.value(),
         "output": tool.output.as_ref().map(Schema::value),
@@ -205,6 +206,10 @@ fn described(
             reconcile.tool
         );
         page.field("in doubt", &text);
+    }
+    if let Some(preview) = &tool.preview {
+        let text = format!("`{}` shows what a call is about", preview.tool);
+        page.field("on a card", &text);
     }
     if let Some(creates) = &tool.creates {
         let text = format!("a {}, its id by {}", creates.kind, creates.id);

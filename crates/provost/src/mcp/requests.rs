@@ -12,7 +12,7 @@ use provost_engine::run::search;
 use provost_engine::store::RunFilter;
 use provost_engine::summary::Summary;
 use provost_plan::catalog::Operation;
-use provost_plan::plan::request::ToolSignature;
+use provost_plan::plan::request::{RoleView, ToolSignature};
 use provost_plan::source::Source;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -174,9 +174,11 @@ impl Requests {
         page.truncate(asked.limit);
         let last = page.last().map(|operation| operation.name.clone());
         let tools: Vec<_> = page.into_iter().map(|one| ToolSignature::of(one)).collect();
+        let roles = catalog.roles().map(|role| RoleView::of(role));
         Ok(json!({
             "schema": "provost/client-tools/v1",
             "tools": tools,
+            "roles": roles.collect::<Vec<_>>(),
             "total": total,
             "after": last.filter(|_| is_more),
         }))

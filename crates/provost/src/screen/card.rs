@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use provost_engine::run::card::{Card, ConcreteCall, StepAsk, Subject};
+use provost_engine::run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
 use provost_plan::policy::{AskTerms, OnExpiry};
@@ -66,6 +66,9 @@ fn step(page: &mut Page, ask: &StepAsk) {
         page.field("purpose", description);
     }
     page.field("tool", &ask.operation);
+    if let Some(role) = &ask.role {
+        page.field("role", role);
+    }
     let effect = format!("{}, {} risk", ask.effect.word(), ask.risk.word());
     page.field("effect", &effect);
     page.field("asked", &plan::policies(&ask.verdict));
@@ -102,9 +105,57 @@ fn call(page: &mut Page, call: &ConcreteCall, labels: &BTreeMap<String, Label>) 
             page.field("arguments", &other.to_string());
         }
     }
+    if let Some(preview) = &call.preview {
+        shown(page, preview);
+    }
     if let Some(repeats) = &call.repeats {
         page.bad("  look twice ")
             .line(&format!("it repeats the call that step `{repeats}` made"));
+    }
+}
+
+/// What a read showed of what a call is about, or why it showed nothing.
+fn shown(page: &mut Page, preview: &Preview) {
+    let asked = match &preview.args {
+        Value::Object(args) if args.is_empty() => String::new(),
+        Value::Null => String::new(),
+        args => format!(" {args}"),
+    };
+    let at = preview.at.map(|at| format!(", read at {}", moment(at)));
+    page.field(
+        "about it",
+        &format!("{}{asked}{}", preview.tool, at.unwrap_or_default()),
+    );
+    let shown = match &preview.came {
+        Came::Failed(reason) => {
+            page.put(Look::Warn, "               could not be read: ")
+                .line(reason);
+            return;
+        }
+        Came::Shown(shown) => shown,
+    };
+    match &shown.value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                page.text("               ")
+                    .strong(name)
+                    .line(&format!(": {value}"));
+            }
+        }
+        other => {
+            page.line(&format!("               {other}"));
+        }
+    }
+    if shown.untrusted {
+        page.put(Look::Warn, "               untrusted: ")
+            .line("this is what the tool says, and the tool is not believed");
+    }
+    if shown.cut {
+        let whole = preview.evidence.map(|digest| digest.short());
+        page.put(Look::Warn, "               cut: ").line(&format!(
+            "the whole is evidence {}",
+            whole.unwrap_or_default()
+        ));
     }
 }
 

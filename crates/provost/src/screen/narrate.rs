@@ -21,6 +21,9 @@ use super::words::{lasted, skipped, step_look, step_status};
 
 mod halted;
 
+/// Said once of a run in a solo workspace.
+const SOLO: &str = "solo workspace: who asks may also approve";
+
 /// Tells a run as it happens.
 #[derive(Debug)]
 pub struct Narrator {
@@ -61,8 +64,7 @@ impl Narrator {
                     .text(": ")
                     .line(&created.goal.text);
                 if created.solo {
-                    page.faint("solo workspace: who asks may also approve")
-                        .end();
+                    page.faint(SOLO).end();
                 }
             }
             Event::RunStarted { revision } => self.first_plan(&mut page, *revision, state),
@@ -85,6 +87,11 @@ impl Narrator {
             Event::PlanRequested { .. } if is_asked(state) => {
                 page.faint("asked: ").line(&state.planner.author());
             }
+            Event::ProposalMended { fixes, .. } => {
+                for fix in fixes {
+                    page.faint("mended: ").line(fix);
+                }
+            }
             Event::PlanRefused { findings, .. } => {
                 page.bad("the plan is refused").end();
                 // Why errors alone: nothing else keeps a plan from being admissible.
@@ -92,13 +99,11 @@ impl Narrator {
                 errors.for_each(|finding| put_finding(&mut page, finding));
             }
             Event::PlanGivenUp { reason, .. } => {
-                let has_plan = state.plan.is_some();
-                let word = if has_plan {
-                    "the plan stays as it is: "
-                } else {
-                    "no plan: "
-                };
-                page.faint(word).line(reason);
+                let word = state
+                    .plan
+                    .as_ref()
+                    .map_or("no plan", |_| "the plan stays as it is");
+                page.faint(&format!("{word}: ")).line(reason);
             }
             Event::ReplanRequested { why } => {
                 page.text("replan: ").line(&because(why));

@@ -141,9 +141,12 @@ pub fn policies(verdict: &Verdict) -> String {
     }
 }
 
-/// Over what a step runs, and whether.
+/// In what role a step is, over what it runs, and whether.
 pub fn conditions(step: &Step) -> String {
     let mut parts = Vec::new();
+    if let Some(role) = step.role() {
+        parts.push(format!("as {role}"));
+    }
     if let Some(each) = &step.for_each {
         parts.push(format!(
             "for each of up to {}",

@@ -1,5 +1,6 @@
 //! A run as people read it: how far it is, what it waits for, how it ended.
 
+use provost_engine::run::concise;
 use provost_engine::run::event::{RunStatus, StepStatus};
 use provost_engine::run::state::{Pause, State};
 use provost_engine::summary::Summary;
@@ -183,6 +184,23 @@ pub fn steps(page: &mut Page, state: &State, catalog: &Catalog) {
         })
         .collect();
     page.table(2, &rows);
+}
+
+/// What the steps of a run came to, each in short.
+pub fn observed(page: &mut Page, state: &State, catalog: &Catalog) {
+    let Some(approved) = &state.plan else { return };
+    let mut rows = Vec::new();
+    for (_, step, _) in waves(approved.checked()) {
+        let id = &step.id.value;
+        if let Some(shown) = concise::of_step(state, catalog, id) {
+            let shown = Cell::plain(shown.to_string());
+            rows.push(vec![Cell::new(Look::Faint, id.clone()), shown]);
+        }
+    }
+    if !rows.is_empty() {
+        page.end().strong("observed").end();
+        page.table(2, &rows);
+    }
 }
 
 /// What the steps of a run made, as far as it was told.

@@ -42,6 +42,7 @@ mod prune;
 mod record;
 mod reject;
 mod resume;
+mod roles;
 mod run;
 mod runs;
 mod sandbox;

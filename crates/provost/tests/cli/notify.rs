@@ -193,11 +193,13 @@ fn while_it_waits_somebody_is_reminded_and_somebody_else_is_told() {
     signal(&worker, "-TERM");
     assert_eq!(worker.wait().unwrap().code(), Some(0));
     let before = told(&place).len();
-    place.run(&["approve", &format!("{run}@{card}")]).exits(0);
+    let said = place.run(&["approve", &format!("{run}@{card}")]).exits(0);
     time_passes(&place);
     let ran = place.run(&IDLE).exits(0);
     assert_eq!(told(&place).len(), before, "{ran}");
-    assert!(ran.raw_stderr.contains("need not be told"), "{ran}");
+    // Why either: on a slow machine the next reminder is due before the yes has been worked off.
+    let dropped = |ran: &Ran| ran.raw_stderr.contains("need not be told");
+    assert!(dropped(&said) || dropped(&ran), "{said}\n{ran}");
 }
 
 /// Answers requests with these statuses, one after the other, and gives what it read.

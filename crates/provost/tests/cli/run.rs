@@ -182,19 +182,119 @@ fn a_goal_that_no_playbook_matches_is_refused() {
 }
 
 #[test]
-fn a_goal_that_two_playbooks_match_is_refused() {
+fn a_goal_that_two_playbooks_match_is_asked_about() {
     let place = Workplace::new();
     let text = std::fs::read_to_string(place.path("playbooks/count.yaml")).unwrap();
     place.write("playbooks/again.yaml", text);
-    assert_snapshot!(place.run(&["run", "Count the orders of ada"]), @r"
+    assert_snapshot!(place.run(&["run", "Count the orders of ada"]), @"
+    exit 3
+    --- stdout
+    question: which playbook is the goal for: again (Count the orders of {customer}), count (Count the orders of {customer})?
+      asked by   the planner
+      answer     one of again, count
+      run        RUN
+      digest     sha256:DIGEST
+
+    answer: provost answer RUN@CARD VALUE
+    --- stderr
+    run RUN: Count the orders of ada
+    solo workspace: who asks may also approve
+    question: which playbook is the goal for: again (Count the orders of {customer}), count (Count the orders of {customer})?
+    ");
+    let (run, _) = place.card();
+    assert_snapshot!(place.run(&["answer", &run, "neither"]), @"
     exit 2
     --- stderr
-    error: several playbooks match the goal:
-      again: Count the orders of {customer}
-      count: Count the orders of {customer}
+    error: `neither` is not one of again, count
 
-    hint: word the goal so that only one matches
+    hint: asked is: which playbook is the goal for: again (Count the orders of {customer}), count (Count the orders of {customer})?
     ");
+    assert_snapshot!(place.run(&["answer", &run, "again"]), @r#"
+    exit 0
+    --- stdout
+    succeeded: Count the orders of ada
+
+    2 orders, the latest of ‹ada›. [1]
+
+    [1] step `count`, evidence sha256:DIGEST
+    ‹…› is what a tool wrote; nobody vouches for it
+
+    holds: the orders were counted
+    --- stderr
+    run RUN is taken up again
+    answered by ada: "again"
+
+    plan, revision 1: 1 step, 1 read; nothing is asked
+      1  count  shop.orders  read  permit  by plain-reads
+
+    count: shop.orders
+    count: succeeded after TIME
+    replan: step `count` is there to be looked at
+    the plan stays as it is: playbook again has no rule for this outcome of `count`
+    "#);
+}
+
+/// The goal has the words of a playbook: its value is asked for, and the run goes on with it,
+/// whichever process is told.
+#[test]
+fn what_a_goal_leaves_out_is_asked_for() {
+    let place = Workplace::new();
+    assert_snapshot!(place.run(&["plan", "Count the orders"]), @"
+    exit 1
+    --- stderr
+    error: the planner asks first: the goal does not say which customer: which is it?
+
+    hint: say it in the goal, or let `provost run` ask
+    ");
+    assert_snapshot!(place.run(&["run", "Count the orders"]), @r#"
+    exit 3
+    --- stdout
+    question: the goal does not say which customer: which is it?
+      asked by   the planner
+      answer     a text
+      run        RUN
+      digest     sha256:DIGEST
+
+    answer: provost answer RUN@CARD VALUE
+    --- stderr
+    run RUN: Count the orders
+    solo workspace: who asks may also approve
+    question: the goal does not say which customer: which is it?
+    "#);
+    let (run, _) = place.card();
+    assert_snapshot!(place.run(&["answer", &run, "ada"]), @r#"
+    exit 0
+    --- stdout
+    succeeded: Count the orders
+
+    2 orders, the latest of ‹ada›. [1]
+
+    [1] step `count`, evidence sha256:DIGEST
+    ‹…› is what a tool wrote; nobody vouches for it
+
+    holds: the orders were counted
+    --- stderr
+    run RUN is taken up again
+    answered by ada: "ada"
+
+    plan, revision 1: 1 step, 1 read; nothing is asked
+      1  count  shop.orders  read  permit  by plain-reads
+
+    count: shop.orders
+    count: succeeded after TIME
+    replan: step `count` is there to be looked at
+    the plan stays as it is: playbook count has no rule for this outcome of `count`
+    "#);
+    let trace = place.run(&["trace", &run, "--planning"]).exits(0);
+    let lines = trace.raw_stdout.lines();
+    let read: Vec<&str> = lines
+        .filter_map(|line| line.split_once("GoalInterpreted"))
+        .map(|(_, text)| text.trim())
+        .collect();
+    assert_snapshot!(read.join("\n"), @r#"
+    by rules: the goal has the words of a playbook and not all of its values, so people are asked; criteria `goal`
+    by playbook count, with answers to: params.customer; criteria `counted`; params customer="ada"; planned by playbook `count`
+    "#);
 }
 
 #[test]

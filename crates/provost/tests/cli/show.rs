@@ -84,6 +84,9 @@ fn a_run_is_shown_with_its_outcome() {
       count  shop.orders  read   succeeded
       note   notes.write  write  waits for approval
 
+    observed
+      count  {"found":true,"row":{"latest":"ada","total":2}}
+
     approve step `note`?
       goal       Note the orders of ada
       run        RUN, revision 1 of the plan
@@ -103,7 +106,7 @@ fn a_run_is_shown_with_its_outcome() {
     "#);
     place.run(&["approve", &format!("{run}@{card}")]).exits(0);
     let prefix: String = run.chars().take(6).collect();
-    assert_snapshot!(place.run(&["show", &prefix]), @r"
+    assert_snapshot!(place.run(&["show", &prefix]), @r#"
     exit 0
     --- stdout
     run RUN: succeeded
@@ -116,6 +119,10 @@ fn a_run_is_shown_with_its_outcome() {
       count  shop.orders  read   succeeded
       note   notes.write  write  succeeded
 
+    observed
+      count  {"found":true,"row":{"latest":"ada","total":2}}
+      note   {"bytes":15,"created":true,"path":"orders.txt"}
+
     succeeded: Note the orders of ada
 
     The note is written. [1]
@@ -123,7 +130,7 @@ fn a_run_is_shown_with_its_outcome() {
     [1] step `note`, evidence sha256:DIGEST
 
     holds: the number of orders stands in the note
-    ");
+    "#);
 }
 
 #[test]
@@ -206,4 +213,37 @@ answer: "${ steps.count.output.row.total } orders."
         data.pointer("/reach/journey/destinations/0/1").unwrap(),
         "write"
     );
+}
+
+/// Five thousand rows are a few lines for whoever reads of them, and all of them evidence.
+#[test]
+fn a_long_observation_is_summed_up() {
+    let place = Workplace::new();
+    place.edit(
+        "provost.toml",
+        "select count(*) as total, coalesce(max(customer), '') as latest",
+        "select rowid as n, customer",
+    );
+    place.edit("provost.toml", "single = true", "max_rows = 5000");
+    let rows = r#"{ "type": "object", "required": ["rows"], "properties": { "rows": {
+        "type": "array", "items": { "type": "object", "required": ["n"], "properties": {
+            "n": { "type": "integer" }, "customer": { "type": "string" } } } } } }"#;
+    place.write("schemas/orders.json", rows);
+    for playbook in ["count", "note", "ask"] {
+        std::fs::remove_file(place.path(&format!("playbooks/{playbook}.yaml"))).unwrap();
+    }
+    let many = "with recursive n(x) as (select 4 union all select x + 1 from n where x < 5000)
+        insert into orders select 'customer ' || x from n";
+    let database = rusqlite::Connection::open(place.path("data/shop.db")).unwrap();
+    assert_eq!(database.execute(many, []).unwrap(), 4_997);
+    let plan = PLAN.replace("row.total }", "rows.size() }");
+    place.write("plan.yaml", plan);
+    let ran = place.run(&["apply", "plan.yaml"]).exits(0);
+    assert!(ran.stdout.contains("5000 orders."), "{ran}");
+    let runs = place.json(&["runs", "--json"]);
+    let run = runs.pointer("/runs/0/id").unwrap().as_str().unwrap();
+    let shown = place.run(&["show", run]).exits(0);
+    assert!(shown.raw_stdout.len() < 3_000, "{shown}");
+    let (_, observed) = shown.stdout.split_once("observed\n").unwrap();
+    assert_snapshot!(observed.lines().next().unwrap(), @r#"  count  {"row_count":5000,"rows":{"ref":"steps.count.output.rows","items":5000,"shown":[{"customer":"ada","n":1},{"customer":"ada","n":2},{"customer":"grace","n":3}],"last":{"customer":"customer 5000","n":5000}}}"#);
 }

@@ -110,6 +110,12 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
       list      notes.write  write  cancelled
       undo/who  notes.write  write  succeeded
 
+    observed
+      old       {"bytes":3,"path":"who.txt","text":"ada"}
+      who       {"bytes":13,"created":false,"path":"who.txt"}
+      log       {"bytes":7,"created":true,"path":"log.txt"}
+      undo/who  {"bytes":3,"created":false,"path":"who.txt"}
+
     cancelled: Write who ordered
     cancelled by ada: not yet; undone: 1
       undone     who

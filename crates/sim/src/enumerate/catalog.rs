@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Reconcile};
+use provost_plan::catalog::{
+    Catalog, Effect, Idempotency, KeyCarrier, Operation, Preview, Reconcile,
+};
 use provost_plan::policy::{DEFAULT_POLICY, People, Policy, SOLO_FILE, SOLO_POLICY};
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
@@ -42,10 +44,12 @@ pub enum Kind {
     Found,
     /// A plain write that policy asks about.
     Wipe,
+    /// The same, with a read that shows what it is about.
+    Shown,
 }
 
 impl Kind {
-    /// All classes.
+    /// All classes but the last, which is [`Kind::Wipe`] after one more read.
     pub const ALL: [Self; 5] = [
         Self::Read,
         Self::Keyed,
@@ -63,6 +67,7 @@ impl Kind {
             Self::Plain => "world.plain",
             Self::Found => "world.found",
             Self::Wipe => "world.wipe",
+            Self::Shown => "world.shown",
         }
     }
 
@@ -107,7 +112,7 @@ pub fn rules(naive: bool) -> Result<Rules, String> {
 /// A sentence, if a schema does not load.
 pub fn operations(naive: bool) -> Result<Vec<Operation>, String> {
     let mut operations = Vec::new();
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.into_iter().chain([Kind::Shown]) {
         operations.push(write(kind, naive)?);
     }
     operations.push(find()?);
@@ -123,7 +128,7 @@ fn write(kind: Kind, naive: bool) -> Result<Operation, String> {
     let effect = match kind {
         Kind::Read => Effect::Read,
         Kind::Keyed | Kind::Plain | Kind::Found => Effect::Write,
-        Kind::Wipe => Effect::Destructive,
+        Kind::Wipe | Kind::Shown => Effect::Destructive,
     };
     let idempotency = match kind {
         Kind::Read => Idempotency::Natural,
@@ -131,7 +136,7 @@ fn write(kind: Kind, naive: bool) -> Result<Operation, String> {
             carrier: KeyCarrier::Header("Idempotency-Key".to_owned()),
             ttl_ms: KEY_LIVES_MS.unsigned_abs(),
         },
-        Kind::Plain | Kind::Found | Kind::Wipe => plain,
+        Kind::Plain | Kind::Found | Kind::Wipe | Kind::Shown => plain,
     };
     let mut operation = operation(kind.operation(), effect, "done")?;
     operation.idempotency = idempotency;
@@ -141,6 +146,10 @@ fn write(kind: Kind, naive: bool) -> Result<Operation, String> {
         landed: "${ output.found }".to_owned(),
         output: Some("${ {\"done\": output.found} }".to_owned()),
         final_after_ms: FINAL_AFTER_MS.unsigned_abs(),
+    });
+    operation.preview = (kind == Kind::Shown).then(|| Preview {
+        tool: FIND.to_owned(),
+        args: json!({ "to": "${ args.to }" }),
     });
     Ok(operation)
 }
@@ -175,6 +184,7 @@ fn operation(name: &str, effect: Effect, says: &str) -> Result<Operation, String
         timeout: Duration::from_secs(5),
         max_bytes: 1_000,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: json!({ "world": true }),

@@ -12,6 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use provost_plan::plan::request::Why;
 use provost_run::call::Slot;
+use provost_run::card::Came;
 use provost_run::state::{ItemState, Outstanding, Planning, State, StepState};
 
 use super::catalog::{FRESH_MS, KEY_LIVES_MS};
@@ -158,6 +159,7 @@ fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {
         refused,
         findings: _,
         refused_text,
+        mended_text,
         answers,
     } = planning;
     if let Some(Outstanding {
@@ -165,13 +167,20 @@ fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {
         why,
         asked_people,
         proposed,
+        mended,
         // Why not: nothing here plans at a cost.
         reserved: _,
     }) = outstanding
     {
-        (why.as_ref().map(kind), asked_people, proposed).hash(hasher);
+        (why.as_ref().map(kind), asked_people, proposed, mended).hash(hasher);
     }
-    (wanted.as_ref().map(kind), refused, refused_text).hash(hasher);
+    (
+        wanted.as_ref().map(kind),
+        refused,
+        refused_text,
+        mended_text,
+    )
+        .hash(hasher);
     debug(answers, hasher);
 }
 
@@ -277,11 +286,12 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         reconcile_tries,
         confirming,
         deferrals,
+        preview,
     } = item;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
     let asks = in_flight
         .as_ref()
-        .map(|flight| (flight.reconciles, flight.confirms));
+        .map(|flight| (flight.reconciles, flight.confirms, flight.previews));
     (settled, *attempt > 0, tries, asks).hash(hasher);
     (reconcile_tries, confirming, deferrals).hash(hasher);
     let old = observed_at.is_some_and(|at| now > at + FRESH_MS);
@@ -295,4 +305,9 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         (card.open, card.approved_by.len(), left).hash(hasher);
     }
     approved.is_some().hash(hasher);
+    // Why not when: a card shows it, and nothing is decided by it.
+    let shown = preview.as_ref();
+    shown
+        .map(|shown| (shown.of, matches!(shown.came, Came::Shown(_))))
+        .hash(hasher);
 }

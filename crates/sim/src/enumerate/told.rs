@@ -195,7 +195,8 @@ impl Search<'_> {
             }
             class => Reply::failed(class, ending.landing, class.word()),
         };
-        let attempt = state.item(&slot).map_or(0, |item| item.attempt);
+        let known = state.item(&slot);
+        let attempt = known.map_or(0, |item| item.flying().unwrap_or(item.attempt));
         Ok(Input::Ended {
             slot,
             attempt,

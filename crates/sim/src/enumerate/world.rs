@@ -41,7 +41,7 @@ impl From<Kind> for Class {
         match kind {
             Kind::Read => Self::Read,
             Kind::Keyed => Self::Keyed,
-            Kind::Plain | Kind::Found | Kind::Wipe => Self::Plain,
+            Kind::Plain | Kind::Found | Kind::Wipe | Kind::Shown => Self::Plain,
         }
     }
 }

@@ -64,6 +64,7 @@ fn decided(policy: &Policy, catalog: &Catalog, text: &str) {
             let verdict = policy.decide(&CallFacts {
                 principal: &principal,
                 operation,
+                role: "",
                 args,
                 unknown,
                 labels: &labels,

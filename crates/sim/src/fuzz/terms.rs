@@ -149,6 +149,7 @@ fn operation(name: &str, effect: Effect, input: Value, output: Value) -> Option<
         timeout: Duration::from_secs(30),
         max_bytes: 1 << 20,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: Value::Null,

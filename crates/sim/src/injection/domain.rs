@@ -222,6 +222,7 @@ impl Domain {
             base: std::path::Path::new("."),
             listings: &listings,
             models: &BTreeMap::new(),
+            proxy: None,
         };
         let configs = entries
             .iter()

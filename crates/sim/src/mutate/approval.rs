@@ -415,6 +415,7 @@ fn permits(made: &Made, rules: &Rules) -> bool {
     let verdict = rules.policy.decide(&CallFacts {
         principal: &person("ada"),
         operation: &made.operation,
+        role: "",
         args,
         unknown: &Default::default(),
         labels: &labels.collect(),

@@ -32,6 +32,8 @@ pub fn operators() -> Vec<Named> {
         ("a recipient exchanged", recipient),
         ("a budget passed", budget),
         ("tool outside the allow list", outside_allow_list),
+        ("tool outside its role", outside_role),
+        ("unknown role", unknown_role),
     ]
 }
 
@@ -543,6 +545,40 @@ fn outside_allow_list(subject: &Subject) -> Vec<Change> {
     others
         .filter_map(|operation| with_call(subject, operation, "outside"))
         .collect()
+}
+
+/// The plan with a step in another role.
+fn in_role(subject: &Subject, index: usize, role: &str) -> Change {
+    let plan = subject.plan.with_step(index, |step| {
+        step.insert("as".to_owned(), json!(role));
+    });
+    Change::of(format!("as `{role}`"), &plan)
+}
+
+fn outside_role(subject: &Subject) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (index, _, operation) in subject.calls() {
+        // Why by hand: the judgment of the catalog is what is on trial.
+        let others = subject.catalog.roles().filter(|role| {
+            let server = operation.name.split('.').next().unwrap_or_default();
+            let all = format!("{server}.*");
+            !role.tools.contains(&operation.name) && !role.tools.contains(&all)
+        });
+        changes.extend(others.map(|role| in_role(subject, index, &role.name)));
+    }
+    changes
+}
+
+fn unknown_role(subject: &Subject) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (index, _, operation) in subject.calls() {
+        for role in [format!("{}s", operation.server()), String::new()] {
+            if subject.catalog.role(&role).is_none() {
+                changes.push(in_role(subject, index, &role));
+            }
+        }
+    }
+    changes
 }
 
 /// The pointer to an argument of a step.

@@ -24,6 +24,8 @@ pub struct Setting {
     pub previous: Option<CheckedPlan>,
     /// The steps of that plan that ran.
     pub settled: BTreeSet<String>,
+    /// Of these, the steps that have ended for good.
+    pub over: BTreeSet<String>,
 }
 
 /// What the check said.
@@ -83,6 +85,7 @@ impl Setting {
             revision: 1 + u32::from(self.previous.is_some()),
             previous: self.previous.as_ref(),
             settled: self.settled.clone(),
+            over: self.over.clone(),
             ..Base::default()
         };
         let origin = self.origin.clone();

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use provost_plan::catalog::{Catalog, Operation};
+use provost_plan::catalog::{Catalog, Operation, Role};
 use provost_plan::check::{Base, Checked, Draft, Origin, Terms, check};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
@@ -25,15 +25,16 @@ use super::verdicts::EXTRA;
 use super::{Answers, Setting, Tag, Trust, Word, judge, place_of, refs};
 
 /// The codes that are compared.
-pub const CODES: [&str; 17] = [
-    "R101", "R102", "R103", "R104", "R105", "R106", "R107", "E301", "E302", "E303", "E304", "E305",
-    "F401", "F402", "F403", "V601", "V602",
+pub const CODES: [&str; 19] = [
+    "R101", "R102", "R103", "R104", "R105", "R106", "R107", "R113", "E301", "E302", "E303", "E304",
+    "E305", "F401", "F402", "F403", "V601", "V602", "V603",
 ];
 
 /// What plans are checked under.
 #[derive(Debug)]
 pub struct Bench {
     operations: BTreeMap<String, Operation>,
+    roles: BTreeMap<String, BTreeSet<String>>,
     terms: Terms,
 }
 
@@ -64,7 +65,13 @@ impl Bench {
     /// Why the catalog, the people or a policy do not load.
     pub fn new() -> Result<Self, String> {
         let operations = plans::catalog::operations().map_err(|error| error.to_string())?;
-        let catalog = Catalog::new(operations.values().cloned());
+        let roles = plans::catalog::roles();
+        let declared = roles.iter().map(|(name, tools)| Role {
+            name: name.clone(),
+            description: String::new(),
+            tools: tools.clone(),
+        });
+        let catalog = Catalog::new(operations.values().cloned()).with_roles(declared);
         let people = Source::new("entities.json", r#"{ "users": { "ada": {} } }"#);
         let people = People::read(&people).map_err(|found| format!("{found:?}"))?;
         let texts = [
@@ -93,7 +100,11 @@ impl Bench {
                 untrusted: false,
             },
         };
-        Ok(Self { operations, terms })
+        Ok(Self {
+            operations,
+            roles,
+            terms,
+        })
     }
 
     /// The plan of a seed.
@@ -119,6 +130,7 @@ impl Bench {
         let setting = Setting {
             plan: &plan,
             operations: &self.operations,
+            roles: &self.roles,
             params: &self.terms.goal.params,
             goal: &self.terms.goal.text,
             literals: drawn.literals,
@@ -377,7 +389,7 @@ fn differences(
     let mut cautious = 0;
     let mut only = |who: &str, a: &Answers, b: &Answers| {
         for (code, place) in a.findings.difference(&b.findings) {
-            let unasked = code.starts_with('V') && faulty.contains(place);
+            let unasked = matches!(&**code, "V601" | "V602") && faulty.contains(place);
             // What is never there has no label.
             let nothing = errors.contains("T204") && !code.starts_with(['R', 'E']);
             // A guard that names no step says nothing that both could follow.

@@ -192,6 +192,7 @@ impl Generator<'_> {
             name
         };
         let _ = writeln!(text, "    tool: {shown}");
+        self.role(name, &mut text);
         self.order(&mut text);
         let mut guarded = None;
         let has_when = !self.steps.is_empty() && self.rng.permille(380);
@@ -222,6 +223,21 @@ impl Generator<'_> {
             is_list,
         });
         text
+    }
+
+    /// Mostly none or one that admits the tool.
+    fn role(&mut self, tool: &str, text: &mut String) {
+        let server = tool.split('.').next().unwrap_or(tool);
+        let role = if self.mistake(25) {
+            "nobodys"
+        } else if self.mistake(25) {
+            self.rng.pick(&["nothing", "notes", "one_read"])
+        } else if self.rng.permille(120) {
+            server
+        } else {
+            return;
+        };
+        let _ = writeln!(text, "    as: {role}");
     }
 
     fn question(&mut self, id: &str, text: &mut String) {

@@ -19,6 +19,8 @@ pub enum Heard {
     Plan,
     /// A planner replied with questions.
     Questions,
+    /// The goal was understood.
+    Interpreted,
     /// A planner declined.
     Decline,
     /// A call brought a result.
@@ -56,6 +58,7 @@ impl Heard {
         match input {
             Input::Planned { reply, .. } => match reply {
                 PlanReply::Plan { .. } | PlanReply::Unreadable { .. } => Self::Plan,
+                PlanReply::Interpreted { .. } => Self::Interpreted,
                 PlanReply::Questions(_) => Self::Questions,
                 PlanReply::Decline(_) => Self::Decline,
             },
@@ -136,6 +139,19 @@ impl Turn<'_> {
 
     pub(super) fn confirms(&self) -> bool {
         self.any(|e| matches!(e, Event::AttemptStarted(started) if started.confirms))
+    }
+
+    pub(super) fn previews(&self) -> bool {
+        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.previews.is_some()))
+    }
+
+    /// Whether a preview ended, with something to show or without, and a person is asked.
+    pub(super) fn asks_beside(&self, shows: bool) -> bool {
+        let over = |e: &Event| {
+            matches!(e, Event::AttemptEnded(ended)
+                if ended.attempt == 0 && !ended.lost && ended.shows.is_some() == shows)
+        };
+        self.any(over) && self.has("ApprovalRequested")
     }
 
     /// Whether an attempt ended that undid something.

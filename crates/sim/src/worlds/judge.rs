@@ -156,7 +156,7 @@ impl<'j> Judge<'j> {
 
     fn started(&mut self, started: &AttemptStarted, at: i64, state: &State) {
         let slot = &started.slot;
-        if started.reconciles {
+        if started.reconciles || started.previews.is_some() {
             self.flying.insert(slot.clone());
             self.asking.insert(slot.clone());
             if self.stopped {

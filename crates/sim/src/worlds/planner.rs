@@ -5,6 +5,7 @@
 
 use provost_plan::label::Label;
 use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerQuestion, Why};
+use provost_run::event::PlannerChoice;
 use provost_run::machine::Amended;
 use serde_json::json;
 
@@ -20,15 +21,33 @@ pub(super) struct Planner {
     rng: Rng,
     sketch: Sketch,
     asked: bool,
+    /// Whether it is asked first what the goal means.
+    interprets: bool,
 }
+
+/// The parameter that a goal has once it was understood.
+const UNDERSTOOD: &str = "understood";
 
 impl Planner {
     pub(super) fn new(seed: u64, sketch: Sketch) -> Self {
+        let mut rng = Rng::new(seed, "planner");
         Self {
-            rng: Rng::new(seed, "planner"),
+            interprets: rng.permille(150),
+            rng,
             sketch,
             asked: false,
         }
+    }
+
+    /// Who the run says plans.
+    pub(super) fn choice(&self) -> PlannerChoice {
+        let name = "drawn".to_owned();
+        if self.interprets {
+            return PlannerChoice::Interpreter {
+                playbooks: vec!["other".to_owned(), name],
+            };
+        }
+        PlannerChoice::Playbook { name }
     }
 
     /// What it replies, and after how many milliseconds.
@@ -46,6 +65,9 @@ impl Planner {
             _ if weather.strikes(Fault::Garbage) => plan("}{ is this a plan?".to_owned(), vec![]),
             _ if weather.strikes(Fault::Decline) => {
                 PlanReply::Decline("nothing is known that would help".to_owned())
+            }
+            None if self.interprets && !request.goal.params.contains_key(UNDERSTOOD) => {
+                self.interpret(request, weather)
             }
             None => self.propose(weather),
             Some(why) => self.revise(why, request, weather),
@@ -65,15 +87,44 @@ impl Planner {
         Amended { plan, goal: None }
     }
 
+    /// What the goal means: sometimes asked first, and now and then left to whom it may not be.
+    fn interpret(&mut self, request: &PlanRequest, weather: &mut Weather) -> PlanReply {
+        if let Some(questions) = self.questions(weather) {
+            return questions;
+        }
+        let mut goal = request.goal.clone();
+        goal.params.insert(UNDERSTOOD.to_owned(), json!(true));
+        let playbook = if weather.strikes(Fault::Lie) {
+            "nobody's"
+        } else {
+            "drawn"
+        };
+        PlanReply::Interpreted {
+            goal,
+            playbook: playbook.to_owned(),
+            by: "a simulated interpreter".to_owned(),
+        }
+    }
+
+    fn questions(&mut self, weather: &mut Weather) -> Option<PlanReply> {
+        if self.asked || !weather.strikes(Fault::Questions) {
+            return None;
+        }
+        self.asked = true;
+        let question = |id: &str| PlannerQuestion {
+            id: id.to_owned(),
+            text: format!("which {id}?"),
+            answer: json!({ "type": "object", "required": ["total"] }),
+        };
+        Some(PlanReply::Questions(vec![
+            question("team"),
+            question("place"),
+        ]))
+    }
+
     fn propose(&mut self, weather: &mut Weather) -> PlanReply {
-        if !self.asked && weather.strikes(Fault::Questions) {
-            self.asked = true;
-            let question = |id: &str| PlannerQuestion {
-                id: id.to_owned(),
-                text: format!("which {id}?"),
-                answer: json!({ "type": "object", "required": ["total"] }),
-            };
-            return PlanReply::Questions(vec![question("team"), question("place")]);
+        if let Some(questions) = self.questions(weather) {
+            return questions;
         }
         if weather.strikes(Fault::Inadmissible) {
             let mut wrong = self.sketch.clone();

@@ -190,6 +190,7 @@ fn operation(name: &str, effect: Effect, idempotency: Idempotency) -> Result<Ope
         timeout: Duration::from_secs(5),
         max_bytes: 10_000,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: json!({ "world": true }),

@@ -10,7 +10,7 @@ use provost_plan::plan::Goal;
 use provost_plan::plan::request::PlanReply;
 use provost_run::call::{Call, Slot};
 use provost_run::card::Subject;
-use provost_run::event::{AskMode, PlannerChoice, RunCreated, Settlement, StepStatus};
+use provost_run::event::{AskMode, RunCreated, Settlement, StepStatus};
 use provost_run::machine::{Command, Input, Rules, Run, StepError};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::{ItemState, State};
@@ -117,9 +117,7 @@ impl<'r> Stage<'r> {
         let created = RunCreated {
             run: format!("world{seed}"),
             goal: Goal::of_text("whatever was drawn"),
-            planner: PlannerChoice::Playbook {
-                name: "drawn".to_owned(),
-            },
+            planner: stage.planner.choice(),
             principal: person("ada"),
             limits,
             ask: if rng.permille(200) {

@@ -39,16 +39,19 @@ pub(super) fn of_call(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Du
     busy(pass, operation, step).saturating_add(waits.saturating_mul(rounds))
 }
 
-/// How long one call can hold a place, and after it the read that proves it.
+/// How long one call can hold a place, before it the read that shows what it is about, and after
+/// it the one that proves it.
 fn busy(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Duration {
     let one = |operation: &Operation| {
         let own = step.timeout.unwrap_or(operation.timeout);
         own.min(operation.timeout)
     };
     let read = pass.confirming(step).map(|read| one(read));
+    let shown = pass.previewing(step).map(|read| read.timeout);
     one(operation)
         .saturating_add(read.unwrap_or_default())
         .saturating_mul(tries(step))
+        .saturating_add(shown.unwrap_or_default())
 }
 
 /// How long taking readings again can hold a step up, one after the other, and hold places.

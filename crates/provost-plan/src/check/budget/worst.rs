@@ -278,8 +278,11 @@ pub(crate) fn calls_of(pass: &Pass<'_>, step: &Step) -> u64 {
     items(step).saturating_mul(1 + more)
 }
 
+/// The attempts of a step, and the reads that show people what its calls are about.
 pub(crate) fn attempts_of(pass: &Pass<'_>, step: &Step) -> u64 {
-    calls_of(pass, step).saturating_mul(u64::from(tries(step)))
+    let attempts = calls_of(pass, step).saturating_mul(u64::from(tries(step)));
+    let shown = pass.previewing(step).map_or(0, |_| items(step));
+    attempts.saturating_add(shown)
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -27,7 +27,7 @@ const ON_FAILURE_WORDS: [(&str, OnFailure); 4] = [
 ];
 
 /// Fields of the format that a later version carries out, and what they would do.
-const LATER: [(&str, &str); 10] = [
+const LATER: [(&str, &str); 9] = [
     ("subgoal", "a step is not refined"),
     ("tools", "it belongs to `subgoal`"),
     ("effect_max", "it belongs to `subgoal`"),
@@ -35,7 +35,6 @@ const LATER: [(&str, &str); 10] = [
     ("budget", "money and tokens are not counted"),
     ("output", "it belongs to `subgoal`"),
     ("result", "it belongs to `subgoal`"),
-    ("as", "a step has no role of its own"),
     ("model", "a step chooses no model"),
     ("replaces", "a step stands in for no other"),
 ];
@@ -61,6 +60,7 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
     let id = id_of(&mut fields);
     let description = fields.text("description");
     let kind = kind(&mut fields, node, source);
+    let role = role(&mut fields, kind.as_ref());
     let needs = fields.texts("needs");
     let when = optional(&mut fields, "when", source);
     let for_each = for_each(&mut fields, source);
@@ -102,6 +102,7 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
         id: id?,
         description,
         kind: kind?,
+        role,
         needs,
         when,
         for_each,
@@ -128,6 +129,17 @@ fn id_of(fields: &mut Fields<'_, '_>) -> Option<Spanned<String>> {
     }
     fields.diagnostics().push(bad_id(&id));
     None
+}
+
+/// `as: reader`
+fn role(fields: &mut Fields<'_, '_>, kind: Option<&StepKind>) -> Option<Spanned<String>> {
+    let role = fields.text("as")?;
+    if let Some(StepKind::Question { .. }) = kind {
+        let message = "`as` narrows which tools a step may call, and the step calls none";
+        let finding = Diagnostic::new(Code::WrongShape, role.span, message);
+        fields.diagnostics().push(finding);
+    }
+    Some(role)
 }
 
 fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<StepKind> {

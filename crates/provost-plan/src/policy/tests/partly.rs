@@ -242,6 +242,7 @@ fn decided(
     policy.decide(&CallFacts {
         principal: &case.principal,
         operation: &case.operation,
+        role: &case.role,
         args: &args,
         unknown,
         labels: &case.labels,

@@ -2,12 +2,15 @@
 //!
 //! Owns what is remembered of calls, their landings and what a step came to.
 
+use provost_plan::digest::Digest;
+
 use super::{item_mut, step_mut};
 use crate::call::Slot;
+use crate::card::Came;
 use crate::event::{AttemptEnded, AttemptStarted, Settlement, StepStatus};
 use crate::outcome::{Class, Landing, Used};
 use crate::state::fold::FoldError;
-use crate::state::{EffectFact, InFlight, State};
+use crate::state::{EffectFact, InFlight, Previewed, State};
 
 pub(super) fn attempt_started(
     state: &mut State,
@@ -22,6 +25,9 @@ pub(super) fn attempt_started(
     state.tokens = state.tokens.saturating_add(started.tokens.unwrap_or(0));
     if let Some(of) = &started.retakes_for {
         return retaking(state, started, of);
+    }
+    if let Some(of) = started.previews {
+        return previewing(state, started, of);
     }
     if !started.reconciles {
         step_mut(state, &started.slot.step, kind)?.set_status(StepStatus::Running);
@@ -81,6 +87,43 @@ fn retaking(state: &mut State, started: &AttemptStarted, of: &str) -> Result<(),
     Ok(())
 }
 
+/// A person is about to be asked: nothing of the step itself has begun.
+fn previewing(state: &mut State, started: &AttemptStarted, of: Digest) -> Result<(), FoldError> {
+    let kind = "AttemptStarted";
+    let step = step_mut(state, &started.slot.step, kind)?;
+    if step.status == StepStatus::Pending {
+        step.set_status(StepStatus::Ready);
+    }
+    let item = item_mut(state, &started.slot, kind)?;
+    item.preview = None;
+    item.in_flight = Some(InFlight {
+        previews: Some((of, started.closure)),
+        ..in_flight(started)
+    });
+    Ok(())
+}
+
+/// A preview that a tool answered is kept for the card, whatever it says.
+fn previewed(
+    state: &mut State,
+    ended: &AttemptEnded,
+    (of, closure): (Digest, Digest),
+    at: i64,
+) -> Result<(), FoldError> {
+    let message = ended.message.clone().unwrap_or_default();
+    let failed = || Came::Failed(format!("{}: {message}", ended.class.word()));
+    let previewed = Previewed {
+        of,
+        closure,
+        at,
+        evidence: ended.evidence,
+        came: ended.shows.clone().map_or_else(failed, Came::Shown),
+    };
+    let item = item_mut(state, &ended.slot, "AttemptEnded")?;
+    item.preview = (!ended.lost).then_some(previewed);
+    Ok(())
+}
+
 fn in_flight(started: &AttemptStarted) -> InFlight {
     InFlight {
         operation: started.operation.clone(),
@@ -90,12 +133,17 @@ fn in_flight(started: &AttemptStarted) -> InFlight {
         reconciles: started.reconciles,
         retakes_for: started.retakes_for.clone(),
         confirms: started.confirms,
+        previews: None,
         money: started.money.unwrap_or_default(),
         tokens: started.tokens.unwrap_or(0),
     }
 }
 
-pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(), FoldError> {
+pub(super) fn attempt_ended(
+    state: &mut State,
+    ended: &AttemptEnded,
+    at: i64,
+) -> Result<(), FoldError> {
     let kind = "AttemptEnded";
     // Why: what a lost process would have heard, and what was not sent, is no answer of a tool.
     let tried = u32::from(ended.is_try());
@@ -103,6 +151,9 @@ pub(super) fn attempt_ended(state: &mut State, ended: &AttemptEnded) -> Result<(
     let attempt = item.in_flight.take();
     if let (Some(attempt), Some(used)) = (&attempt, &ended.used) {
         paid(state, attempt, used);
+    }
+    if let Some(of) = attempt.as_ref().and_then(|attempt| attempt.previews) {
+        return previewed(state, ended, of, at);
     }
     let item = item_mut(state, &ended.slot, kind)?;
     if let Some(attempt) = &attempt

@@ -21,6 +21,8 @@ pub(super) fn approval_requested(state: &mut State, card: &Card, digest: Digest)
         for call in calls {
             if let Some(item) = step.items.get_mut(call.item.unwrap_or(0)) {
                 item.card = Some(digest);
+                // Why: what is asked anew is shown as it is then.
+                item.preview = None;
             }
         }
     }

@@ -18,6 +18,41 @@ const SMALL: How = Never("it has no result that grows");
 const WORLD_HANGS: &str = r#"{"route":"POST /pages","kind":"hang","effect":false}"#;
 const WORLD_ACTS_AND_HANGS: &str = r#"{"route":"POST /pages","kind":"hang","effect":true}"#;
 
+/// What `everything` does, whichever way it is reached.
+const EVERYTHING: [How; 12] = [
+    Call(
+        "weather",
+        r#"{"location":"Chicago"}"#,
+        "ok happened",
+        "temperature",
+    ),
+    Call("weather", r#"{"no_such":1}"#, "invalid_arguments none", ""),
+    Call(
+        "none",
+        r#"{"resourceId":-1}"#,
+        "conflict unknown",
+        "esource",
+    ),
+    Stopped("weather", r#"{"location":"Chicago"}"#, "timeout unknown"),
+    NO_WRITE,
+    Killed(
+        "weather",
+        r#"{"location":"Chicago"}"#,
+        "unavailable unknown",
+    ),
+    Again("weather", r#"{"location":"Chicago"}"#),
+    Dropped("weather", r#"{"location":"Chicago"}"#),
+    Call(
+        "echo",
+        r#"{"message":"BIG"}"#,
+        "output_invalid happened",
+        "max_bytes",
+    ),
+    NO_KEY,
+    Echo("env", "{}"),
+    Drifted("weather", r#"{"location":"Chicago"}"#),
+];
+
 pub(super) const SERVICES: [Service; 13] = [
     Service {
         name: "MCP everything",
@@ -37,39 +72,7 @@ env = { tool = "get-env", effect = "read" }
 none = { tool = "get-resource-reference", effect = "write" }
 "#,
         count: None,
-        cases: [
-            Call(
-                "weather",
-                r#"{"location":"Chicago"}"#,
-                "ok happened",
-                "temperature",
-            ),
-            Call("weather", r#"{"no_such":1}"#, "invalid_arguments none", ""),
-            Call(
-                "none",
-                r#"{"resourceId":-1}"#,
-                "conflict unknown",
-                "esource",
-            ),
-            Stopped("weather", r#"{"location":"Chicago"}"#, "timeout unknown"),
-            NO_WRITE,
-            Killed(
-                "weather",
-                r#"{"location":"Chicago"}"#,
-                "unavailable unknown",
-            ),
-            Again("weather", r#"{"location":"Chicago"}"#),
-            Dropped("weather", r#"{"location":"Chicago"}"#),
-            Call(
-                "echo",
-                r#"{"message":"BIG"}"#,
-                "output_invalid happened",
-                "max_bytes",
-            ),
-            NO_KEY,
-            Echo("env", "{}"),
-            Drifted("weather", r#"{"location":"Chicago"}"#),
-        ],
+        cases: EVERYTHING,
     },
     Service {
         name: "MCP everything, over HTTP",
@@ -90,39 +93,7 @@ env = { tool = "get-env", effect = "read" }
 none = { tool = "get-resource-reference", effect = "write" }
 "#,
         count: None,
-        cases: [
-            Call(
-                "weather",
-                r#"{"location":"Chicago"}"#,
-                "ok happened",
-                "temperature",
-            ),
-            Call("weather", r#"{"no_such":1}"#, "invalid_arguments none", ""),
-            Call(
-                "none",
-                r#"{"resourceId":-1}"#,
-                "conflict unknown",
-                "esource",
-            ),
-            Stopped("weather", r#"{"location":"Chicago"}"#, "timeout unknown"),
-            NO_WRITE,
-            Killed(
-                "weather",
-                r#"{"location":"Chicago"}"#,
-                "unavailable unknown",
-            ),
-            Again("weather", r#"{"location":"Chicago"}"#),
-            Dropped("weather", r#"{"location":"Chicago"}"#),
-            Call(
-                "echo",
-                r#"{"message":"BIG"}"#,
-                "output_invalid happened",
-                "max_bytes",
-            ),
-            NO_KEY,
-            Echo("env", "{}"),
-            Drifted("weather", r#"{"location":"Chicago"}"#),
-        ],
+        cases: EVERYTHING,
     },
     Service {
         name: "MCP filesystem",

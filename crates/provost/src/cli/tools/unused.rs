@@ -66,9 +66,15 @@ fn unused<'a>(workspace: &'a Workspace, used: &UsedOperations) -> Vec<Unused<'a>
 
 /// The entries and playbooks that name an operation.
 fn named_by(workspace: &Workspace, name: &str) -> Vec<String> {
-    let entries = workspace.catalog().iter().filter_map(|other| {
-        let reconcile = other.reconcile.as_ref()?;
-        (reconcile.tool == name).then(|| format!("`reconcile` of {}", other.name))
+    let entries = workspace.catalog().iter().flat_map(|other| {
+        let reconcile = other
+            .reconcile
+            .as_ref()
+            .map(|read| ("reconcile", &read.tool));
+        let preview = other.preview.as_ref().map(|read| ("preview", &read.tool));
+        let reads = reconcile.into_iter().chain(preview);
+        let named = reads.filter(|(_, tool)| *tool == name);
+        named.map(|(field, _)| format!("`{field}` of {}", other.name))
     });
     let playbooks = workspace.playbooks().playbooks();
     let playbooks = playbooks.filter_map(|playbook| {

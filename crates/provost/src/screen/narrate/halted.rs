@@ -7,6 +7,11 @@ use crate::screen::words::lacks;
 
 /// What such an event says.
 pub(super) fn page(event: &Event) -> Option<Page> {
+    beside(event).or_else(|| halted(event))
+}
+
+/// What the beginning or the end of a read says that is beside a call.
+fn beside(event: &Event) -> Option<Page> {
     let mut page = Page::new();
     match event {
         Event::AttemptStarted(started) if started.reconciles => {
@@ -20,10 +25,32 @@ pub(super) fn page(event: &Event) -> Option<Page> {
             page.strong(&started.slot.to_string())
                 .line(&format!(": taken again before `{step}` begins"));
         }
+        Event::AttemptStarted(started) if started.previews.is_some() => {
+            page.strong(&started.slot.to_string()).line(&format!(
+                ": {} is read to show what it is about",
+                started.operation
+            ));
+        }
+        Event::AttemptEnded(ended) if ended.attempt == 0 => {
+            // Why nothing of what it showed: the card does that.
+            let message = ended.message.as_ref().filter(|_| !ended.lost)?;
+            page.strong(&ended.slot.to_string()).line(&format!(
+                ": what it is about could not be read: {}: {message}",
+                ended.class.word()
+            ));
+        }
         Event::AttemptStarted(started) if started.confirms => {
             page.strong(&started.slot.to_string())
                 .line(&format!(": {} reads it back", started.operation));
         }
+        _ => return None,
+    }
+    Some(page)
+}
+
+fn halted(event: &Event) -> Option<Page> {
+    let mut page = Page::new();
+    match event {
         Event::DoubtSettled {
             slot,
             settled,

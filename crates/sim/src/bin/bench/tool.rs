@@ -145,6 +145,7 @@ fn operations(read: bool, has_effects: bool) -> Result<Vec<Operation>, Failure> 
             output: Some("${ output.output }".to_owned()),
             final_after_ms: 0,
         }),
+        preview: None,
         ..of("bench.step", effect, &place)?
     };
     let inner = json!({ "type": "object", "required": ["ok", "result"], "properties": outcome,

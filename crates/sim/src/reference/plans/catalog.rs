@@ -1,6 +1,6 @@
 //! The operations of the generated plans: every effect, every label, every kind of type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use provost_plan::catalog::{Effect, Idempotency, KeyCarrier, Operation};
@@ -215,6 +215,20 @@ pub fn names() -> Vec<&'static str> {
     ROWS.iter().map(|row| row.0).collect()
 }
 
+/// The roles: one for each server, one that admits a single tool, and one that admits none.
+#[must_use]
+pub fn roles() -> BTreeMap<String, BTreeSet<String>> {
+    let servers = names()
+        .into_iter()
+        .filter_map(|name| name.split('.').next());
+    let all_of = |server: &str| (server.to_owned(), BTreeSet::from([format!("{server}.*")]));
+    let mut roles: BTreeMap<_, _> = servers.map(all_of).collect();
+    let one = BTreeSet::from(["tickets.count".to_owned()]);
+    roles.insert("one_read".to_owned(), one);
+    roles.insert("nothing".to_owned(), BTreeSet::new());
+    roles
+}
+
 fn operation(row: &Row) -> Result<Operation, SchemaError> {
     let (name, effect, words, args, content, output) = *row;
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -249,6 +263,7 @@ fn operation(row: &Row) -> Result<Operation, SchemaError> {
         timeout: Duration::from_secs(10),
         max_bytes: 1 << 20,
         reconcile: None,
+        preview: None,
         creates: None,
         cost: None,
         endpoint: Value::Null,
