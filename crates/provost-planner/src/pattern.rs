@@ -139,7 +139,13 @@ impl ParamType {
     /// What is wrong with it, in words.
     pub fn whole(pattern: &str) -> Result<Regex, String> {
         // Why first alone: a stray `)` could otherwise close what is put around it.
-        build(pattern, false)?;
+        let given = build(pattern, false)?;
+        let ends = pattern.ends_with('$') && !pattern.ends_with("\\$");
+        // Why not: in `^a|b$` neither mark holds for the whole, and `^(?m)a$` ends at a line.
+        let plain = !pattern.contains('|') && !pattern.contains("(?");
+        if pattern.starts_with('^') && ends && plain {
+            return Ok(given);
+        }
         build(&format!("^(?:{pattern})$"), false)
     }
 }
@@ -444,6 +450,11 @@ mod tests {
             "unclosed character class"
         );
         assert!(ParamType::whole("a)|(b").is_err());
+        let shown = |pattern| ParamType::whole(pattern).unwrap().as_str().to_owned();
+        assert_eq!(shown("^[A-Z]+$"), "^[A-Z]+$");
+        assert_eq!(shown("^a|b$"), "^(?:^a|b$)$");
+        assert_eq!(shown("^(?m)a$"), "^(?:^(?m)a$)$");
+        assert_eq!(shown(r"^a\$"), r"^(?:^a\$)$");
         assert_eq!(
             ParamType::whole("(a{1000}){1000}").unwrap_err(),
             "the pattern is too large"

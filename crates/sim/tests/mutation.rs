@@ -12,7 +12,8 @@
     reason = "tests"
 )]
 
-#[path = "../../provost-plan/tests/literate/mod.rs"]
+#[allow(dead_code, reason = "the corpus uses the rest of it")]
+#[path = "../../provost-plan/tests/compiler/literate/mod.rs"]
 mod literate;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -199,7 +200,6 @@ fn prove_effects(subject: &mut Subject) {
     }
 }
 
-/// A policy that allows the tools of a plan alone; none if the catalog has no other.
 /// The same catalog with a role for each server beside those of the file, and one for no tool.
 fn with_roles(catalog: &Catalog) -> Arc<Catalog> {
     let servers: BTreeSet<&str> = catalog.iter().map(|operation| operation.server()).collect();
@@ -217,6 +217,7 @@ fn with_roles(catalog: &Catalog) -> Arc<Catalog> {
     Arc::new(catalog.clone().with_roles(roles))
 }
 
+/// A policy that allows the tools of a plan alone; none if the catalog has no other.
 fn allow_list(subject: &Subject, catalog: &Catalog) -> Option<String> {
     let steps = subject.plan.steps().iter();
     let tools: BTreeSet<String> = steps

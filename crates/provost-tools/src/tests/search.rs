@@ -273,8 +273,9 @@ async fn long_lines_and_bytes_that_are_no_text_are_survived() {
     assert!(text.ends_with('…') && text.len() < 2_010, "{}", text.len());
 }
 
-/// 0.2 s alone in a debug build. Other work on the machine slows the measure down as well, which is
+/// 0.05 s alone in a debug build. Other work on the machine slows the measure down as well, which is
 /// reading every line into a value and nothing more, so the two are compared at their best of five.
+/// In a debug build the measure is optimised and the search is not: it has three times as long.
 #[tokio::test]
 async fn a_search_costs_less_than_reading_every_line_into_a_value() {
     let mut log = String::new();
@@ -311,5 +312,6 @@ async fn a_search_costs_less_than_reading_every_line_into_a_value() {
         measure = measure.min(start.elapsed());
     }
     println!("30,000 lines: {search:?}, measure {measure:?}");
-    assert!(search < measure, "{search:?} {measure:?}");
+    let most = measure * if cfg!(debug_assertions) { 3 } else { 1 };
+    assert!(search < most, "{search:?} {measure:?}");
 }

@@ -1,5 +1,4 @@
 //! A copy of an example workspace with data of its own, and the real binary run in it.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

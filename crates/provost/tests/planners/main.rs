@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+#[allow(dead_code, reason = "the examples use the rest of it")]
 #[path = "../examples/stage.rs"]
 mod stage;
 

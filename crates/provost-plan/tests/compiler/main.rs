@@ -1,0 +1,24 @@
+//! The plan language and its check: text in, diagnostics out.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
+
+mod literate;
+
+mod check_record;
+mod check_worst;
+mod corpus;
+mod expr_bounds;
+mod expr_eval;
+mod expr_static;
+mod machine_readable;
+mod plan_read;
+mod plan_schema;
+mod reach;

@@ -1,0 +1,183 @@
+//! What a plan reaches, and what of it grew: every edit that reaches further is named, and no
+//! other edit is.
+
+use crate::literate::{Case, Document};
+use provost_plan::reach::{Facet, Growth, Journey, Reach, approvals};
+
+const PLAN: &str = r#"goal: Tell ada about PAY
+steps:
+  - { id: list, tool: tickets.list, args: { project: PAY } }
+  - { id: sla, tool: config.sla_threshold }
+  - id: mail
+    description: Tell ada
+    tool: mail.send
+    when: ${ steps.list.output.total > steps.sla.output.max }
+    args: { to: ada@example.org, subject: Tickets, body: "${ steps.list.output.total } open" }
+    accept: ["${ output.id != '' }"]
+  - id: page
+    tool: pager.notify
+    needs: [mail]
+    args: { message: done }
+    accept: ["${ output.delivered }"]
+success: [{ for: goal, check: '${ steps.mail.status == "succeeded" }' }]
+answer: "${ steps.list.output.total } open"
+"#;
+
+const POLICY: &str = r#"
+@id("all") permit (principal, action in Action::"call", resource);
+@id("mail") @quorum("2") @approver("oncall") @expires("2h")
+forbid (principal, action == Action::"mail.send", resource) when { !resource.attended };
+"#;
+
+fn document(plan: &str) -> Document {
+    Document::parse(&format!(
+        "# A plan\n\n```cedar\n{POLICY}```\n\n```yaml plan\n{plan}```\n"
+    ))
+}
+
+fn case(plan: &str) -> Case {
+    Case::of(&document(plan))
+}
+
+fn growth(from: &str, to: &str) -> Growth {
+    let after = PLAN.replace(from, to);
+    assert_ne!(after, PLAN, "`{from}` is not in the plan");
+    let (before, after) = (case(PLAN), case(&after));
+    Growth::between(&Reach::of(&before.checkup()), &Reach::of(&after.checkup()))
+}
+
+#[test]
+fn what_reaches_further_is_named() {
+    let added = "  - { id: close, tool: tickets.close, args: { id: PAY-1 }, \
+                 accept: ['${ output.closed }'] }\nsuccess:";
+    for (from, to, facet, fact) in [
+        (
+            "ada@example.org",
+            "eve@evil.test",
+            Facet::Targets,
+            "mail.send to: \"eve@evil.test\"",
+        ),
+        (
+            "ada@example.org",
+            "eve@evil.test",
+            Facet::Hosts,
+            "evil.test",
+        ),
+        ("success:", added, Facet::Tools, "tickets.close (write)"),
+        (
+            "success:",
+            added,
+            Facet::Targets,
+            "tickets.close id: \"PAY-1\"",
+        ),
+        (
+            "message: done",
+            "message: \"${ json(steps.list.output.items) }\"",
+            Facet::Untrusted,
+            "page.message ← text from list",
+        ),
+        (
+            "message: done",
+            "message: done, urgency: high",
+            Facet::Targets,
+            "pager.notify urgency: \"high\"",
+        ),
+        (
+            "needs: [mail]",
+            "approval: required\n    needs: [mail]",
+            Facet::Asks,
+            "page: the yes of one person",
+        ),
+    ] {
+        let growth = growth(from, to);
+        let grew = growth.grew.get(&facet).cloned().unwrap_or_default();
+        assert!(grew.iter().any(|f| f == fact), "{fact}: {:?}", growth.grew);
+    }
+    let retried = growth("    needs: [mail]", "    retry: 4\n    needs: [mail]");
+    let moved: Vec<_> = retried
+        .counts
+        .iter()
+        .map(|m| (m.of.as_str(), m.from, m.to))
+        .collect();
+    assert!(moved.contains(&("attempts", 12, 13)), "{moved:?}");
+}
+
+#[test]
+fn what_is_gone_is_named() {
+    let growth = growth(
+        "    needs: [mail]\n    args: { message: done }",
+        "    args: { message: done }\n    needs: [mail]",
+    );
+    assert!(growth.is_empty(), "{growth:?}");
+    let less = self::growth(
+        "to: ada@example.org",
+        "to: \"${ steps.list.output.total }@x.test\"",
+    );
+    assert_eq!(less.shrank[&Facet::Hosts], ["example.org"]);
+}
+
+/// The control: edits that reach no further show nothing.
+#[test]
+fn neutral_edits_show_nothing() {
+    for (from, to) in [
+        ("description: Tell ada", "description: Tell her"),
+        ("subject: Tickets", "subject: Open tickets"),
+        ("message: done", "message: 'done' "),
+        ("answer: \"${", "answer: \"now ${"),
+    ] {
+        assert!(growth(from, to).is_empty(), "{to}: {:?}", growth(from, to));
+    }
+}
+
+#[test]
+fn a_journey_is_one_line() {
+    let line = |plan: &str| Journey::of(&case(plan).checkup()).line();
+    assert_eq!(
+        line(PLAN),
+        "tickets.list, config.sla_threshold → mail.send (external), pager.notify (external)"
+    );
+    let at = PLAN.find("  - id: mail").unwrap();
+    let reads = format!(
+        "{}success: [{{ for: goal, check: '${{ steps.sla.output.max > 0 }}' }}]\n\
+         answer: \"${{ steps.list.output.total }}\"\n",
+        &PLAN[..at]
+    );
+    assert_eq!(
+        line(&reads),
+        "tickets.list, config.sla_threshold → the answer alone"
+    );
+}
+
+#[test]
+fn whose_yes_is_needed_is_said() {
+    let case = case(PLAN);
+    let reach = Reach::of(&case.checkup());
+    let asks: Vec<&String> = reach.facts[&Facet::Asks].iter().collect();
+    assert_eq!(asks, ["mail: the yes of 2 people of oncall within 2h"]);
+}
+
+#[test]
+fn an_approval_stands_only_for_the_same_step() {
+    let before = case(PLAN);
+    let delta = |from: &str, to: &str| {
+        let after = case(&PLAN.replace(from, to));
+        approvals(before.checkup().plan, after.checkup().plan)
+    };
+    let same = delta("message: done", "message: over");
+    assert_eq!(
+        (same.retain, same.replace),
+        (vec!["mail".to_owned()], vec![])
+    );
+    let other = delta("subject: Tickets", "subject: Others");
+    assert_eq!(
+        (other.retain, other.replace),
+        (vec![], vec!["mail".to_owned()])
+    );
+    let at = PLAN.find("  - id: mail").unwrap();
+    let end = PLAN.find("success:").unwrap();
+    let gone =
+        format!("{}{}", &PLAN[..at], &PLAN[end..]).replace("steps.mail.status", "steps.sla.status");
+    let after = case(&gone);
+    let gone = approvals(before.checkup().plan, after.checkup().plan);
+    assert_eq!(gone.clear, ["mail"]);
+}

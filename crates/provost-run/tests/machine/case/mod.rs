@@ -1,0 +1,590 @@
+//! One fluent case: inputs in, a transcript of events and commands out.
+//!
+//! Owns a small catalog, a policy and the bookkeeping of calls in flight. Lines beginning with `+`
+//! are events kept, with `>` commands handed over, with `<` inputs, with `!` refusals.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Role};
+use provost_plan::digest::Digest;
+use provost_plan::label::Label;
+use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerCost, PlannerUsage};
+use provost_plan::plan::{Criterion, Goal, Limits};
+use provost_plan::policy::{
+    DEFAULT_POLICY, People, Policy, Principal, PrincipalKind, SOLO_FILE, SOLO_POLICY,
+};
+use provost_plan::schema::Schema;
+use provost_plan::source::Source;
+use provost_run::admission::Denial;
+use provost_run::call::Slot;
+use provost_run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
+use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement, View};
+use provost_run::machine::{Amended, Command, Input, Output, Receipt, Rules, Run};
+use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::state::State;
+use serde_json::{Value, json};
+
+mod lines;
+pub mod world;
+
+use lines::line;
+pub use world::{rules, rules_with};
+
+pub fn person(name: &str) -> Principal {
+    Principal {
+        kind: PrincipalKind::User,
+        id: name.to_owned(),
+        groups: Default::default(),
+    }
+}
+
+pub struct Case {
+    pub run: Option<Run>,
+    pub journal: Vec<(Event, i64)>,
+    rules: Rules,
+    replies: VecDeque<PlanReply>,
+    flights: Vec<(Slot, u32)>,
+    keys: Vec<(String, String)>,
+    transcript: String,
+    now: i64,
+    limits: Limits,
+    ask: AskMode,
+    goal: Goal,
+    waiting: Option<u64>,
+    absent_planner: bool,
+    planner: PlannerChoice,
+    requests: Vec<PlanRequest>,
+    denials: BTreeMap<Slot, Denial>,
+}
+
+/// `step` or `step[2]`.
+fn slot_of(text: &str) -> Slot {
+    let (step, item) = match text.trim_end_matches(']').split_once('[') {
+        Some((step, item)) => (step, Some(item.parse().unwrap())),
+        None => (text, None),
+    };
+    Slot {
+        step: step.to_owned(),
+        item,
+    }
+}
+
+pub fn plan_reply(text: &str, consult: &[&str]) -> PlanReply {
+    PlanReply::Plan {
+        text: text.to_owned(),
+        name: "plan".to_owned(),
+        author: "test".to_owned(),
+        literals: Label::trusted(),
+        control: Label::trusted(),
+        consult: consult.iter().map(|step| (*step).to_owned()).collect(),
+        because: None,
+    }
+}
+
+impl Case {
+    /// A case under the solo policy with one plan.
+    pub fn new(plan: &str) -> Self {
+        Self::of(rules_with(|_| {}), plan)
+    }
+
+    pub fn planned_by(mut self, planner: PlannerChoice) -> Self {
+        self.planner = planner;
+        self
+    }
+
+    /// A case in a workspace of several people.
+    pub fn under(policy: &str, plan: &str) -> Self {
+        Self::of(rules(policy), plan)
+    }
+
+    pub fn of(rules: Rules, plan: &str) -> Self {
+        Self {
+            run: None,
+            journal: Vec::new(),
+            rules,
+            replies: VecDeque::from([plan_reply(plan, &[])]),
+            flights: Vec::new(),
+            keys: Vec::new(),
+            transcript: String::new(),
+            now: 1_000,
+            limits: Limits::default(),
+            ask: AskMode::Step,
+            goal: Goal::of_text("test"),
+            waiting: None,
+            absent_planner: false,
+            planner: PlannerChoice::Playbook {
+                name: "test".to_owned(),
+            },
+            requests: Vec::new(),
+            denials: BTreeMap::new(),
+        }
+    }
+
+    pub fn consulting(mut self, plan: &str, steps: &[&str]) -> Self {
+        self.replies = VecDeque::from([plan_reply(plan, steps)]);
+        self
+    }
+
+    /// The plan is by a planner whose literals and choice carry these labels.
+    pub fn labelled(mut self, of_literals: &Label, of_control: &Label) -> Self {
+        for reply in &mut self.replies {
+            if let PlanReply::Plan {
+                literals, control, ..
+            } = reply
+            {
+                literals.clone_from(of_literals);
+                control.clone_from(of_control);
+            }
+        }
+        self
+    }
+
+    pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        change(&mut self.limits);
+        self
+    }
+
+    pub fn ask_for_plan(mut self) -> Self {
+        self.ask = AskMode::Plan;
+        self
+    }
+
+    /// The planner's next reply is a plan.
+    pub fn replans(mut self, plan: &str) -> Self {
+        self.replies.push_back(plan_reply(plan, &[]));
+        self
+    }
+
+    pub fn replies(mut self, reply: PlanReply) -> Self {
+        self.replies.push_back(reply);
+        self
+    }
+
+    /// The goal has these criteria.
+    pub fn criteria(mut self, ids: &[&str]) -> Self {
+        let criterion = |id: &&str| Criterion {
+            id: (*id).to_owned(),
+            text: format!("{id} holds"),
+        };
+        self.goal.success = ids.iter().map(criterion).collect();
+        self
+    }
+
+    /// The goal has this parameter.
+    pub fn param(mut self, name: &str, value: Value) -> Self {
+        self.goal.params.insert(name.to_owned(), value);
+        self
+    }
+
+    /// The planner does not reply from here on: its replies are given by `planner_replies`.
+    pub fn planner_is_away(mut self) -> Self {
+        self.absent_planner = true;
+        self
+    }
+
+    /// A model plans, at this cost.
+    pub fn planner_costs(mut self, cost: PlannerCost) -> Self {
+        let name = "test".to_owned();
+        let view = View::default();
+        self.planner = PlannerChoice::Model { name, cost, view };
+        self
+    }
+
+    /// A program plans.
+    pub fn by_a_program(mut self) -> Self {
+        self.planner = PlannerChoice::Process {
+            program: "test".to_owned(),
+            view: View::References,
+        };
+        self
+    }
+
+    /// A program plans that is shown text in clear.
+    pub fn in_full_view(mut self) -> Self {
+        self.planner = PlannerChoice::Process {
+            program: "test".to_owned(),
+            view: View::Full,
+        };
+        self
+    }
+
+    pub fn planner_replies(self, reply: PlanReply) -> Self {
+        self.planner_takes(None, reply)
+    }
+
+    /// The same with what the reply took.
+    pub fn planner_takes(mut self, usage: Option<PlannerUsage>, reply: PlanReply) -> Self {
+        let id = self.waiting.take().expect("a request waits");
+        self.push("< the planner replies");
+        self.give(Input::Planned { id, reply, usage })
+    }
+
+    /// What the planner was asked, in order.
+    pub fn requests(&self) -> &[PlanRequest] {
+        &self.requests
+    }
+
+    /// Begins, and drops what was written of it: the first plan is in force.
+    pub fn started(self) -> Self {
+        self.begin().quietly()
+    }
+
+    pub fn begin(mut self) -> Self {
+        let created = RunCreated {
+            run: "run".to_owned(),
+            goal: self.goal.clone(),
+            planner: self.planner.clone(),
+            principal: person("ada"),
+            limits: self.limits.clone(),
+            ask: self.ask,
+            solo: self.rules.policy.is_solo(),
+        };
+        let (run, output) = Run::create(created, "test", self.rules.clone(), self.now).unwrap();
+        self.run = Some(run);
+        self.keep(output);
+        self
+    }
+
+    pub fn at(mut self, ms: i64) -> Self {
+        self.now = ms;
+        self
+    }
+
+    /// Gives an input and keeps what follows.
+    pub fn give(mut self, input: Input) -> Self {
+        self.input(input);
+        self
+    }
+
+    fn input(&mut self, input: Input) {
+        let before = format!("{:?}", self.state());
+        let (run, denials) = (self.run.as_mut().expect("begun"), &self.denials);
+        let result = run.step_beside(input, self.now, denials);
+        match result {
+            Ok(output) => self.keep(output),
+            Err(error) => {
+                writeln!(self.transcript, "! {error}").unwrap();
+                assert_eq!(
+                    before,
+                    format!("{:?}", self.state()),
+                    "a refusal changes nothing"
+                );
+            }
+        }
+    }
+
+    pub fn state(&self) -> &State {
+        self.run.as_ref().expect("begun").state()
+    }
+
+    /// A line of the test's own in the transcript.
+    fn push(&mut self, line: &str) {
+        writeln!(self.transcript, "{line}").unwrap();
+    }
+
+    /// The call of a slot (`step` or `step[2]`) ends.
+    pub fn ends(mut self, slot: &str, reply: Reply) -> Self {
+        let found = self
+            .flights
+            .iter()
+            .position(|(known, _)| known.to_string() == slot);
+        let index = found.unwrap_or_else(|| panic!("no call of {slot}:\n{}", self.transcript));
+        let (slot, attempt) = self.flights.remove(index);
+        writeln!(
+            self.transcript,
+            "< {slot}#{attempt} {} {}",
+            reply.class.word(),
+            reply.landing.word()
+        )
+        .unwrap();
+        self.give(Input::Ended {
+            slot,
+            attempt,
+            reply,
+        })
+    }
+
+    pub fn tick(mut self, ms: i64) -> Self {
+        self.now = ms;
+        writeln!(self.transcript, "< tick {ms}").unwrap();
+        self.give(Input::Tick)
+    }
+
+    /// The process dies and another takes the run up from the journal.
+    pub fn crash(mut self) -> Self {
+        writeln!(self.transcript, "< crash").unwrap();
+        self.flights.clear();
+        self.waiting = None;
+        self.run = Some(self.folded(self.journal.len()));
+        self.give(Input::Resume)
+    }
+
+    /// The run that the first `length` events of the journal fold to.
+    pub fn folded(&self, length: usize) -> Run {
+        let events = self
+            .journal
+            .iter()
+            .take(length)
+            .map(|(event, at)| (event, *at));
+        Run::from_journal(events, self.rules.clone()).unwrap()
+    }
+
+    /// Nothing new begins from here on in this process.
+    pub fn hold(mut self) -> Self {
+        self.push("< hold");
+        self.run.as_mut().unwrap().hold();
+        self
+    }
+
+    /// The rules change under the run, which is then taken up.
+    pub fn crash_into(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self.crash()
+    }
+
+    pub fn open_card(&self) -> Digest {
+        *self.state().open_cards().next().expect("an open card").0
+    }
+
+    /// What the open card shows.
+    pub fn card(&self) -> &Card {
+        self.state().open_cards().next().expect("an open card").1
+    }
+
+    pub fn approve_card(mut self, by: &str, card: Digest) -> Self {
+        writeln!(self.transcript, "< {by} says yes to that card").unwrap();
+        self.give(Input::Approve {
+            card,
+            by: person(by),
+            steps: Vec::new(),
+        })
+    }
+
+    pub fn approve(self, by: &str) -> Self {
+        self.approve_steps(by, &[])
+    }
+
+    pub fn approve_steps(mut self, by: &str, steps: &[&str]) -> Self {
+        let named: String = steps.iter().map(|step| format!(" {step}")).collect();
+        writeln!(self.transcript, "< {by} says yes{named}").unwrap();
+        let card = self.open_card();
+        let steps = steps.iter().map(|step| (*step).to_owned()).collect();
+        self.give(Input::Approve {
+            card,
+            by: person(by),
+            steps,
+        })
+    }
+
+    pub fn reject(mut self, by: &str, reason: &str) -> Self {
+        writeln!(self.transcript, "< {by} says no").unwrap();
+        let card = self.open_card();
+        self.give(Input::Reject {
+            card,
+            by: person(by),
+            reason: reason.to_owned(),
+        })
+    }
+
+    pub fn answer(mut self, by: &str, value: Value) -> Self {
+        writeln!(self.transcript, "< {by} answers {value}").unwrap();
+        let question = *self
+            .state()
+            .open_questions()
+            .next()
+            .unwrap_or_else(|| panic!("no question:\n{}", self.transcript))
+            .0;
+        self.give(Input::Answer {
+            question,
+            by: person(by),
+            value,
+        })
+    }
+
+    pub fn cancel(mut self, by: &str) -> Self {
+        writeln!(self.transcript, "< {by} cancels").unwrap();
+        self.give(Input::Cancel {
+            by: person(by),
+            reason: None,
+            undo: false,
+        })
+    }
+
+    pub fn cancel_and_undo(mut self, by: &str) -> Self {
+        writeln!(self.transcript, "< {by} cancels, undoing").unwrap();
+        self.give(Input::Cancel {
+            by: person(by),
+            reason: None,
+            undo: true,
+        })
+    }
+
+    /// A person settles a doubt.
+    pub fn settle(mut self, slot: &str, settled: Settlement, output: Option<Value>) -> Self {
+        writeln!(self.transcript, "< ada settles {slot}: {}", settled.word()).unwrap();
+        self.give(Input::Settle {
+            slot: slot_of(slot),
+            settled,
+            output,
+            by: person("ada"),
+            reason: "I looked".to_owned(),
+        })
+    }
+
+    pub fn pause(mut self) -> Self {
+        self.push("< bob pauses");
+        self.give(Input::Pause {
+            by: "bob".to_owned(),
+            what: "the run".to_owned(),
+            reason: "lunch".to_owned(),
+        })
+    }
+
+    pub fn go_on(mut self) -> Self {
+        self.push("< ada lets it go on");
+        self.give(Input::GoOn { by: person("ada") })
+    }
+
+    /// From here on admission lets these slots not begin; empty: everything is admitted.
+    pub fn denying(mut self, denials: Vec<(&str, Denial)>) -> Self {
+        let named = denials
+            .into_iter()
+            .map(|(slot, denial)| (slot_of(slot), denial));
+        self.denials = named.collect();
+        self
+    }
+
+    pub fn amends(mut self, by: &str, plan: Option<&str>, goal: Option<&str>) -> Self {
+        writeln!(self.transcript, "< {by} amends").unwrap();
+        let amended = Amended {
+            plan: plan.map(|text| ("amended".to_owned(), text.to_owned())),
+            goal: goal.map(str::to_owned),
+        };
+        self.give(Input::Amend {
+            by: person(by),
+            amended,
+            reason: "for a test".to_owned(),
+        })
+    }
+
+    /// Drops what was written so far from the transcript.
+    pub fn quietly(mut self) -> Self {
+        self.transcript.clear();
+        self
+    }
+
+    /// The keys sent, by slot and attempt.
+    pub fn keys(&self) -> &[(String, String)] {
+        &self.keys
+    }
+
+    pub fn transcript(&self) -> String {
+        self.transcript.clone()
+    }
+
+    pub fn status(&self) -> &'static str {
+        self.state().status().word()
+    }
+
+    fn keep(&mut self, output: Output) {
+        let Output {
+            append,
+            first_seq,
+            sync,
+            commands,
+            ..
+        } = output;
+        for event in &append {
+            writeln!(self.transcript, "+ {}", line(event)).unwrap();
+            // Why: every event must survive being stored.
+            let (kind, version, payload) = event.to_stored();
+            assert_eq!(
+                &Event::from_stored(&kind, version, &payload).unwrap(),
+                event
+            );
+        }
+        let through = first_seq + append.len() as u64 - 1;
+        let at = self.state().last_at;
+        self.journal
+            .extend(append.into_iter().map(|event| (event, at)));
+        assert_eq!(
+            through,
+            self.journal.len() as u64,
+            "sequence numbers have no gaps"
+        );
+        // Why: a process that dies here must come back to exactly this state.
+        let folded = self.folded(self.journal.len());
+        assert_eq!(
+            format!("{:?}", folded.state()),
+            format!("{:?}", self.state())
+        );
+        assert_eq!(folded.seq(), self.run.as_ref().unwrap().seq());
+        let receipt = Receipt {
+            run: "run".to_owned(),
+            through,
+            durable: sync,
+        };
+        for command in commands.open(&receipt).unwrap() {
+            self.command(command);
+        }
+        if self.absent_planner {
+            return;
+        }
+        if let Some(id) = self.waiting.take() {
+            let none = PlanReply::Decline("nothing better is known".to_owned());
+            let reply = self.replies.pop_front().unwrap_or(none);
+            self.input(Input::Planned {
+                id,
+                reply,
+                usage: None,
+            });
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        let text = match command {
+            Command::Call(call) => {
+                self.flights.push((call.slot().clone(), call.attempt()));
+                if let Some(key) = call.key() {
+                    self.keys.push((
+                        format!("{}#{}", call.slot(), call.attempt()),
+                        key.to_owned(),
+                    ));
+                }
+                let (slot, attempt) = (call.slot(), call.attempt());
+                format!(
+                    "call {slot}#{attempt} {} {}",
+                    call.operation().name,
+                    call.args()
+                )
+            }
+            Command::WaitUntil(at) => format!("wait until {at}"),
+            Command::Ask(card, _) => format!("ask about {}", card.step().unwrap_or("the plan")),
+            Command::Question(question, _) => format!("question {:?}", question.text),
+            Command::Plan(request) => {
+                self.waiting = Some(request.id);
+                let why = serde_json::to_value(&request.why).unwrap();
+                let why = why["kind"]
+                    .as_str()
+                    .map_or_else(String::new, |kind| format!(": {kind}"));
+                let id = request.id;
+                self.requests.push(*request);
+                format!("plan request {id}{why}")
+            }
+            Command::Done(ended) => format!("done {}", ended.status.word()),
+        };
+        writeln!(self.transcript, "> {text}").unwrap();
+    }
+}
+
+pub fn ok(output: Value) -> Reply {
+    let bytes = output.to_string().into_bytes();
+    Reply::ok(output, bytes, "application/json")
+}
+
+pub fn failed(class: Class, landing: Landing) -> Reply {
+    Reply::failed(class, landing, "it went wrong")
+}

@@ -1,0 +1,436 @@
+//! Gates: who is asked about what, and what a yes, a no or silence does.
+
+use crate::case::{Case, failed, ok};
+use provost_plan::digest::{Digest, Domain};
+use provost_run::outcome::{Class, Landing};
+use serde_json::json;
+
+const MAIL: &str = r#"
+schema: provost/plan/v1
+success:
+  - { for: goal, check: '${ steps.mail.status == "succeeded" }' }
+steps:
+  - { id: count, tool: look.up }
+  - { id: mail, tool: mail.send, args: { to: team, text: '${ steps.count.output.total } open' }, accept: ['${ output.done }'] }
+answer: done
+"#;
+
+fn asked() -> Case {
+    Case::new(MAIL)
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+}
+
+#[test]
+fn a_yes_to_a_step_with_its_values_starts_it() {
+    let case = asked()
+        .approve("ada")
+        .ends("mail", ok(json!({ "done": true })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < count#1 ok happened
+    + AttemptEnded count#1 ok happened
+    + ObservationMade count data
+    + StepSettled count succeeded
+    + ApprovalRequested mail ["outside-communication"]: {"text":"4 open","to":"team"}
+    > ask about mail
+    < ada says yes
+    + ApprovalGiven by ada
+    + AttemptStarted mail#1 ask approved
+    > call mail#1 mail.send {"text":"4 open","to":"team"}
+    < mail#1 ok happened
+    + AttemptEnded mail#1 ok happened
+    + ObservationMade mail data
+    + StepSettled mail succeeded
+    + RunEnded succeeded ["done"]
+    > done succeeded
+    "#);
+}
+
+#[test]
+fn a_no_goes_to_the_planner_and_ends_the_run_if_it_has_nothing_better() {
+    let case = asked().reject("ada", "too loud");
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < count#1 ok happened
+    + AttemptEnded count#1 ok happened
+    + ObservationMade count data
+    + StepSettled count succeeded
+    + ApprovalRequested mail ["outside-communication"]: {"text":"4 open","to":"team"}
+    > ask about mail
+    < ada says no
+    + ApprovalRejected by ada: too loud
+    + StepSettled mail failed rejected: too loud
+    + ReplanRequested rejected
+    + PlanRequested
+    > plan request 2: rejected
+    + PlanGivenUp: nothing better is known
+    + RunEnded rejected: a person said no: too loud
+    > done rejected
+    "#);
+}
+
+#[test]
+fn a_card_binds_the_arguments_it_shows() {
+    let four = asked();
+    let five = Case::new(MAIL)
+        .started()
+        .ends("count", ok(json!({ "total": 5 })));
+    assert_ne!(four.open_card(), five.open_card());
+    let case = five.quietly().approve_card("ada", four.open_card());
+    insta::assert_snapshot!(case.transcript(), @"
+    < ada says yes to that card
+    ! nothing waits for an answer under `sha256:97776882f448701feab68c3f1a14fab8c5267396e4f66aef4f7ef5af78538bf5`
+    ");
+}
+
+#[test]
+fn a_digest_of_no_card_and_a_step_of_no_card_are_refused() {
+    let unknown = Digest::of_bytes(Domain::Card, b"no card");
+    let case = asked()
+        .quietly()
+        .approve_card("ada", unknown)
+        .approve_steps("ada", &["count"])
+        .approve_steps("ada", &["mail", "count"])
+        .approve_steps("ada", &["mail"]);
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada says yes to that card
+    ! nothing waits for an answer under `sha256:c6fc1ea83347342274bbfb79e5516bcc1abc506c575da43cfe2d67ee32db4644`
+    < ada says yes count
+    ! the card does not ask about step `count`
+    < ada says yes mail count
+    ! the card does not ask about step `count`
+    < ada says yes mail
+    + ApprovalGiven by ada
+    + AttemptStarted mail#1 ask approved
+    > call mail#1 mail.send {"text":"4 open","to":"team"}
+    "#);
+}
+
+#[test]
+fn a_card_takes_one_answer() {
+    let case = asked();
+    let card = case.open_card();
+    let case = case.reject("ada", "no").quietly().approve_card("ada", card);
+    insta::assert_snapshot!(case.transcript(), @"
+    < ada says yes to that card
+    ! the run is over: rejected
+    ");
+    let case = Case::new(MAIL)
+        .started()
+        .ends("count", ok(json!({ "total": 4 })));
+    let card = case.open_card();
+    let case = case.approve("ada").quietly().approve_card("ada", card);
+    insta::assert_snapshot!(case.transcript(), @"
+    < ada says yes to that card
+    ! nothing waits for an answer under `sha256:97776882f448701feab68c3f1a14fab8c5267396e4f66aef4f7ef5af78538bf5`
+    ");
+}
+
+#[test]
+fn a_yes_survives_a_crash_and_so_does_a_card() {
+    let case = asked().crash().approve("ada").crash();
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < count#1 ok happened
+    + AttemptEnded count#1 ok happened
+    + ObservationMade count data
+    + StepSettled count succeeded
+    + ApprovalRequested mail ["outside-communication"]: {"text":"4 open","to":"team"}
+    > ask about mail
+    < crash
+    + Resumed, 0 lost
+    > ask about mail
+    < ada says yes
+    + ApprovalGiven by ada
+    + AttemptStarted mail#1 ask approved
+    > call mail#1 mail.send {"text":"4 open","to":"team"}
+    < crash
+    + Resumed, 1 lost
+    + AttemptEnded mail#1 unavailable unknown lost
+    + StepSettled mail in_doubt unavailable: the process ended before an answer was recorded
+    "#);
+}
+
+const OTHERS: &str = provost_plan::policy::DEFAULT_POLICY;
+
+#[test]
+fn the_requester_may_not_approve_where_others_can() {
+    let case = Case::under(OTHERS, MAIL)
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+        .quietly()
+        .approve("ada")
+        .approve("mallory")
+        .approve("bob");
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada says yes
+    ! `ada` may not answer: `ada` asked for this run, and somebody else must approve it
+    < mallory says yes
+    ! `mallory` may not answer: `mallory` is not listed in policies/entities.json
+    < bob says yes
+    + ApprovalGiven by bob
+    + AttemptStarted mail#1 ask approved
+    > call mail#1 mail.send {"text":"4 open","to":"team"}
+    "#);
+}
+
+fn asks(annotations: &str) -> String {
+    format!(
+        r#"
+permit (principal, action, resource);
+@id("mails") {annotations}
+forbid (principal, action in Action::"call", resource)
+when {{ !resource.attended && resource.effect == "external" }};
+"#
+    )
+}
+
+fn under(annotations: &str) -> Case {
+    Case::under(&asks(annotations), MAIL)
+}
+
+#[test]
+fn a_quorum_of_two_needs_two_people() {
+    let case = under("@quorum(\"2\")")
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+        .quietly()
+        .approve("bob")
+        .approve("bob")
+        .crash()
+        .approve("eve");
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < bob says yes
+    + ApprovalGiven by bob, more are needed
+    < bob says yes
+    ! `bob` may not answer: they said yes already, and others must too
+    < crash
+    + Resumed, 0 lost
+    > ask about mail
+    < eve says yes
+    + ApprovalGiven by eve
+    + AttemptStarted mail#1 ask approved
+    > call mail#1 mail.send {"text":"4 open","to":"team"}
+    "#);
+}
+
+#[test]
+fn one_no_is_enough_against_a_quorum() {
+    let case = under("@quorum(\"2\")")
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+        .quietly()
+        .approve("bob")
+        .reject("eve", "no");
+    insta::assert_snapshot!(case.transcript(), @"
+    < bob says yes
+    + ApprovalGiven by bob, more are needed
+    < eve says no
+    + ApprovalRejected by eve: no
+    + StepSettled mail failed rejected: no
+    + ReplanRequested rejected
+    + PlanRequested
+    > plan request 2: rejected
+    + PlanGivenUp: nothing better is known
+    + RunEnded rejected: a person said no: no
+    > done rejected
+    ");
+}
+
+#[test]
+fn silence_is_an_outcome_of_its_own() {
+    let case = under("@expires(\"1h\")")
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+        .tick(3_600_999)
+        .tick(3_601_000);
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < count#1 ok happened
+    + AttemptEnded count#1 ok happened
+    + ObservationMade count data
+    + StepSettled count succeeded
+    + ApprovalRequested mail ["mails"]: {"text":"4 open","to":"team"}
+    > ask about mail
+    > wait until 3601000
+    < tick 3600999
+    > wait until 3601000
+    < tick 3601000
+    + ApprovalExpired
+    + StepSettled mail failed expired: nobody answered in time
+    + RunEnded expired: nobody answered in time
+    > done expired
+    "#);
+    assert_eq!(case.status(), "expired");
+}
+
+#[test]
+fn a_yes_that_comes_too_late_is_refused_even_before_the_tick() {
+    let case = under("@expires(\"1h\")")
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+        .quietly()
+        .at(3_601_000)
+        .approve("bob")
+        .tick(3_601_001);
+    insta::assert_snapshot!(case.transcript(), @"
+    < bob says yes
+    ! nothing waits for an answer under `sha256:2ab81f0a973fa1eff2bc738f45905b7d1082cfa45a04da40ce96575b122b6ec0`
+    < tick 3601001
+    + ApprovalExpired
+    + StepSettled mail failed expired: nobody answered in time
+    + RunEnded expired: nobody answered in time
+    > done expired
+    ");
+}
+
+#[test]
+fn silence_is_noticed_by_the_next_process() {
+    let case = under("@expires(\"1h\")")
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+        .quietly()
+        .at(9_000_000)
+        .crash();
+    insta::assert_snapshot!(case.transcript(), @"
+    < crash
+    + Resumed, 0 lost
+    + ApprovalExpired
+    + StepSettled mail failed expired: nobody answered in time
+    + RunEnded expired: nobody answered in time
+    > done expired
+    ");
+}
+
+#[test]
+fn silence_may_ask_for_another_plan() {
+    let revised = MAIL
+        .replace("  - { id: mail,", "  - { id: mail, tool: mail.send, args: { to: team, text: '${ steps.count.output.total } open' }, accept: ['${ output.done }'] }\n  - { id: note, needs: [count],")
+        .replacen("tool: mail.send, args: { to: team, text: '${ steps.count.output.total } open' }, accept: ['${ output.done }'] }\nanswer", "tool: note.put, args: { to: box }, accept: ['${ output.done }'] }\nanswer", 1)
+        .replace("steps.mail.status", "steps.note.status");
+    let case = under("@expires(\"1h\") @on_expiry(\"replan\")")
+        .replans(&revised)
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+        .quietly()
+        .tick(3_601_000)
+        .ends("note", ok(json!({ "done": true })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < tick 3601000
+    + ApprovalExpired
+    + StepSettled mail failed expired: nobody answered in time
+    + ReplanRequested expired
+    + PlanRequested
+    > plan request 2: expired
+    + PlanProposed
+    + PlanChecked revision 2
+    + PlanRevised added ["note"] changed [] removed []
+    + ApprovalsRevised retain [] replace [] clear []
+    + AttemptStarted note#1 permit
+    > call note#1 note.put {"to":"box"}
+    < note#1 ok happened
+    + AttemptEnded note#1 ok happened
+    + ObservationMade note data
+    + StepSettled note succeeded
+    + RunEnded succeeded ["done"]
+    > done succeeded
+    "#);
+}
+
+/// What is in flight when a card lapses settles before the run ends.
+#[test]
+fn silence_does_not_lose_what_is_in_flight() {
+    let plan = MAIL.replace(
+        "answer:",
+        "  - { id: slow, tool: note.put, needs: [count], args: { to: box }, accept: ['${ output.done }'] }\nanswer:",
+    );
+    let case = Case::under(&asks("@expires(\"1h\")"), &plan)
+        .started()
+        .ends("count", ok(json!({ "total": 4 })))
+        .quietly()
+        .tick(3_601_000)
+        .ends("slow", ok(json!({ "done": true })));
+    insta::assert_snapshot!(case.transcript(), @"
+    < tick 3601000
+    + ApprovalExpired
+    + StepSettled mail failed expired: nobody answered in time
+    < slow#1 ok happened
+    + AttemptEnded slow#1 ok happened
+    + ObservationMade slow data
+    + StepSettled slow succeeded
+    + RunEnded expired: nobody answered in time
+    > done expired
+    ");
+}
+
+#[test]
+fn a_step_may_ask_for_more_caution_than_policy() {
+    let plan = MAIL
+        .replace("mail.send", "note.put")
+        .replace("{ id: mail,", "{ id: mail, approval: required,");
+    let case = Case::new(&plan)
+        .started()
+        .ends("count", ok(json!({ "total": 4 })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < count#1 ok happened
+    + AttemptEnded count#1 ok happened
+    + ObservationMade count data
+    + StepSettled count succeeded
+    + ApprovalRequested mail ["calls", "plan:approval-required"]: {"text":"4 open","to":"team"}
+    > ask about mail
+    "#);
+}
+
+#[test]
+fn what_policy_forbids_at_run_time_is_not_called() {
+    let policy = r#"
+permit (principal, action, resource);
+@id("few") forbid (principal, action == Action::"note.put", resource)
+when { context.args has count && context.args.count > 3 };
+"#;
+    let plan = r#"
+schema: provost/plan/v1
+success:
+  - { for: goal, check: '${ steps.put.status == "succeeded" }' }
+steps:
+  - { id: count, tool: look.up }
+  - { id: put, tool: note.put, args: { to: box, count: '${ steps.count.output.total }' }, accept: ['${ output.done }'] }
+answer: done
+"#;
+    let run = |total: i64| {
+        Case::under(policy, plan)
+            .started()
+            .ends("count", ok(json!({ "total": total })))
+    };
+    insta::assert_snapshot!(run(4).transcript(), @"
+    < count#1 ok happened
+    + AttemptEnded count#1 ok happened
+    + ObservationMade count data
+    + StepSettled count succeeded
+    + StepSettled put failed policy_denied: policy forbids it: `few`
+    + ReplanRequested step_failed
+    + PlanRequested
+    > plan request 2: step_failed
+    + PlanGivenUp: nothing better is known
+    + RunEnded failed: step `put` failed: policy forbids it: `few`
+    > done failed
+    ");
+    assert!(
+        run(3).transcript().contains("call put"),
+        "the control: three are let through"
+    );
+}
+
+#[test]
+fn a_retry_of_an_approved_call_needs_no_second_yes() {
+    let case = asked()
+        .approve("ada")
+        .quietly()
+        .ends("mail", failed(Class::Unavailable, Landing::None))
+        .tick(9_000);
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < mail#1 unavailable none
+    + AttemptEnded mail#1 unavailable none again at 1500
+    > wait until 1500
+    < tick 9000
+    + AttemptStarted mail#2 ask approved
+    > call mail#2 mail.send {"text":"4 open","to":"team"}
+    "#);
+}

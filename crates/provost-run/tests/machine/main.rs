@@ -1,0 +1,45 @@
+//! The run machine, case by case: inputs in, a transcript out.
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
+
+mod case;
+
+mod admission;
+mod amend;
+mod cancel;
+mod confirm;
+mod corpus;
+mod crash;
+mod creates;
+mod doubt;
+mod duplicates;
+mod early_stop;
+mod fresh;
+mod gates;
+mod guards;
+mod hold;
+mod interpreted;
+mod limits;
+mod lists;
+mod mended;
+mod moved;
+mod planner_costs;
+mod plans;
+mod preview;
+mod questions;
+mod receipts;
+mod replan;
+mod retry;
+mod search;
+mod settle;
+mod together;
+mod undo;
+mod untrusted;
+mod view;

@@ -1,0 +1,461 @@
+//! How a doubt ends: by the declared read, or by a person; and by nothing else.
+
+use crate::case::{Case, failed, ok, rules_with};
+use provost_plan::catalog::{Operation, Reconcile};
+use provost_run::event::Settlement;
+use provost_run::machine::{Input, Rules};
+use provost_run::outcome::{Class, Landing};
+use serde_json::json;
+
+const PLAN: &str = r#"
+schema: provost/plan/v1
+success:
+  - { for: goal, check: '${ steps.put.status == "succeeded" && steps.next.status != "failed" }' }
+steps:
+  - { id: put, tool: note.put, args: { to: box }, accept: ['${ output.done }'] }
+  - { id: next, tool: look.up, needs: [put] }
+answer: done
+"#;
+
+/// `note.put` is asked about by `look.up`.
+fn asked_about(operation: &mut Operation) {
+    if operation.name == "note.put" {
+        operation.reconcile = Some(Reconcile {
+            tool: "look.up".to_owned(),
+            args: json!({ "to": "${ args.to }" }),
+            landed: "${ output.total > 0 }".to_owned(),
+            output: Some("${ {'done': output.ok} }".to_owned()),
+            final_after_ms: 30_000,
+        });
+    }
+}
+
+fn reconciled() -> Rules {
+    rules_with(asked_about)
+}
+
+fn doubtful(rules: Rules) -> Case {
+    Case::of(rules, PLAN)
+        .started()
+        .ends("put", failed(Class::Timeout, Landing::Unknown))
+}
+
+#[test]
+fn a_read_that_finds_the_write_settles_the_doubt() {
+    let case = doubtful(reconciled())
+        .tick(31_000)
+        .ends("put", ok(json!({ "total": 1, "ok": true })))
+        .ends("next", ok(json!({ "total": 0 })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    > wait until 31000
+    < tick 31000
+    + AttemptStarted put#2 permit
+    > call put#2 look.up {"to":"box"}
+    < put#2 ok happened
+    + AttemptEnded put#2 ok none
+    + DoubtSettled put happened says look.up
+    + ObservationMade put data
+    + StepSettled put succeeded
+    + AttemptStarted next#1 permit
+    > call next#1 look.up {}
+    < next#1 ok happened
+    + AttemptEnded next#1 ok happened
+    + ObservationMade next data
+    + StepSettled next succeeded
+    + RunEnded succeeded ["done"]
+    > done succeeded
+    "#);
+    assert_eq!(case.status(), "succeeded");
+}
+
+#[test]
+fn a_read_that_does_not_find_it_lets_it_be_made_again() {
+    let case = doubtful(reconciled())
+        .tick(31_000)
+        .ends("put", ok(json!({ "total": 0, "ok": true })))
+        .ends("put", ok(json!({ "done": true })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    > wait until 31000
+    < tick 31000
+    + AttemptStarted put#2 permit
+    > call put#2 look.up {"to":"box"}
+    < put#2 ok happened
+    + AttemptEnded put#2 ok none
+    + DoubtSettled put did not happen says look.up
+    + AttemptStarted put#3 permit
+    > call put#3 note.put {"to":"box"}
+    < put#3 ok happened
+    + AttemptEnded put#3 ok happened
+    + ObservationMade put data
+    + StepSettled put succeeded
+    + AttemptStarted next#1 permit
+    > call next#1 look.up {}
+    "#);
+}
+
+/// Before `final_after` a write that is not there may still land.
+#[test]
+fn nothing_is_asked_before_the_write_must_have_landed() {
+    let case = doubtful(reconciled()).tick(30_999);
+    insta::assert_snapshot!(case.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    > wait until 31000
+    < tick 30999
+    > wait until 31000
+    ");
+}
+
+#[test]
+fn a_read_that_fails_is_made_again_and_then_left_to_a_person() {
+    let mut case = doubtful(reconciled()).tick(31_000);
+    for at in [40_000, 50_000, 60_000, 70_000, 80_000] {
+        case = case
+            .ends("put", failed(Class::Unavailable, Landing::None))
+            .tick(at);
+    }
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    > wait until 31000
+    < tick 31000
+    + AttemptStarted put#2 permit
+    > call put#2 look.up {"to":"box"}
+    < put#2 unavailable none
+    + AttemptEnded put#2 unavailable none again at 31500
+    > wait until 31500
+    < tick 40000
+    + AttemptStarted put#3 permit
+    > call put#3 look.up {"to":"box"}
+    < put#3 unavailable none
+    + AttemptEnded put#3 unavailable none again at 41000
+    > wait until 41000
+    < tick 50000
+    + AttemptStarted put#4 permit
+    > call put#4 look.up {"to":"box"}
+    < put#4 unavailable none
+    + AttemptEnded put#4 unavailable none again at 52000
+    > wait until 52000
+    < tick 60000
+    + AttemptStarted put#5 permit
+    > call put#5 look.up {"to":"box"}
+    < put#5 unavailable none
+    + AttemptEnded put#5 unavailable none again at 64000
+    > wait until 64000
+    < tick 70000
+    + AttemptStarted put#6 permit
+    > call put#6 look.up {"to":"box"}
+    < put#6 unavailable none
+    + AttemptEnded put#6 unavailable none
+    < tick 80000
+    "#);
+    assert_eq!(case.status(), "in_doubt");
+    let again = case.quietly().crash();
+    insta::assert_snapshot!(again.transcript(), @r#"
+    < crash
+    + Resumed, 0 lost
+    + AttemptStarted put#7 permit
+    > call put#7 look.up {"to":"box"}
+    "#);
+}
+
+#[test]
+fn a_read_lost_with_its_process_is_made_again() {
+    let case = doubtful(reconciled()).tick(31_000).crash();
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    > wait until 31000
+    < tick 31000
+    + AttemptStarted put#2 permit
+    > call put#2 look.up {"to":"box"}
+    < crash
+    + Resumed, 1 lost
+    + AttemptEnded put#2 unavailable none lost
+    + AttemptStarted put#3 permit
+    > call put#3 look.up {"to":"box"}
+    "#);
+}
+
+#[test]
+fn a_read_is_not_made_where_policy_asks_a_person_about_it() {
+    let policy = r#"
+permit(principal, action in Action::"call", resource);
+@id("no-looking")
+forbid(principal, action == Action::"look.up", resource);
+"#;
+    let mut rules = crate::case::rules(policy);
+    let catalog = reconciled().catalog;
+    rules.catalog = catalog;
+    let plan = PLAN
+        .replace("  - { id: next, tool: look.up, needs: [put] }\n", "")
+        .replace(" && steps.next.status != \"failed\"", "");
+    let case = Case::of(rules, &plan)
+        .started()
+        .ends("put", failed(Class::Timeout, Landing::Unknown))
+        .tick(31_000);
+    insta::assert_snapshot!(case.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    > wait until 31000
+    < tick 31000
+    + ReconcileGivenUp put: policy does not permit `look.up` by itself
+    ");
+    assert_eq!(case.status(), "in_doubt");
+}
+
+#[test]
+fn a_person_says_that_it_happened() {
+    let seen = doubtful(rules_with(|_| {})).settle(
+        "put",
+        Settlement::Happened,
+        Some(json!({ "done": true })),
+    );
+    insta::assert_snapshot!(seen.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    < ada settles put: happened
+    + DoubtSettled put happened says ada
+    + ObservationMade put data
+    + StepSettled put succeeded
+    + AttemptStarted next#1 permit
+    > call next#1 look.up {}
+    ");
+    let unseen = doubtful(rules_with(|_| {})).settle("put", Settlement::Happened, None);
+    insta::assert_snapshot!(unseen.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    < ada settles put: happened
+    + DoubtSettled put happened says ada
+    + StepSettled put failed acceptance_failed: it took place, but its output is not known, so what is accepted of it cannot be looked at
+    + ReplanRequested step_failed
+    + PlanRequested
+    > plan request 2: step_failed
+    + PlanGivenUp: nothing better is known
+    + RunEnded failed: step `put` failed: it took place, but its output is not known, so what is accepted of it cannot be looked at
+    > done failed
+    ");
+    let bad = doubtful(rules_with(|_| {})).settle(
+        "put",
+        Settlement::Happened,
+        Some(json!({ "done": "yes" })),
+    );
+    insta::assert_snapshot!(bad.transcript(), @r#"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    < ada settles put: happened
+    ! the answer does not fit the question: the output does not fit at `/done`: value is not of type "boolean"
+    "#);
+}
+
+#[test]
+fn a_person_says_that_it_did_not_happen() {
+    let case = doubtful(rules_with(|_| {}))
+        .settle("put", Settlement::DidNotHappen, None)
+        .ends("put", ok(json!({ "done": true })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    < ada settles put: did not happen
+    + DoubtSettled put did not happen says ada
+    + AttemptStarted put#2 permit
+    > call put#2 note.put {"to":"box"}
+    < put#2 ok happened
+    + AttemptEnded put#2 ok happened
+    + ObservationMade put data
+    + StepSettled put succeeded
+    + AttemptStarted next#1 permit
+    > call next#1 look.up {}
+    "#);
+}
+
+#[test]
+fn a_person_gives_up_on_it() {
+    let case = doubtful(rules_with(|_| {})).settle("put", Settlement::Abandoned, None);
+    insta::assert_snapshot!(case.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    < ada settles put: abandoned
+    + DoubtSettled put abandoned says ada
+    + StepSettled put failed timeout: whether it took place will not be known
+    + ReplanRequested step_failed
+    + PlanRequested
+    > plan request 2: step_failed
+    + PlanGivenUp: nothing better is known
+    + RunEnded failed: step `put` failed: whether it took place will not be known
+    > done failed
+    ");
+}
+
+#[test]
+fn what_is_not_in_doubt_cannot_be_settled() {
+    let case = Case::new(PLAN)
+        .started()
+        .settle("put", Settlement::Happened, None)
+        .settle("nothing", Settlement::Happened, None);
+    insta::assert_snapshot!(case.transcript(), @"
+    < ada settles put: happened
+    ! `put` is not in doubt
+    < ada settles nothing: happened
+    ! `nothing` is not in doubt
+    ");
+    let silent = doubtful(rules_with(|_| {})).give(Input::Settle {
+        slot: provost_run::call::Slot {
+            step: "put".to_owned(),
+            item: None,
+        },
+        settled: Settlement::Happened,
+        output: None,
+        by: crate::case::person("ada"),
+        reason: " ".to_owned(),
+    });
+    insta::assert_snapshot!(silent.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    ! `ada` may not answer: a doubt is settled with a reason
+    ");
+}
+
+#[test]
+fn a_run_that_ended_beside_a_doubt_can_still_be_settled() {
+    let case = doubtful(rules_with(|_| {}))
+        .cancel("ada")
+        .settle("put", Settlement::Happened, Some(json!({ "done": true })))
+        .settle("put", Settlement::Happened, None);
+    insta::assert_snapshot!(case.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    < ada cancels
+    + CancelRequested
+    + RunEnded cancelled: cancelled by ada
+    > done cancelled
+    < ada settles put: happened
+    + DoubtSettled put happened says ada
+    + ObservationMade put data
+    + StepSettled put succeeded
+    > done cancelled
+    < ada settles put: happened
+    ! `put` is not in doubt
+    ");
+    assert_eq!(case.status(), "cancelled");
+}
+
+#[test]
+fn items_of_a_list_are_settled_one_by_one() {
+    let plan = PLAN.replace(
+        "args: { to: box }",
+        "for_each: '${ [\"a\", \"b\"] }', args: { to: '${ item }' }",
+    );
+    let case = Case::new(&plan)
+        .started()
+        .ends("put[0]", failed(Class::Timeout, Landing::Unknown))
+        .ends("put[1]", failed(Class::Timeout, Landing::Unknown))
+        .settle("put", Settlement::Happened, None)
+        .settle(
+            "put[1]",
+            Settlement::Happened,
+            Some(json!({ "done": true })),
+        )
+        .settle("put", Settlement::DidNotHappen, None)
+        .ends("put[0]", ok(json!({ "done": true })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < put[0]#1 timeout unknown
+    + AttemptEnded put[0]#1 timeout unknown
+    + StepSettled put[0] in_doubt timeout: it went wrong
+    < put[1]#1 timeout unknown
+    + AttemptEnded put[1]#1 timeout unknown
+    + StepSettled put[1] in_doubt timeout: it went wrong
+    + StepSettled put in_doubt partial: 2 of 2 items are in doubt
+    < ada settles put: happened
+    ! several items of `put` are in doubt: `put[0]`, `put[1]`
+    < ada settles put[1]: happened
+    + DoubtSettled put[1] happened says ada
+    + ObservationMade put[1] data
+    + StepSettled put[1] succeeded
+    + StepSettled put in_doubt partial: 1 of 2 items are in doubt
+    < ada settles put: did not happen
+    + DoubtSettled put[0] did not happen says ada
+    + AttemptStarted put[0]#2 permit
+    > call put[0]#2 note.put {"to":"a"}
+    < put[0]#2 ok happened
+    + AttemptEnded put[0]#2 ok happened
+    + ObservationMade put[0] data
+    + StepSettled put[0] succeeded
+    + StepSettled put succeeded
+    + AttemptStarted next#1 permit
+    > call next#1 look.up {}
+    "#);
+}
+
+/// Without a tool that can be asked, the run waits for a person and not for a time.
+#[test]
+fn a_read_that_moved_away_is_not_waited_for() {
+    let case = doubtful(reconciled())
+        .quietly()
+        .crash_into(rules_with(|operation| {
+            asked_about(operation);
+            if operation.name == "note.put" {
+                operation.max_bytes += 1;
+            }
+        }));
+    assert_eq!(case.status(), "in_doubt");
+    let case = case.tick(40_000);
+    assert!(
+        case.transcript().contains("ReconcileGivenUp put"),
+        "{}",
+        case.transcript()
+    );
+    assert!(
+        !case.transcript().contains("wait until"),
+        "{}",
+        case.transcript()
+    );
+}
+
+/// The other item reaches the same and waits for what the read says, instead of for ever.
+#[test]
+fn an_item_in_doubt_is_asked_about_while_its_list_goes_on() {
+    let plan = PLAN.replace(
+        "args: { to: box }",
+        "for_each: '${ [\"a\", \"b\"] }', args: { to: box, text: '${ item }' }",
+    );
+    let case = Case::of(reconciled(), &plan)
+        .limits(|limits| limits.concurrency = 1)
+        .started()
+        .ends("put[0]", failed(Class::Timeout, Landing::Unknown))
+        .tick(31_000)
+        .ends("put[0]", ok(json!({ "total": 1, "ok": true })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < put[0]#1 timeout unknown
+    + AttemptEnded put[0]#1 timeout unknown
+    + StepSettled put[0] in_doubt timeout: it went wrong
+    > wait until 31000
+    < tick 31000
+    + AttemptStarted put[0]#2 permit
+    > call put[0]#2 look.up {"to":"box"}
+    < put[0]#2 ok happened
+    + AttemptEnded put[0]#2 ok none
+    + DoubtSettled put[0] happened says look.up
+    + ObservationMade put[0] data
+    + StepSettled put[0] succeeded
+    + AttemptStarted put[1]#1 permit
+    > call put[1]#1 note.put {"text":"b","to":"box"}
+    "#);
+}

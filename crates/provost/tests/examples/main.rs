@@ -1,0 +1,20 @@
+//! The examples through the binary, against the real world server, which drops answers and lies.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "tests"
+)]
+
+mod confirm;
+mod effects;
+mod failing_store;
+mod incident;
+mod kill;
+mod money;
+mod pager;
+mod proxy;
+mod refund;
+mod sla;
+mod stage;
