@@ -221,8 +221,14 @@ fn with_roles(catalog: &Catalog) -> Arc<Catalog> {
 fn allow_list(subject: &Subject, catalog: &Catalog) -> Option<String> {
     let steps = subject.plan.steps().iter();
     let tools: BTreeSet<String> = steps
-        .flat_map(|step| [step["tool"].as_str(), step["confirm"]["tool"].as_str()])
-        .flatten()
+        .flat_map(|step| {
+            [
+                &step["tool"],
+                &step["confirm"]["tool"],
+                &step["undo"]["tool"],
+            ]
+        })
+        .filter_map(Value::as_str)
         .map(|tool| format!("Action::{}", json!(tool)))
         .collect();
     if catalog.names().count() <= tools.len() {
