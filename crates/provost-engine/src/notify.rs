@@ -60,7 +60,7 @@ pub struct Escalation {
 /// Of what somebody is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Occasion {
-    /// Something waits for a yes or an answer.
+    /// Something waits for a yes or an answer, or for a secret to be set.
     Waiting,
     /// Nobody knows whether a write took place, and no tool can be asked.
     InDoubt,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use provost_plan::digest::Digest;
 use provost_run::admission::Entry;
 use provost_run::call::Slot;
-use provost_run::event::{Event, RunStatus, StepStatus};
+use provost_run::event::{Event, Missing, RunStatus, StepStatus};
 use provost_run::state::State;
 use serde_json::{Value, json};
 
@@ -86,6 +86,18 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
             let command = format!("provost answer {run}@{} VALUE", short(digest));
             let text = format!("a question waits for an answer: {}", question.text);
             Some(fact(Occasion::Waiting, about, None, text, Some(command)))
+        }
+        Event::Paused {
+            what,
+            reason,
+            missing: Some(missing),
+            ..
+        } => {
+            let secret = &missing.secret;
+            let about = ("secret", secret.clone());
+            let text = Missing::in_words(secret, what, reason);
+            let command = Some(format!("provost resume {run}"));
+            Some(fact(Occasion::Waiting, about, None, text, command))
         }
         Event::StepSettled { slot, .. } | Event::ReconcileGivenUp { slot, .. }
             if is_doubt(state, slot) && doubts.insert(slot.clone()) =>
@@ -234,6 +246,10 @@ pub(crate) fn still_stands(notice: &Value, state: &State) -> bool {
         Some("card" | "question") => which
             .parse()
             .is_ok_and(|digest: Digest| is_open(state, &digest)),
+        Some("secret") => {
+            let missing = state.paused.as_ref().and_then(|by| by.missing.as_deref());
+            state.ended.is_none() && missing == Some(which)
+        }
         Some("doubt") => state.items().any(|(slot, item)| {
             slot.to_string() == which && item.settled == Some(StepStatus::InDoubt)
         }),

@@ -128,6 +128,14 @@ pub struct Missing {
     pub slot: Slot,
 }
 
+impl Missing {
+    /// That `what` was stopped for want of `secret`, in words.
+    #[must_use]
+    pub fn in_words(secret: &str, what: &str, reason: &str) -> String {
+        format!("the secret {secret} of {what} is missing: it {reason}")
+    }
+}
+
 impl AttemptEnded {
     /// Whether it is a try of the step: what was lost or not sent is none.
     #[must_use]

@@ -1,7 +1,7 @@
 //! A run as people read it: how far it is, what it waits for, how it ended.
 
 use provost_engine::run::concise;
-use provost_engine::run::event::{RunStatus, StepStatus};
+use provost_engine::run::event::{Missing, RunStatus, StepStatus};
 use provost_engine::run::state::{Pause, State};
 use provost_engine::summary::Summary;
 use provost_plan::catalog::Catalog;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::page::{Cell, Look, Page};
 use super::plan::waves;
-use super::words::{lacks, run_look, run_status, skipped, step_look, step_status};
+use super::words::{run_look, run_status, skipped, step_look, step_status};
 use super::{answer, card, question};
 use crate::place::Place;
 
@@ -139,7 +139,7 @@ fn stopped(pause: &Pause) -> String {
         missing,
     } = pause;
     match missing {
-        Some(secret) => lacks(secret, what, reason),
+        Some(secret) => Missing::in_words(secret, what, reason),
         None => format!("{what} was stopped by {by}: {reason}"),
     }
 }

@@ -113,11 +113,6 @@ pub fn skipped(reason: Option<SkipReason>) -> &'static str {
     }
 }
 
-/// That a run stands still for want of a secret.
-pub fn lacks(secret: &str, what: &str, reason: &str) -> String {
-    format!("the secret {secret} of {what} is missing: it {reason}")
-}
-
 /// `1 step`, `2 steps`.
 pub fn count(n: usize, one: &str) -> String {
     if n == 1 {

@@ -16,11 +16,17 @@ const TELL: &str = "#!/bin/sh\ncat >> told\necho >> told\nenv > env\n";
 /// A workspace that tells `script` of what `rest` says.
 fn telling(script: &str, rest: &str) -> Workplace {
     let place = Workplace::new();
+    tell(&place, rest);
     tell_by(&place, script);
+    place
+}
+
+/// Has a workspace tell a script that keeps what it is told of, of what `rest` says.
+pub fn tell(place: &Workplace, rest: &str) {
+    tell_by(place, TELL);
     let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
     let table = format!("[notify.oncall]\ncommand = [\"./tell\"]\n{rest}\n");
     place.write("provost.toml", format!("{config}\n{table}"));
-    place
 }
 
 fn tell_by(place: &Workplace, script: &str) {
@@ -30,7 +36,7 @@ fn tell_by(place: &Workplace, script: &str) {
 }
 
 /// What was told, in order.
-fn told(place: &Workplace) -> Vec<Value> {
+pub fn told(place: &Workplace) -> Vec<Value> {
     let text = std::fs::read_to_string(place.path("told")).unwrap_or_default();
     // Why some: a line that is being written is no line yet.
     text.lines()
@@ -39,7 +45,7 @@ fn told(place: &Workplace) -> Vec<Value> {
 }
 
 /// Brings the moment of every notice that waits.
-fn time_passes(place: &Workplace) {
+pub fn time_passes(place: &Workplace) {
     let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
     let sql = "update notices set due_ms = 1 where done_ms is null";
     journal.execute(sql, []).unwrap();

@@ -5,6 +5,12 @@ use super::workplace::{Workplace, public};
 /// Signatures are required; ada asks, and bo, whose key lies in `bo.json`, may approve.
 fn signed() -> Workplace {
     let place = Workplace::new();
+    sign(&place);
+    place
+}
+
+/// Has a workspace require signatures, of the keys of ada and bo.
+pub fn sign(place: &Workplace) {
     let mut users = serde_json::Map::new();
     for person in ["ada", "bo"] {
         let file = format!("{person}.json");
@@ -29,12 +35,11 @@ fn signed() -> Workplace {
         "[tools.shop]",
         "[approvals]\nrequire = \"signature\"\n[tools.shop]",
     );
-    place
 }
 
-const BO: [&str; 4] = ["--key", "bo.json", "--passphrase", "file:token.canary"];
+pub const BO: [&str; 4] = ["--key", "bo.json", "--passphrase", "file:token.canary"];
 
-fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+pub fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [args, more].concat()
 }
 

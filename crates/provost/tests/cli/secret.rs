@@ -113,3 +113,40 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
     let trace = place.run(&["trace", &run, "--json"]);
     assert!(!format!("{}{}", trace.stdout, trace.stderr).contains(TOKEN));
 }
+
+#[test]
+fn whoever_is_told_of_what_waits_is_told_of_a_missing_secret() {
+    let state = tempfile::tempdir().unwrap();
+    let world = Local::start(&state.path().join("world.json")).unwrap();
+    let place = place(&world);
+    super::notify::tell(&place, "on = [\"waiting\"]\nremind = \"1h\"");
+    place.write("pager.canary", TOKEN);
+    place.run(&["apply", "page.yaml"]).exits(3);
+    let (run, digest) = place.card();
+    std::fs::remove_file(place.path("pager.canary")).unwrap();
+    place.run(&["approve", &format!("{run}@{digest}")]).exits(3);
+    place.run(&["work", "--until-idle"]).exits(0);
+    let of_secret = || {
+        let told = super::notify::told(&place).into_iter();
+        let secret = told.filter(|event| event["data"]["about"]["kind"] == "secret");
+        secret
+            .map(|event| event["data"].clone())
+            .collect::<Vec<_>>()
+    };
+    let told = of_secret();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        told[0]["text"],
+        "the secret file:pager.canary of tool `pager` is missing: it cannot be read: \
+         No such file or directory (os error 2)"
+    );
+    assert_eq!(told[0]["command"], format!("provost resume {run}"));
+    super::notify::time_passes(&place);
+    place.run(&["work", "--until-idle"]).exits(0);
+    assert_eq!(of_secret().len(), 2, "reminded while it is missing");
+    place.write("pager.canary", TOKEN);
+    place.run(&["resume", &run]).exits(0);
+    super::notify::time_passes(&place);
+    place.run(&["work", "--until-idle"]).exits(0);
+    assert_eq!(of_secret().len(), 2, "not once it is there");
+}

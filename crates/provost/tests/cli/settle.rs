@@ -211,3 +211,54 @@ fn what_cannot_be_settled_is_refused() {
     For more information, try '--help'.
     ");
 }
+
+#[test]
+fn whoever_is_told_of_doubts_is_told_once_and_reminded_until_it_is_settled() {
+    let place = bell();
+    super::notify::tell(&place, "on = [\"in_doubt\"]\nremind = \"1h\"");
+    let run = doubted(&place);
+    place.run(&["work", "--until-idle"]).exits(0);
+    let told = super::notify::told(&place);
+    assert_eq!(told.len(), 1, "{told:?}");
+    let data = &told[0]["data"];
+    assert_eq!(
+        (&data["step"], &data["status"]),
+        (&"ring".into(), &"in_doubt".into())
+    );
+    assert_eq!(data["command"], format!("provost show {run}"));
+    super::notify::time_passes(&place);
+    place.run(&["work", "--until-idle"]).exits(0);
+    assert_eq!(super::notify::told(&place).len(), 2);
+    let said = ["settle", &run, "ring", "--abandon", "--reason", "who knows"];
+    place.run(&said).exits(0);
+    super::notify::time_passes(&place);
+    place.run(&["work", "--until-idle"]).exits(0);
+    assert_eq!(
+        super::notify::told(&place).len(),
+        2,
+        "nothing is in doubt any more"
+    );
+}
+
+#[test]
+fn where_signatures_are_required_a_doubt_is_settled_by_a_key_alone() {
+    let place = bell();
+    super::record::sign(&place);
+    let run = doubted(&place);
+    let said = [
+        "settle",
+        &run,
+        "ring",
+        "--happened",
+        "--reason",
+        "I heard it",
+    ];
+    let bare = place.run(&said).exits(2);
+    assert!(bare.stderr.contains("sign"), "{bare}");
+    assert_eq!(place.status(), "in_doubt");
+    let seen = ["--output", "{\"rung\": true}"];
+    let signed = super::record::with(&super::record::with(&said, &seen), &super::record::BO);
+    let ran = place.run(&signed).exits(0);
+    assert!(ran.stderr.contains("says bo, signed"), "{ran}");
+    assert_eq!(place.status(), "succeeded");
+}

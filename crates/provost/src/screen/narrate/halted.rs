@@ -1,9 +1,8 @@
 //! What holds a run up, and how that ends: doubts, stops, and other runs.
 
-use provost_engine::run::event::{Event, SettledBy};
+use provost_engine::run::event::{Event, Missing, SettledBy};
 
 use crate::screen::page::{Look, Page};
-use crate::screen::words::lacks;
 
 /// What such an event says.
 pub(super) fn page(event: &Event) -> Option<Page> {
@@ -87,7 +86,10 @@ fn halted(event: &Event) -> Option<Page> {
             ..
         } => {
             page.put(Look::Warn, "paused");
-            page.line(&format!(", {}", lacks(&missing.secret, what, reason)));
+            page.line(&format!(
+                ", {}",
+                Missing::in_words(&missing.secret, what, reason)
+            ));
         }
         Event::Paused {
             by, what, reason, ..
