@@ -39,6 +39,8 @@ pub struct NewRun {
     pub interpreted_by: String,
     /// Which planner.
     pub planner: PlannerChoice,
+    /// The playbook that is asked if that planner comes to nothing.
+    pub fallback: Option<String>,
     /// When a person is asked.
     pub ask: AskMode,
     /// Whether an unfinished run with the same goal is no obstacle.
@@ -243,6 +245,7 @@ impl Engine {
             run,
             goal: new.goal,
             planner: new.planner,
+            fallback: new.fallback,
             principal,
             limits: self.workspace.limits().clone(),
             ask: new.ask,

@@ -394,7 +394,7 @@ impl Session {
             let thinking = async move {
                 match planner {
                     Ok(planner) => planner.reply(&request).await,
-                    Err(gone) => PlanReply::Decline(gone.to_string()).into(),
+                    Err(gone) => PlanReply::Failed(gone.to_string()).into(),
                 }
             };
             self.thinking = Some((id, Box::pin(thinking)));

@@ -76,7 +76,7 @@ fn waiting_for(state: &State) -> Option<WaitingFor> {
             let (digest, question) = state.open_questions().next()?;
             let step = match &question.purpose {
                 Purpose::Step { step } | Purpose::Escalation { step } => Some(step.clone()),
-                Purpose::Planner { .. } => None,
+                Purpose::Planner { .. } | Purpose::Review { .. } => None,
             };
             let short = short(digest);
             Some(WaitingFor {

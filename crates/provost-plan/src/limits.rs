@@ -58,5 +58,11 @@ pub const FOR_EACH_ITEMS_DEFAULT: u64 = 100;
 /// Times that a reading is taken again for one step with `fresh`.
 pub const RETAKEN_MAX: u32 = 3;
 
+/// How often a person may have the planner of a run asked again that came to nothing.
+pub const ASKED_AGAIN_MAX: u64 = 8;
+
+/// Revisions in a row that a planner may make while nothing new becomes known.
+pub const IDLE_REVISIONS_MAX: u32 = 2;
+
 /// Reads that ask in vain whether a write took place, before a person has to.
 pub const RECONCILE_READS_MAX: u32 = 5;

@@ -107,7 +107,7 @@ impl ModelPlanner {
                     format!("the reply was cut off after {most} tokens: write a shorter one");
                 unreadable(&reply.text, author, Code::TooLarge, &what)
             }
-            Finish::Refused => PlanReply::Decline(format!(
+            Finish::Refused => PlanReply::Failed(format!(
                 "model {} would not answer: {}",
                 self.name,
                 words(&reply.text)
@@ -138,7 +138,7 @@ impl ModelPlanner {
         let unknown = error.may_be_paid();
         let free = self.prices.filter(|_| !unknown).map(|_| Money::ZERO);
         Planned {
-            reply: PlanReply::Decline(format!("model {}: {error}{times}", self.name)),
+            reply: PlanReply::Failed(format!("model {}: {error}{times}", self.name)),
             usage: Some(PlannerUsage {
                 prompt: Some(PROMPT_VERSION.to_owned()),
                 requests: u64::from(requests),

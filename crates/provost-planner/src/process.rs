@@ -208,7 +208,7 @@ impl Planner for ProcessPlanner {
 fn declined(author: &Author, error: &AskError, said: Option<String>) -> Planned {
     let said = said.map(|words| format!(" (it said: {words})"));
     let reason = format!("{}: {error}{}", author.words, said.unwrap_or_default());
-    Planned::from(PlanReply::Decline(words(&reason)))
+    Planned::from(PlanReply::Failed(words(&reason)))
 }
 
 /// What a line comes to, and whether the program still speaks in order.

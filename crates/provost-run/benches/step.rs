@@ -79,6 +79,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
             text: String::new(),
             playbook: None,
         },
+        fallback: None,
         principal: terms.principal.clone(),
         limits: terms.limits.clone(),
         ask: AskMode::Step,

@@ -259,6 +259,11 @@ pub enum Purpose {
         /// The step.
         step: String,
     },
+    /// What becomes of a run whose planner came to nothing.
+    Review {
+        /// The number of the last request to it.
+        request: u64,
+    },
 }
 
 impl Question {

@@ -28,7 +28,7 @@ mod status;
 mod undo;
 
 pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
-pub use planner::{Candidates, PlannerChoice, View};
+pub use planner::{Candidates, Next, PlannerChoice, View};
 pub use status::{RunStatus, SkipReason, StepStatus};
 pub use undo::Left;
 
@@ -125,6 +125,15 @@ pub enum Event {
         id: u64,
         /// Why.
         reason: String,
+    },
+    /// The planner came to nothing, and the next of the chain has to say what follows.
+    PlanHandedOn {
+        /// The number of the last request to it.
+        id: u64,
+        /// Why it came to nothing.
+        reason: String,
+        /// Who is next.
+        to: Next,
     },
     /// A plan replaced another.
     PlanRevised {
@@ -402,6 +411,9 @@ pub struct RunCreated {
     pub goal: Goal,
     /// Which planner.
     pub planner: PlannerChoice,
+    /// The playbook that matches the goal and is asked if that planner comes to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
     /// Who it is for.
     pub principal: Principal,
     /// The operator's limits.
@@ -602,6 +614,7 @@ impl Event {
             Self::ProposalMended { .. } => "ProposalMended",
             Self::PlanRefused { .. } => "PlanRefused",
             Self::PlanGivenUp { .. } => "PlanGivenUp",
+            Self::PlanHandedOn { .. } => "PlanHandedOn",
             Self::PlanRevised { .. } => "PlanRevised",
             Self::ApprovalRequested { .. } => "ApprovalRequested",
             Self::ApprovalGiven { .. } => "ApprovalGiven",

@@ -8,9 +8,10 @@
 //! | new | create | `RunCreated GoalInterpreted PlanRequested` | `Plan` |
 //! | planning | reply: goal interpreted | `GoalInterpreted` | `PlanRequested` |
 //! | planning | reply: plan, admissible | `PlanProposed` (`ProposalMended`) `PlanChecked` (`PlanRevised ApprovalsRevised` or `RunStarted`) | dispatch |
-//! | planning | reply: plan, inadmissible | `PlanProposed` (`ProposalMended`) `PlanRefused` | `PlanRequested`, or `PlanGivenUp RunEnded{refused}` |
+//! | planning | reply: plan, inadmissible | `PlanProposed` (`ProposalMended`) `PlanRefused` | `PlanRequested`, or `PlanGivenUp RunEnded{refused}`, or `PlanHandedOn` |
 //! | planning | reply: questions | `QuestionAsked…` | wait; answered: `PlanRequested` |
-//! | planning | reply: decline | `PlanGivenUp` | goes on, or `RunEnded` |
+//! | planning | reply: decline | `PlanGivenUp`, or `PlanHandedOn` | goes on, or `RunEnded` |
+//! | planning | planner came to nothing, others are asked | `PlanHandedOn` (`QuestionAsked`) | `PlanRequested`, or wait; answered: `PlanRequested` or `RunEnded` |
 //! | step pending, needs met | – | `StepSkipped` · `ListEvaluated` · `QuestionAsked` · `ApprovalRequested` · `AttemptStarted` · `StepSettled{failed}` | `Ask` · `Call` |
 //! | step pending, need never met | – | `StepBlocked` | |
 //! | step may begin, its card shows a preview | – | `AttemptStarted{previews}` | `Call` |

@@ -20,15 +20,19 @@ use crate::card::{Card, Purpose, Question};
 use crate::event::{AskMode, Event, PlannerChoice, RunEnded, RunStatus, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
 
+pub(crate) mod chain;
 mod fold;
 mod frontier;
 mod item;
+pub(crate) mod progress;
 mod undo;
 
+pub use chain::{Chain, Review};
 pub use fold::FoldError;
 use frontier::Frontier;
 pub(crate) use item::PREVIEW_ATTEMPT;
 pub use item::{InFlight, ItemState, Previewed, StepState};
+pub use progress::Progress;
 pub use undo::{Undo, Undoing};
 
 /// What is remembered of a run.
@@ -64,6 +68,10 @@ pub struct State {
     pub literals: Label,
     /// What planning waits for.
     pub planning: Planning,
+    /// Who is asked where the planner comes to nothing.
+    pub chain: Chain,
+    /// Whether revisions lead anywhere.
+    pub progress: Progress,
     /// Steps whose observation the planner still wants to see.
     pub consult: BTreeSet<String>,
     /// Steps it has been shown.
@@ -147,10 +155,14 @@ pub struct Planning {
     pub findings: Vec<FindingView>,
     /// The text of the last refused proposal, as it was written.
     pub refused_text: Option<String>,
+    /// Those before it, of the same revision.
+    pub refused_before: BTreeSet<String>,
     /// The same as it was mended, if it was: what the findings are in.
     pub mended_text: Option<String>,
     /// Answers of people, for the next request.
     pub answers: Vec<Value>,
+    /// What a person has to say, where the planner came to nothing.
+    pub review: Option<Review>,
 }
 
 /// A request that waits for a reply.
@@ -395,7 +407,7 @@ impl State {
     fn is_with_people(&self, id: &str) -> bool {
         let about = |question: &Question| match &question.purpose {
             Purpose::Escalation { step } => step == id,
-            Purpose::Step { .. } | Purpose::Planner { .. } => false,
+            Purpose::Step { .. } | Purpose::Planner { .. } | Purpose::Review { .. } => false,
         };
         self.returned.contains(id) || self.open_questions().any(|(_, question)| about(question))
     }
@@ -449,6 +461,7 @@ impl State {
         }
         self.last_at = at;
         fold::apply(self, event, at)?;
+        self.progress.note(event);
         self.advance_frontier(event);
         Ok(())
     }

@@ -84,6 +84,7 @@ fn view_of(event: &Event) -> View {
         | Event::ProposalMended { .. }
         | Event::PlanRefused { .. }
         | Event::PlanGivenUp { .. }
+        | Event::PlanHandedOn { .. }
         | Event::PlanRevised { .. }
         | Event::ApprovalRequested { .. }
         | Event::ApprovalGiven { .. }

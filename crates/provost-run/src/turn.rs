@@ -21,6 +21,7 @@ mod admit;
 mod amend;
 mod beside;
 mod budgeted;
+mod chain;
 mod confirm;
 mod dispatch;
 mod doubt;
@@ -169,6 +170,9 @@ impl<'r> Turn<'r> {
             }
             if self.state.planning.outstanding.is_some() {
                 return Ok(());
+            }
+            if self.state.planning.review.is_some() {
+                return self.review();
             }
             if self.state.planning.wanted.is_some() || self.state.plan.is_none() {
                 // Why: a planner is shown facts, so nothing may be on its way while it is asked.

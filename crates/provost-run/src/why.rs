@@ -30,7 +30,7 @@ use crate::trace::{line_of, listed};
 mod failure;
 mod story;
 
-use failure::Judged;
+use failure::{Judged, came_to_nothing};
 use story::Story;
 
 /// Who is guilty of how a run ended.
@@ -187,7 +187,7 @@ fn by_people(story: &Story<'_>, ended: &RunEnded) -> Judged {
 /// No plan ever came into force.
 fn refused(story: &Story<'_>) -> Judged {
     let seqs = story.seqs_of(|event| matches!(event, Event::PlanRefused { .. }));
-    let given_up = story.seqs_of(|event| matches!(event, Event::PlanGivenUp { .. }));
+    let given_up = story.seqs_of(came_to_nothing);
     if seqs.is_empty() {
         let sentence = "the planner proposed nothing, so nothing was judged or done".to_owned();
         let decides = "another plan for the goal: a playbook that matches it, or a plan file";

@@ -288,6 +288,7 @@ fn created(words: &[&str], goal: &str) -> Event {
         planner: PlannerChoice::Playbook {
             name: "latency".to_owned(),
         },
+        fallback: None,
         principal: Principal {
             kind: PrincipalKind::User,
             id: "ada".to_owned(),

@@ -59,26 +59,62 @@ pub struct Routed {
     pub goal: Goal,
     /// The planner.
     pub choice: PlannerChoice,
+    /// The playbook that is asked if it comes to nothing.
+    pub fallback: Option<String>,
     /// Who read the goal and chose, in words, with the reason.
     pub by: String,
 }
 
-/// The goal of this text, and the planner it is for.
-pub fn route(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
+/// The goal of this text for whoever `[planner]` names, with the playbook that matches behind.
+pub fn planner_first(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
+    refuse_empty(text)?;
+    let Some(choice) = workspace.other_planner() else {
+        return Err(
+            Failure::usage("provost.toml has no `[planner]` that could be asked first")
+                .hint("name one there, or leave `--planner-first` out"),
+        );
+    };
+    // Why one alone, and only one that fits: which of several, or what a value may be, is for a
+    // person to say, and they are asked anyway.
+    let fallback = match workspace.playbooks().route(text, true) {
+        Route::Playbook { playbook, .. } => Some(playbook.name().to_owned()),
+        Route::Ask { .. } | Route::NoMatch(_) => None,
+    };
+    Ok(Routed {
+        goal: Goal::of_text(text),
+        by: format!("rules: {} is to be asked first", choice.author()),
+        choice,
+        fallback,
+    })
+}
+
+fn refuse_empty(text: &str) -> Result<(), Failure> {
     if text.trim().is_empty() {
         return Err(Failure::usage("the goal is empty").hint("say what you want, in quotes"));
     }
+    Ok(())
+}
+
+/// The goal of this text, and the planner it is for.
+pub fn route(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
+    refuse_empty(text)?;
     let other = workspace.other_planner();
     match workspace.playbooks().route(text, other.is_some()) {
         Route::Playbook { playbook, goal } => {
             let name = playbook.name().to_owned();
             let choice = PlannerChoice::Playbook { name };
             let by = choice.author();
-            Ok(Routed { goal, choice, by })
+            Ok(Routed {
+                goal,
+                choice,
+                fallback: None,
+                by,
+            })
         }
         Route::Ask { playbooks, because } => Ok(Routed {
             goal: Goal::of_text(text),
             choice: PlannerChoice::Interpreter { playbooks },
+            fallback: None,
             by: format!("rules: {because}, so people are asked"),
         }),
         Route::NoMatch(none) => match other {
@@ -86,6 +122,7 @@ pub fn route(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
                 goal: Goal::of_text(text),
                 by: format!("rules: no playbook matches, so {} plans", choice.author()),
                 choice,
+                fallback: None,
             }),
             None => Err(Failure::usage(none.to_string()).hint(match known_key() {
                 Some((variable, kind)) => format!("{}\n{}", none.hint(), lines(variable, kind)),
@@ -241,7 +278,7 @@ fn judged(
             let said = findings.first().map_or("", |first| first.message.as_str());
             Err(Failure::failed(format!("no plan document came: {said}")))
         }
-        PlanReply::Decline(reason) => Err(Failure::failed(reason)),
+        PlanReply::Decline(reason) | PlanReply::Failed(reason) => Err(Failure::failed(reason)),
         PlanReply::Interpreted { playbook, .. } => Err(Failure::failed(format!(
             "the goal is for playbook `{playbook}`, which was not asked"
         ))),

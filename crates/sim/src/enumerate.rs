@@ -136,6 +136,7 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
             text: case.text.clone(),
             playbook: None,
         },
+        fallback: None,
         principal: told::ada(),
         // Why: how long it ran is not compared, so no limit of it may be near.
         limits: Limits {

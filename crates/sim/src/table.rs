@@ -127,6 +127,21 @@ pub const ROWS: &[Row] = &[
         ],
     ),
     row(
+        "planning",
+        "planner came to nothing, others are asked",
+        &[
+            worlds("another planner is asked", |t| {
+                t.has("PlanHandedOn") && t.has("PlanRequested")
+            }),
+            worlds("a person is asked for want of a plan", |t| {
+                t.any(|e| {
+                    matches!(e, Event::QuestionAsked { question, .. }
+                if matches!(question.purpose, Purpose::Review { .. }))
+                })
+            }),
+        ],
+    ),
+    row(
         "step pending, needs met",
         "–",
         &[

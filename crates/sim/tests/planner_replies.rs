@@ -205,6 +205,7 @@ fn begun(workspace: &Workspace) -> Machine {
             },
             view: View::default(),
         },
+        fallback: None,
         principal: workspace.user().clone(),
         limits,
         ask: AskMode::Step,
@@ -265,6 +266,10 @@ fn end_of(workspace: &Workspace, texts: &[String]) -> &'static str {
             "refused"
         }
         (_, true) => "in force",
+        (None, false) if state.planning.review.is_some() => {
+            assert_eq!(state.status(), RunStatus::WaitingAnswer);
+            "left to a person"
+        }
         (None, false) if state.open_questions().next().is_some() => "asks",
         (None, false) if machine.request.is_some() => "asked again",
         (None, false) => panic!("nobody moves it: {:?}", machine.events.last()),

@@ -156,6 +156,7 @@ pub async fn begin(engine: &Engine) -> Session {
             text: PLAN.to_owned(),
             playbook: None,
         },
+        fallback: None,
         ask: AskMode::Step,
         again: true,
     };

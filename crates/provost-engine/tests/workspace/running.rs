@@ -30,6 +30,7 @@ fn run(goal: &str) -> (RunStatus, String, Vec<String>) {
         planner: PlannerChoice::Playbook {
             name: playbook.name().to_owned(),
         },
+        fallback: None,
         ask: workspace.ask(),
         again: false,
     };

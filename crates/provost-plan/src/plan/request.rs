@@ -236,6 +236,8 @@ pub enum PlanReply {
     Questions(Vec<PlannerQuestion>),
     /// No plan, or no change: with the reason.
     Decline(String),
+    /// No reply at all: the planner could not be asked, broke off or would not answer.
+    Failed(String),
 }
 
 /// A planner's question to the user.

@@ -75,6 +75,33 @@ pub enum PlannerChoice {
     },
 }
 
+/// Who is next where a planner came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Next {
+    /// Another planner.
+    Planner {
+        /// Which.
+        planner: PlannerChoice,
+    },
+    /// A person: what they are asked follows.
+    Person,
+}
+
+impl Next {
+    /// Who it is, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Person => "a person".to_owned(),
+            Self::Planner {
+                planner: PlannerChoice::Interpreter { playbooks },
+            } => format!("playbook {}", playbooks.join(", ")),
+            Self::Planner { planner } => planner.author(),
+        }
+    }
+}
+
 /// The tools that a planner may choose from, of a catalog with more than it can read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidates {
@@ -117,6 +144,19 @@ impl PlannerChoice {
         match self {
             Self::Playbook { .. } | Self::Interpreter { .. } | Self::File { .. } => None,
             Self::Client { .. } | Self::Model { .. } | Self::Process { .. } => Some(self.author()),
+        }
+    }
+
+    /// Whether it may fail, or run out of proposals, where it might have succeeded: then others are
+    /// asked after it. The rest say what they have to say, and nothing else if asked again.
+    #[must_use]
+    pub fn may_fail(&self) -> bool {
+        match self {
+            Self::Model { .. } | Self::Process { .. } => true,
+            Self::Playbook { .. }
+            | Self::Interpreter { .. }
+            | Self::File { .. }
+            | Self::Client { .. } => false,
         }
     }
 

@@ -13,7 +13,7 @@ use provost_plan::plan::read::plan_from_value_once;
 use provost_plan::plan::request::{PlanReply, PlannerUsage, Reserved, Why};
 use serde_json::Value;
 
-use super::{ItemState, Outstanding, Pause, Planning, QuestionState, State, StepState};
+use super::{Chain, ItemState, Outstanding, Pause, Planning, QuestionState, State, StepState};
 use super::{Undo, Undoing};
 use crate::call::Slot;
 use crate::card::Purpose;
@@ -22,6 +22,7 @@ use crate::event::{Event, RunCreated, SkipReason, StepStatus};
 mod attempt;
 mod people;
 
+use super::chain::{handed_on, reviewed};
 use attempt::{attempt_ended, attempt_started, doubt_settled, step_settled};
 
 use people::{
@@ -66,6 +67,7 @@ impl State {
             run,
             goal,
             planner,
+            fallback,
             principal,
             limits,
             ask,
@@ -74,6 +76,7 @@ impl State {
         Ok(Self {
             run,
             goal,
+            chain: Chain::new(planner.clone(), fallback),
             planner,
             principal,
             limits,
@@ -87,6 +90,7 @@ impl State {
             control: Label::trusted(),
             literals: Label::trusted(),
             planning: Planning::default(),
+            progress: Default::default(),
             consult: Default::default(),
             consulted: Default::default(),
             handled: Default::default(),
@@ -182,6 +186,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             planning.findings.clone_from(findings);
             let request = planning.outstanding.take();
             if let Some(request) = request {
+                planning.refused_before.extend(planning.refused_text.take());
                 planning.refused_text = request.proposed;
                 planning.mended_text = request.mended;
                 planning.wanted = request.why;
@@ -202,6 +207,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 why => state.stopping = why,
             }
         }
+        Event::PlanHandedOn { id, reason, to } => handed_on(state, *id, reason, to),
         Event::PlanRevised { .. } | Event::RunStarted { .. } => {}
         Event::ApprovalRequested { card, digest } => approval_requested(state, card, *digest),
         Event::ApprovalGiven {
@@ -350,7 +356,10 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 left: left.clone(),
             });
         }
-        Event::GoalAmended { goal, .. } => state.goal = goal.clone(),
+        Event::GoalAmended { goal, .. } => {
+            state.goal = goal.clone();
+            reviewed(state, true);
+        }
         Event::PlanAmended { by, .. } => plan_amended(state, by),
         Event::RunEnded(ended) => {
             end_all(state);

@@ -16,7 +16,7 @@ use crate::said::Said;
 
 mod planned;
 
-use planned::{checked, finding, interpreted, planner_of, proposed, requested, spent};
+use planned::{checked, finding, handed_on, interpreted, planner_of, proposed, requested, spent};
 
 /// The line of an event.
 pub(crate) fn line_of(event: &Event) -> String {
@@ -44,6 +44,7 @@ pub(crate) fn line_of(event: &Event) -> String {
             )
         }
         Event::PlanGivenUp { id, reason } => format!("request {id} brought no plan: {reason}"),
+        Event::PlanHandedOn { id, reason, to } => handed_on(*id, reason, to),
         Event::PlanRevised {
             revision,
             added,
@@ -109,6 +110,7 @@ fn line_of_people(event: &Event) -> String {
                 Purpose::Step { step } => format!("step `{step}`"),
                 Purpose::Planner { id, .. } => format!("the planner (`{id}`)"),
                 Purpose::Escalation { step } => format!("what to do about `{step}`"),
+                Purpose::Review { .. } => "what to do without a plan".to_owned(),
             };
             format!("{} for {purpose}: {}", digest.short(), question.text)
         }

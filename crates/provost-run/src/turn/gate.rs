@@ -446,7 +446,7 @@ impl Turn<'_> {
                 };
                 self.accept_output(&slot, &value, digest)
             }
-            Purpose::Planner { .. } | Purpose::Escalation { .. } => Ok(()),
+            Purpose::Planner { .. } | Purpose::Escalation { .. } | Purpose::Review { .. } => Ok(()),
         }
     }
 

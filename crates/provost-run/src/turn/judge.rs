@@ -59,6 +59,9 @@ impl Turn<'_> {
             diagnostics.push(repeated);
             return self.refuse(id, views(&diagnostics));
         }
+        if let Some(reason) = self.leads_back(&checked) {
+            return self.failed(id, &reason);
+        }
         let findings = views(&diagnostics);
         self.take_into_force(id, &checked, findings, consult, origin, because)
     }
@@ -139,7 +142,9 @@ impl Turn<'_> {
             .outstanding
             .as_ref()
             .and_then(|r| r.proposed.clone());
-        let same = text.is_some() && text == self.state.planning.refused_text;
+        let planning = &self.state.planning;
+        let same = text.is_some() && text == planning.refused_text;
+        let back = text.is_some_and(|text| planning.refused_before.contains(&text));
         let why = self
             .state
             .planning
@@ -148,9 +153,12 @@ impl Turn<'_> {
             .and_then(|r| r.why.clone());
         self.emit(Event::PlanRefused { id, findings })?;
         let spent = self.state.planning.refused >= self.state.limits.proposals;
-        if same || spent {
+        if same || back || spent {
             let reason = if same {
                 "the planner proposed the same inadmissible plan again".to_owned()
+            } else if back {
+                "the planner went back to an inadmissible plan that it had proposed before"
+                    .to_owned()
             } else {
                 match self.state.planning.refused {
                     1 => "the one proposal allowed was inadmissible".to_owned(),

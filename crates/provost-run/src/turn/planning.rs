@@ -25,13 +25,15 @@ use crate::state::State;
 use crate::view;
 
 impl Turn<'_> {
-    /// Asks the planner, if the limits still allow it; else ends the run.
+    /// Asks the planner, if the limits still allow it and it leads anywhere.
     pub(super) fn request_plan(&mut self) -> Result<(), StepError> {
         let why = self.state.planning.wanted.clone();
         let optional = why.as_ref().is_some_and(Why::is_optional);
-        let revisions_left = u64::from(self.state.revision) < self.state.limits.revisions + 1;
-        if why.is_some() && !revisions_left {
+        if why.is_some() && !self.has_revisions_left() {
             let reason = format!("the plan was revised {} times", self.state.limits.revisions);
+            return self.give_up(why.as_ref(), &reason, optional);
+        }
+        if let Some(reason) = self.leads_nowhere(why.as_ref()) {
             return self.give_up(why.as_ref(), &reason, optional);
         }
         if let Some(limit) = self.planner_limit(why.as_ref()) {
@@ -77,25 +79,6 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Ends planning without asking: a request that would be made is recorded as given up.
-    pub(super) fn give_up(
-        &mut self,
-        why: Option<&Why>,
-        reason: &str,
-        optional: bool,
-    ) -> Result<(), StepError> {
-        let id = self.state.planning.requests + 1;
-        self.emit_request(id, why.cloned(), false)?;
-        self.emit(Event::PlanGivenUp {
-            id,
-            reason: reason.to_owned(),
-        })?;
-        if self.state.plan.is_none() && !optional {
-            return self.end_refused(reason);
-        }
-        Ok(())
-    }
-
     pub(super) fn planned(
         &mut self,
         id: u64,
@@ -115,6 +98,7 @@ impl Turn<'_> {
                 self.refuse(id, findings)
             }
             PlanReply::Decline(reason) => self.declined(id, &reason),
+            PlanReply::Failed(reason) => self.failed(id, &reason),
             PlanReply::Interpreted { goal, playbook, by } => {
                 self.interpreted(id, goal, playbook, by)
             }
@@ -127,17 +111,6 @@ impl Turn<'_> {
                 self.judge(id, reply)
             }
         }
-    }
-
-    fn declined(&mut self, id: u64, reason: &str) -> Result<(), StepError> {
-        self.emit(Event::PlanGivenUp {
-            id,
-            reason: reason.to_owned(),
-        })?;
-        if self.state.plan.is_none() {
-            return self.end_refused(reason);
-        }
-        Ok(())
     }
 
     /// The goal is understood: its playbook is asked from here on. Only the interpreter that the

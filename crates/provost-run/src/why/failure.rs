@@ -244,13 +244,21 @@ fn limit(story: &Story<'_>) -> Judged {
         .decided_by("the same run under a higher limit: whether it ends")
 }
 
+/// Whether a planner ended without a plan by it.
+pub(super) fn came_to_nothing(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::PlanGivenUp { .. } | Event::PlanHandedOn { .. }
+    )
+}
+
 /// A planner that goes round in circles, or has nothing left to propose.
 pub(super) fn exhausted(story: &Story<'_>) -> Option<Judged> {
     if let Some((steps, seqs)) = story.repeated_call() {
         let sentence = format!("the plan makes one and the same call over and over: {steps}");
         return Some(Judged::new(Guilty::Plan, sentence, seqs));
     }
-    let given_up = story.seqs_of(|event| matches!(event, Event::PlanGivenUp { .. }));
+    let given_up = story.seqs_of(came_to_nothing);
     let last = *given_up.last()?;
     let refused: Vec<u64> = story
         .numbered()

@@ -106,7 +106,7 @@ fn only_what_is_left_goes_back() {
 fn the_same_proposal_again_ends_it() {
     let plan = format!("{SLIP}  - {{ id: more, tool: no.such, args: {{}} }}\n");
     let case = by_a_model(&plan).replans(&plan).begin();
-    insta::assert_snapshot!(case.transcript(), @"
+    insta::assert_snapshot!(case.transcript(), @r#"
     + RunCreated
     + GoalInterpreted
     + PlanRequested
@@ -119,11 +119,10 @@ fn the_same_proposal_again_ends_it() {
     + PlanProposed
     + ProposalMended
     + PlanRefused S705 R101
-    + PlanRequested
-    + PlanGivenUp: the planner proposed the same inadmissible plan again
-    + RunEnded refused: the planner proposed the same inadmissible plan again; first error R101: no tool is called `no.such`
-    > done refused
-    ");
+    + PlanHandedOn to a person: the planner proposed the same inadmissible plan again
+    + QuestionAsked
+    > question "there is no plan: the planner proposed the same inadmissible plan again; R101: no tool is called `no.such`. ask model test again, or stop?"
+    "#);
 }
 
 /// A name that is nearly that of a write may mean it, or not: that is for whoever wrote it.

@@ -20,6 +20,7 @@ fn create() -> Result<(Run, Output), StepError> {
         planner: PlannerChoice::Playbook {
             name: "test".to_owned(),
         },
+        fallback: None,
         principal: person("ada"),
         limits: Limits::default(),
         ask: AskMode::Step,

@@ -50,6 +50,7 @@ pub fn run(verb: &Apply, place: &Place) -> Result<Exit, Failure> {
         goal,
         interpreted_by: format!("file {}", verb.file.display()),
         planner,
+        fallback: None,
         ask: verb.begin.ask_mode(workspace.ask()),
         again: verb.begin.again,
     };

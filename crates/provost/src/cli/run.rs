@@ -19,6 +19,9 @@ pub struct Run {
     /// how planning proceeds; `auto` takes the playbook that matches
     #[arg(long, value_enum, default_value = "auto")]
     mode: Mode,
+    /// ask `[planner]` first, and the playbook that matches only if it comes to nothing
+    #[arg(long)]
+    planner_first: bool,
     #[command(flatten)]
     begin: Beginning,
     #[command(flatten)]
@@ -73,13 +76,19 @@ pub fn run(verb: &Run, place: &Place) -> Result<Exit, Failure> {
     let proposal::Routed {
         goal,
         choice: planner,
+        fallback,
         by: interpreted_by,
-    } = proposal::route(&workspace, &verb.goal)?;
+    } = if verb.planner_first {
+        proposal::planner_first(&workspace, &verb.goal)?
+    } else {
+        proposal::route(&workspace, &verb.goal)?
+    };
     let ask = verb.begin.ask_mode(workspace.ask());
     let new = NewRun {
         goal,
         interpreted_by,
         planner,
+        fallback,
         ask,
         again: verb.begin.again,
     };

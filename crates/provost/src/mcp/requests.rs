@@ -204,6 +204,7 @@ impl Requests {
                 client: client.to_owned(),
                 text: judged.source.text.to_string(),
             },
+            fallback: None,
             ask: self.engine.workspace().ask(),
             again: asked.again,
         };

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_engine::run::call::Slot;
-use provost_engine::run::event::{AttemptEnded, Event, PlannerChoice, StepStatus};
+use provost_engine::run::event::{AttemptEnded, Event, Next, PlannerChoice, StepStatus};
 use provost_engine::run::outcome::{Class, Landing};
 use provost_engine::run::said::Said;
 use provost_engine::run::state::State;
@@ -92,18 +92,8 @@ impl Narrator {
                     page.faint("mended: ").line(fix);
                 }
             }
-            Event::PlanRefused { findings, .. } => {
-                page.bad("the plan is refused").end();
-                // Why errors alone: nothing else keeps a plan from being admissible.
-                let errors = findings.iter().filter(|finding| is_error(finding));
-                errors.for_each(|finding| put_finding(&mut page, finding));
-            }
-            Event::PlanGivenUp { reason, .. } => {
-                let word = state
-                    .plan
-                    .as_ref()
-                    .map_or("no plan", |_| "the plan stays as it is");
-                page.faint(&format!("{word}: ")).line(reason);
+            Event::PlanRefused { .. } | Event::PlanGivenUp { .. } | Event::PlanHandedOn { .. } => {
+                no_plan(&mut page, event, state);
             }
             Event::ReplanRequested { why } => {
                 page.text("replan: ").line(&because(why));
@@ -228,6 +218,30 @@ impl Narrator {
             page.text(": ").text(message);
         }
         page.end();
+    }
+}
+
+/// Why there is no plan, or no other.
+fn no_plan(page: &mut Page, event: &Event, state: &State) {
+    match event {
+        Event::PlanRefused { findings, .. } => {
+            page.bad("the plan is refused").end();
+            // Why errors alone: nothing else keeps a plan from being admissible.
+            let errors = findings.iter().filter(|finding| is_error(finding));
+            errors.for_each(|finding| put_finding(page, finding));
+        }
+        Event::PlanGivenUp { reason, .. } => {
+            let plan = state.plan.as_ref();
+            let word = plan.map_or("no plan", |_| "the plan stays as it is");
+            page.faint(&format!("{word}: ")).line(reason);
+        }
+        Event::PlanHandedOn { reason, to, .. } => {
+            page.bad("no plan: ").line(reason);
+            if *to != Next::Person {
+                page.faint("asked next: ").line(&to.words());
+            }
+        }
+        _ => {}
     }
 }
 

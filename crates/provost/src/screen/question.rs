@@ -15,6 +15,7 @@ pub fn page(digest: &Digest, question: &Question) -> Page {
         Purpose::Step { step } => format!("step `{step}`"),
         Purpose::Planner { .. } => "the planner".to_owned(),
         Purpose::Escalation { step } => format!("step `{step}`, which failed"),
+        Purpose::Review { .. } => "the run, whose planner came to nothing".to_owned(),
     };
     page.field("asked by", &about);
     if let Some(of) = &question.of {

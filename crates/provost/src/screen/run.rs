@@ -1,5 +1,6 @@
 //! A run as people read it: how far it is, what it waits for, how it ended.
 
+use provost_engine::run::card::Purpose;
 use provost_engine::run::concise;
 use provost_engine::run::event::{Missing, RunStatus, StepStatus};
 use provost_engine::run::state::{Pause, State};
@@ -47,15 +48,7 @@ pub fn end(state: &State, place: &Place) -> Page {
 pub fn waiting(state: &State, place: &Place) -> Page {
     let mut page = Page::new();
     let run = &state.run;
-    for (digest, asked) in state.open_questions() {
-        let id = short(&digest.hex());
-        page.page(question::page(digest, asked)).end();
-        command(
-            &mut page,
-            "answer",
-            &place.command(&format!("provost answer {run}@{id} VALUE")),
-        );
-    }
+    questions(&mut page, state, place);
     for (digest, asked) in state.open_cards() {
         let id = short(&digest.hex());
         page.page(card::page(digest, asked)).end();
@@ -110,6 +103,24 @@ pub fn waiting(state: &State, place: &Place) -> Page {
         }
     }
     page
+}
+
+/// The questions that are open.
+fn questions(page: &mut Page, state: &State, place: &Place) {
+    let run = &state.run;
+    for (digest, asked) in state.open_questions() {
+        let id = short(&digest.hex());
+        page.page(question::page(digest, asked)).end();
+        command(
+            page,
+            "answer",
+            &place.command(&format!("provost answer {run}@{id} VALUE")),
+        );
+        if matches!(asked.purpose, Purpose::Review { .. }) {
+            let text = format!("provost amend {run} --plan FILE");
+            command(page, "or a plan of yours", &place.command(&text));
+        }
+    }
 }
 
 /// One sentence: why a run did not succeed.

@@ -13,6 +13,7 @@ mod stage;
 
 mod as_tool;
 mod budget;
+mod chain;
 mod doctor;
 mod interrupted;
 mod labels;

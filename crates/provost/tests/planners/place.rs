@@ -70,6 +70,18 @@ impl Place {
         Ran::from(self.command(args).output().unwrap())
     }
 
+    /// The planner came to nothing, and `ran` left a question: a person lets the run end.
+    #[track_caller]
+    pub fn stopped(&self, ran: &Ran) -> Ran {
+        assert_eq!(ran.code, Some(3), "{}", ran.all());
+        assert_eq!(self.status(), "waiting_answer", "{}", ran.all());
+        let run = self.stage.only_run().unwrap();
+        let stopped = self.run(&["answer", &run, "stop"]);
+        assert_eq!(stopped.code, Some(1), "{}", stopped.all());
+        assert_eq!(self.status(), "refused");
+        stopped
+    }
+
     pub fn goal(&self) -> &str {
         &self.dataset.goal
     }

@@ -102,6 +102,7 @@ fn of_whole(state: &State) -> u64 {
         revision,
         control,
         planning,
+        progress,
         consult: _,
         consulted: _,
         handled: _,
@@ -140,6 +141,7 @@ fn of_whole(state: &State) -> u64 {
     revision.hash(&mut hasher);
     debug(control, &mut hasher);
     of_planning(planning, &mut hasher);
+    debug(&progress.bearing(), &mut hasher);
     stopping.as_ref().map(kind).hash(&mut hasher);
     for asked in questions.values() {
         debug(&(&asked.question, &asked.answer, asked.open), &mut hasher);
@@ -159,8 +161,10 @@ fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {
         refused,
         findings: _,
         refused_text,
+        refused_before,
         mended_text,
         answers,
+        review,
     } = planning;
     if let Some(Outstanding {
         id: _,
@@ -178,10 +182,11 @@ fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {
         wanted.as_ref().map(kind),
         refused,
         refused_text,
+        refused_before,
         mended_text,
     )
         .hash(hasher);
-    debug(answers, hasher);
+    debug(&(answers, review), hasher);
 }
 
 fn kind(why: &Why) -> &'static str {

@@ -7,7 +7,7 @@ use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::Goal;
 use provost_plan::plan::request::PlannerCost;
 use provost_plan::policy::{Principal, PrincipalKind};
-use provost_run::card::{Card, Subject};
+use provost_run::card::{Card, Purpose, Subject};
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, RunStatus, View};
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
@@ -99,6 +99,7 @@ pub fn play(
             cost: PlannerCost::default(),
             view: setting.view,
         },
+        fallback: None,
         principal: person("ada"),
         limits: Default::default(),
         ask: AskMode::Step,
@@ -219,7 +220,15 @@ impl Stage<'_> {
                 self.now = self.now.max(at);
                 self.give(Input::Tick)
             }
-            Command::Question(..) => Err("it asks a question".to_owned()),
+            // Why stop: what the planner cannot do is left undone, as without anybody to ask.
+            Command::Question(question, digest) => match question.purpose {
+                Purpose::Review { .. } => self.give(Input::Answer {
+                    question: digest,
+                    by: person("ada"),
+                    value: "stop".into(),
+                }),
+                _ => Err("it asks a question".to_owned()),
+            },
             Command::Done(_) => Ok(()),
         }
     }

@@ -193,6 +193,7 @@ impl Session {
                 text: PLAN.to_owned(),
                 playbook: None,
             },
+            fallback: None,
             principal: person("ada"),
             limits: Limits::default(),
             ask,

@@ -60,7 +60,7 @@ impl Heard {
                 PlanReply::Plan { .. } | PlanReply::Unreadable { .. } => Self::Plan,
                 PlanReply::Interpreted { .. } => Self::Interpreted,
                 PlanReply::Questions(_) => Self::Questions,
-                PlanReply::Decline(_) => Self::Decline,
+                PlanReply::Decline(_) | PlanReply::Failed(_) => Self::Decline,
             },
             Input::Ended { reply, .. } if reply.class == Class::Ok => Self::Result,
             Input::Ended { .. } => Self::Failure,

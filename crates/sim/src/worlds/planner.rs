@@ -5,7 +5,7 @@
 
 use provost_plan::label::Label;
 use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerQuestion, Why};
-use provost_run::event::PlannerChoice;
+use provost_run::event::{PlannerChoice, View};
 use provost_run::machine::Amended;
 use serde_json::json;
 
@@ -23,6 +23,8 @@ pub(super) struct Planner {
     asked: bool,
     /// Whether it is asked first what the goal means.
     interprets: bool,
+    /// Whether it is a program, which may fail, with the interpreter behind it.
+    may_fail: bool,
 }
 
 /// The parameter that a goal has once it was understood.
@@ -33,6 +35,8 @@ impl Planner {
         let mut rng = Rng::new(seed, "planner");
         Self {
             interprets: rng.permille(150),
+            // Why a generator of its own: every other world stays what it was.
+            may_fail: Rng::new(seed, "chain").permille(200),
             rng,
             sketch,
             asked: false,
@@ -42,12 +46,23 @@ impl Planner {
     /// Who the run says plans.
     pub(super) fn choice(&self) -> PlannerChoice {
         let name = "drawn".to_owned();
+        if self.may_fail {
+            return PlannerChoice::Process {
+                program: name,
+                view: View::References,
+            };
+        }
         if self.interprets {
             return PlannerChoice::Interpreter {
                 playbooks: vec!["other".to_owned(), name],
             };
         }
         PlannerChoice::Playbook { name }
+    }
+
+    /// The playbook that is asked after it.
+    pub(super) fn fallback(&self) -> Option<String> {
+        (self.may_fail && self.interprets).then(|| "drawn".to_owned())
     }
 
     /// What it replies, and after how many milliseconds.
@@ -58,7 +73,7 @@ impl Planner {
     ) -> (i64, PlanReply) {
         if weather.strikes(Fault::Hang) {
             let reason = "the planner did not answer".to_owned();
-            return (PATIENCE_MS, PlanReply::Decline(reason));
+            return (PATIENCE_MS, PlanReply::Failed(reason));
         }
         let after = self.rng.between(10, 5_000);
         let reply = match &request.why {

@@ -118,6 +118,7 @@ impl<'r> Stage<'r> {
             run: format!("world{seed}"),
             goal: Goal::of_text("whatever was drawn"),
             planner: stage.planner.choice(),
+            fallback: stage.planner.fallback(),
             principal: person("ada"),
             limits,
             ask: if rng.permille(200) {

@@ -114,6 +114,7 @@ fn new_run() -> NewRun {
             text,
             playbook: None,
         },
+        fallback: None,
         ask: provost_run::event::AskMode::Step,
         again: false,
     }

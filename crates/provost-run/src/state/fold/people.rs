@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::FoldError;
 use crate::card::{Card, Purpose, Subject};
 use crate::event::StepStatus;
+use crate::state::chain::{AGAIN, reviewed};
 use crate::state::{CardState, Planning, State, StepState};
 
 pub(super) fn approval_requested(state: &mut State, card: &Card, digest: Digest) {
@@ -192,6 +193,7 @@ pub(super) fn question_answered(
                 state.stopping = Some(Why::StepFailed { step, class });
             }
         },
+        Purpose::Review { .. } => reviewed(state, value.as_str() == Some(AGAIN)),
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use provost_plan::plan::request::{
 };
 
 use super::{also, counted, listed, tokens, why_text};
-use crate::event::{Candidates, Event, PlannerChoice};
+use crate::event::{Candidates, Event, Next, PlannerChoice};
 
 pub(super) fn interpreted(goal: &Goal, by: &str, planner: Option<&PlannerChoice>) -> String {
     let criteria = listed(goal.success.iter().map(|criterion| criterion.id.as_str()));
@@ -62,11 +62,17 @@ pub(super) fn planner_of(choice: &PlannerChoice) -> String {
     }
 }
 
-/// What is set aside for a request.
+/// Who is asked where a planner came to nothing.
+pub(super) fn handed_on(id: u64, reason: &str, to: &Next) -> String {
+    let next = to.words();
+    format!("request {id} came to nothing, and {next} is asked next: {reason}")
+}
+
 fn because(why: &Why) -> String {
     format!(", because {}", why_text(why))
 }
 
+/// What is set aside for a request.
 fn set_aside(reserved: &Reserved) -> String {
     let money = reserved.money.map(|money| format!(" and {money}"));
     format!(
@@ -139,6 +145,7 @@ pub(super) fn proposed(id: u64, reply: &PlanReply) -> String {
             format!("reply {id} asks {}", counted(questions.len(), "question"))
         }
         PlanReply::Decline(reason) => format!("reply {id} declines: {reason}"),
+        PlanReply::Failed(reason) => format!("reply {id} did not come: {reason}"),
     }
 }
 

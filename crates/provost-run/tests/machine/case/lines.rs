@@ -51,6 +51,7 @@ pub fn line(event: &Event) -> String {
             format!("{kind} {}", codes.join(" "))
         }
         Event::PlanGivenUp { reason, .. } => format!("{kind}: {reason}"),
+        Event::PlanHandedOn { reason, to, .. } => format!("{kind} to {}: {reason}", to.words()),
         Event::PlanRevised {
             added,
             changed,

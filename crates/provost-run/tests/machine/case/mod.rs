@@ -56,6 +56,7 @@ pub struct Case {
     waiting: Option<u64>,
     absent_planner: bool,
     planner: PlannerChoice,
+    fallback: Option<String>,
     requests: Vec<PlanRequest>,
     denials: BTreeMap<Slot, Denial>,
 }
@@ -118,6 +119,7 @@ impl Case {
             planner: PlannerChoice::Playbook {
                 name: "test".to_owned(),
             },
+            fallback: None,
             requests: Vec::new(),
             denials: BTreeMap::new(),
         }
@@ -202,6 +204,12 @@ impl Case {
         self
     }
 
+    /// This playbook is asked if whoever plans comes to nothing.
+    pub fn with_playbook(mut self, name: &str) -> Self {
+        self.fallback = Some(name.to_owned());
+        self
+    }
+
     /// A program plans that is shown text in clear.
     pub fn in_full_view(mut self) -> Self {
         self.planner = PlannerChoice::Process {
@@ -237,6 +245,7 @@ impl Case {
             run: "run".to_owned(),
             goal: self.goal.clone(),
             planner: self.planner.clone(),
+            fallback: self.fallback.clone(),
             principal: person("ada"),
             limits: self.limits.clone(),
             ask: self.ask,

@@ -64,6 +64,7 @@ pub fn run(verb: &Call, place: &Place) -> Result<Exit, Failure> {
         goal,
         interpreted_by: "tools call".to_owned(),
         planner,
+        fallback: None,
         ask: verb.begin.ask_mode(workspace.ask()),
         again: verb.begin.again,
     };

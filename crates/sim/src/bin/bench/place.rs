@@ -95,6 +95,7 @@ impl Place {
             goal,
             interpreted_by: "bench".to_owned(),
             planner,
+            fallback: None,
             ask: AskMode::Step,
             again: false,
         };

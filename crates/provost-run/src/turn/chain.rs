@@ -1,0 +1,189 @@
+//! What follows where a planner comes to nothing: the next of the chain, or the end of planning.
+//!
+//! Owns who is next, the question that a person is asked then, and when revisions lead nowhere.
+//! Makes no plan: whatever the next one offers meets the same check. INVARIANT: a planner is not
+//! asked again, nor a run ended for want of a plan where a person may help, but by a person's word.
+
+use provost_plan::check::CheckedPlan;
+use provost_plan::codes::Code;
+use provost_plan::diagnostic::Severity;
+use provost_plan::limits::{ASKED_AGAIN_MAX, IDLE_REVISIONS_MAX};
+use provost_plan::plan::request::{FindingView, Why};
+use serde_json::json;
+
+use super::Turn;
+use crate::card::Purpose;
+use crate::event::{Event, Next, PlannerChoice};
+use crate::machine::StepError;
+use crate::state::chain::{AGAIN, STOP};
+use crate::state::progress::comes_again;
+
+/// Findings that a person is shown of those in the last proposal.
+const FINDINGS_SHOWN: usize = 3;
+
+impl Turn<'_> {
+    /// Ends planning without asking: a request that would be made is recorded as given up, or the
+    /// next of the chain is asked.
+    pub(super) fn give_up(
+        &mut self,
+        why: Option<&Why>,
+        reason: &str,
+        optional: bool,
+    ) -> Result<(), StepError> {
+        if self.goes_to_next(why) {
+            return self.hand_on(reason);
+        }
+        let id = self.state.planning.requests + 1;
+        self.emit_request(id, why.cloned(), false)?;
+        self.emit(Event::PlanGivenUp {
+            id,
+            reason: reason.to_owned(),
+        })?;
+        if self.state.plan.is_none() && !optional {
+            return self.end_refused(reason);
+        }
+        Ok(())
+    }
+
+    /// The planner says that it has no plan, or no change.
+    pub(super) fn declined(&mut self, id: u64, reason: &str) -> Result<(), StepError> {
+        // Why not of a revision: that nothing better is known is an answer, and the plan in force
+        // says what follows.
+        if self.state.plan.is_none() && self.goes_to_next(None) {
+            return self.hand_on(reason);
+        }
+        self.without_plan(id, reason)
+    }
+
+    /// The planner gave no answer, or one that leads nowhere.
+    pub(super) fn failed(&mut self, id: u64, reason: &str) -> Result<(), StepError> {
+        let asked = self.state.planning.outstanding.as_ref();
+        let why = asked.and_then(|request| request.why.clone());
+        if self.goes_to_next(why.as_ref()) {
+            return self.hand_on(reason);
+        }
+        self.without_plan(id, reason)
+    }
+
+    fn without_plan(&mut self, id: u64, reason: &str) -> Result<(), StepError> {
+        self.emit(Event::PlanGivenUp {
+            id,
+            reason: reason.to_owned(),
+        })?;
+        if self.state.plan.is_none() {
+            return self.end_refused(reason);
+        }
+        Ok(())
+    }
+
+    /// Whether others are asked where a request for this reason came to nothing. Why not where the
+    /// plan in force may stay: then the run goes on with it.
+    fn goes_to_next(&self, why: Option<&Why>) -> bool {
+        !why.is_some_and(Why::is_optional) && self.state.has_chain()
+    }
+
+    fn hand_on(&mut self, reason: &str) -> Result<(), StepError> {
+        let fallback = self.state.chain.fallback.clone();
+        // Why only then: a playbook does not revise what another planner made.
+        let playbook = fallback.filter(|_| self.state.plan.is_none());
+        let to = playbook.map_or(Next::Person, |name| Next::Planner {
+            planner: PlannerChoice::Interpreter {
+                playbooks: vec![name],
+            },
+        });
+        self.emit(Event::PlanHandedOn {
+            id: self.state.planning.requests,
+            reason: reason.to_owned(),
+            to,
+        })
+    }
+
+    /// Waits for a person's word on a planner that came to nothing, and does what it says.
+    pub(super) fn review(&mut self) -> Result<(), StepError> {
+        let Some(review) = self.state.planning.review.clone() else {
+            return Ok(());
+        };
+        if review.over {
+            return self.end_refused(&review.reason);
+        }
+        let asks = |purpose: &Purpose| matches!(purpose, Purpose::Review { .. });
+        let is_asked = self
+            .state
+            .open_questions()
+            .any(|(_, question)| asks(&question.purpose));
+        if !is_asked {
+            let request = review.request;
+            let again = self.may_ask_again(review.why.as_ref());
+            let mut answers = vec![STOP];
+            if again {
+                answers.insert(0, AGAIN);
+            }
+            let text = self.review_text(&review.reason, again);
+            let answer = json!({ "enum": answers });
+            self.ask_question(Purpose::Review { request }, text, answer, None)?;
+        }
+        self.reconcile_ready()
+    }
+
+    /// Whether the limits of the run leave room for another round.
+    fn may_ask_again(&self, why: Option<&Why>) -> bool {
+        self.state.chain.again < ASKED_AGAIN_MAX
+            && (why.is_none() || self.has_revisions_left())
+            && self.planner_limit(why).is_none()
+    }
+
+    pub(super) fn has_revisions_left(&self) -> bool {
+        u64::from(self.state.revision) < self.state.limits.revisions + 1
+    }
+
+    fn review_text(&self, reason: &str, again: bool) -> String {
+        let findings = &self.state.planning.findings;
+        let is_error = |finding: &&FindingView| {
+            let code = Code::from_text(&finding.code);
+            code.is_none_or(|code| code.severity() == Severity::Error)
+        };
+        let what = self.state.plan.as_ref();
+        let what = what.map_or("no plan", |_| "no revision of the plan");
+        let mut text = format!("there is {what}: {reason}");
+        let errors = findings.iter().filter(is_error);
+        for finding in errors.clone().take(FINDINGS_SHOWN) {
+            text.push_str(&format!("; {}: {}", finding.code, finding.message));
+        }
+        match errors.count().saturating_sub(FINDINGS_SHOWN) {
+            0 => {}
+            more => text.push_str(&format!("; and {more} more")),
+        }
+        let author = self.state.planner.author();
+        text.push_str(&match again {
+            true => format!(". ask {author} again, or stop?"),
+            false => ". the limits leave no room to ask again: stop?".to_owned(),
+        });
+        text
+    }
+
+    /// Why no further revision is asked for, if those before led nowhere.
+    pub(super) fn leads_nowhere(&self, why: Option<&Why>) -> Option<String> {
+        let required = why.is_some_and(|why| !why.is_optional());
+        let idle = self.state.progress.idle();
+        (required && idle >= IDLE_REVISIONS_MAX).then(|| {
+            format!(
+                "the plan was revised {idle} times in a row, and no step ended and nothing new \
+                 became known in between"
+            )
+        })
+    }
+
+    /// Why a plan that passes the check is not taken, if it leads back to where the run was.
+    pub(super) fn leads_back(&self, checked: &CheckedPlan) -> Option<String> {
+        let asked = self.state.planning.outstanding.as_ref();
+        let why = asked.and_then(|request| request.why.as_ref());
+        // Why these alone: of any other the plan in force may still be the best there is.
+        let again = why.is_some_and(comes_again);
+        let plan = checked.record().digest;
+        (again && self.state.progress.is_back_at(plan)).then(|| {
+            "the planner came back to a plan that was in force already, and nothing new became \
+             known since"
+                .to_owned()
+        })
+    }
+}
