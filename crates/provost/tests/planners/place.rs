@@ -12,6 +12,26 @@ use crate::stage::{Ran, Stage};
 /// What the key of the model is.
 pub const KEY: &str = canary::KEY;
 
+/// What says in `provost.toml` that a model at this address plans.
+pub fn planned_by(kind: &str, url: &str, more: &str) -> String {
+    format!(
+        "\n[models.large]\nkind = \"{kind}\"\nmodel = \"scripted-1\"\n\
+         key = \"env:SCRIPTED_KEY\"\nbase_url = \"{url}\"\n\
+         price = {{ input = \"2.00\", output = \"10.00\", cached = \"0.20\" }}\n{more}\n\
+         [planner]\nkind = \"model\"\nmodel = \"large\"\n"
+    )
+}
+
+/// The command with the key of the model, and no other.
+pub fn with_key(mut command: Command) -> Command {
+    command
+        .env("SCRIPTED_KEY", KEY)
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("GEMINI_API_KEY");
+    command
+}
+
 /// A workspace, its data and its model.
 pub struct Place {
     pub stage: Stage,
@@ -27,13 +47,7 @@ impl Place {
 
     pub fn of_kind(kind: &str, more: &str, script: impl IntoIterator<Item = Scripted>) -> Self {
         let place = Self::without_planner(script);
-        let url = place.model.url();
-        place.configure(&format!(
-            "\n[models.large]\nkind = \"{kind}\"\nmodel = \"scripted-1\"\n\
-             key = \"env:SCRIPTED_KEY\"\nbase_url = \"{url}\"\n\
-             price = {{ input = \"2.00\", output = \"10.00\", cached = \"0.20\" }}\n{more}\n\
-             [planner]\nkind = \"model\"\nmodel = \"large\"\n"
-        ));
+        place.configure(&planned_by(kind, &place.model.url(), more));
         place
     }
 
@@ -57,13 +71,7 @@ impl Place {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.stage.command(args);
-        command
-            .env("SCRIPTED_KEY", KEY)
-            .env_remove("OPENAI_API_KEY")
-            .env_remove("ANTHROPIC_API_KEY")
-            .env_remove("GEMINI_API_KEY");
-        command
+        with_key(self.stage.command(args))
     }
 
     pub fn run(&self, args: &[&str]) -> Ran {
