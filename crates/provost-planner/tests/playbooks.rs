@@ -261,7 +261,9 @@ impl Talk {
                 because,
                 ..
             } => (text, name, literals, control, consult, because),
-            PlanReply::Decline(reason) => return format!("decline: {reason}\n"),
+            PlanReply::Decline(reason) | PlanReply::Failed(reason) => {
+                return format!("decline: {reason}\n");
+            }
             PlanReply::Questions(questions) => {
                 let lines = questions.iter().map(|asked| format!("{}\n", json!(asked)));
                 return lines.collect();

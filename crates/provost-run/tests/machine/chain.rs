@@ -204,6 +204,7 @@ fn a_person_may_put_a_plan_or_another_goal_in_its_place() {
     > plan request 2
     ");
     assert_eq!(case.requests().last().unwrap().goal.text, "something else");
+    assert_eq!(case.state().open_questions().count(), 0);
 }
 
 const STEPS: &str = r#"

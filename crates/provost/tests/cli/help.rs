@@ -52,7 +52,7 @@ fn help_lists_what_works() {
     exit codes: 0 succeeded or done · 1 failed, rejected, expired, refused or cancelled · 2 usage or
     configuration · 3 waits for a person, or paused · 4 in doubt
     ");
-    assert_snapshot!(Workplace::empty().run(&["run", "--help"]), @r"
+    assert_snapshot!(Workplace::empty().run(&["run", "--help"]), @"
     exit 0
     --- stdout
     plan, check, ask, execute and answer
@@ -63,15 +63,17 @@ fn help_lists_what_works() {
       <GOAL>  what you want, in quotes
 
     Options:
-      -C <DIR>           the workspace; otherwise the nearest parent with a provost.toml
-          --mode <MODE>  how planning proceeds; `auto` takes the playbook that matches [default: auto]
-                         [possible values: single, auto]
-          --again        begin even while an unfinished run has the same goal
-      -h, --help         print this help
-          --ask <ASK>    when a person is asked: about each step with its values, or about the plan
-                         first [possible values: step, plan]
-          --json         print the result as one JSON object
-          --events       print the events of the journal as JSON, one a line, as they are kept
+      -C <DIR>             the workspace; otherwise the nearest parent with a provost.toml
+          --mode <MODE>    how planning proceeds; `auto` takes the playbook that matches [default: auto]
+                           [possible values: single, auto]
+      -h, --help           print this help
+          --planner-first  ask `[planner]` first, and the playbook that matches only if it comes to
+                           nothing
+          --again          begin even while an unfinished run has the same goal
+          --ask <ASK>      when a person is asked: about each step with its values, or about the plan
+                           first [possible values: step, plan]
+          --json           print the result as one JSON object
+          --events         print the events of the journal as JSON, one a line, as they are kept
     ");
 }
 
