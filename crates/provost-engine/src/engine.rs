@@ -3,6 +3,7 @@
 //! Owns the join of workspace, store and tools. Never prints. INVARIANT: a run is driven only by
 //! the process that holds its claim.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_plan::plan::Goal;
@@ -251,11 +252,20 @@ impl Engine {
             ask: new.ask,
             solo: self.workspace.is_solo(),
         };
-        let (run, output) = Run::create(created, &new.interpreted_by, self.rules(), now_ms())
-            .map_err(DriveError::from)?;
-        let mut session = self.session(run, planner);
-        session.keep(output, watcher).await?;
-        Ok(session)
+        let by = &new.interpreted_by;
+        let mut denials = BTreeMap::new();
+        loop {
+            let (run, output) =
+                Run::create_beside(created.clone(), by, self.rules(), now_ms(), &denials)
+                    .map_err(DriveError::from)?;
+            let mut session = self.session(run, Arc::clone(&planner));
+            match session.keep(output, watcher).await {
+                Err(DriveError::Store(StoreError::NotAdmitted { denials: more, .. })) => {
+                    denials.extend(more);
+                }
+                kept => return Ok(kept.map(|()| session)?),
+            }
+        }
     }
 
     /// A run whose tools cannot work is not begun: it would only fail later and slower.

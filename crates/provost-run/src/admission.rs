@@ -161,6 +161,47 @@ pub enum Entry {
         /// Whose.
         slot: Slot,
     },
+    /// A planner that costs is asked, if the shared budget has room.
+    Reserve(Reserve),
+    /// What the reply of a planner took, in the place of what was set aside for it.
+    Spent(Spent),
+}
+
+/// What is set aside of the shared budget before a planner is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reserve {
+    /// The most money it may cost.
+    pub money: Money,
+    /// The most tokens it may take.
+    pub tokens: u64,
+    /// The shared budget.
+    pub budget: Budget,
+    /// Its period.
+    pub period: String,
+}
+
+/// What a planner's reply took of the shared budget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// The period in which it was set aside.
+    pub period: String,
+    /// The money that is given back first.
+    pub money_back: Money,
+    /// The tokens that are given back first.
+    pub tokens_back: u64,
+    /// The money it took.
+    pub money: Money,
+    /// The tokens it took.
+    pub tokens: u64,
+}
+
+/// The name under which the shared budget says no to a planner: no step is called so.
+#[must_use]
+pub fn planner_slot() -> Slot {
+    Slot {
+        step: "<planner>".to_owned(),
+        item: None,
+    }
 }
 
 /// An attempt that wants to begin.
@@ -296,7 +337,8 @@ pub fn admit(begin: &Begin, facts: &Facts, now: i64) -> Result<ToolRow, Denial> 
         return Err(Denial::Full { because });
     }
     if let Some((budget, _)) = &begin.budget {
-        within_budget(begin, budget, facts)?;
+        let (spent, tokens) = (facts.money, facts.tokens);
+        within_budget(budget, (spent, begin.money), (tokens, begin.tokens))?;
     }
     if let Some(rate) = begin.limits.rate {
         within_rate(&begin.tool, rate, &mut row, now)?;
@@ -350,28 +392,40 @@ fn within_rate(tool: &str, rate: Rate, row: &mut ToolRow, now: i64) -> Result<()
     Ok(())
 }
 
-fn within_budget(begin: &Begin, budget: &Budget, facts: &Facts) -> Result<(), Denial> {
-    let money = facts.money.checked_add(begin.money);
+/// Whether a planner may be asked, where so much money and so many tokens are reserved or spent.
+///
+/// # Errors
+/// [`Denial::Budget`] says why not.
+pub fn set_aside(reserve: &Reserve, money: Money, tokens: u64) -> Result<(), Denial> {
+    let (money, tokens) = ((money, reserve.money), (tokens, reserve.tokens));
+    within_budget(&reserve.budget, money, tokens)
+}
+
+/// Whether a budget has room for more, beside what is reserved or spent of it.
+fn within_budget(
+    budget: &Budget,
+    (spent, cost): (Money, Money),
+    (used, takes): (u64, u64),
+) -> Result<(), Denial> {
+    let money = spent.checked_add(cost);
     if let Some(limit) = budget.money
-        && begin.money > Money::ZERO
+        && cost > Money::ZERO
         && money.is_none_or(|money| money > limit)
     {
         let because = format!(
-            "the workspace's budget of {limit} is reached: {} is reserved or spent, and this may \
-             cost {}",
-            facts.money, begin.money
+            "the workspace's budget of {limit} is reached: {spent} is reserved or spent, and this \
+             may cost {cost}"
         );
         return Err(Denial::Budget { because });
     }
-    let tokens = facts.tokens.checked_add(begin.tokens);
+    let tokens = used.checked_add(takes);
     if let Some(limit) = budget.tokens
-        && begin.tokens > 0
+        && takes > 0
         && tokens.is_none_or(|tokens| tokens > limit)
     {
         let because = format!(
-            "the workspace's budget of {limit} tokens is reached: {} are reserved or spent, and \
-             this may take {}",
-            facts.tokens, begin.tokens
+            "the workspace's budget of {limit} tokens is reached: {used} are reserved or spent, \
+             and this may take {takes}"
         );
         return Err(Denial::Budget { because });
     }

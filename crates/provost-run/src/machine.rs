@@ -362,6 +362,20 @@ impl Run {
         rules: Rules,
         now: i64,
     ) -> Result<(Self, Output), StepError> {
+        Self::create_beside(created, interpreted_by, rules, now, &BTreeMap::new())
+    }
+
+    /// [`Run::create`], where admission had no room for what it begins with.
+    ///
+    /// # Errors
+    /// As [`Run::create`].
+    pub fn create_beside(
+        created: RunCreated,
+        interpreted_by: &str,
+        rules: Rules,
+        now: i64,
+        denials: &BTreeMap<Slot, Denial>,
+    ) -> Result<(Self, Output), StepError> {
         let goal = created.goal.clone();
         let first = Event::RunCreated(created);
         let state = State::begin(&first, now)?;
@@ -371,8 +385,7 @@ impl Run {
             rules,
             held: false,
         };
-        let none = BTreeMap::new();
-        let mut turn = Turn::new(&mut run.state, &run.rules, now, false, &none);
+        let mut turn = Turn::new(&mut run.state, &run.rules, now, false, denials);
         turn.emit(Event::GoalInterpreted {
             goal,
             by: interpreted_by.to_owned(),

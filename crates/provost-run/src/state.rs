@@ -180,6 +180,8 @@ pub struct Outstanding {
     pub mended: Option<String>,
     /// What was set aside for it and is not settled.
     pub reserved: Option<Reserved>,
+    /// When it was made, in milliseconds since the epoch.
+    pub asked_at: i64,
 }
 
 /// A card and what became of it.

@@ -91,8 +91,10 @@ impl<'r> Turn<'r> {
     /// Records an event and changes the state by it.
     pub(crate) fn emit(&mut self, event: Event) -> Result<(), StepError> {
         let ends = self.flight_of(&event);
+        let spent = self.spent_of(&event);
         self.state.apply(&event, self.now)?;
         self.note(&event, ends);
+        self.entries.extend(spent);
         self.events.push(event);
         Ok(())
     }

@@ -5,7 +5,9 @@
 //! not admitted leaves no row behind.
 
 use provost_plan::money::Money;
-use provost_run::admission::{Begin, Breaker, Denial, Entry, Facts, Stop, ToolRow, admit};
+use provost_run::admission::{
+    Begin, Breaker, Denial, Entry, Facts, Spent, Stop, ToolRow, admit, planner_slot, set_aside,
+};
 use provost_run::call::Slot;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -32,16 +34,18 @@ impl Desk<'_> {
                 _ => None,
             })
         };
-        let fails = |entry: &Entry| {
+        let counts = |entry: &Entry| {
             matches!(
                 entry,
-                Entry::End {
-                    healthy: Some(false),
-                    ..
-                }
+                Entry::Reserve(_)
+                    | Entry::Spent(_)
+                    | Entry::End {
+                        healthy: Some(false),
+                        ..
+                    }
             )
         };
-        if begins().all(is_uncounted) && !entries.iter().any(fails) {
+        if begins().all(is_uncounted) && !entries.iter().any(counts) {
             // Why before any change: nothing in the append bears on the answers, so there is
             // nothing to take back if one is no.
             let mut denials = Vec::new();
@@ -96,6 +100,16 @@ impl Desk<'_> {
                 }
                 Entry::Doubt { slot } => self.doubt(slot)?,
                 Entry::Settled { slot } => self.settled(slot)?,
+                Entry::Reserve(reserve) => {
+                    let (money, tokens) = spent(self.connection, &reserve.period)?;
+                    match set_aside(reserve, money, tokens) {
+                        Ok(()) => {
+                            self.add_spent(&reserve.period, reserve.money, reserve.tokens)?;
+                        }
+                        Err(denial) => denials.push((planner_slot(), denial)),
+                    }
+                }
+                Entry::Spent(spent) => self.settle_spent(spent)?,
             }
         }
         Ok(if denials.is_empty() {
@@ -148,14 +162,35 @@ impl Desk<'_> {
         }
         self.keep_effect(begin)?;
         if let Some((_, period)) = &begin.budget {
-            self.connection
-                .prepare_cached(
-                    "INSERT INTO budgets VALUES ('workspace', ?1, ?2, ?3) ON CONFLICT DO UPDATE \
-                     SET money = money + excluded.money, tokens = tokens + excluded.tokens",
-                )?
-                .execute(params![period, begin.money.millionths(), begin.tokens])?;
+            self.add_spent(period, begin.money, begin.tokens)?;
         }
         Ok(Ok(()))
+    }
+
+    /// Counts money and tokens of the workspace's budget as reserved or spent.
+    fn add_spent(&self, period: &str, money: Money, tokens: u64) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO budgets VALUES ('workspace', ?1, ?2, ?3) ON CONFLICT DO UPDATE \
+                 SET money = money + excluded.money, tokens = tokens + excluded.tokens",
+            )?
+            .execute(params![period, money.millionths(), tokens])
+            .map(|_| ())
+    }
+
+    /// Puts what was taken in the place of what was set aside.
+    fn settle_spent(&self, spent: &Spent) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE budgets SET money = max(money - ?2, 0), tokens = max(tokens - ?3, 0) \
+                 WHERE name = 'workspace' AND period = ?1",
+            )?
+            .execute(params![
+                spent.period,
+                spent.money_back.millionths(),
+                spent.tokens_back
+            ])?;
+        self.add_spent(&spent.period, spent.money, spent.tokens)
     }
 
     /// Keeps that an attempt of what is no read is under way.

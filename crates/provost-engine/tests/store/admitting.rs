@@ -4,7 +4,9 @@
 use provost_engine::store::{StopScope, Stopped, Store, StoreError};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::money::Money;
-use provost_run::admission::{Begin, Breaker, Budget, Denial, Entry, Period, Rate, ToolLimits};
+use provost_run::admission::{
+    Begin, Breaker, Budget, Denial, Entry, Period, Rate, Reserve, Spent, ToolLimits, planner_slot,
+};
 use provost_run::call::Slot;
 
 use super::{append, durable};
@@ -304,6 +306,66 @@ fn a_budget_is_never_passed_by_runs_beside_each_other() {
     assert!(one.enter(vec![dear("a", "0.000001", 0)]).is_err());
     one.enter(vec![dear("a", "0", 80)]).unwrap();
     assert!(one.enter(vec![dear("a", "0", 1)]).is_err());
+}
+
+#[test]
+fn what_planners_cost_counts_against_the_budget_too() {
+    let (dir, store) = opened();
+    let day = "2026-11-21";
+    let money = |text: &str| Money::parse(text).unwrap();
+    let budget = Budget {
+        money: Some(money("1")),
+        tokens: Some(100),
+        per: Period::Day,
+    };
+    let asks = |most: &str, tokens: u64| {
+        Entry::Reserve(Reserve {
+            money: money(most),
+            tokens,
+            budget: budget.clone(),
+            period: day.to_owned(),
+        })
+    };
+    let took = |cost: &str, tokens: u64| {
+        Entry::Spent(Spent {
+            period: day.to_owned(),
+            money_back: money("0.6"),
+            tokens_back: 60,
+            money: money(cost),
+            tokens,
+        })
+    };
+    let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
+    one.enter(vec![asks("0.6", 60)]).unwrap();
+    for more in [asks("0.400001", 10), asks("0", 41)] {
+        let Err(denials) = two.enter(vec![more]) else {
+            panic!("admitted");
+        };
+        assert_eq!(denials[0].0, planner_slot());
+        assert!(matches!(denials[0].1, Denial::Budget { .. }));
+    }
+    // What was refused leaves nothing behind, what was taken makes room, also for a next request in
+    // the same transaction.
+    assert_eq!(store.spent(day).unwrap(), (money("0.6"), 60));
+    one.enter(vec![took("0.1", 10), asks("0.6", 60)]).unwrap();
+    assert_eq!(store.spent(day).unwrap(), (money("0.7"), 70));
+    assert!(two.enter(vec![asks("0.4", 10)]).is_err());
+    one.enter(vec![took("0.2", 20)]).unwrap();
+    assert_eq!(store.spent(day).unwrap(), (money("0.3"), 30));
+    // Calls and planners share it.
+    let dear = Begin {
+        sinks: None,
+        money: money("0.700001"),
+        budget: Some((budget.clone(), day.to_owned())),
+        ..begin("a")
+    };
+    assert!(two.enter(vec![begins(dear)]).is_err());
+    // It outlasts the process.
+    drop(store);
+    let store = Store::open(dir.path()).unwrap();
+    assert_eq!(store.spent(day).unwrap(), (money("0.3"), 30));
+    let mut three = Writes::new(&store, "three");
+    three.enter(vec![asks("0.7", 70)]).unwrap();
 }
 
 #[test]

@@ -143,7 +143,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         }
         Event::PlanRequested {
             id, why, reserved, ..
-        } => plan_requested(state, *id, why.clone(), *reserved),
+        } => plan_requested(state, *id, why.clone(), *reserved, at),
         Event::BudgetSpent { usage, .. } => planner_paid(state, usage),
         Event::PlanProposed { reply, .. } => {
             if let (
@@ -433,7 +433,13 @@ fn item_mut<'s>(
         })
 }
 
-fn plan_requested(state: &mut State, id: u64, why: Option<Why>, reserved: Option<Reserved>) {
+fn plan_requested(
+    state: &mut State,
+    id: u64,
+    why: Option<Why>,
+    reserved: Option<Reserved>,
+    asked_at: i64,
+) {
     if let Some(Reserved { money, tokens }) = reserved {
         let money = money.unwrap_or_default();
         state.money = state.money.saturating_add(money);
@@ -450,6 +456,7 @@ fn plan_requested(state: &mut State, id: u64, why: Option<Why>, reserved: Option
         proposed: None,
         mended: None,
         reserved,
+        asked_at,
     });
 }
 

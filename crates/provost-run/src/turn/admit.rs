@@ -44,6 +44,13 @@ impl Turn<'_> {
                 Entry::Doubt { slot: slot.clone() }
             }
             Event::DoubtSettled { slot, .. } => Entry::Settled { slot: slot.clone() },
+            Event::PlanRequested {
+                reserved: Some(reserved),
+                ..
+            } => match self.set_aside_of(*reserved) {
+                Some(reserve) => Entry::Reserve(reserve),
+                None => return,
+            },
             _ => return,
         };
         self.entries.push(entry);

@@ -1,14 +1,16 @@
 //! Planners that cost: the limits a request is held to, and requests that were lost.
 //!
-//! Owns the comparison of the worst case of one request with what is left. Spends nothing: what is
-//! set aside and what was taken stand in events. INVARIANT: no request leaves that might pass a
-//! limit.
+//! Owns the comparison of the worst case of one request with what is left to the run, and what a
+//! request changes of the budget that all runs share. Spends nothing: what is set aside and what
+//! was taken stand in events. INVARIANT: no request leaves that might pass a limit.
 
 use provost_plan::money::Money;
-use provost_plan::plan::request::Why;
+use provost_plan::plan::request::{Reserved, Why};
 
 use super::Turn;
 use super::planning::build_request;
+use crate::admission::{Denial, Entry, Reserve, Spent, planner_slot};
+use crate::event::Event;
 use crate::machine::StepError;
 
 impl Turn<'_> {
@@ -35,8 +37,10 @@ impl Turn<'_> {
                 ),
             });
         }
+        let shared = self.rules.admission.budget.as_ref();
+        let shared = shared.and_then(|budget| budget.money);
         if worst.money.is_none()
-            && let Some(limit) = limits.money.or(cost.limit)
+            && let Some(limit) = limits.money.or(cost.limit).or(shared)
         {
             return Some(unpriced(limit));
         }
@@ -57,6 +61,48 @@ impl Turn<'_> {
         })
     }
 
+    /// Why the budget that all runs share has no room for the next request, if it said so.
+    pub(super) fn no_shared_budget(&self) -> Option<String> {
+        self.state.planner.cost()?;
+        match self.denials.get(&planner_slot())? {
+            Denial::Budget { because } => Some(because.clone()),
+            _ => None,
+        }
+    }
+
+    /// What a request sets aside of the budget that all runs share.
+    pub(super) fn set_aside_of(&self, reserved: Reserved) -> Option<Reserve> {
+        let budget = self.rules.admission.budget.clone()?;
+        Some(Reserve {
+            money: reserved.money.unwrap_or_default(),
+            tokens: reserved.tokens,
+            period: budget.per.name_at(self.now),
+            budget,
+        })
+    }
+
+    /// What a reply took of the budget that all runs share, seen before its event is applied: as
+    /// far as it is known, and of a planner for which nothing was set aside too.
+    pub(super) fn spent_of(&self, event: &Event) -> Option<Entry> {
+        let Event::BudgetSpent { usage, .. } = event else {
+            return None;
+        };
+        let budget = self.rules.admission.budget.as_ref()?;
+        let request = self.state.planning.outstanding.as_ref()?;
+        if usage.unknown {
+            return None;
+        }
+        let reserved = request.reserved.unwrap_or_default();
+        let known = usage.cost.is_some();
+        Some(Entry::Spent(Spent {
+            period: budget.per.name_at(request.asked_at),
+            money_back: reserved.money.filter(|_| known).unwrap_or_default(),
+            tokens_back: reserved.tokens,
+            money: usage.cost.unwrap_or_default(),
+            tokens: usage.tokens_in.saturating_add(usage.tokens_out),
+        }))
+    }
+
     /// Asks again what a process that ended asked. What costs is a request of its own: the first
     /// may have been answered and paid, and what was set aside for it stays spent.
     pub(super) fn ask_planner_again(&mut self) -> Result<(), StepError> {
@@ -68,7 +114,8 @@ impl Turn<'_> {
             return Ok(());
         }
         let why = request.why.clone();
-        match self.planner_limit(why.as_ref()) {
+        let limit = self.planner_limit(why.as_ref());
+        match limit.or_else(|| self.no_shared_budget()) {
             None => self.emit_request(self.state.planning.requests + 1, why, true),
             Some(limit) => {
                 let optional = why.as_ref().is_some_and(Why::is_optional);

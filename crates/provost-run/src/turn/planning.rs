@@ -36,7 +36,8 @@ impl Turn<'_> {
         if let Some(reason) = self.leads_nowhere(why.as_ref()) {
             return self.give_up(why.as_ref(), &reason, optional);
         }
-        if let Some(limit) = self.planner_limit(why.as_ref()) {
+        let limit = self.planner_limit(why.as_ref());
+        if let Some(limit) = limit.or_else(|| self.no_shared_budget()) {
             return self.give_up(why.as_ref(), &limit, optional);
         }
         let id = self.state.planning.requests + 1;

@@ -1,9 +1,10 @@
 //! Planners that cost: what is set aside, what is taken, and requests that were lost.
 
-use crate::case::{Case, plan_reply};
+use crate::case::{Case, plan_reply, rules_with};
 use provost_plan::money::Money;
 use provost_plan::plan::request::{PlannerCost, PlannerUsage};
-use provost_run::machine::Input;
+use provost_run::admission::{Budget, Denial, Entry, Period};
+use provost_run::machine::{Input, Rules};
 
 const PLAN: &str = r#"
 schema: provost/plan/v1
@@ -96,4 +97,112 @@ fn a_request_that_might_pass_a_limit_is_not_made() {
         // What was never made sets nothing aside.
         assert_eq!(case.state().money, money("1.00"));
     }
+}
+
+/// A workspace with this much money for all its runs.
+fn sharing(money: &str) -> Rules {
+    let mut rules = rules_with(|_| {});
+    rules.admission.budget = Some(Budget {
+        money: Some(Money::parse(money).unwrap()),
+        tokens: None,
+        per: Period::Ever,
+    });
+    rules
+}
+
+#[test]
+fn what_a_request_may_cost_is_set_aside_of_the_shared_budget() {
+    let case = Case::of(sharing("5.00"), PLAN)
+        .planner_costs(cost(None))
+        .planner_is_away()
+        .begin();
+    let [Entry::Reserve(reserve)] = case.entries() else {
+        panic!("{:?}", case.entries());
+    };
+    assert_eq!(reserve.money, money("1.00"));
+    let case = case.planner_takes(Some(took("0.25")), plan_reply(PLAN, &[]));
+    let [Entry::Spent(spent), Entry::Begin(_)] = case.entries() else {
+        panic!("{:?}", case.entries());
+    };
+    assert_eq!(
+        (spent.money_back, spent.money),
+        (money("1.00"), money("0.25"))
+    );
+    assert_eq!(spent.tokens, 20);
+}
+
+/// What nobody knows stays set aside there too, and a planner that only says what it took counts.
+#[test]
+fn what_is_taken_counts_there_as_far_as_it_is_known() {
+    let unknown = PlannerUsage {
+        unknown: true,
+        ..took("0.00")
+    };
+    let case = Case::of(sharing("5.00"), PLAN)
+        .planner_costs(cost(None))
+        .planner_is_away()
+        .begin()
+        .planner_takes(Some(unknown), plan_reply(PLAN, &[]));
+    assert!(matches!(case.entries(), [Entry::Begin(_)]));
+    let case = Case::of(sharing("5.00"), PLAN)
+        .by_a_program()
+        .planner_is_away()
+        .begin();
+    assert!(case.entries().is_empty());
+    let case = case.planner_takes(Some(took("0.25")), plan_reply(PLAN, &[]));
+    let [Entry::Spent(spent), Entry::Begin(_)] = case.entries() else {
+        panic!("{:?}", case.entries());
+    };
+    assert_eq!(
+        (spent.money_back, spent.money),
+        (Money::ZERO, money("0.25"))
+    );
+}
+
+#[test]
+fn where_the_shared_budget_has_no_room_a_person_is_asked() {
+    let denial = || Denial::Budget {
+        because: "the workspace's budget of 5.00 is reached".to_owned(),
+    };
+    let case = Case::of(sharing("5.00"), PLAN)
+        .planner_costs(cost(None))
+        .planner_is_away()
+        .denying(vec![("<planner>", denial())])
+        .begin();
+    assert!(case.entries().is_empty());
+    // Another day, another budget.
+    let case = case
+        .denying(Vec::new())
+        .answer("ada", serde_json::json!("again"));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    + RunCreated
+    + GoalInterpreted
+    + PlanHandedOn to a person: the workspace's budget of 5.00 is reached
+    + QuestionAsked
+    > question "there is no plan: the workspace's budget of 5.00 is reached. ask model test again, or stop?"
+    < ada answers "again"
+    + QuestionAnswered
+    + PlanRequested
+    > plan request 1
+    "#);
+    assert!(matches!(case.entries(), [Entry::Reserve(_)]));
+    // The control: a planner that costs nothing is not held up by it.
+    let case = Case::of(sharing("5.00"), PLAN)
+        .denying(vec![("<planner>", denial())])
+        .begin();
+    assert_eq!(case.status(), "running");
+}
+
+#[test]
+fn without_a_price_a_shared_limit_in_money_is_not_believed() {
+    let unpriced = PlannerCost {
+        input: None,
+        ..cost(None)
+    };
+    let case = Case::of(sharing("5.00"), PLAN)
+        .planner_costs(unpriced)
+        .planner_is_away()
+        .begin();
+    let asked = case.state().open_questions().next().expect("asked").1;
+    assert!(asked.text.contains("is not known"), "{}", asked.text);
 }

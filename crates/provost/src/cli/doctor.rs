@@ -73,6 +73,7 @@ pub fn run(verb: &Doctor, place: &Place) -> Result<Exit, Failure> {
     ];
     found.extend(of_notices(&workspace));
     found.extend(of_network(&workspace));
+    found.extend(of_budget(&workspace));
     not_checked.push("whether the tools do what they declare".to_owned());
     not_checked.push("whether servers of `http` tools answer: nothing is called".to_owned());
     Ok(report(verb, &workspace, &found, &not_checked))
@@ -227,6 +228,33 @@ fn of_notices(workspace: &Workspace) -> Option<Finding> {
     );
     let hint = "`provost work` delivers them; [notify] in provost.toml says how";
     Some(Finding::unfit("notices", said, Some(hint)))
+}
+
+/// What is left of the budget that all runs share; nothing where there is none.
+fn of_budget(workspace: &Workspace) -> Option<Finding> {
+    let budget = workspace.admission().budget.as_ref()?;
+    let period = budget.per.name_at(now_ms());
+    let spent = match Store::open_read_only(&workspace.store_dir()) {
+        Ok(store) => store.spent(&period),
+        Err(_) => Ok(Default::default()),
+    };
+    let (money, tokens) = match spent {
+        Ok(spent) => spent,
+        Err(error) => return Some(Finding::unfit("budget", error.to_string(), None)),
+    };
+    let money = budget
+        .money
+        .map(|most| format!("{money} of {most} in money"));
+    let tokens = budget
+        .tokens
+        .map(|most| format!("{tokens} of {most} tokens"));
+    let parts: Vec<String> = money.into_iter().chain(tokens).collect();
+    let when = match period.as_str() {
+        "" => String::new(),
+        period => format!(" in {period}"),
+    };
+    let said = format!("{} reserved or spent{when}", parts.join(", "));
+    Some(Finding::fit("budget", said))
 }
 
 /// The proxy in force; nothing where there is none.

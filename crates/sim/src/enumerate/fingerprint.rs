@@ -174,6 +174,7 @@ fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {
         mended,
         // Why not: nothing here plans at a cost.
         reserved: _,
+        asked_at: _,
     }) = outstanding
     {
         (why.as_ref().map(kind), asked_people, proposed, mended).hash(hasher);

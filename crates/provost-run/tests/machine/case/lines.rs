@@ -2,6 +2,19 @@
 
 use super::*;
 
+impl Case {
+    /// This playbook is asked if whoever plans comes to nothing.
+    pub fn with_playbook(mut self, name: &str) -> Self {
+        self.fallback = Some(name.to_owned());
+        self
+    }
+
+    /// What the last input changed of what runs share.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+}
+
 /// What a card asks, on one line.
 fn shown(card: &Card) -> String {
     let entry = |id: &String, ask: &StepAsk| format!("{id} {:?}", ask.verdict.policies);

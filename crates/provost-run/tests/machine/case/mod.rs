@@ -18,7 +18,7 @@ use provost_plan::policy::{
 };
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
-use provost_run::admission::Denial;
+use provost_run::admission::{Denial, Entry};
 use provost_run::call::Slot;
 use provost_run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement, View};
@@ -59,6 +59,7 @@ pub struct Case {
     fallback: Option<String>,
     requests: Vec<PlanRequest>,
     denials: BTreeMap<Slot, Denial>,
+    entries: Vec<Entry>,
 }
 
 /// `step` or `step[2]`.
@@ -122,6 +123,7 @@ impl Case {
             fallback: None,
             requests: Vec::new(),
             denials: BTreeMap::new(),
+            entries: Vec::new(),
         }
     }
 
@@ -204,12 +206,6 @@ impl Case {
         self
     }
 
-    /// This playbook is asked if whoever plans comes to nothing.
-    pub fn with_playbook(mut self, name: &str) -> Self {
-        self.fallback = Some(name.to_owned());
-        self
-    }
-
     /// A program plans that is shown text in clear.
     pub fn in_full_view(mut self) -> Self {
         self.planner = PlannerChoice::Process {
@@ -251,7 +247,9 @@ impl Case {
             ask: self.ask,
             solo: self.rules.policy.is_solo(),
         };
-        let (run, output) = Run::create(created, "test", self.rules.clone(), self.now).unwrap();
+        let (rules, now) = (self.rules.clone(), self.now);
+        let begun = Run::create_beside(created, "test", rules, now, &self.denials);
+        let (run, output) = begun.unwrap();
         self.run = Some(run);
         self.keep(output);
         self
@@ -504,8 +502,10 @@ impl Case {
             first_seq,
             sync,
             commands,
+            admission,
             ..
         } = output;
+        self.entries = admission;
         for event in &append {
             writeln!(self.transcript, "+ {}", line(event)).unwrap();
             // Why: every event must survive being stored.
