@@ -21,6 +21,10 @@ pub mod planners {
 }
 /// The run machine, for whoever drives or reads runs through this library.
 pub use provost_run as run;
+/// Secrets, as they are named.
+pub mod secrets {
+    pub use provost_wire::SecretName;
+}
 pub mod session;
 pub mod store;
 pub mod summary;

@@ -20,12 +20,15 @@ use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::Log;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
+use crate::output;
 use crate::place::Place;
 
+mod http;
 mod requests;
 mod server;
 mod stdio;
 
+pub use http::Door;
 use requests::Requests;
 use server::Server;
 
@@ -38,12 +41,23 @@ pub struct Submission {
     begun: oneshot::Sender<Result<String, EngineError>>,
 }
 
-/// Serves the client on stdin and stdout until it goes away.
-pub fn serve(place: &Place) -> Result<Exit, Failure> {
+/// Where clients come from.
+pub enum Entrance {
+    /// One client, on stdin and stdout; when it goes away the server ends.
+    Stdio,
+    /// Any number, over HTTP, until somebody interrupts.
+    Http(Box<Door>),
+}
+
+/// Serves clients and drives their runs.
+pub fn serve(place: &Place, from: Entrance) -> Result<Exit, Failure> {
     let engine = Arc::new(place.to_drive()?);
     let (submissions, submitted) = mpsc::channel(SUBMISSIONS_MAX);
     let requests = Requests::new(Arc::clone(&engine), submissions);
     let server = Server::new(requests)?;
+    if let Entrance::Http(door) = &from {
+        output::data(&format!("listening on {}\n", door.url()?));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Why one: runs are driven by this thread; the worker serves the client.
         .worker_threads(1)
@@ -53,7 +67,7 @@ pub fn serve(place: &Place) -> Result<Exit, Failure> {
     let served = runtime.block_on(async {
         let (gone, halt) = watch::channel(false);
         let interrupted = at_interrupt_or_end("");
-        tokio::spawn(end_of(server, interrupted, gone));
+        tokio::spawn(end_of(server, from, interrupted, gone));
         drive(&engine, submitted, halt).await
     });
     // Why not waited for: a client that keeps its end open must not keep the command from ending.
@@ -62,12 +76,22 @@ pub fn serve(place: &Place) -> Result<Exit, Failure> {
     served.map(|()| Exit::Done).map_err(Failure::from)
 }
 
-/// Serves until the client goes away or somebody interrupts, and says so to who drives.
-async fn end_of(server: Server, mut interrupted: watch::Receiver<bool>, gone: watch::Sender<bool>) {
+/// Serves until there is no client any more or somebody interrupts, and says so to who drives.
+async fn end_of(
+    server: Server,
+    from: Entrance,
+    mut interrupted: watch::Receiver<bool>,
+    gone: watch::Sender<bool>,
+) {
     let service = async {
-        if let Ok(running) = server.serve(stdio::open()).await {
-            // Why ignored: however it ended, there is no client any more.
-            let _ = running.waiting().await;
+        match from {
+            Entrance::Stdio => {
+                if let Ok(running) = server.serve(stdio::open()).await {
+                    // Why ignored: however it ended, there is no client any more.
+                    let _ = running.waiting().await;
+                }
+            }
+            Entrance::Http(door) => door.serve(server).await,
         }
     };
     tokio::select! {

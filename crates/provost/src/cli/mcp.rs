@@ -1,29 +1,45 @@
 //! `mcp`: a server through which somebody else's agent plans, and never acts.
 
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 
 use clap::Args;
 
 use crate::failure::{Exit, Failure};
-use crate::mcp;
+use crate::mcp::{self, Door, Entrance};
 use crate::place::Place;
 
 /// Arguments of `mcp`.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Speaks MCP on stdin and stdout; the log goes to stderr. It drives the \
-                        runs that its clients submitted, and ends when the client goes away: \
-                        what is unfinished then waits for `provost work` or the next server."
+    after_help = "Speaks MCP on stdin and stdout, or over HTTP with `--http`; the log goes to \
+                  stderr. It drives the runs that its clients submitted, and ends when the client \
+                  on stdin goes away: what is unfinished then waits for `provost work` or the next \
+                  server. Over HTTP it ends when it is interrupted."
 )]
-pub struct Mcp {}
+pub struct Mcp {
+    /// serve over HTTP at this address (127.0.0.1:4519; port 0 takes a free one)
+    #[arg(long, value_name = "ADDRESS", requires = "token")]
+    http: Option<SocketAddr>,
+    /// where the token is that clients send, with `--http`
+    #[arg(long, value_name = "env:NAME|file:PATH", requires = "http")]
+    token: Option<String>,
+    /// a name that clients reach it by, beside those of this machine, with `--http`
+    #[arg(long, value_name = "NAME", requires = "http")]
+    host: Vec<String>,
+}
 
 /// Does it.
-pub fn run(Mcp {}: Mcp, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: Mcp, place: &Place) -> Result<Exit, Failure> {
+    if let (Some(address), Some(token)) = (verb.http, &verb.token) {
+        let door = Door::open(address, token, verb.host)?;
+        return mcp::serve(place, Entrance::Http(Box::new(door)));
+    }
     if std::io::stdin().is_terminal() {
         return Err(Failure::usage(
             "`provost mcp` speaks to a client on stdin, and this is a terminal",
         )
         .hint("give the command to an MCP client: docs/guides/agents.md shows how"));
     }
-    mcp::serve(place)
+    mcp::serve(place, Entrance::Stdio)
 }

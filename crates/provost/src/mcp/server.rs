@@ -58,7 +58,8 @@ const PAGES: [Page; 2] = [
     },
 ];
 
-/// The server of one client.
+/// The server of one client; each further client gets a clone.
+#[derive(Clone)]
 pub struct Server {
     requests: Arc<Requests>,
     tools: Vec<Tool>,

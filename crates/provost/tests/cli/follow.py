@@ -1,20 +1,23 @@
 """Checks, submits and follows a plan over MCP, with an approval given elsewhere.
 
-    follow.py PROVOST WORKSPACE PLAN
+    follow.py PROVOST WORKSPACE PLAN [URL]
 
-A person's yes is typed by another process, `PROVOST approve`, as a person would. Prints one line a
+With a URL over HTTP, with the token of the variable MCP_TOKEN and once without. A person's yes is typed by another process, `PROVOST approve`, as a person would. Prints one line a
 fact; exits 1 where something is not as it must be.
 """
 
 import asyncio
 import json
+import os
 import pathlib
 import subprocess
 import sys
 
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
-provost, workspace, plan_file = sys.argv[1:]
+provost, workspace, plan_file, *url = sys.argv[1:]
 plan = pathlib.Path(plan_file).read_text()
 
 
@@ -25,8 +28,27 @@ def typed(*words):
     return done.stdout
 
 
+def over_http(headers):
+    """The server at the URL."""
+    return streamable_http_client(url[0], http_client=create_mcp_http_client(headers))
+
+
+async def is_refused(server):
+    """Whether there is no talking to it."""
+    try:
+        async with Client(server) as client:
+            await client.list_tools()
+    except Exception:
+        return True
+    return False
+
+
 async def main():
     server = StdioServerParameters(command=provost, args=["-C", workspace, "mcp"])
+    if url:
+        assert await is_refused(over_http({"Authorization": "Bearer of-somebody-else"}))
+        assert await is_refused(over_http({}))
+        server = over_http({"Authorization": "Bearer " + os.environ["MCP_TOKEN"]})
     told = []
 
     async def progress(done, total, message):

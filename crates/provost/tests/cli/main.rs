@@ -34,6 +34,7 @@ mod init;
 mod interrupt;
 mod key;
 mod mcp;
+mod mcp_http;
 mod notify;
 mod pause;
 mod plan;
