@@ -1,8 +1,8 @@
 //! A scripted model server, on the wires of OpenAI, Anthropic and Gemini.
 //!
 //! Owns a queue of replies and a ledger of requests. Thinks nothing up: what it answers, a script
-//! said, in order. INVARIANT: every request to a model leaves one entry in the ledger before its
-//! answer leaves, a delayed one included.
+//! said, in order or to a text that the request holds. INVARIANT: every request to a model leaves
+//! one entry in the ledger before its answer leaves, a delayed one included.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,6 +25,9 @@ use tokio::sync::oneshot;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scripted {
+    /// A text that a request holds to which this is the answer, as often as it is asked; without
+    /// it, it answers once, in its turn.
+    pub asked: Option<String>,
     /// What the model says.
     pub text: Option<String>,
     /// The same as a JSON value: a reply of a planner, mostly.
@@ -117,10 +120,16 @@ impl Model {
 
     fn next(&self, asked: Asked) -> Option<Scripted> {
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = asked.body.to_string();
         ledger.push(asked);
         drop(ledger);
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
-        script.pop_front()
+        let fits = |reply: &&Scripted| reply.asked.as_ref().is_some_and(|text| sent.contains(text));
+        if let Some(reply) = script.iter().find(fits) {
+            return Some(reply.clone());
+        }
+        let turn = script.iter().position(|reply| reply.asked.is_none())?;
+        script.remove(turn)
     }
 }
 

@@ -16,6 +16,7 @@ mod budget;
 mod chain;
 mod doctor;
 mod interrupted;
+mod killed;
 mod labels;
 mod large;
 mod litellm;
