@@ -308,12 +308,14 @@ pub enum Event {
         /// Why.
         reason: String,
     },
-    /// Admission lets an attempt begin later.
+    /// An attempt may begin later.
     Deferred {
         /// Which.
         slot: Slot,
-        /// When it may be tried again, in milliseconds since the epoch.
-        until: i64,
+        /// When it may be tried again, in milliseconds since the epoch; none: when a call that
+        /// rests on the same reading is over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<i64>,
         /// Why, in words.
         because: String,
     },

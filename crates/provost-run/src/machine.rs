@@ -19,6 +19,7 @@
 //! | card open | yes | `ApprovalGiven` (`StepSkipped` for items not named) | dispatch |
 //! | card open | no, lapse | `ApprovalRejected`/`ApprovalExpired StepSettled{failed}` | replan; a lapse ends the run where policy says `fail` |
 //! | step may begin, readings too old | – | `AttemptStarted{retakes_for}` | `Call` |
+//! | step may begin, a call not over rests on its readings | – | (`Deferred`) | waits for that call |
 //! | reading on its way again | reply ok | `AttemptEnded ObservationMade` | dispatch |
 //! | reading on its way again | reply failed | `AttemptEnded` (`Deferred` or `StepSettled{failed}` of the step) | |
 //! | attempt in flight | reply ok | `AttemptEnded ObservationMade StepSettled` | dispatch |

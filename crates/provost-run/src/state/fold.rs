@@ -303,7 +303,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         }
         Event::Deferred { slot, until, .. } => {
             let item = item_mut(state, slot, kind)?;
-            item.retry_at = Some(*until);
+            item.retry_at = *until;
             item.deferrals += 1;
         }
         Event::Paused {

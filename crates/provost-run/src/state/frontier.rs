@@ -78,7 +78,13 @@ impl Standing {
         put(&mut self.busy, count > 0 || waits);
         put(&mut self.open, !step.status.is_final());
         put(&mut self.failed, step.status == StepStatus::Failed);
-        put(&mut self.doubted, step.status == StepStatus::InDoubt);
+        // Why its items too: the others of a list may wait for the end of that doubt.
+        let in_doubt = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
+        let doubted = !step.status.is_final() && step.items.iter().any(in_doubt);
+        put(
+            &mut self.doubted,
+            doubted || step.status == StepStatus::InDoubt,
+        );
         let begun = matches!(
             step.status,
             StepStatus::Ready | StepStatus::Running | StepStatus::WaitingApproval
@@ -229,7 +235,7 @@ impl State {
         !self.frontier.standing.failed.is_empty()
     }
 
-    /// Whether a step is in doubt.
+    /// Whether a step is in doubt, or an item of one that is not over.
     #[must_use]
     pub fn any_doubted(&self) -> bool {
         !self.frontier.standing.doubted.is_empty()

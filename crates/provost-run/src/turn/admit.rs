@@ -148,7 +148,7 @@ impl Turn<'_> {
     ) -> Result<(), StepError> {
         self.emit(Event::Deferred {
             slot: slot.clone(),
-            until,
+            until: Some(until),
             because,
         })
     }

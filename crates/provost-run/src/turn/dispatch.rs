@@ -208,7 +208,7 @@ impl Turn<'_> {
         let is_list = known.is_list;
         let now = self.now;
         let places = self.state.limits_in_force().concurrency;
-        let open: Vec<usize> = known
+        let mut open: Vec<usize> = known
             .items
             .iter()
             .enumerate()
@@ -220,6 +220,8 @@ impl Turn<'_> {
             })
             .map(|(index, _)| index)
             .collect();
+        // Why: others may wait until what was begun is over, because they act on the same reading.
+        open.sort_by_key(|at| known.items.get(*at).is_none_or(|it| it.first_at.is_none()));
         let mut asked = Vec::new();
         for index in open {
             let full = self.state.in_flight() as u64 >= places;

@@ -25,7 +25,9 @@ impl Turn<'_> {
         let doubt = self.state.any_doubted();
         // Why: a failed step is final, but a person may still send it back to the planner.
         let asked = self.state.open_questions().next().is_some();
-        if !self.state.all_final() || doubt || asked {
+        // Why: a reading may be on its way again for a step that is over by now.
+        let flying = self.state.in_flight() > 0;
+        if !self.state.all_final() || doubt || asked || flying {
             return Ok(());
         }
         let criteria = self.prove();

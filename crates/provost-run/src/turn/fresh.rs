@@ -57,14 +57,30 @@ impl Turn<'_> {
         if due.is_empty() {
             return self.still_wanted(step);
         }
-        if due
-            .iter()
-            .any(|due| self.is_relied_on(&plan, &due.step.id.value))
-        {
-            return Ok(false);
+        let mut held = due.iter().map(|due| &due.step.id.value);
+        if let Some(held) = held.find(|id| self.is_relied_on(&plan, id)).cloned() {
+            return self.wait_for_reading(slot, &held).map(|()| false);
         }
         self.retake(&plan, step, due)?;
         Ok(false)
+    }
+
+    /// Leaves a step until a call that was made of the same reading is over: it may be in doubt,
+    /// so no moment is known any more.
+    fn wait_for_reading(&mut self, slot: &Slot, held: &str) -> Result<(), StepError> {
+        if self
+            .state
+            .item(slot)
+            .is_none_or(|item| item.retry_at.is_none())
+        {
+            return Ok(());
+        }
+        let because = format!("another call rests on what `{held}` gave");
+        self.emit(Event::Deferred {
+            slot: slot.clone(),
+            until: None,
+            because,
+        })
     }
 
     /// Whether a step of which readings were taken again is still to be asked about and begun.

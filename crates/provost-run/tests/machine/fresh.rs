@@ -2,6 +2,7 @@
 
 use crate::case::{Case, failed, ok, rules_with};
 use provost_plan::catalog::Effect;
+use provost_run::admission::Denial;
 use provost_run::event::{Event, RunStatus, Settlement};
 use provost_run::machine::Input;
 use provost_run::outcome::{Class, Landing, Reply};
@@ -511,4 +512,133 @@ fn a_list_that_is_an_error_by_now_fails_the_step() {
     + RunEnded failed: step `put` failed: 1 of 1 items failed: `steps.look.output.names.filter(n, 1 / steps.look.output.total > 0)`: a division by zero
     > done failed
     ");
+}
+
+/// What waits for the end of a doubt waits for a person: an item that may have been written holds
+/// the reading that the next is to act on anew.
+#[test]
+fn a_reading_held_by_a_doubt_leaves_the_run_in_doubt() {
+    let case = listed()
+        .ends("look", names(&["a", "b"]))
+        .at(40_000)
+        .ends("put[0]", failed(Class::Timeout, Landing::Unknown));
+    assert_eq!(case.status(), "in_doubt", "{}", case.transcript());
+    let case = case
+        .settle(
+            "put[0]",
+            Settlement::Happened,
+            Some(json!({ "done": true })),
+        )
+        .ends("look", names(&["a", "b"]))
+        .ends("put[1]", done());
+    assert_eq!(case.status(), "succeeded", "{}", case.transcript());
+}
+
+/// A reading on its way again is over before the run is, even if the step that wanted it is.
+#[test]
+fn a_run_does_not_end_while_a_reading_comes_again() {
+    let plan = GATED
+        .replace(
+            "  - { id: put,",
+            "  - { id: other, tool: look.up, approval: required }\n  - { id: put,",
+        )
+        .replace(
+            "steps.look.output.total > 0",
+            "steps.look.output.total + steps.other.output.total > 0",
+        )
+        .replace("fresh: 5s", "fresh: 5s, on_failure: continue")
+        .replace("steps.put.status", "steps.look.status");
+    let case = Case::new(&plan)
+        .started()
+        .ends("look", total(3))
+        .approve("ada")
+        .ends("other", total(1))
+        .quietly()
+        .at(20_000)
+        .approve("ada");
+    assert_eq!(case.status(), "running", "{}", case.transcript());
+    let case = case.ends("look", total(3));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada says yes
+    + ApprovalGiven by ada
+    + AttemptStarted look#2 permit
+    + StepSettled put failed stale: what it acts on is too old: policy does not permit `other` by itself
+    > call look#2 look.up {}
+    < look#2 ok happened
+    + AttemptEnded look#2 ok happened
+    + ObservationMade look data
+    + RunEnded succeeded ["done"]
+    > done succeeded
+    "#);
+}
+
+fn later(until: i64) -> Denial {
+    Denial::Later {
+        until,
+        broken: false,
+        because: "not now".to_owned(),
+    }
+}
+
+/// Two items at once, of which the one named is not admitted before 30 s.
+fn denied(plan: &str, slot: &str) -> Case {
+    Case::new(&plan.replace("concurrency: 1", "concurrency: 2"))
+        .started()
+        .ends("look", names(&["a", "b"]))
+        .quietly()
+        .denying(vec![(slot, later(30_000))])
+        .approve("ada")
+        .denying(Vec::new())
+}
+
+/// What waited for its moment and then for the end of a doubt does not count as under way.
+#[test]
+fn a_moment_that_passed_in_doubt_is_waited_for_no_more() {
+    let case = denied(LISTED, "put[1]")
+        .ends("put[0]", failed(Class::Timeout, Landing::Unknown))
+        .tick(30_000);
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada says yes
+    + ApprovalGiven by ada
+    + AttemptStarted put[0]#1 ask approved
+    + Deferred put[1] until 30000: not now
+    > call put[0]#1 note.put {"to":"a"}
+    > wait until 30000
+    < put[0]#1 timeout unknown
+    + AttemptEnded put[0]#1 timeout unknown
+    + StepSettled put[0] in_doubt timeout: it went wrong
+    > wait until 30000
+    < tick 30000
+    + Deferred put[1]: another call rests on what `look` gave
+    "#);
+    assert_eq!(case.status(), "in_doubt");
+    let case = case
+        .tick(60_000)
+        .settle(
+            "put[0]",
+            Settlement::Happened,
+            Some(json!({ "done": true })),
+        )
+        .ends("look", names(&["a", "b"]))
+        .ends("put[1]", done());
+    assert_eq!(case.status(), "succeeded", "{}", case.transcript());
+}
+
+/// What was begun is tried again before the items that wait until it is over.
+#[test]
+fn what_was_begun_goes_before_what_waits_for_it() {
+    let plan = LISTED.replace("note.put", "page.send");
+    let case = denied(&plan, "put[0]")
+        .ends("put[1]", failed(Class::Timeout, Landing::Unknown))
+        .tick(30_000);
+    assert!(
+        case.transcript().contains("> call put[1]#2"),
+        "{}",
+        case.transcript()
+    );
+    let case = case
+        .ends("put[1]", done())
+        .ends("look", names(&["a", "b"]))
+        .ends("put[0]", done());
+    assert_eq!(case.status(), "succeeded", "{}", case.transcript());
 }

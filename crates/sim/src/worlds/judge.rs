@@ -28,6 +28,8 @@ pub(super) struct Judge<'j> {
     ends: BTreeMap<Slot, AttemptEnded>,
     observed: BTreeMap<String, BTreeSet<Digest>>,
     tries: BTreeMap<Slot, u32>,
+    /// Slots whose outcome was observed since their last attempt began.
+    had: BTreeSet<Slot>,
     flying: BTreeSet<Slot>,
     /// Slots about which a read is asking.
     asking: BTreeSet<Slot>,
@@ -56,6 +58,7 @@ impl<'j> Judge<'j> {
             ends: BTreeMap::new(),
             observed: BTreeMap::new(),
             tries: BTreeMap::new(),
+            had: BTreeSet::new(),
             flying: BTreeSet::new(),
             asking: BTreeSet::new(),
             abandoned: BTreeSet::new(),
@@ -121,6 +124,7 @@ impl<'j> Judge<'j> {
                 self.closed(*card, matches!(event, Event::ApprovalExpired { .. }), at);
             }
             Event::ObservationMade { slot, evidence, .. } => {
+                self.had.insert(slot.clone());
                 let known = self.observed.entry(slot.to_string()).or_default();
                 known.insert(*evidence);
                 self.observed
@@ -194,10 +198,10 @@ impl<'j> Judge<'j> {
         if !started.read && state.effects.iter().any(doubtful) {
             self.broke(&format!("{slot} repeats a call that is in doubt"));
         }
-        // Why: a reading that is taken again, for whichever step, has tries of its own.
+        // Why: each time a reading is taken again, for whichever step, it has tries of its own.
         let before = self.starts.get(slot).and_then(|s| s.retakes_for.as_ref());
-        let anew = state.item(slot).and_then(|item| item.retaking) == Some(0);
-        if started.retakes_for.is_some() && (anew || before != started.retakes_for.as_ref()) {
+        let had = self.had.remove(slot);
+        if started.retakes_for.is_some() && (had || before != started.retakes_for.as_ref()) {
             self.tries.remove(slot);
         }
         self.flying.insert(slot.clone());
@@ -389,20 +393,22 @@ impl<'j> Judge<'j> {
 
     /// What the tools did, held against the journal.
     fn effects_of(&mut self, state: &State) {
-        let mut times: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        // Why two counts: another message to the same recipient is another call, by whichever
+        // step; one step, or one call, has its effect once.
+        let mut calls: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+        let mut steps: BTreeMap<_, Vec<i64>> = BTreeMap::new();
         for effect in self.effects.iter().filter(|e| !e.natural && !e.repeated) {
-            let one = (effect.operation.as_str(), effect.target.as_str());
-            *times.entry(one).or_default() += 1;
+            let (operation, args) = (&effect.operation, &effect.args);
+            calls.entry((operation, args)).or_default().push(effect.at);
+            let step = (operation, &effect.step);
+            steps.entry(step).or_default().push(effect.at);
         }
-        for ((operation, target), times) in times.iter().filter(|(_, times)| **times > 1) {
-            let at: Vec<i64> = self
-                .effects
-                .iter()
-                .filter(|effect| effect.target == *target)
-                .map(|effect| effect.at)
-                .collect();
-            let what = format!("{operation} took place {times} times on {target}, at {at:?}");
-            self.broken.push(what);
+        for ((operation, what), at) in calls.into_iter().chain(steps) {
+            if at.len() > 1 {
+                let times = at.len();
+                let line = format!("{operation} took place {times} times on {what}, at {at:?}");
+                self.broken.push(line);
+            }
         }
         let intended: BTreeSet<String> = self.starts.keys().map(Slot::to_string).collect();
         if self

@@ -145,7 +145,7 @@ impl Process {
         }
     }
 
-    /// Commits an output, and opens its commands.
+    /// Commits an output, and opens its commands. A word that changes nothing is no record.
     pub(super) fn keep(
         &mut self,
         heard: Heard,
@@ -163,6 +163,7 @@ impl Process {
             Some(run) => (run.state().last_at, run.state().run.clone()),
             None => return Given::Died,
         };
+        let said = said && !output.append.is_empty();
         self.disk
             .events
             .extend(output.append.into_iter().map(|event| (event, at)));

@@ -372,6 +372,14 @@ impl<'r> Stage<'r> {
 
     /// A person says whether a doubtful call took place, or that nobody will know.
     fn settles(&mut self, slot: Slot) {
+        let under_way = self.queue.values().any(|happening| {
+            matches!(happening, Happening::Arrives(request) if *request.call.slot() == slot)
+        });
+        if under_way {
+            // Why: who looks before the call can have arrived knows nothing of it.
+            self.later(120_000, Happening::Settles(slot));
+            return;
+        }
         let mut done = self.tools.effects.iter();
         let happened = done.any(|effect| effect.step == slot.to_string());
         let (settled, output) = if self.weather.strikes(Fault::Abandon) {

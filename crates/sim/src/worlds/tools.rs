@@ -45,6 +45,7 @@ pub(super) struct Effect {
     pub(super) step: String,
     pub(super) operation: String,
     pub(super) target: String,
+    pub(super) args: String,
     /// Whether a repetition of it is harmless.
     pub(super) natural: bool,
     pub(super) repeated: bool,
@@ -176,6 +177,7 @@ impl Tools {
             step: call.slot().to_string(),
             operation: operation.name.clone(),
             target: target(call),
+            args: call.args().to_string(),
             natural: operation.idempotency == Idempotency::Natural,
             repeated: request.repeated,
             at: now,

@@ -164,7 +164,8 @@ pub fn line(event: &Event) -> String {
             until,
             because,
         } => {
-            format!("{kind} {slot} until {until}: {because}")
+            let until = until.map_or(String::new(), |until| format!(" until {until}"));
+            format!("{kind} {slot}{until}: {because}")
         }
         Event::Paused {
             what,
