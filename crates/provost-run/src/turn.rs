@@ -162,8 +162,12 @@ impl<'r> Turn<'r> {
             if self.state.limit.is_some() {
                 return self.end_limit();
             }
+            let before = self.events.len();
             if self.state.stopping.is_some() {
                 self.reconcile_ready()?;
+                if self.events.len() != before {
+                    continue;
+                }
                 return if self.state.in_flight() == 0 && !self.is_reconciling() {
                     self.end_stopped()
                 } else {
@@ -191,7 +195,6 @@ impl<'r> Turn<'r> {
             {
                 return Ok(());
             }
-            let before = self.events.len();
             if self.handle_failures()? == Flow::Hold {
                 return Ok(());
             }
@@ -204,6 +207,9 @@ impl<'r> Turn<'r> {
             }
             if self.events.len() == before {
                 self.reconcile_ready()?;
+                if self.state.paused.is_some() {
+                    continue;
+                }
                 self.dispatch_ready()?;
             }
             if self.events.len() == before {

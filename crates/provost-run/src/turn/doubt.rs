@@ -15,7 +15,9 @@ use provost_plan::policy::{CallFacts, Decision, Principal, PrincipalKind, Verdic
 use serde_json::Value;
 
 use super::Turn;
+use super::admit::BREAKER_DEFERRALS_MAX;
 use super::beside::{Purpose, Read};
+use crate::admission::Denial;
 use crate::call::{Call, Slot};
 use crate::event::{Event, SettledBy, Settlement, StepStatus};
 use crate::machine::StepError;
@@ -92,6 +94,9 @@ impl Turn<'_> {
         }
         self.give_up_unasked()?;
         for (slot, due) in self.reconcilable() {
+            if self.state.paused.is_some() {
+                return Ok(());
+            }
             let full = self.state.in_flight() as u64 >= self.state.limits_in_force().concurrency;
             if full || due.is_some_and(|at| at > self.now) {
                 continue;
@@ -194,6 +199,26 @@ impl Turn<'_> {
         Some(self.state.effect(slot)?.args.clone())
     }
 
+    /// What becomes of a read about a doubt that was not admitted: the doubt stands, whatever it
+    /// was, and a person has it where waiting does not help.
+    fn put_off_inquiry(&mut self, slot: Slot, denial: Denial) -> Result<(), StepError> {
+        let deferrals = self.state.item(&slot).map_or(0, |item| item.deferrals);
+        let because = match denial {
+            Denial::Budget { because } => because,
+            Denial::Doubt { run, .. } => format!("run {run} is in doubt about the same"),
+            Denial::Later {
+                broken: true,
+                because,
+                ..
+            } if deferrals >= BREAKER_DEFERRALS_MAX => because,
+            denial @ (Denial::Stopped(_) | Denial::Later { .. } | Denial::Full { .. }) => {
+                return self.put_off(&slot, denial);
+            }
+        };
+        let reason = format!("no read may begin: {because}");
+        self.emit(Event::ReconcileGivenUp { slot, reason })
+    }
+
     /// Records that the tool is asked, and asks it.
     fn inquire(&mut self, slot: Slot, inquiry: Inquiry) -> Result<(), StepError> {
         let Inquiry {
@@ -209,7 +234,7 @@ impl Turn<'_> {
             return self.emit(Event::ReconcileGivenUp { slot, reason });
         }
         if let Some(denial) = self.denials.get(&slot).cloned() {
-            return self.put_off(&slot, denial);
+            return self.put_off_inquiry(slot, denial);
         }
         let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
         let plan = self.state.plan.clone();

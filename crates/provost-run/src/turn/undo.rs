@@ -82,7 +82,9 @@ impl Turn<'_> {
             }
             if self.state.limit.is_none() {
                 self.reconcile_ready()?;
-                self.dispatch_ready()?;
+                if self.state.paused.is_none() {
+                    self.dispatch_ready()?;
+                }
             }
             if self.events.len() == before {
                 let over = self.state.in_flight() == 0 && self.is_undone();

@@ -2,6 +2,7 @@
 
 use crate::case::{Case, failed, ok, rules_with};
 use provost_plan::catalog::{Operation, Reconcile};
+use provost_run::admission::{Denial, Stop};
 use provost_run::event::Settlement;
 use provost_run::machine::{Input, Rules};
 use provost_run::outcome::{Class, Landing};
@@ -458,4 +459,106 @@ fn an_item_in_doubt_is_asked_about_while_its_list_goes_on() {
     + AttemptStarted put[1]#1 permit
     > call put[1]#1 note.put {"text":"b","to":"box"}
     "#);
+}
+
+/// What keeps the read out leaves the doubt as it is, and to a person.
+#[test]
+fn a_read_that_is_not_admitted_leaves_the_doubt_to_a_person() {
+    let broken = |until| Denial::Later {
+        until,
+        broken: true,
+        because: "it is broken".to_owned(),
+    };
+    let mut case = doubtful(reconciled());
+    for at in [31_000, 40_000, 50_000, 60_000] {
+        case = case.denying(vec![("put", broken(at + 9_000))]).tick(at);
+    }
+    insta::assert_snapshot!(case.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    > wait until 31000
+    < tick 31000
+    + Deferred put until 40000: it is broken
+    > wait until 40000
+    < tick 40000
+    + Deferred put until 49000: it is broken
+    > wait until 49000
+    < tick 50000
+    + Deferred put until 59000: it is broken
+    > wait until 59000
+    < tick 60000
+    + ReconcileGivenUp put: no read may begin: it is broken
+    ");
+    assert_eq!(case.status(), "in_doubt");
+    let budget = Denial::Budget {
+        because: "the money of all runs is reserved".to_owned(),
+    };
+    let other = Denial::Doubt {
+        run: "another".to_owned(),
+        slot: "put".to_owned(),
+    };
+    for denial in [budget, other] {
+        let case = doubtful(reconciled())
+            .denying(vec![("put", denial)])
+            .tick(31_000);
+        assert!(
+            case.transcript().contains("ReconcileGivenUp put"),
+            "{}",
+            case.transcript()
+        );
+        assert_eq!(case.status(), "in_doubt");
+    }
+}
+
+/// A stop met by one read holds everything else of that turn.
+#[test]
+fn nothing_begins_in_the_turn_in_which_a_stop_is_met() {
+    let plan = PLAN.replace(
+        "  - { id: next,",
+        "  - { id: two, tool: note.put, args: { to: other }, accept: ['${ output.done }'] }\n  - { id: three, tool: look.up, when: '${ false }', needs: [two] }\n  - { id: next,",
+    );
+    let lost = || failed(Class::Timeout, Landing::Unknown);
+    let stop = Denial::Stopped(Stop {
+        what: "all runs".to_owned(),
+        by: "ada".to_owned(),
+        reason: "hold on".to_owned(),
+    });
+    let case = Case::of(reconciled(), &plan)
+        .started()
+        .ends("put", lost())
+        .ends("two", lost())
+        .quietly()
+        .denying(vec![("put", stop)])
+        .tick(31_000);
+    insta::assert_snapshot!(case.transcript(), @"
+    < tick 31000
+    + Paused all runs by ada: hold on
+    ");
+    assert_eq!(case.status(), "paused");
+}
+
+/// A run that was given up asks about its doubt, and ends where it may not.
+#[test]
+fn a_run_given_up_ends_where_its_read_may_not_be_paid() {
+    let plan = PLAN.replace(
+        "needs: [put] }",
+        "needs: [put] }\n  - { id: bad, tool: look.up }",
+    );
+    let budget = Denial::Budget {
+        because: "the money of all runs is reserved".to_owned(),
+    };
+    let case = Case::of(reconciled(), &plan)
+        .started()
+        .ends("put", failed(Class::Timeout, Landing::Unknown))
+        .ends("bad", failed(Class::NotFound, Landing::None))
+        .quietly()
+        .denying(vec![("put", budget)])
+        .tick(31_000);
+    insta::assert_snapshot!(case.transcript(), @"
+    < tick 31000
+    + ReconcileGivenUp put: no read may begin: the money of all runs is reserved
+    + RunEnded failed: step `bad` failed: it went wrong
+    > done failed
+    ");
 }
