@@ -240,7 +240,9 @@ impl State {
         if self.paused.is_some() && self.in_flight() == 0 {
             return RunStatus::Paused;
         }
-        if self.is_busy() {
+        // Why: what was put off until later does not begin either while people have the plan.
+        let held = self.in_flight() == 0 && (planner_asks_people || self.is_plan_with_people());
+        if self.is_busy() && !held {
             return RunStatus::Running;
         }
         if self.planning.outstanding.is_some() && !planner_asks_people {
@@ -261,6 +263,12 @@ impl State {
         } else {
             RunStatus::Running
         }
+    }
+
+    /// Whether nothing begins before people say what becomes of the plan.
+    fn is_plan_with_people(&self) -> bool {
+        let asked = self.planning.review.is_some() && self.open_questions().next().is_some();
+        asked || self.open_cards().any(|(_, card)| card.step().is_none())
     }
 
     /// Who planned the revision in force, where that is no person and nobody's playbook.

@@ -18,6 +18,7 @@ use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
 use super::Turn;
+use super::fresh::Fresh;
 use super::gate::{Asked, with_caution};
 use super::scope::Roots;
 use crate::call::{Call, Slot, idempotency_key};
@@ -252,12 +253,18 @@ impl Turn<'_> {
                     }
                     // Why: one card asks about all items, so the rest is looked at all the same.
                     Decision::Permit if full => {}
-                    Decision::Permit if !self.freshen(step, &slot)? => return Ok(()),
-                    Decision::Permit => self.start(record, candidate, None, None)?,
+                    Decision::Permit => match self.freshen(step, &slot)? {
+                        Fresh::Moved => return Ok(()),
+                        Fresh::NotYet => {}
+                        Fresh::Enough => self.start(record, candidate, None, None)?,
+                    },
                     Decision::Ask => match self.approval_of(step, record, &candidate) {
                         Asked::Approved(_) if full => {}
-                        Asked::Approved(_) if !self.freshen(step, &slot)? => return Ok(()),
-                        Asked::Approved(card) => self.start(record, candidate, Some(card), None)?,
+                        Asked::Approved(card) => match self.freshen(step, &slot)? {
+                            Fresh::Moved => return Ok(()),
+                            Fresh::NotYet => {}
+                            Fresh::Enough => self.start(record, candidate, Some(card), None)?,
+                        },
                         Asked::Open => asked.push(candidate),
                     },
                 },

@@ -33,36 +33,51 @@ struct Due<'p> {
     call: Result<Candidate, String>,
 }
 
+/// What the age of its readings means for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fresh {
+    /// It may begin.
+    Enough,
+    /// It waits; nothing else changed.
+    NotYet,
+    /// Something began or changed, so that the step has to be looked at anew.
+    Moved,
+}
+
 impl Turn<'_> {
     /// Whether a call of `step` may begin by the age of what it acts on; if not, what is too old
     /// is on its way, or the step is over by it.
-    pub(super) fn freshen(&mut self, step: &Step, slot: &Slot) -> Result<bool, StepError> {
+    pub(super) fn freshen(&mut self, step: &Step, slot: &Slot) -> Result<Fresh, StepError> {
         // Why the first attempt alone: every attempt of one call has the same arguments.
         let begun = self
             .state
             .item(slot)
             .is_some_and(|item| item.first_at.is_some());
         let (Some(limit), Some(plan)) = (&step.fresh, self.state.plan.clone()) else {
-            return Ok(true);
+            return Ok(Fresh::Enough);
         };
         if begun {
-            return Ok(true);
+            return Ok(Fresh::Enough);
         }
         let limit = i64::try_from(limit.value.as_millis()).unwrap_or(i64::MAX);
         let taken = self.readings(&plan, step);
         if self.is_any_flying(&taken) {
-            return Ok(false);
+            return Ok(Fresh::NotYet);
         }
         let due = self.due(&plan, &taken, limit);
         if due.is_empty() {
-            return self.still_wanted(step);
+            return Ok(match self.still_wanted(step)? {
+                true => Fresh::Enough,
+                false => Fresh::Moved,
+            });
         }
         let mut held = due.iter().map(|due| &due.step.id.value);
         if let Some(held) = held.find(|id| self.is_relied_on(&plan, id)).cloned() {
-            return self.wait_for_reading(slot, &held).map(|()| false);
+            self.wait_for_reading(slot, &held)?;
+            return Ok(Fresh::NotYet);
         }
         self.retake(&plan, step, due)?;
-        Ok(false)
+        Ok(Fresh::Moved)
     }
 
     /// Leaves a step until a call that was made of the same reading is over: it may be in doubt,

@@ -5,6 +5,7 @@ use provost_plan::limits::ASKED_AGAIN_MAX;
 use provost_plan::money::Money;
 use provost_plan::plan::Goal;
 use provost_plan::plan::request::{PlanReply, PlannerCost};
+use provost_run::admission::Denial;
 use provost_run::event::{PlannerChoice, View};
 use provost_run::machine::Input;
 use provost_run::outcome::{Class, Landing};
@@ -373,4 +374,26 @@ fn after_a_crash_at_any_event_the_chain_goes_on_where_it_was() {
         "{}",
         case.transcript()
     );
+}
+
+/// What was put off until later waits for the person as everything else does.
+#[test]
+fn a_run_that_a_person_has_is_not_under_way() {
+    let put = "  - { id: put, tool: note.put, args: { to: box }, accept: ['${ output.done }'] }\n";
+    let later = Denial::Later {
+        until: 9_000,
+        broken: false,
+        because: "not now".to_owned(),
+    };
+    let case = away()
+        .denying(vec![("put", later)])
+        .planner_replies(plan_reply(&format!("{READ}{put}"), &[]))
+        .denying(Vec::new())
+        .ends("look", failed(Class::NotFound, Landing::None))
+        .planner_replies(down());
+    assert_eq!(case.status(), "waiting_answer", "{}", case.transcript());
+    let case = case.tick(10_000);
+    assert_eq!(case.status(), "waiting_answer", "{}", case.transcript());
+    let case = case.answer("ada", json!("stop"));
+    assert_eq!(case.status(), "failed", "{}", case.transcript());
 }

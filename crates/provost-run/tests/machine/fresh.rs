@@ -642,3 +642,19 @@ fn what_was_begun_goes_before_what_waits_for_it() {
         .ends("put[0]", done());
     assert_eq!(case.status(), "succeeded", "{}", case.transcript());
 }
+
+/// Every item that waits for the end of the same doubt is known to, not the first alone.
+#[test]
+fn all_items_that_a_doubt_holds_are_known_to_wait() {
+    let three = |plan: &str| plan.replace("concurrency: 1", "concurrency: 3");
+    let case = Case::new(&three(LISTED))
+        .started()
+        .ends("look", names(&["a", "b", "c"]))
+        .quietly()
+        .denying(vec![("put[0]", later(30_000)), ("put[2]", later(31_000))])
+        .approve("ada")
+        .denying(Vec::new())
+        .ends("put[1]", failed(Class::Timeout, Landing::Unknown))
+        .tick(32_000);
+    assert_eq!(case.status(), "in_doubt", "{}", case.transcript());
+}

@@ -14,8 +14,8 @@ pub(super) const DAY_MS: i64 = 86_400_000;
 pub(super) struct Clock {
     now: i64,
     offset: i64,
-    /// What the offset was when the process last read the clock.
-    offset_read: i64,
+    /// How far the last reading of the process was ahead of true time.
+    lead: i64,
     frozen: Option<i64>,
     /// A reading of the process, and the true time it was taken at.
     anchor: Option<(i64, i64)>,
@@ -39,7 +39,7 @@ impl Clock {
         let flows = self.anchor.map(|(read, at)| read + (self.now - at));
         let now = flows.map_or(wall, |flows| flows.max(wall));
         self.anchor = Some((now, self.now));
-        self.offset_read = self.offset;
+        self.lead = now + self.ahead - BEGINS_MS - self.now;
         now + self.ahead
     }
 
@@ -59,11 +59,11 @@ impl Clock {
         self.frozen = None;
     }
 
-    /// A process begins. Why the clock was not set back since it was read: how long nobody was
+    /// A process begins. Why the clock is not behind what was read of it: how long nobody was
     /// there is known from it alone, so one that hides that is beyond what can be promised.
     pub(super) fn begin(&mut self, last_at: i64) {
         self.frozen = None;
-        self.offset = self.offset.max(self.offset_read).max(0);
+        self.offset = self.offset.max(self.lead).max(0);
         self.anchor = None;
         self.ahead = (last_at - self.shows()).max(0);
     }

@@ -280,7 +280,7 @@ impl<'r> Stage<'r> {
             }
             Happening::Dies => self.dies(),
             Happening::Returns => self.returns(),
-            Happening::Shifts(Shift::By(by)) => self.clock.jump(by),
+            Happening::Shifts(Shift::By(by)) => self.shifts(by),
             Happening::Shifts(Shift::Freezes) => self.clock.freeze(),
             Happening::Shifts(Shift::Thaws) => self.clock.thaw(),
             Happening::Calms => {
@@ -289,6 +289,22 @@ impl<'r> Stage<'r> {
             }
             Happening::Ends(..) | Happening::Rings(..) | Happening::Replies(..) => {}
         }
+    }
+
+    /// The clock is set. Why what is under way arrives before it is set ahead: how long a tool is
+    /// given is known from the clock alone.
+    fn shifts(&mut self, by: i64) {
+        if by > 0 {
+            let arrives = |happening: &Happening| matches!(happening, Happening::Arrives(_));
+            let places = self.queue.iter().filter(|(_, it)| arrives(it));
+            let places: Vec<_> = places.map(|(place, _)| *place).collect();
+            for place in places {
+                if let Some(arrival) = self.queue.remove(&place) {
+                    self.happens(arrival);
+                }
+            }
+        }
+        self.clock.jump(by);
     }
 
     fn arrives(&mut self, request: &Request) {
