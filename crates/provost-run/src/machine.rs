@@ -18,8 +18,7 @@
 //! | preview in flight | reply | `AttemptEnded ApprovalRequested` | `Ask`, with what it showed or why it showed nothing |
 //! | card open | yes | `ApprovalGiven` (`StepSkipped` for items not named) | dispatch |
 //! | card open | no, lapse | `ApprovalRejected`/`ApprovalExpired StepSettled{failed}` | replan; a lapse ends the run where policy says `fail` |
-//! | step may begin, readings too old | – | `AttemptStarted{retakes_for}` | `Call` |
-//! | step may begin, a call not over rests on its readings | – | (`Deferred`) | waits for that call |
+//! | step may begin, readings too old | – | `AttemptStarted{retakes_for}`; (`Deferred`) while another call rests on them | `Call` |
 //! | reading on its way again | reply ok | `AttemptEnded ObservationMade` | dispatch |
 //! | reading on its way again | reply failed | `AttemptEnded` (`Deferred` or `StepSettled{failed}` of the step) | |
 //! | attempt in flight | reply ok | `AttemptEnded ObservationMade StepSettled` | dispatch |
@@ -312,6 +311,14 @@ pub enum StepError {
         slot: Slot,
         /// What is in doubt there.
         doubtful: Vec<Slot>,
+    },
+    /// The call may still take place, by what the catalog declares of it.
+    #[error("`{slot}` may still take place: its tool gives it another {} s", wait_ms / 1_000 + 1)]
+    TooEarly {
+        /// Which.
+        slot: Slot,
+        /// For how long, in milliseconds.
+        wait_ms: i64,
     },
     /// The run is not paused.
     #[error("the run is not paused")]

@@ -162,17 +162,8 @@ impl<'r> Turn<'r> {
             if self.state.limit.is_some() {
                 return self.end_limit();
             }
-            let before = self.events.len();
             if self.state.stopping.is_some() {
-                self.reconcile_ready()?;
-                if self.events.len() != before {
-                    continue;
-                }
-                return if self.state.in_flight() == 0 && !self.is_reconciling() {
-                    self.end_stopped()
-                } else {
-                    Ok(())
-                };
+                return self.stop();
             }
             if self.state.planning.outstanding.is_some() {
                 return Ok(());
@@ -195,6 +186,7 @@ impl<'r> Turn<'r> {
             {
                 return Ok(());
             }
+            let before = self.events.len();
             if self.handle_failures()? == Flow::Hold {
                 return Ok(());
             }
@@ -216,6 +208,19 @@ impl<'r> Turn<'r> {
                 return self.finish_if_over();
             }
         }
+    }
+
+    /// Asks about doubts as far as that may be, then ends a run that was given up.
+    fn stop(&mut self) -> Result<(), StepError> {
+        let before = self.events.len();
+        self.reconcile_ready()?;
+        if self.events.len() != before {
+            return self.advance();
+        }
+        if self.state.in_flight() == 0 && !self.is_reconciling() {
+            return self.end_stopped();
+        }
+        Ok(())
     }
 
     /// Asks for a revision, a person's word or the end, as failed steps want it; and shows the

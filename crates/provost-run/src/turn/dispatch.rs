@@ -18,7 +18,6 @@ use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
 use super::Turn;
-use super::fresh::Fresh;
 use super::gate::{Asked, with_caution};
 use super::scope::Roots;
 use crate::call::{Call, Slot, idempotency_key};
@@ -26,7 +25,7 @@ use crate::card::{ConcreteCall, Purpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
-use crate::state::Need;
+use crate::state::{Need, StepState};
 
 /// A call that could be made, before anybody allowed it.
 pub(super) struct Candidate {
@@ -207,24 +206,10 @@ impl Turn<'_> {
             return Ok(());
         };
         let is_list = known.is_list;
-        let now = self.now;
         let places = self.state.limits_in_force().concurrency;
-        let mut open: Vec<usize> = known
-            .items
-            .iter()
-            .enumerate()
-            .filter(|(_, item)| {
-                item.settled.is_none()
-                    && item.in_flight.is_none()
-                    && item.card.is_none()
-                    && item.retry_at.is_none_or(|at| at <= now)
-            })
-            .map(|(index, _)| index)
-            .collect();
-        // Why: others may wait until what was begun is over, because they act on the same reading.
-        open.sort_by_key(|at| known.items.get(*at).is_none_or(|it| it.first_at.is_none()));
         let mut asked = Vec::new();
-        for index in open {
+        for index in self.open_items(known) {
+            let mut moved = false;
             let full = self.state.in_flight() as u64 >= places;
             if full && !may_ask(record) {
                 break;
@@ -253,23 +238,17 @@ impl Turn<'_> {
                     }
                     // Why: one card asks about all items, so the rest is looked at all the same.
                     Decision::Permit if full => {}
-                    Decision::Permit => match self.freshen(step, &slot)? {
-                        Fresh::Moved => return Ok(()),
-                        Fresh::NotYet => {}
-                        Fresh::Enough => self.start(record, candidate, None, None)?,
-                    },
+                    Decision::Permit => moved = self.start_fresh(step, record, candidate, None)?,
                     Decision::Ask => match self.approval_of(step, record, &candidate) {
                         Asked::Approved(_) if full => {}
-                        Asked::Approved(card) => match self.freshen(step, &slot)? {
-                            Fresh::Moved => return Ok(()),
-                            Fresh::NotYet => {}
-                            Fresh::Enough => self.start(record, candidate, Some(card), None)?,
-                        },
+                        Asked::Approved(card) => {
+                            moved = self.start_fresh(step, record, candidate, Some(card))?;
+                        }
                         Asked::Open => asked.push(candidate),
                     },
                 },
             }
-            if self.state.limit.is_some() || self.state.paused.is_some() {
+            if moved || self.state.limit.is_some() || self.state.paused.is_some() {
                 return Ok(());
             }
         }
@@ -278,6 +257,20 @@ impl Turn<'_> {
         } else {
             self.preview_and_ask(step, record, &asked)
         }
+    }
+
+    /// The items at which something may begin now, those that were begun first: others may wait
+    /// until these are over, because they act on the same reading.
+    fn open_items(&self, known: &StepState) -> Vec<usize> {
+        let open = known.items.iter().enumerate().filter(|(_, item)| {
+            item.settled.is_none()
+                && item.in_flight.is_none()
+                && item.card.is_none()
+                && item.retry_at.is_none_or(|at| at <= self.now)
+        });
+        let (begun, others): (Vec<_>, Vec<_>) = open.partition(|(_, item)| item.first_at.is_some());
+        let places = begun.into_iter().chain(others).map(|(index, _)| index);
+        places.collect()
     }
 
     /// Why an attempt that may have landed cannot be made again, if it cannot.

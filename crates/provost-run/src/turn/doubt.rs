@@ -363,6 +363,9 @@ impl Turn<'_> {
         if asking {
             return Err(refused("the tool is being asked about it right now"));
         }
+        if settled == Settlement::DidNotHappen {
+            self.must_be_over(&slot)?;
+        }
         let output = match output {
             Some(_) if settled != Settlement::Happened => {
                 return Err(refused("only what happened has an output"));
@@ -382,6 +385,23 @@ impl Turn<'_> {
         let by = SettledBy::Person { id: by.id.clone() };
         let reason = Some((reason.to_owned(), told));
         self.end_doubt(&slot, settled, by, reason, output)
+    }
+
+    /// Whether nothing that was sent for a slot can take place any more, by what its tool declares;
+    /// until then nobody can have seen that it did not.
+    fn must_be_over(&self, slot: &Slot) -> Result<(), StepError> {
+        let unasked = self
+            .state
+            .item(slot)
+            .filter(|item| item.reconcile_tries == 0);
+        let until = unasked.and_then(|item| item.retry_at);
+        match until.filter(|until| *until > self.now && self.reconcile_of(slot).is_some()) {
+            Some(until) => Err(StepError::TooEarly {
+                slot: slot.clone(),
+                wait_ms: until - self.now,
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The one slot in doubt that is meant.

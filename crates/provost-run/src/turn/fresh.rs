@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use provost_plan::approve::ApprovedPlan;
 use provost_plan::catalog::Effect;
+use provost_plan::check::StepRecord;
 use provost_plan::digest::Digest;
 use provost_plan::expr::Root;
 use provost_plan::limits::RETAKEN_MAX;
@@ -35,7 +36,7 @@ struct Due<'p> {
 
 /// What the age of its readings means for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fresh {
+enum Fresh {
     /// It may begin.
     Enough,
     /// It waits; nothing else changed.
@@ -45,9 +46,25 @@ pub(super) enum Fresh {
 }
 
 impl Turn<'_> {
+    /// Begins a call if what it acts on is young enough; true if its step has to be looked at anew.
+    pub(super) fn start_fresh(
+        &mut self,
+        step: &Step,
+        record: &StepRecord,
+        candidate: Candidate,
+        card: Option<Digest>,
+    ) -> Result<bool, StepError> {
+        match self.freshen(step, &candidate.slot)? {
+            Fresh::Moved => return Ok(true),
+            Fresh::NotYet => {}
+            Fresh::Enough => self.start(record, candidate, card, None)?,
+        }
+        Ok(false)
+    }
+
     /// Whether a call of `step` may begin by the age of what it acts on; if not, what is too old
     /// is on its way, or the step is over by it.
-    pub(super) fn freshen(&mut self, step: &Step, slot: &Slot) -> Result<Fresh, StepError> {
+    fn freshen(&mut self, step: &Step, slot: &Slot) -> Result<Fresh, StepError> {
         // Why the first attempt alone: every attempt of one call has the same arguments.
         let begun = self
             .state

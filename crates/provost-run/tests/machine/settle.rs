@@ -562,3 +562,24 @@ fn a_run_given_up_ends_where_its_read_may_not_be_paid() {
     > done failed
     ");
 }
+
+/// Nobody can have seen that a call did not take place while its tool says that it still may.
+#[test]
+fn a_person_does_not_say_too_early_that_it_did_not_happen() {
+    let sent = || doubtful(reconciled()).at(30_000);
+    let early = sent().settle("put", Settlement::DidNotHappen, None);
+    insta::assert_snapshot!(early.transcript(), @"
+    < put#1 timeout unknown
+    + AttemptEnded put#1 timeout unknown
+    + StepSettled put in_doubt timeout: it went wrong
+    > wait until 31000
+    < ada settles put: did not happen
+    ! `put` may still take place: its tool gives it another 2 s
+    ");
+    let happened = sent().settle("put", Settlement::Happened, Some(json!({ "done": true })));
+    assert_eq!(happened.status(), "running");
+    let given_up = sent().settle("put", Settlement::Abandoned, None);
+    assert_eq!(given_up.status(), "failed");
+    let untold = doubtful(rules_with(|_| {})).settle("put", Settlement::DidNotHappen, None);
+    assert!(untold.transcript().contains("> call put#2"));
+}

@@ -190,7 +190,7 @@ impl Search<'_> {
         if node.left.words == 0 || !node.late.is_empty() {
             return Ok(());
         }
-        for (place, again) in &node.at.facts.doubts {
+        for (place, again, early) in &node.at.facts.doubts {
             let count = node.world.count(*place).called;
             let happened = if *again { count[1] } else { count[0] };
             let truth = if happened {
@@ -199,6 +199,10 @@ impl Search<'_> {
                 Settled::DidNotHappen
             };
             for settled in [truth, Settled::Abandoned] {
+                // Why: that it did not happen is not heard before it must have.
+                if *early && settled == Settled::DidNotHappen {
+                    continue;
+                }
                 self.tally.faults.insert("a person settles a doubt");
                 let mut next = node.clone();
                 next.left.words -= 1;

@@ -106,8 +106,9 @@ pub(super) struct Facts {
     pub(super) proposals: Vec<usize>,
     /// Whether the outstanding request wants a revision.
     pub(super) revises: bool,
-    /// Calls in doubt that nobody is asking about: place, and whether of the added step.
-    pub(super) doubts: Vec<(usize, bool)>,
+    /// Calls in doubt that nobody is asking about: place, whether of the added step, and whether
+    /// they may still take place.
+    pub(super) doubts: Vec<(usize, bool, bool)>,
     pub(super) paused: bool,
     pub(super) ambiguous: u64,
     pub(super) in_doubt: u64,
@@ -136,7 +137,9 @@ impl Facts {
             let unknown = effect.landing == Landing::Unknown;
             facts.ages |= unknown && item.key.is_some();
             if item.settled == Some(StepStatus::InDoubt) && item.in_flight.is_none() {
-                facts.doubts.extend(place(&effect.slot));
+                let early = item.reconcile_tries == 0 && item.retry_at.is_some_and(|at| at > now);
+                let doubt = place(&effect.slot).map(|(place, again)| (place, again, early));
+                facts.doubts.extend(doubt);
             }
             // Why doubtful: a person may have said that nobody asks any more.
             let landed = unknown && effect.doubtful && item.in_flight.is_none();

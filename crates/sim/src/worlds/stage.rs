@@ -526,6 +526,7 @@ fn refusal(error: &StepError) -> &'static str {
         StepError::NotOnCard { .. } => "not on the card",
         StepError::BadAnswer { .. } => "bad answer",
         StepError::NotInDoubt { .. } => "not in doubt",
+        StepError::TooEarly { .. } => "too early",
         StepError::NotPaused => "not paused",
         StepError::Replayed { .. } => "replayed",
         StepError::Amendment { .. } => "not amended",
