@@ -178,14 +178,14 @@ fn both_examples_come_to_the_right_end_over_its_three_wires() {
     the_controls(&proxy);
 }
 
-/// A plan that stays wrong ends refused, and a wrong key is not taken.
+/// A plan that stays wrong is left to a person with nothing begun, and a wrong key is not taken.
 fn the_controls(proxy: &Proxy) {
     let place = Place::without_planner([]);
     place.configure(&proxy.plans("openai"));
     let mut command = place.command(&["run", place.goal()]);
     let output = command.env("SCRIPTED_KEY", "another-key").output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(place.status(), "refused");
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(place.status(), "waiting_answer");
     assert_eq!(proxy.asked(), []);
 
     let other = Proxy::start(&[
@@ -195,7 +195,7 @@ fn the_controls(proxy: &Proxy) {
     ]);
     let place = Place::without_planner([]);
     place.configure(&other.plans("openai"));
-    place.run(&["run", place.goal()]).exits(1);
-    assert_eq!(place.status(), "refused");
+    place.run(&["run", place.goal()]).exits(3);
+    assert_eq!(place.status(), "waiting_answer");
     assert_eq!(place.stage.count("AttemptStarted"), 0);
 }
