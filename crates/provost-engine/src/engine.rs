@@ -239,7 +239,8 @@ impl Engine {
             });
         }
         let planner = self.planner(&new.planner)?;
-        self.refuse_unfit(&new.planner).await?;
+        // Why boxed: what asks a server would take much room in every run.
+        Box::pin(self.refuse_unfit(&new.planner)).await?;
         let run = random_name()?;
         let principal = self.workspace.principal(&new.planner);
         let created = RunCreated {

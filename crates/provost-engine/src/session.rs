@@ -36,14 +36,15 @@ pub use words::{IGNORED, TAKEN};
 
 /// A run that this process drives.
 pub struct Session {
-    run: Run,
+    // Why boxed: a session is moved from future to future, and each has room for it.
+    run: Box<Run>,
     store: Arc<Store>,
     toolbox: Arc<Toolbox>,
     workspace: Arc<Workspace>,
     /// The planner, with the choice that it is.
     planner: (PlannerChoice, Arc<dyn Planner>),
     calls: FuturesUnordered<BoxFuture<'static, (Slot, u32, Reply)>>,
-    plan_request: Option<PlanRequest>,
+    plan_request: Option<Box<PlanRequest>>,
     /// The planner, as long as it thinks about the request of this number.
     thinking: Option<(u64, BoxFuture<'static, Planned>)>,
     timer: Option<i64>,
@@ -129,7 +130,7 @@ impl Session {
         Self {
             ahead,
             _driving: store.drive(),
-            run,
+            run: Box::new(run),
             store,
             toolbox,
             planner,
@@ -205,7 +206,7 @@ impl Session {
             match self.keep(output, watcher).await {
                 Err(DriveError::Store(StoreError::NotAdmitted { denials: more, .. })) => {
                     // Why from the journal: what the machine made of the input was not kept.
-                    self.run = self.reread()?;
+                    *self.run = self.reread()?;
                     denials.extend(more);
                 }
                 kept => return kept,
@@ -301,7 +302,7 @@ impl Session {
                 }));
             }
             Command::WaitUntil(at) => self.timer = Some(at),
-            Command::Plan(request) => self.plan_request = Some(*request),
+            Command::Plan(request) => self.plan_request = Some(request),
             // Why: cards, questions and the end stand in the state; the caller looks there.
             Command::Ask(..) | Command::Question(..) | Command::Done(_) => {}
         }

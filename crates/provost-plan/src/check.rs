@@ -102,7 +102,7 @@ pub struct Checked {
 pub struct CheckedPlan {
     // Why shared: it never changes, and many runs may follow one plan.
     pub(crate) plan: Arc<Plan>,
-    pub(crate) record: PlanRecord,
+    pub(crate) record: Arc<PlanRecord>,
 }
 
 /// What the check computed of a plan: the part that the journal keeps.
@@ -233,6 +233,12 @@ impl CheckedPlan {
         &self.record
     }
 
+    /// What the check computed, as its holders share it.
+    #[must_use]
+    pub fn shared_record(&self) -> &Arc<PlanRecord> {
+        &self.record
+    }
+
     /// A step with its record.
     #[must_use]
     pub fn step(&self, id: &str) -> Option<(&Step, &StepRecord)> {
@@ -255,9 +261,9 @@ impl CheckedPlan {
     /// [`JournalError`] if the plan is not the one that was recorded.
     pub fn from_journal(
         plan: impl Into<Arc<Plan>>,
-        record: PlanRecord,
+        record: impl Into<Arc<PlanRecord>>,
     ) -> Result<Self, JournalError> {
-        let plan = plan.into();
+        let (plan, record) = (plan.into(), record.into());
         let found = plan.digest();
         if found == record.digest {
             Ok(Self { plan, record })
@@ -294,7 +300,10 @@ pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
     let record = (!has_errors(&diagnostics)).then(|| record::of(&pass, &not_checked));
     let diagnostics = limited(diagnostics, pass.uncounted);
     Checked {
-        plan: record.map(|record| CheckedPlan { plan, record }),
+        plan: record.map(|record| CheckedPlan {
+            plan,
+            record: Arc::new(record),
+        }),
         diagnostics,
         not_checked,
         worst,

@@ -85,6 +85,12 @@ impl Domain {
     }
 }
 
+/// What a printed digest begins with.
+const PREFIX: &str = "sha256:";
+/// A printed digest before its digits are written.
+const PRINTED: &[u8; 71] =
+    b"sha256:0000000000000000000000000000000000000000000000000000000000000000";
+
 /// A SHA-256 digest, printed as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
@@ -109,19 +115,20 @@ impl Digest {
     /// The 64 hexadecimal digits, without the prefix.
     #[must_use]
     pub fn hex(&self) -> String {
-        with_hex(&self.0, |hex| hex.to_owned())
+        self.with_text(|text| text.trim_start_matches(PREFIX).to_owned())
     }
 
     /// Writes the digest as it is printed.
     pub fn write_to(&self, text: &mut String) {
-        text.push_str("sha256:");
-        with_hex(&self.0, |hex| text.push_str(hex));
+        self.with_text(|printed| text.push_str(printed));
     }
 
-    fn text(&self) -> String {
-        let mut text = String::with_capacity(71);
-        self.write_to(&mut text);
-        text
+    /// Hands over the digest as it is printed.
+    fn with_text<T>(&self, then: impl FnOnce(&str) -> T) -> T {
+        let mut printed = *PRINTED;
+        let (_, digits) = printed.split_at_mut(PREFIX.len());
+        write_hex(&self.0, digits);
+        then(std::str::from_utf8(&printed).unwrap_or_default())
     }
 
     /// The first twelve hexadecimal digits, as shown to people.
@@ -146,19 +153,17 @@ impl Digest {
     /// least eight digits.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        let text = text.strip_prefix("sha256:").unwrap_or(text);
+        let text = text.strip_prefix(PREFIX).unwrap_or(text);
         text.len() >= 8 && self.hex().starts_with(&text.to_ascii_lowercase())
     }
 }
 
 /// Why at once: digests are most of the text of an event, and a digit at a time costs more than
 /// the digest itself.
-fn with_hex<T>(bytes: &[u8; 32], then: impl FnOnce(&str) -> T) -> T {
-    let mut digits = [0; 64];
+fn write_hex(bytes: &[u8; 32], digits: &mut [u8]) {
     for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
         *pair = [hex_digit(byte >> 4), hex_digit(byte & 15)];
     }
-    then(std::str::from_utf8(&digits).unwrap_or_default())
 }
 
 const fn hex_digit(nibble: u8) -> u8 {
@@ -170,7 +175,7 @@ const fn hex_digit(nibble: u8) -> u8 {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text())
+        self.with_text(|text| f.write_str(text))
     }
 }
 
@@ -194,7 +199,7 @@ impl FromStr for Digest {
         let error = || DigestError {
             text: text.to_owned(),
         };
-        let hex = text.strip_prefix("sha256:").ok_or_else(error)?;
+        let hex = text.strip_prefix(PREFIX).ok_or_else(error)?;
         let digits: Option<Vec<u8>> = hex
             .chars()
             .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
@@ -214,7 +219,7 @@ impl FromStr for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text())
+        self.with_text(|text| serializer.serialize_str(text))
     }
 }
 
@@ -384,13 +389,13 @@ pub fn normalize_number(number: &serde_json::Number) -> Result<serde_json::Numbe
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![expect(clippy::expect_used, reason = "tests")]
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
 
-    pub(super) fn any_value() -> impl Strategy<Value = Value> {
+    pub(crate) fn any_value() -> impl Strategy<Value = Value> {
         let text = || proptest::string::string_regex(".{0,6}").expect("a pattern");
         let leaf = prop_oneof![
             Just(Value::Null),

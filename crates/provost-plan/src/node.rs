@@ -12,6 +12,7 @@ use crate::digest::normalize_number;
 use crate::source::{Span, Spanned};
 
 mod fields;
+mod json_text;
 mod toml_text;
 mod yaml_text;
 
@@ -49,7 +50,10 @@ pub enum Kind {
 /// One diagnostic that says what cannot be read or which limit is passed.
 pub fn parse_yaml(text: &str) -> Result<Node, Box<Diagnostic>> {
     check_size(text)?;
-    yaml_text::parse(text).map_err(Box::new)
+    match json_text::parse(text) {
+        Some(node) => Ok(node),
+        None => yaml_text::parse(text).map_err(Box::new),
+    }
 }
 
 /// Reads TOML.

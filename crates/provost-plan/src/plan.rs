@@ -5,7 +5,7 @@
 //! its digest is the plan's identity.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -43,8 +43,8 @@ pub struct Plan {
     pub limits: Option<Limits>,
     /// The answer.
     pub answer: Vec<Claim>,
-    /// The canonical document.
-    pub value: Value,
+    /// The canonical document, as its holders share it.
+    pub value: Arc<Value>,
     /// The text it was read from.
     pub source: Source,
     /// Where the first step of each id stands among the steps.
@@ -61,7 +61,7 @@ impl Plan {
     }
 
     fn digested(&self) -> Digest {
-        let Value::Object(map) = &self.value else {
+        let Value::Object(map) = &*self.value else {
             return Digest::of_value(Domain::Plan, &self.value);
         };
         let counts = map

@@ -154,6 +154,12 @@ impl Schema {
         &self.value
     }
 
+    /// The document, as its holders share it.
+    #[must_use]
+    pub fn shared_value(&self) -> &Arc<Value> {
+        &self.value
+    }
+
     /// How many values it is made of: what looking through it costs.
     #[must_use]
     pub fn weight(&self) -> usize {

@@ -240,7 +240,7 @@ impl Talk {
             goal: self.at_work.as_ref().unwrap().1.clone(),
             tools: Vec::new(),
             roles: Vec::new(),
-            plan: self.plan.clone(),
+            plan: self.plan.clone().map(Into::into),
             observations: self.observations.clone(),
             diagnostics: Vec::new(),
             proposal: None,
@@ -302,7 +302,7 @@ impl Talk {
                 said.push_str(&format!("{mark} {key} {item}\n"));
             }
         }
-        self.plan = Some(plan.value);
+        self.plan = Some(Value::clone(&plan.value));
         said
     }
 }

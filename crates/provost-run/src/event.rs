@@ -5,6 +5,7 @@
 //! is never renamed; a changed payload gets a new version and an upgrade here.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::{Digest, NumberError, canonical_of};
@@ -98,9 +99,9 @@ pub enum Event {
         /// The number of the request it answers; 0 for a check repeated under new terms.
         id: u64,
         /// The canonical document.
-        document: Value,
+        document: Arc<Value>,
         /// What the check computed.
-        record: PlanRecord,
+        record: Arc<PlanRecord>,
         /// Warnings and notes.
         findings: Vec<FindingView>,
         /// Steps whose observation the planner wants to see.

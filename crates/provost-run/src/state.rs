@@ -57,7 +57,7 @@ pub struct State {
     /// The plan in force.
     pub plan: Option<Arc<ApprovedPlan>>,
     /// Its canonical document.
-    pub document: Value,
+    pub document: Arc<Value>,
     /// Its steps; those of earlier plans that are gone are not here.
     pub steps: BTreeMap<String, StepState>,
     /// The number of the plan in force, from 1.

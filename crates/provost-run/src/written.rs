@@ -11,6 +11,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use provost_plan::check::{PlanRecord, StepRecord, TermsRecord};
 use provost_plan::digest::{Digest, Domain};
@@ -311,7 +312,7 @@ fn checked(words: &[&str], text: &str) -> Event {
     });
     Event::PlanChecked {
         id: words[0].parse().unwrap(),
-        record: PlanRecord {
+        record: Arc::new(PlanRecord {
             digest: digest(text),
             revision: words[1].parse().unwrap(),
             terms: TermsRecord {
@@ -324,8 +325,8 @@ fn checked(words: &[&str], text: &str) -> Event {
             },
             steps: records.collect(),
             not_checked: Vec::new(),
-        },
-        document: json!({ "schema": "provost/plan/v1", "steps": steps }),
+        }),
+        document: Arc::new(json!({ "schema": "provost/plan/v1", "steps": steps })),
         findings: codes.map_or_else(Vec::new, |codes| findings(codes, "…")),
         consult: Vec::new(),
         control: Label::trusted(),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use provost_plan::catalog::Operation;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
@@ -333,15 +334,17 @@ impl Adapter {
     }
 
     async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
-        match self {
-            Self::Sql(sql) => sql.perform(request).await,
-            Self::Files(files) => files.perform(request).await,
-            Self::Http(http) => http.perform(request, redactor).await,
-            Self::Command(command) => command.perform(request, redactor).await,
-            Self::Mcp(mcp) => mcp.perform(request, redactor).await,
-            Self::Model(model) => model.perform(request).await,
-            Self::Own(tool) => own::perform(tool, request).await,
-        }
+        // Why boxed each by itself: a call would otherwise take the room of the largest kind.
+        let performed: BoxFuture<'_, Reply> = match self {
+            Self::Sql(sql) => Box::pin(sql.perform(request)),
+            Self::Files(files) => Box::pin(files.perform(request)),
+            Self::Http(http) => Box::pin(http.perform(request, redactor)),
+            Self::Command(command) => Box::pin(command.perform(request, redactor)),
+            Self::Mcp(mcp) => Box::pin(mcp.perform(request, redactor)),
+            Self::Model(model) => Box::pin(model.perform(request)),
+            Self::Own(tool) => Box::pin(own::perform(tool, request)),
+        };
+        performed.await
     }
 }
 
@@ -370,7 +373,7 @@ fn checked(mut reply: Reply, request: &Request) -> Reply {
     let fault = match normalize(output) {
         Err(error) => Fault::unusable(format!("the output holds a number too large: {error}")),
         Ok(output) => {
-            let bytes = output.to_string().len() as u64;
+            let bytes = serde_json::to_vec(&output).map_or(u64::MAX, |text| text.len() as u64);
             let violations = operation
                 .output
                 .as_ref()

@@ -72,7 +72,7 @@ impl Good {
             ..
         } = literate::Setting::of(&file, &plan);
         terms.catalog = with_roles(&terms.catalog);
-        let mut document = Document(plan.value.clone());
+        let mut document = Document(Value::clone(&plan.value));
         document.0.as_object_mut().unwrap().remove("goal");
         let mut subject = Subject {
             name: path.file_stem().unwrap().to_string_lossy().into_owned(),

@@ -224,7 +224,7 @@ impl Prepared {
             });
         }
         Ok(Self {
-            summary: append.row.summary.to_string(),
+            summary: serde_json::to_string(&append.row.summary).unwrap_or_default(),
             run: append.run,
             expect_seq: append.expect_seq,
             events,

@@ -78,7 +78,7 @@ fn checked(steps: &str) -> CheckedPlan {
     };
     CheckedPlan {
         plan: plan.into(),
-        record,
+        record: record.into(),
     }
 }
 

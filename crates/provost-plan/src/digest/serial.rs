@@ -4,7 +4,6 @@
 //! value. INVARIANT: equal to that way for everything both can write; what has a number beyond
 //! ±2^53 is refused.
 
-use std::borrow::Cow;
 use std::fmt::Display;
 
 use serde::ser::{self, Serialize};
@@ -94,8 +93,32 @@ impl<'t> List<'t> {
 struct Map<'t> {
     text: &'t mut String,
     begin: usize,
-    entries: Vec<(Cow<'static, str>, usize)>,
+    entries: Vec<Entry>,
+    /// Whether every name is ASCII that stands in the text as it is.
+    plain: bool,
     close: &'static str,
+}
+
+/// Where an entry begins, and its value: between them stands `"name":`.
+#[derive(Clone, Copy)]
+struct Entry {
+    at: usize,
+    value: usize,
+}
+
+impl Entry {
+    /// The name as it stands in the text, without quotes.
+    fn name(self, text: &str) -> &str {
+        text.get(self.at + 1..self.value.saturating_sub(2))
+            .unwrap_or_default()
+    }
+
+    /// The name that this stands for.
+    fn decoded(self, text: &str) -> Vec<u16> {
+        let quoted = text.get(self.at..self.value.saturating_sub(1));
+        let name = quoted.and_then(|quoted| serde_json::from_str::<String>(quoted).ok());
+        name.unwrap_or_default().encode_utf16().collect()
+    }
 }
 
 impl<'t> Map<'t> {
@@ -105,23 +128,32 @@ impl<'t> Map<'t> {
             begin: text.len(),
             text,
             entries: Vec::with_capacity(entries),
+            plain: true,
             close,
         }
     }
 
-    fn key(&mut self, key: impl Into<Cow<'static, str>>) {
-        let key = key.into();
+    /// Begins an entry, whose name `write` writes with its quotes.
+    fn key(&mut self, write: impl FnOnce(&mut String) -> Written) -> Written {
         if !self.entries.is_empty() {
             self.text.push(',');
         }
         let at = self.text.len();
-        quoted(self.text, &key);
+        write(self.text)?;
         self.text.push(':');
-        self.entries.push((key, at));
+        let value = self.text.len();
+        let entry = Entry { at, value };
+        let name = entry.name(self.text);
+        self.plain &= name.bytes().all(|byte| byte.is_ascii() && byte != b'\\');
+        self.entries.push(entry);
+        Ok(())
     }
 
     fn entry<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Written {
-        self.key(key);
+        self.key(|text| {
+            quoted(text, key);
+            Ok(())
+        })?;
         value.serialize(Writer { text: self.text })
     }
 
@@ -130,12 +162,12 @@ impl<'t> Map<'t> {
             text,
             begin,
             entries,
+            plain,
             close,
         } = self;
-        let ascii = entries.iter().all(|(name, _)| name.is_ascii());
-        let sorted = entries.is_sorted_by(|(one, _), (two, _)| one <= two);
-        if !(ascii && sorted) {
-            sort(text, begin, &entries, ascii);
+        let sorted = entries.is_sorted_by(|one, two| one.name(text) <= two.name(text));
+        if !(plain && sorted) {
+            sort(text, begin, &entries, plain);
         }
         text.push_str(close);
         Ok(())
@@ -144,28 +176,43 @@ impl<'t> Map<'t> {
 
 /// Brings the entries of a map, which stand in `text` from `begin` on with commas between them,
 /// into their order.
-fn sort(text: &mut String, begin: usize, entries: &[(Cow<'static, str>, usize)], ascii: bool) {
+fn sort(text: &mut String, begin: usize, entries: &[Entry], plain: bool) {
     let written = text.len();
     // Why less one: the comma before the next.
-    let ends = entries.iter().skip(1).map(|(_, at)| at.saturating_sub(1));
-    let mut parts: Vec<(&str, usize, usize)> = entries
+    let ends = entries
         .iter()
-        .zip(ends.chain([written]))
-        .map(|((name, at), end)| (&**name, *at, end))
-        .collect();
-    if ascii {
-        parts.sort_unstable_by_key(|(name, ..)| *name);
+        .skip(1)
+        .map(|entry| entry.at.saturating_sub(1));
+    let mut parts: Vec<(Entry, usize)> =
+        entries.iter().copied().zip(ends.chain([written])).collect();
+    if plain {
+        parts.sort_unstable_by_key(|(entry, _)| entry.name(text));
     } else {
-        parts.sort_by(|(one, ..), (two, ..)| one.encode_utf16().cmp(two.encode_utf16()));
+        parts.sort_by_cached_key(|(entry, _)| entry.decoded(text));
     }
     // Why behind it first: what is sorted is as long as what is not.
-    for (n, (_, at, end)) in parts.into_iter().enumerate() {
+    for (n, (entry, end)) in parts.into_iter().enumerate() {
         if n > 0 {
             text.push(',');
         }
-        text.extend_from_within(at..end);
+        text.extend_from_within(entry.at..end);
     }
     text.drain(begin..written);
+}
+
+/// The name of an entry, in quotes whatever it is: a text, a number or a truth.
+fn name<T: Serialize + ?Sized>(text: &mut String, key: &T) -> Written {
+    let at = text.len();
+    key.serialize(Writer { text })?;
+    match text.as_bytes().get(at) {
+        Some(b'"') => Ok(()),
+        Some(b'-' | b'0'..=b'9' | b't' | b'f') => {
+            text.insert(at, '"');
+            text.push('"');
+            Ok(())
+        }
+        _ => Err(ser::Error::custom("the name of a field is no text")),
+    }
 }
 
 fn named(text: &mut String, variant: &str) {
@@ -352,12 +399,7 @@ impl ser::SerializeMap for Map<'_> {
     type Ok = ();
     type Error = Refused;
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Written {
-        match serde_json::to_value(key) {
-            Ok(Value::String(key)) => self.key(key),
-            Ok(key @ (Value::Number(_) | Value::Bool(_))) => self.key(key.to_string()),
-            _ => return Err(ser::Error::custom("the name of a field is no text")),
-        }
-        Ok(())
+        self.key(|text| name(text, key))
     }
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
         value.serialize(Writer { text: self.text })

@@ -126,7 +126,7 @@ fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Opti
         steps,
         limits,
         answer,
-        value: document(node),
+        value: Arc::new(document(node)),
         source: source.clone(),
     })
 }

@@ -4,6 +4,7 @@
 //! a request holds everything its planner may see; untrusted text only as a reference.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,7 +41,7 @@ pub struct PlanRequest {
     pub roles: Vec<RoleView>,
     /// The plan in force, as a document; absent for a first plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Value>,
+    pub plan: Option<Arc<Value>>,
     /// What the settled steps came to: facts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub observations: BTreeMap<String, ObservationView>,
@@ -70,10 +71,10 @@ pub struct ToolSignature {
     /// The word of its effect.
     pub effect: String,
     /// The schema of its arguments.
-    pub input: Value,
+    pub input: Arc<Value>,
     /// The schema of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Value>,
+    pub output: Option<Arc<Value>>,
 }
 
 impl ToolSignature {
@@ -84,8 +85,8 @@ impl ToolSignature {
             name: operation.name.clone(),
             description: operation.description.clone(),
             effect: operation.effect.word().to_owned(),
-            input: operation.input.value().clone(),
-            output: operation.output.as_ref().map(Schema::value).cloned(),
+            input: Arc::clone(operation.input.shared_value()),
+            output: operation.output.as_ref().map(Schema::shared_value).cloned(),
         }
     }
 }

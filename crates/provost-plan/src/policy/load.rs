@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use cedar_policy::{Effect, PolicyId, PolicySet, Schema, ValidationMode, Validator, pst};
+use cedar_policy_core::parser::parse_policyset_to_ests_and_pset;
 
 use super::mentions::{Mention, mentions};
 use super::{AskTerms, OnExpiry, lint};
@@ -102,10 +103,10 @@ pub(super) fn parse(sources: &[Source]) -> Result<Vec<(Entry, usize)>, Vec<Findi
             findings.push((source.clone(), finding(Span::default(), message)));
             continue;
         }
-        let set: PolicySet = match source.text.parse() {
-            Ok(set) => set,
+        // Why not by `cedar_policy`: it parses the text of each policy again for its tree.
+        let (mut trees, set) = match parse_policyset_to_ests_and_pset(&source.text) {
+            Ok((trees, set)) => (trees, PolicySet::from(set)),
             Err(errors) => {
-                let errors: &cedar_policy::ParseErrors = &errors;
                 let all = errors
                     .iter()
                     .map(|e| from_cedar(e, source, Span::default()));
@@ -121,7 +122,8 @@ pub(super) fn parse(sources: &[Source]) -> Result<Vec<(Entry, usize)>, Vec<Findi
         policies.sort_by_key(|policy| place(policy.id().as_ref()));
         for policy in policies {
             let mut found = Vec::new();
-            if let Some(entry) = read_entry(policy, source, &mut found) {
+            let tree = trees.remove(policy.id().as_ref());
+            if let Some(entry) = read_entry(policy, tree, source, &mut found) {
                 if entries.iter().any(|(other, _)| other.id == entry.id) {
                     let message = format!("two policies have the id `{}`", entry.id);
 
@@ -148,6 +150,7 @@ fn place(id: &str) -> u64 {
 
 fn read_entry(
     policy: &cedar_policy::Policy,
+    tree: Option<cedar_policy_core::est::Policy>,
     source: &Source,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Entry> {
@@ -160,9 +163,8 @@ fn read_entry(
         found.push(finding(span, format!("`{id}` is no id for a policy")));
         return None;
     }
-    let tree = match policy.to_pst() {
-        Ok(pst::Policy::Static(policy)) => policy.body().clone(),
-        Ok(_) => return None,
+    let tree = match pst::Template::try_from(tree?) {
+        Ok(tree) => tree,
         Err(error) => {
             found.push(finding(span, format!("policy `{id}`: {error}")));
             return None;

@@ -355,7 +355,11 @@ struct Named {
 impl Named {
     fn of(entry: &Entry) -> Self {
         let mut named = Self::default();
-        if let Ok(tree) = entry.policy.to_json() {
+        let written = cedar_policy_core::est::Policy::try_from(entry.tree.clone());
+        if let Some(tree) = written
+            .ok()
+            .and_then(|tree| serde_json::to_value(tree).ok())
+        {
             named.principal = tree.pointer("/principal/op").and_then(Value::as_str) != Some("All");
             named.walk(&tree);
         }

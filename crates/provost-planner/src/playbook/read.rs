@@ -1,6 +1,7 @@
 //! Reading a playbook: every field known, every finding reported at its place.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, has_errors};
@@ -89,7 +90,7 @@ fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
         patterns,
         params,
         success,
-        plan: plan.value,
+        plan: Arc::unwrap_or_clone(plan.value),
         text: document::own_text(plan_node, source),
         rules: rules.into_iter().map(|(rule, _)| rule).collect(),
     })

@@ -84,7 +84,7 @@ impl State {
             solo,
             created_at: at,
             plan: None,
-            document: Value::Null,
+            document: Arc::default(),
             steps: Default::default(),
             revision: 0,
             control: Label::trusted(),
@@ -480,8 +480,8 @@ fn planner_paid(state: &mut State, usage: &PlannerUsage) {
 
 fn plan_checked(
     state: &mut State,
-    document: &Value,
-    record: &PlanRecord,
+    document: &Arc<Value>,
+    record: &Arc<PlanRecord>,
     consult: &[String],
     control: &Label,
 ) -> Result<(), FoldError> {
@@ -494,7 +494,7 @@ fn plan_checked(
         .iter()
         .map(|s| (s.id.value.clone(), s.for_each.is_some()))
         .collect();
-    let checked = CheckedPlan::from_journal(plan, record.clone())
+    let checked = CheckedPlan::from_journal(plan, Arc::clone(record))
         .map_err(|mismatch| error(mismatch.to_string()))?;
     let settled = state.settled();
     let mut before = std::mem::take(&mut state.steps);
@@ -518,7 +518,7 @@ fn plan_checked(
         Some(previous) => Arc::unwrap_or_clone(previous).revised(checked),
         None => ApprovedPlan::gated(checked),
     }));
-    state.document = document.clone();
+    state.document = Arc::clone(document);
     state.revision = revision;
     state.control = control.clone();
     let consulted = &state.consulted;

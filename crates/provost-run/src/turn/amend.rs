@@ -4,6 +4,8 @@
 //! amendment comes into force only as a checked plan, and who wrote it counts as who asks for it,
 //! so that they cannot approve it themselves.
 
+use std::sync::Arc;
+
 use provost_plan::check::{Checked, CheckedPlan, Draft, Origin};
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::label::Label;
@@ -175,8 +177,8 @@ impl Turn<'_> {
         } = self.change_to(checked);
         self.emit(Event::PlanChecked {
             id: 0,
-            document: checked.plan().value.clone(),
-            record: checked.record().clone(),
+            document: Arc::clone(&checked.plan().value),
+            record: Arc::clone(checked.shared_record()),
             findings: views(found),
             consult: Vec::new(),
             control: origin.control,

@@ -3,6 +3,8 @@
 //! Owns the way from a planner's text to a plan in force. INVARIANT: a proposal without a checked
 //! plan never gets past this file, and what is mended in it is what `check --fix` would mend.
 
+use std::sync::Arc;
+
 use provost_plan::approve::Delta;
 use provost_plan::check::{Checked, CheckedPlan, Draft, Origin};
 use provost_plan::diagnostic::Diagnostic;
@@ -184,7 +186,7 @@ impl Turn<'_> {
         origin: Origin,
         because: Option<String>,
     ) -> Result<(), StepError> {
-        let record = checked.record().clone();
+        let record = Arc::clone(checked.shared_record());
         let revision = record.revision;
         let mut change = self.change_to(checked);
         if self.state.planner.view() == View::Full && origin.control.integrity > Integrity::Trusted
@@ -192,7 +194,7 @@ impl Turn<'_> {
             // Why: whoever read the text of others may have been told which yes to make use of.
             ask_all_again(&mut change.approvals);
         }
-        let document = checked.plan().value.clone();
+        let document = Arc::clone(&checked.plan().value);
         self.emit(Event::PlanChecked {
             id,
             document,

@@ -291,8 +291,8 @@ impl Turn<'_> {
         let (control, literals) = (self.state.control.clone(), self.state.literals.clone());
         self.emit(Event::PlanChecked {
             id: 0,
-            document: checked.plan().value.clone(),
-            record: checked.record().clone(),
+            document: Arc::clone(&checked.plan().value),
+            record: Arc::clone(checked.shared_record()),
             findings: views(&diagnostics),
             consult,
             control,
@@ -351,7 +351,7 @@ pub(super) fn build_request(
         goal: state.goal.clone(),
         tools: tools.collect(),
         roles: roles.map(|role| RoleView::of(role)).collect(),
-        plan: state.plan.is_some().then(|| state.document.clone()),
+        plan: state.plan.is_some().then(|| Arc::clone(&state.document)),
         observations: view::of_run(state, &rules.catalog),
         diagnostics: state.planning.findings.clone(),
         proposal: planning

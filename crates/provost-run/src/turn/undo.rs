@@ -217,7 +217,7 @@ impl Turn<'_> {
         &self,
         takings: &[Taking],
     ) -> Result<(CheckedPlan, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut document = self.state.document.clone();
+        let mut document = Value::clone(&self.state.document);
         if let Some(Value::Array(steps)) = document.get_mut("steps") {
             let ids = steps.iter().filter_map(|step| step.get("id").cloned());
             let mut after: Vec<Value> = ids.collect();

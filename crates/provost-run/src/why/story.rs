@@ -70,7 +70,7 @@ impl<'e> Story<'e> {
         self.numbered().filter_map(|(seq, event)| match event {
             Event::PlanChecked {
                 document, record, ..
-            } => Some((seq, document, record)),
+            } => Some((seq, &**document, &**record)),
             _ => None,
         })
     }

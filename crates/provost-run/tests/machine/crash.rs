@@ -183,7 +183,7 @@ fn a_journal_that_does_not_follow_is_refused() {
     let mut forged = case.journal.clone();
     for (event, _) in &mut forged {
         if let provost_run::event::Event::PlanChecked { document, .. } = event {
-            document["steps"][2]["args"]["to"] = json!("elsewhere");
+            std::sync::Arc::make_mut(document)["steps"][2]["args"]["to"] = json!("elsewhere");
         }
     }
     let error = fold(&forged).unwrap_err().to_string();

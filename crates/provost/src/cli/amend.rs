@@ -106,7 +106,7 @@ fn of_file(path: &std::path::Path) -> Result<PlanText, Failure> {
 
 /// The plan in force with other arguments.
 fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failure> {
-    let mut document = state.document.clone();
+    let mut document = Value::clone(&state.document);
     // Why: the run's goal is the goal, also where this very command changes it.
     if let Some(document) = document.as_object_mut() {
         document.remove("goal");

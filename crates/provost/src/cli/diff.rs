@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use provost_engine::engine::Record;
@@ -120,7 +121,7 @@ fn of_file(workspace: &Workspace, path: &Path) -> Result<Side, Failure> {
     }
 }
 
-type Revisions = BTreeMap<u32, (Value, PlanRecord)>;
+type Revisions = BTreeMap<u32, (Arc<Value>, Arc<PlanRecord>)>;
 
 /// The documents of all revisions, with what was recorded of their check.
 fn revisions_of(record: &Record) -> Revisions {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use provost_engine::bundle::Bundle;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::check::{findings_json, refused};
 use crate::document;
@@ -57,7 +57,12 @@ pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
         output::data(&page.finish());
     }
     if let Some(path) = &verb.output {
-        let bundle = Bundle::new(goal, playbook, plan.plan().value.clone(), plan.record());
+        let bundle = Bundle::new(
+            goal,
+            playbook,
+            Value::clone(&plan.plan().value),
+            plan.record(),
+        );
         save(path, &bundle)?;
         let command = place.command(&format!(
             "provost apply {}",

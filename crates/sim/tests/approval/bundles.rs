@@ -45,7 +45,12 @@ fn checked(plan: &Value, terms: &Terms) -> Option<CheckedPlan> {
 pub fn saved() -> Bundle {
     let document = parse_yaml(PLAN).unwrap().to_value();
     let plan = checked(&document, &terms(&first_rules().unwrap())).unwrap();
-    Bundle::new(goal(), None, plan.plan().value.clone(), plan.record())
+    Bundle::new(
+        goal(),
+        None,
+        Value::clone(&plan.plan().value),
+        plan.record(),
+    )
 }
 
 /// Whether `apply` would run this bundle under these terms; then it must be what was saved.

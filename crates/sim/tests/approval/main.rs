@@ -312,7 +312,7 @@ fn of_kept_plans(table: &mut Table) {
             for cut in history.some(number) {
                 let mut journal = history.session.journal[..cut].to_vec();
                 if let Event::PlanChecked { document, .. } = &mut journal[at].0 {
-                    *document = changed.clone();
+                    *document = changed.clone().into();
                 }
                 match Session::resume(journal, &rules) {
                     Ok(mut session) => {
@@ -420,7 +420,7 @@ fn two_hundred_neutral_edits_are_not_refused() {
         let text = write(&document, Form::of(number), number);
         let plan = read_plan(&Source::new("plan", text.as_str())).unwrap();
         let bundle = Bundle {
-            plan: plan.value,
+            plan: Value::clone(&plan.value),
             ..original.clone()
         };
         assert!(applies(&bundle, &base), "a saved plan is stale:\n{text}");
