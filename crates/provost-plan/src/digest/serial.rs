@@ -13,6 +13,8 @@ use super::{NumberError, normalize_number, quoted, scalar};
 
 /// Most texts are no longer than this.
 const TEXT_BYTES_USUAL: usize = 1024;
+/// Most maps that stand within one another have no more entries together.
+const ENTRIES_USUAL: usize = 32;
 
 /// The canonical text of `value`.
 ///
@@ -20,11 +22,20 @@ const TEXT_BYTES_USUAL: usize = 1024;
 /// [`NumberError`] names the first number that cannot be held exactly, or whatever else has no
 /// form in JSON.
 pub fn canonical_of<T: Serialize + ?Sized>(value: &T) -> Result<String, NumberError> {
-    let mut text = String::with_capacity(TEXT_BYTES_USUAL);
-    match value.serialize(Writer { text: &mut text }) {
-        Ok(()) => Ok(text),
+    let mut out = Out {
+        text: String::with_capacity(TEXT_BYTES_USUAL),
+        entries: Vec::with_capacity(ENTRIES_USUAL),
+    };
+    match value.serialize(Writer { out: &mut out }) {
+        Ok(()) => Ok(out.text),
         Err(Refused(number)) => Err(NumberError { number }),
     }
+}
+
+/// What is written, and the entries of all maps under way, those of the innermost last.
+struct Out {
+    text: String,
+    entries: Vec<Entry>,
 }
 
 /// What cannot be written.
@@ -48,29 +59,29 @@ impl ser::Error for Refused {
 type Written = Result<(), Refused>;
 
 struct Writer<'t> {
-    text: &'t mut String,
+    out: &'t mut Out,
 }
 
 impl Writer<'_> {
     fn number(self, number: &Number) -> Written {
         let number = normalize_number(number).map_err(|error| Refused(error.number))?;
-        scalar(self.text, &Value::Number(number));
+        scalar(&mut self.out.text, &Value::Number(number));
         Ok(())
     }
 }
 
 /// A list under way.
 struct List<'t> {
-    text: &'t mut String,
+    out: &'t mut Out,
     first: bool,
     close: &'static str,
 }
 
 impl<'t> List<'t> {
-    fn begin(text: &'t mut String, close: &'static str) -> Self {
-        text.push('[');
+    fn begin(out: &'t mut Out, close: &'static str) -> Self {
+        out.text.push('[');
         Self {
-            text,
+            out,
             first: true,
             close,
         }
@@ -78,32 +89,34 @@ impl<'t> List<'t> {
 
     fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
         if !std::mem::replace(&mut self.first, false) {
-            self.text.push(',');
+            self.out.text.push(',');
         }
-        value.serialize(Writer { text: self.text })
+        value.serialize(Writer { out: self.out })
     }
 
     fn close(self) -> Written {
-        self.text.push_str(self.close);
+        self.out.text.push_str(self.close);
         Ok(())
     }
 }
 
 /// A map under way: each entry stands in the text as it came, and they are sorted at the end.
 struct Map<'t> {
-    text: &'t mut String,
+    out: &'t mut Out,
+    /// Where its first entry stands, in the text and in the list of entries.
     begin: usize,
-    entries: Vec<Entry>,
+    first: usize,
     /// Whether every name is ASCII that stands in the text as it is.
     plain: bool,
     close: &'static str,
 }
 
-/// Where an entry begins, and its value: between them stands `"name":`.
+/// Where an entry begins, its value begins and both end: the first two have `"name":` between.
 #[derive(Clone, Copy)]
 struct Entry {
     at: usize,
     value: usize,
+    end: usize,
 }
 
 impl Entry {
@@ -122,53 +135,67 @@ impl Entry {
 }
 
 impl<'t> Map<'t> {
-    fn begin(text: &'t mut String, entries: usize, close: &'static str) -> Self {
-        text.push('{');
+    fn begin(out: &'t mut Out, close: &'static str) -> Self {
+        out.text.push('{');
         Self {
-            begin: text.len(),
-            text,
-            entries: Vec::with_capacity(entries),
+            begin: out.text.len(),
+            first: out.entries.len(),
+            out,
             plain: true,
             close,
         }
     }
 
     /// Begins an entry, whose name `write` writes with its quotes.
-    fn key(&mut self, write: impl FnOnce(&mut String) -> Written) -> Written {
-        if !self.entries.is_empty() {
-            self.text.push(',');
+    fn key(&mut self, write: impl FnOnce(&mut Out) -> Written) -> Written {
+        if self.out.entries.len() > self.first {
+            self.out.text.push(',');
         }
-        let at = self.text.len();
-        write(self.text)?;
-        self.text.push(':');
-        let value = self.text.len();
-        let entry = Entry { at, value };
-        let name = entry.name(self.text);
+        let at = self.out.text.len();
+        write(self.out)?;
+        self.out.text.push(':');
+        let value = self.out.text.len();
+        let entry = Entry {
+            at,
+            value,
+            end: value,
+        };
+        let name = entry.name(&self.out.text);
         self.plain &= name.bytes().all(|byte| byte.is_ascii() && byte != b'\\');
-        self.entries.push(entry);
+        self.out.entries.push(entry);
+        Ok(())
+    }
+
+    fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
+        value.serialize(Writer { out: self.out })?;
+        if let Some(entry) = self.out.entries.last_mut() {
+            entry.end = self.out.text.len();
+        }
         Ok(())
     }
 
     fn entry<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Written {
-        self.key(|text| {
-            quoted(text, key);
+        self.key(|out| {
+            quoted(&mut out.text, key);
             Ok(())
         })?;
-        value.serialize(Writer { text: self.text })
+        self.value(value)
     }
 
     fn close(self) -> Written {
         let Self {
-            text,
+            out,
             begin,
-            entries,
+            first,
             plain,
             close,
         } = self;
-        let sorted = entries.is_sorted_by(|one, two| one.name(text) <= two.name(text));
-        if !(plain && sorted) {
-            sort(text, begin, &entries, plain);
+        let Out { text, entries } = out;
+        let own = entries.get_mut(first..).unwrap_or_default();
+        if !(plain && own.is_sorted_by(|one, two| one.name(text) <= two.name(text))) {
+            sort(text, begin, own, plain);
         }
+        entries.truncate(first);
         text.push_str(close);
         Ok(())
     }
@@ -176,39 +203,32 @@ impl<'t> Map<'t> {
 
 /// Brings the entries of a map, which stand in `text` from `begin` on with commas between them,
 /// into their order.
-fn sort(text: &mut String, begin: usize, entries: &[Entry], plain: bool) {
+fn sort(text: &mut String, begin: usize, entries: &mut [Entry], plain: bool) {
     let written = text.len();
-    // Why less one: the comma before the next.
-    let ends = entries
-        .iter()
-        .skip(1)
-        .map(|entry| entry.at.saturating_sub(1));
-    let mut parts: Vec<(Entry, usize)> =
-        entries.iter().copied().zip(ends.chain([written])).collect();
     if plain {
-        parts.sort_unstable_by_key(|(entry, _)| entry.name(text));
+        entries.sort_unstable_by(|one, two| one.name(text).cmp(two.name(text)));
     } else {
-        parts.sort_by_cached_key(|(entry, _)| entry.decoded(text));
+        entries.sort_by_cached_key(|entry| entry.decoded(text));
     }
     // Why behind it first: what is sorted is as long as what is not.
-    for (n, (entry, end)) in parts.into_iter().enumerate() {
+    for (n, entry) in entries.iter().enumerate() {
         if n > 0 {
             text.push(',');
         }
-        text.extend_from_within(entry.at..end);
+        text.extend_from_within(entry.at..entry.end);
     }
     text.drain(begin..written);
 }
 
 /// The name of an entry, in quotes whatever it is: a text, a number or a truth.
-fn name<T: Serialize + ?Sized>(text: &mut String, key: &T) -> Written {
-    let at = text.len();
-    key.serialize(Writer { text })?;
-    match text.as_bytes().get(at) {
+fn name<T: Serialize + ?Sized>(out: &mut Out, key: &T) -> Written {
+    let at = out.text.len();
+    key.serialize(Writer { out: &mut *out })?;
+    match out.text.as_bytes().get(at) {
         Some(b'"') => Ok(()),
         Some(b'-' | b'0'..=b'9' | b't' | b'f') => {
-            text.insert(at, '"');
-            text.push('"');
+            out.text.insert(at, '"');
+            out.text.push('"');
             Ok(())
         }
         _ => Err(ser::Error::custom("the name of a field is no text")),
@@ -233,7 +253,7 @@ impl<'t> ser::Serializer for Writer<'t> {
     type SerializeStructVariant = Map<'t>;
 
     fn serialize_bool(self, value: bool) -> Written {
-        self.text.push_str(if value { "true" } else { "false" });
+        self.out.text.push_str(if value { "true" } else { "false" });
         Ok(())
     }
     fn serialize_i8(self, value: i8) -> Written {
@@ -273,7 +293,7 @@ impl<'t> ser::Serializer for Writer<'t> {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
     fn serialize_str(self, value: &str) -> Written {
-        quoted(self.text, value);
+        quoted(&mut self.out.text, value);
         Ok(())
     }
     fn serialize_bytes(self, value: &[u8]) -> Written {
@@ -286,7 +306,7 @@ impl<'t> ser::Serializer for Writer<'t> {
         value.serialize(self)
     }
     fn serialize_unit(self) -> Written {
-        self.text.push_str("null");
+        self.out.text.push_str("null");
         Ok(())
     }
     fn serialize_unit_struct(self, _: &'static str) -> Written {
@@ -309,19 +329,19 @@ impl<'t> ser::Serializer for Writer<'t> {
         variant: &'static str,
         value: &T,
     ) -> Written {
-        named(self.text, variant);
-        value.serialize(Writer { text: self.text })?;
-        self.text.push('}');
+        named(&mut self.out.text, variant);
+        value.serialize(Writer { out: self.out })?;
+        self.out.text.push('}');
         Ok(())
     }
     fn serialize_seq(self, _: Option<usize>) -> Result<List<'t>, Refused> {
-        Ok(List::begin(self.text, "]"))
+        Ok(List::begin(self.out, "]"))
     }
     fn serialize_tuple(self, _: usize) -> Result<List<'t>, Refused> {
-        Ok(List::begin(self.text, "]"))
+        Ok(List::begin(self.out, "]"))
     }
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<List<'t>, Refused> {
-        Ok(List::begin(self.text, "]"))
+        Ok(List::begin(self.out, "]"))
     }
     fn serialize_tuple_variant(
         self,
@@ -330,24 +350,24 @@ impl<'t> ser::Serializer for Writer<'t> {
         variant: &'static str,
         _: usize,
     ) -> Result<List<'t>, Refused> {
-        named(self.text, variant);
-        Ok(List::begin(self.text, "]}"))
+        named(&mut self.out.text, variant);
+        Ok(List::begin(self.out, "]}"))
     }
-    fn serialize_map(self, entries: Option<usize>) -> Result<Map<'t>, Refused> {
-        Ok(Map::begin(self.text, entries.unwrap_or(0), "}"))
+    fn serialize_map(self, _: Option<usize>) -> Result<Map<'t>, Refused> {
+        Ok(Map::begin(self.out, "}"))
     }
-    fn serialize_struct(self, _: &'static str, entries: usize) -> Result<Map<'t>, Refused> {
-        Ok(Map::begin(self.text, entries, "}"))
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Map<'t>, Refused> {
+        Ok(Map::begin(self.out, "}"))
     }
     fn serialize_struct_variant(
         self,
         _: &'static str,
         _: u32,
         variant: &'static str,
-        entries: usize,
+        _: usize,
     ) -> Result<Map<'t>, Refused> {
-        named(self.text, variant);
-        Ok(Map::begin(self.text, entries, "}}"))
+        named(&mut self.out.text, variant);
+        Ok(Map::begin(self.out, "}}"))
     }
 }
 
@@ -399,10 +419,10 @@ impl ser::SerializeMap for Map<'_> {
     type Ok = ();
     type Error = Refused;
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Written {
-        self.key(|text| name(text, key))
+        self.key(|out| name(out, key))
     }
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        value.serialize(Writer { text: self.text })
+        self.value(value)
     }
     fn end(self) -> Written {
         self.close()
