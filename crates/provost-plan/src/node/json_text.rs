@@ -243,7 +243,8 @@ mod tests {
         let text = r#"{"schema":"provost/plan/v1","steps":[{"args":{"n":2.0,"to":"${ params.to }"},"id":"a","tool":"t.x"}]}"#;
         let (short, long) = both(text).unwrap();
         assert_eq!(short, long);
-        assert_eq!(short.to_value()["steps"][0]["args"]["n"], Value::from(2));
+        let value = short.to_value();
+        assert_eq!(value.pointer("/steps/0/args/n"), Some(&Value::from(2)));
     }
 
     #[test]
