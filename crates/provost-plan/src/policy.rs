@@ -252,6 +252,17 @@ struct OperationTerms {
     ready: Mutex<Vec<(ready::Standing, Arc<ready::Ready>)>>,
 }
 
+impl OperationTerms {
+    fn new(operation: &Arc<Operation>, fields: shape::Fields) -> Self {
+        Self {
+            operation: Arc::clone(operation),
+            fields,
+            action: OnceLock::new(),
+            ready: Mutex::default(),
+        }
+    }
+}
+
 impl Policy {
     /// Loads the policy files of a workspace and validates them against the whole catalog.
     ///
@@ -303,18 +314,14 @@ impl Policy {
             .map_err(|error| broken(load::words_of(&error)))?;
         let approve =
             entities::ActionTerms::of_approve(&action_entities, &entries).map_err(&broken)?;
-        let operations = catalog
-            .iter()
-            .map(|operation| {
-                let terms = OperationTerms {
-                    operation: Arc::clone(operation),
-                    fields: fields.get(&operation.name).cloned().unwrap_or_default(),
-                    action: OnceLock::new(),
-                    ready: Mutex::default(),
-                };
-                (operation.name.clone(), terms)
-            })
-            .collect();
+        let operations = catalog.iter().map(|operation| {
+            let fields = fields.get(&operation.name).cloned().unwrap_or_default();
+            (
+                operation.name.clone(),
+                OperationTerms::new(operation, fields),
+            )
+        });
+        let operations = operations.collect();
         let inner = Loaded {
             schema_value,
             schema,

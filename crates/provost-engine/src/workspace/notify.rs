@@ -45,7 +45,7 @@ fn read_one(
         bad(diagnostics, name.span, message);
     }
     let owner = format!("`[notify.{}]`", name.value);
-    let mut fields = Fields::new(&owner, node, diagnostics)?;
+    let mut fields = Fields::new(owner.clone(), node, diagnostics)?;
     let command = fields.texts("command");
     let url = fields.text("url");
     let secret = fields.text("secret");

@@ -43,7 +43,7 @@ fn role(
         bad(diagnostics, name.span, message);
     }
     let owner = format!("`[roles.{}]`", name.value);
-    let mut fields = Fields::new(&owner, node, diagnostics)?;
+    let mut fields = Fields::new(owner.clone(), node, diagnostics)?;
     let description = fields.text("description").map(|text| text.value);
     fields.required("tools");
     fields.list("tools");

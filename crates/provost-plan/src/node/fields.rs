@@ -1,5 +1,6 @@
 //! The strict field reader: takes fields out of a map and reports what is left.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -10,13 +11,17 @@ use crate::duration;
 use crate::money::Money;
 use crate::source::{Span, Spanned};
 
+/// Most maps are looked at for no more fields.
+const TAKEN_USUAL: usize = 32;
+
 /// Reads the fields of one map. Every wrong field becomes a diagnostic, and [`Fields::finish`]
 /// reports the fields nobody took, so nothing is silently ignored.
 pub struct Fields<'n, 'd> {
-    owner: String,
+    owner: Cow<'static, str>,
     span: Span,
     entries: &'n [(Spanned<String>, Node)],
-    taken: BTreeSet<&'static str>,
+    /// What was looked for, some more than once: a plan has many maps, and few are wrong.
+    taken: Vec<&'static str>,
     diagnostics: &'d mut Vec<Diagnostic>,
 }
 
@@ -24,7 +29,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Begins to read `node` as `owner` (in words, such as "a step"). Reports and returns `None`
     /// if it is not a map.
     pub fn new(
-        owner: impl Into<String>,
+        owner: impl Into<Cow<'static, str>>,
         node: &'n Node,
         diagnostics: &'d mut Vec<Diagnostic>,
     ) -> Option<Self> {
@@ -34,7 +39,7 @@ impl<'n, 'd> Fields<'n, 'd> {
                 owner,
                 span: node.span,
                 entries,
-                taken: BTreeSet::new(),
+                taken: Vec::with_capacity(TAKEN_USUAL),
                 diagnostics,
             }),
             _ => {
@@ -58,7 +63,7 @@ impl<'n, 'd> Fields<'n, 'd> {
 
     /// Takes a field as it is; a `null` counts as absent.
     pub fn node(&mut self, name: &'static str) -> Option<&'n Node> {
-        self.taken.insert(name);
+        self.taken.push(name);
         self.entries
             .iter()
             .find(|(key, _)| key.value == name)
@@ -220,7 +225,7 @@ impl<'n, 'd> Fields<'n, 'd> {
 
     /// Refuses a field that a later version carries out.
     pub fn later(&mut self, name: &'static str, what: &str) {
-        self.taken.insert(name);
+        self.taken.push(name);
         if let Some((key, _)) = self.entries.iter().find(|(key, _)| key.value == name) {
             let message = format!("`{name}` is not carried out by this version: {what}");
             self.diagnostics
@@ -232,12 +237,18 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
     }
 
+    /// What was looked for, each once and by name.
+    fn known(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let known: BTreeSet<&'static str> = self.taken.iter().copied().collect();
+        known.into_iter()
+    }
+
     /// Reports the fields that nobody took but that are spelt almost like one that was looked
     /// for: where reading stops early, and what else may stand there is not known.
     pub fn finish_misspelt(self) {
         for (key, _) in self.entries {
-            let taken = self.taken.contains(key.value.as_str());
-            let meant = nearest(&key.value, self.taken.iter().copied());
+            let taken = self.taken.contains(&key.value.as_str());
+            let meant = nearest(&key.value, self.known());
             if let (false, Some(meant)) = (taken, meant) {
                 let message = format!("{} has no field `{}`", self.owner, key.value);
                 self.diagnostics.push(
@@ -251,15 +262,17 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Reports the fields that nobody took.
     pub fn finish(self) {
         for (key, _) in self.entries {
-            if self.taken.contains(key.value.as_str()) {
+            if self.taken.contains(&key.value.as_str()) {
                 continue;
             }
             let message = format!("{} has no field `{}`", self.owner, key.value);
-            let known = self.taken.iter().copied();
             let mut diagnostic = Diagnostic::new(Code::UnknownField, key.span, message)
-                .did_you_mean(&key.value, known.clone());
+                .did_you_mean(&key.value, self.known());
             if diagnostic.hint.is_none() {
-                let names = known.map(|name| format!("`{name}`")).collect::<Vec<_>>();
+                let names = self
+                    .known()
+                    .map(|name| format!("`{name}`"))
+                    .collect::<Vec<_>>();
                 diagnostic = diagnostic.hint(format!("the fields are {}", names.join(", ")));
             }
             self.diagnostics.push(diagnostic);
