@@ -418,6 +418,24 @@ impl<'a> Pass<'a> {
         self.terms.catalog.get(&step.undo.as_ref()?.tool.value)
     }
 
+    /// The operations that the steps may call into which a step is still to be refined.
+    fn may_call(&self, step: &'a Step) -> impl Iterator<Item = &'a Operation> {
+        let open = step.subgoal().filter(|subgoal| subgoal.is_open());
+        let catalog: &'a Catalog = &self.terms.catalog;
+        open.into_iter()
+            .flat_map(move |subgoal| subgoal.admitted(catalog))
+    }
+
+    /// How many steps a step may still be refined into.
+    fn still_to_come(&self, step: &Step) -> u64 {
+        let open = step.subgoal().filter(|subgoal| subgoal.is_open());
+        open.map_or(0, |subgoal| {
+            let there = self.plan.children(&step.id.value).count();
+            let there = u64::try_from(there).unwrap_or(u64::MAX);
+            subgoal.steps_max.value.saturating_sub(there)
+        })
+    }
+
     /// The operation a step calls, if the catalog has it.
     fn operation(&self, step: &Step) -> Option<&'a Arc<Operation>> {
         self.terms.catalog.get(&step.tool()?.value)

@@ -77,6 +77,9 @@ codes! {
     RepeatsFailure = "R112", Error, "a revision that repeats a failed call unchanged";
     FactChanged = "R111", Error, "a revision that changes a step that already ran";
     UnknownRole = "R113", Error, "a step in a role that the operator does not declare";
+    NoSubgoal = "R114", Error, "a step that refines no subgoal of the plan";
+    BeyondRefinement = "R115", Error, "a refinement that does more, or less, than to refine";
+    NeverRefined = "R116", Error, "a subgoal that nobody would refine";
     ArgumentType = "T201", Error, "an argument that the tool's input schema refuses";
     MissingArgument = "T202", Error, "an argument the tool needs is not there";
     UnknownArgument = "T203", Error, "an argument the tool does not take";
@@ -110,6 +113,7 @@ codes! {
     Forbidden = "V601", Error, "policy forbids a step";
     Asks = "V602", Note, "policy asks a person about a step";
     OutsideRole = "V603", Error, "a tool that the role of its step does not admit";
+    OutsideEnvelope = "V604", Error, "a step that the envelope of its subgoal does not admit";
     ConstantCheck = "S701", Error, "a proof that does not look at any step";
     UnreadOutput = "S702", Warning, "a read whose output nothing uses";
     NoSteps = "S703", Error, "a plan without steps";
@@ -122,6 +126,7 @@ codes! {
     RepeatedRead = "S710", Warning, "a read that an earlier step made already";
     EarlyEffect = "S711", Warning, "an effect beside a call that can still fail";
     ConstantGuard = "S712", Warning, "a guard that is always the same";
+    WideEnvelope = "S713", Warning, "an envelope wider than what it could be used for";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";

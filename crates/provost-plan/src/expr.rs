@@ -122,6 +122,8 @@ impl Root {
 impl fmt::Display for Root {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // Why in brackets: the id of a step that refines a subgoal is no name.
+            Self::Step(id) if id.contains('/') => write!(f, "steps[\"{id}\"]"),
             Self::Step(id) => write!(f, "steps.{id}"),
             other => f.write_str(other.name()),
         }

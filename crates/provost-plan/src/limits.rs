@@ -20,6 +20,8 @@ pub const COMPREHENSION_DEPTH_MAX: usize = 2;
 pub const COMPREHENSION_ITEMS_MAX: usize = 10_000;
 /// Most steps a plan may have, whatever the operator says.
 pub const PLAN_STEPS_MAX: usize = 1_000;
+/// Most steps that a subgoal may be refined into.
+pub const SUBGOAL_STEPS_MAX: u64 = 50;
 /// Most items of one `for_each`, whatever the plan says.
 pub const FOR_EACH_ITEMS_MAX: usize = 1_000;
 /// Largest integer that every JSON reader holds exactly: 2^53.

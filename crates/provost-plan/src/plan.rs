@@ -22,9 +22,11 @@ pub mod goal;
 pub mod read;
 pub mod readings;
 pub mod request;
+pub mod subgoal;
 pub mod undo;
 
 pub use goal::{Criterion, Goal};
+pub use subgoal::Subgoal;
 pub use undo::Undo;
 
 /// The version marker of a plan document.
@@ -149,6 +151,8 @@ pub enum StepKind {
         /// Who is asked; anybody who may approve if empty.
         of: Option<Spanned<String>>,
     },
+    /// Is refined into other steps, and computes from them.
+    Subgoal(Box<Subgoal>),
 }
 
 impl Step {
@@ -157,7 +161,7 @@ impl Step {
     pub fn tool(&self) -> Option<&Spanned<String>> {
         match &self.kind {
             StepKind::Tool { tool, .. } => Some(tool),
-            StepKind::Question { .. } => None,
+            StepKind::Question { .. } | StepKind::Subgoal(_) => None,
         }
     }
 
@@ -184,6 +188,9 @@ impl Step {
                 all.extend(args.templates().into_iter().map(|t| (Field::Args, t)));
             }
             StepKind::Question { text, .. } => all.push((Field::Question, text)),
+            StepKind::Subgoal(subgoal) => {
+                all.extend(subgoal.result.iter().map(|t| (Field::Result, t)));
+            }
         }
         all.extend(self.accept.iter().map(|t| (Field::Accept, t)));
         if let Some(confirm) = &self.confirm {
@@ -211,6 +218,8 @@ pub enum Field {
     Args,
     /// `question`
     Question,
+    /// `result`
+    Result,
     /// `accept`
     Accept,
     /// `args` of `confirm`

@@ -38,6 +38,14 @@ impl<'a> Checkup<'a> {
         self.catalog.get(&tool.value).map(std::sync::Arc::as_ref)
     }
 
+    /// What the steps may call, and with what effect, that a subgoal is still to be refined into.
+    fn may_call(&self, step: &Step) -> Vec<(&'a str, &'a str)> {
+        let open = step.subgoal().filter(|subgoal| subgoal.is_open());
+        let admitted = open.into_iter().flat_map(|open| open.admitted(self.catalog));
+        let named = admitted.map(|operation| (operation.name.as_str(), operation.effect.word()));
+        named.collect()
+    }
+
     /// Every step with its record, as written.
     pub fn steps(&self) -> impl Iterator<Item = (&'a Step, &'a StepRecord)> {
         let plan = self.plan;
@@ -160,6 +168,10 @@ impl Reach {
             }
             if let Some(undo) = &step.undo {
                 reach.add(Facet::Tools, format!("{} (undo)", undo.tool.value));
+            }
+            for (operation, effect) in checkup.may_call(step) {
+                let fact = format!("{operation} ({effect}, if {} needs it)", step.id.value);
+                reach.add(Facet::Tools, fact);
             }
             if let Some(operation) = checkup.operation(step) {
                 *effects.entry(operation.effect).or_default() += 1;

@@ -45,7 +45,7 @@ impl Planner for ClientPlanner {
     fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned> {
         let reply = match request.kind {
             RequestKind::Propose => self.propose(request),
-            RequestKind::Revise => PlanReply::Decline(
+            RequestKind::Revise | RequestKind::Refine => PlanReply::Decline(
                 "the client that planned this run revises no plan: it may submit another"
                     .to_owned(),
             ),

@@ -86,7 +86,7 @@ impl Planner for FilePlanner {
     fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned> {
         let reply = match request.kind {
             RequestKind::Propose => self.propose(request),
-            RequestKind::Revise => self.revise(request),
+            RequestKind::Revise | RequestKind::Refine => self.revise(request),
         };
         ready(reply.into()).boxed()
     }

@@ -34,7 +34,7 @@ impl Interpreter {
     /// The goal as it is meant, or what must be asked first.
     #[must_use]
     pub fn read(&self, request: &PlanRequest) -> PlanReply {
-        if request.kind == RequestKind::Revise {
+        if request.kind != RequestKind::Propose {
             return PlanReply::Decline("no playbook was chosen that could revise".to_owned());
         }
         let answers = answers(&request.answers);

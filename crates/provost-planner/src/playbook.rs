@@ -166,7 +166,7 @@ impl Planner for Playbook {
     fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned> {
         let reply = match request.kind {
             RequestKind::Propose => self.propose(request),
-            RequestKind::Revise => self.revise(request),
+            RequestKind::Revise | RequestKind::Refine => self.revise(request),
         };
         ready(reply.into()).boxed()
     }

@@ -86,7 +86,7 @@ pub fn summary(value: &Value, place: &str) -> Value {
 pub fn of_step(state: &State, catalog: &Catalog, id: &str) -> Option<Value> {
     let output = state.steps.get(id)?.view.get("output")?;
     let (step, record) = state.plan.as_ref()?.checked().step(id)?;
-    let place = format!("steps.{id}.output");
+    let place = view::output_of(id);
     Some(if view::is_secret(catalog, step, record) {
         json!({ "ref": place, "secret": true })
     } else {

@@ -62,6 +62,8 @@ pub struct State {
     pub steps: BTreeMap<String, StepState>,
     /// The number of the plan in force, from 1.
     pub revision: u32,
+    /// How many revisions only refined a subgoal.
+    pub refinements: u32,
     /// The label of what led to the revision in force.
     pub control: Label,
     /// The label of the literals that its author wrote.

@@ -34,6 +34,7 @@ mod planning;
 mod preview;
 mod scope;
 mod settle;
+mod subgoal;
 mod undo;
 
 /// Events that most turns have room for: the end of an attempt, and the intent of the next.
@@ -56,6 +57,8 @@ pub(crate) struct Turn<'r> {
     calls: Vec<Call>,
     asked: BTreeSet<Digest>,
     plan_asked: bool,
+    /// The subgoal that could be refined now, if dispatch came to one.
+    refine: Option<String>,
     /// The request, where this turn makes it.
     request: Option<PlanRequest>,
     denials: &'r BTreeMap<Slot, Denial>,
@@ -81,6 +84,7 @@ impl<'r> Turn<'r> {
             calls: Vec::new(),
             asked: BTreeSet::new(),
             plan_asked: false,
+            refine: None,
             request: None,
             denials,
             entries: Vec::new(),
@@ -203,6 +207,9 @@ impl<'r> Turn<'r> {
                     continue;
                 }
                 self.dispatch_ready()?;
+            }
+            if self.events.len() == before {
+                self.ask_to_refine()?;
             }
             if self.events.len() == before {
                 return self.finish_if_over();

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::catalog::{Catalog, Operation};
 use provost_plan::check::{StepRecord, flow};
-use provost_plan::expr::{Expression, Segment};
+use provost_plan::expr::{Expression, Root, Segment};
 use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::request::ObservationView;
 use provost_plan::plan::{Step, StepKind};
@@ -72,7 +72,7 @@ pub(crate) fn of_step(
     let output = known.view.get("output").and_then(|output| {
         let (step, record) = planned?;
         let reader = Reader::new(catalog, step, record, view);
-        let place = format!("steps.{id}.output");
+        let place = output_of(id);
         let shown = match output {
             // Why: a step that runs over a list has one output an item, each of the tool's type.
             Value::Array(items) if step.for_each.is_some() => items
@@ -135,7 +135,10 @@ impl<'a> Reader<'a> {
             secret: is_secret(catalog, step, record),
             ..Self::of_labels(catalog, step, record)
         };
-        let output = reader.operation.and_then(|op| op.output.as_ref());
+        let output = match step.subgoal() {
+            Some(subgoal) => Some(&subgoal.output),
+            None => reader.operation.and_then(|op| op.output.as_ref()),
+        };
         if let Some(schema) = output {
             collect_names(schema.value(), &mut reader.names);
         }
@@ -159,7 +162,12 @@ impl<'a> Reader<'a> {
     }
 
     fn integrity(&self, path: &[Segment]) -> Integrity {
-        flow::output_integrity(self.operation, self.step, path)
+        // Why: what a subgoal computes is as trusted as what it is computed from.
+        let computed = self.step.subgoal().and(self.record.labels.get(flow::RESULT));
+        computed.map_or_else(
+            || flow::output_integrity(self.operation, self.step, path),
+            |label| label.integrity,
+        )
     }
 
     fn shown(&self, value: &Value, place: &str, path: &mut Vec<Segment>) -> Value {
@@ -211,6 +219,10 @@ impl<'a> Reader<'a> {
         match (self.operation, &self.step.kind) {
             // Why: a question has no operation; its answer is a person's.
             (_, StepKind::Question { .. }) => true,
+            (_, StepKind::Subgoal(subgoal)) => {
+                let typed = matches!(subgoal.output.at(path), PathType::Known { .. });
+                self.names.contains(key) && typed
+            }
             (None, StepKind::Tool { .. }) => false,
             (Some(operation), StepKind::Tool { .. }) if operation.trusted => true,
             (Some(operation), StepKind::Tool { .. }) => {
@@ -219,6 +231,11 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// The expression that names the output of a step.
+pub(crate) fn output_of(id: &str) -> String {
+    format!("{}.output", Root::Step(id.to_owned()))
 }
 
 /// The expression that names a field of what `place` names.

@@ -310,6 +310,7 @@ fn request(workspace: &Workspace, goal: &Goal) -> PlanRequest {
         proposal: None,
         answers: Vec::new(),
         why: None,
+        envelope: None,
         limits: workspace.limits().clone(),
     }
 }

@@ -207,6 +207,7 @@ fn field_word(field: Field) -> &'static str {
         Field::ForEach => "for_each",
         Field::Args => "args",
         Field::Question => "question",
+        Field::Result => "result",
         Field::Accept => "accept",
         Field::ConfirmArgs => "confirm.args",
         Field::ConfirmAccept => "confirm.accept",

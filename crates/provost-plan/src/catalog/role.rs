@@ -34,6 +34,13 @@ impl Role {
         self.tools.contains(tool) || self.tools.contains(&all_of(server))
     }
 
+    /// Whether one entry of a list, `SERVER.OPERATION` or `SERVER.*`, stands for an operation.
+    #[must_use]
+    pub fn is_pattern_of(pattern: &str, tool: &str) -> bool {
+        let server = tool.split('.').next().unwrap_or(tool);
+        pattern == tool || pattern.strip_suffix(ALL_OF) == Some(server)
+    }
+
     /// The identity of its list. What it is for decides nothing, and does not count.
     #[must_use]
     pub fn digest(&self) -> Digest {

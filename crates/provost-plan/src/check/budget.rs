@@ -15,6 +15,7 @@ use crate::limits::{PLAN_STEPS_MAX, TYPE_WORK_MAX};
 use crate::plan::{Limits, Step, StepKind};
 use crate::source::Span;
 
+mod envelope;
 mod time;
 mod worst;
 
@@ -100,11 +101,20 @@ pub(crate) fn types(pass: &mut Pass<'_>) {
 /// A finding about a count, at the step that adds the most to it.
 fn count_finding(pass: &Pass<'_>, code: Code, what: &str, count: u64, limit: u64) -> Diagnostic {
     let share = |step: &Step| match code {
+        _ if step.tool().is_none() => {
+            let (calls, attempts) = envelope::calls_of(pass, step);
+            if code == Code::TooManyAttempts {
+                attempts
+            } else {
+                calls
+            }
+        }
         Code::TooManyAttempts => attempts_of(pass, step),
         _ => calls_of(pass, step),
     };
     // Why: the first of the largest, so that the place does not hang on the order of comparison.
-    let largest = pass.plan.steps.iter().filter(|s| s.tool().is_some()).rev();
+    let calls = |step: &&Step| step.tool().is_some() || step.is_open_subgoal();
+    let largest = pass.plan.steps.iter().filter(calls).rev();
     let message = format!("up to {count} {what}, more than the limit of {limit}");
     let field = format!("the limit is `{what}` in `[limits]` of provost.toml, or in the plan");
     match largest.max_by_key(|step| share(step)) {

@@ -17,7 +17,7 @@ use crate::expr::tree::ExprKind;
 use crate::expr::{ArgTree, Expression, Reference, Root, Segment, Template};
 use crate::label::{Integrity, Label};
 use crate::limits::{LABEL_SOURCES_MAX, TYPE_WORK_MAX};
-use crate::plan::{Plan, Step, StepKind};
+use crate::plan::{Plan, Step, StepKind, Subgoal};
 use crate::schema::{PathType, Schema};
 
 mod author;
@@ -33,8 +33,11 @@ use path::{Want, Ways};
 /// what follows `output` in one call's output: of a step with `for_each`, without the position.
 #[must_use]
 pub fn output_integrity(operation: Option<&Operation>, step: &Step, path: &[Segment]) -> Integrity {
-    if matches!(step.kind, StepKind::Question { .. }) {
-        return Integrity::Trusted;
+    match step.kind {
+        StepKind::Question { .. } => return Integrity::Trusted,
+        // Why: what it computes is as trusted as what that reads, which the record says.
+        StepKind::Subgoal(_) => return Integrity::Text,
+        StepKind::Tool { .. } => {}
     }
     let Some(operation) = operation else {
         return Integrity::Text;
@@ -75,7 +78,12 @@ struct Known<'a> {
     control: Cow<'a, Label>,
     /// Where the secrets came from that it was given, if it was given any.
     secrets: Option<BTreeSet<String>>,
+    /// Of what is called [`RESULT`]: of a subgoal, its output.
+    result: Option<Label>,
 }
+
+/// The name under which the label of the result of a subgoal is kept.
+pub const RESULT: &str = "result";
 
 impl<'a> Known<'a> {
     fn of(control: Cow<'a, Label>, args: &BTreeMap<String, Label>) -> Self {
@@ -83,6 +91,7 @@ impl<'a> Known<'a> {
         let sources = secret.map(|label| &label.sources);
         Self {
             control,
+            result: args.get(RESULT).cloned(),
             secrets: sources.fold(None, |all: Option<BTreeSet<String>>, more| {
                 let mut all = all.unwrap_or_default();
                 all.extend(more.iter().cloned());
@@ -167,6 +176,10 @@ impl<'a> Labels<'a> {
 
     /// The label of a status, but for what decided about the step.
     fn status_alone(&self, step: &Step) -> Label {
+        if let Some(subgoal) = step.subgoal() {
+            // Why: whether it fits its type hangs on what it is computed from.
+            return self.subgoal_alone(step, subgoal).lowered();
+        }
         let confirm = step.confirm.as_ref();
         let read = confirm.map(|confirm| self.catalog.get(&confirm.tool.value));
         let trusted = self
@@ -189,11 +202,28 @@ impl<'a> Labels<'a> {
 
     /// The label of an output, but for what decided about the step and what it was given.
     fn output_alone(&self, step: &Step, path: &[Segment]) -> Label {
+        if let Some(subgoal) = step.subgoal() {
+            return self.subgoal_alone(step, subgoal);
+        }
         let operation = self.operation(step);
         let integrity = self.integrity(operation, step, path);
         let mut label = Label::from_step(step.id.value.as_str(), integrity);
         label.secret = operation.is_some_and(|operation| operation.secret);
         label
+    }
+
+    /// The label of what a subgoal yields: of all that its result reads, and until that is known
+    /// of the worst that its envelope admits.
+    fn subgoal_alone(&self, step: &Step, subgoal: &Subgoal) -> Label {
+        let id = step.id.value.as_str();
+        let known = self.steps.get(id).and_then(|known| known.result.as_ref());
+        match known.filter(|_| !subgoal.is_open()) {
+            Some(label) => label.clone().join(&Label::from_step(id, label.integrity)),
+            None => Label {
+                secret: subgoal.admitted(self.catalog).any(|tool| tool.secret),
+                ..Label::from_step(id, Integrity::Text)
+            },
+        }
     }
 
     /// A label, joined with what decided whether the step runs.
@@ -342,7 +372,7 @@ pub(crate) fn assign(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<D
         let Some(step) = pass.plan.step(id) else {
             continue;
         };
-        labels.literals = match (before(pass, step), undo::undone(pass, step)) {
+        labels.literals = match (before_of(pass, step), undo::undone(pass, step)) {
             (None, None) => pass.origin.literals.clone(),
             _ => Label::trusted(),
         };
@@ -367,7 +397,7 @@ fn too_many_sources(step: &Step) -> Diagnostic {
 
 /// The record of a step that stands unchanged in the plan before: it has the literals and the
 /// choice of that plan; what is new is its present author's.
-fn before<'a>(pass: &Pass<'a>, step: &Step) -> Option<&'a StepRecord> {
+fn before_of<'a>(pass: &Pass<'a>, step: &Step) -> Option<&'a StepRecord> {
     let (was, record) = pass.base.previous?.step(&step.id.value)?;
     (was.value == step.value).then_some(record)
 }
@@ -378,7 +408,7 @@ fn of_step(
     opinions: &Opinions<'_>,
     step: &Step,
 ) -> StepLabels {
-    let before = before(pass, step);
+    let before = before_of(pass, step);
     let undone = undo::undone(pass, step);
     let literals = &labels.literals;
     let chosen = before.or(undone.map(|(record, _)| record));
@@ -392,6 +422,16 @@ fn of_step(
     for template in deciding {
         control = control.join(&labels.template(Some(step), template, literals));
     }
+    // Why: what refines a subgoal runs only where that would.
+    if let Some((parent, _)) = pass.plan.parent(&step.id.value)
+        && let Some(when) = &parent.when
+    {
+        let literals = match before_of(pass, parent) {
+            Some(_) => Label::trusted(),
+            None => pass.origin.literals.clone(),
+        };
+        control = control.join(&labels.template(Some(parent), when, &literals));
+    }
     if let Some(opinion) = opinions.deciding(pass, step, &control) {
         control = control.join(&opinion);
     }
@@ -402,6 +442,14 @@ fn of_step(
             of_args(pass, labels, step, (tree, pass.operation(step)), was)
         }
         StepKind::Question { .. } => BTreeMap::new(),
+        StepKind::Subgoal(subgoal) => {
+            let of = |result: &Template| {
+                let label = labels.template(Some(step), result, literals);
+                let was = before.and_then(|record| record.labels.get(RESULT));
+                (RESULT.to_owned(), was.map_or(label.clone(), |was| label.join(was)))
+            };
+            subgoal.result.as_ref().map(of).into_iter().collect()
+        }
     };
     let confirm = step.confirm.as_ref().map(|confirm| {
         let was = before.and_then(|record| record.confirm.as_ref());

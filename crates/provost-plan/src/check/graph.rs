@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use crate::expr::{Reference, Root};
+use crate::expr::{Reference, Root, Template};
 use crate::limits::CYCLES_MAX;
 use crate::plan::{Plan, Step};
 use crate::source::Span;
@@ -92,8 +92,18 @@ impl Graph {
             .collect();
         let mut waits = reads.clone();
         for (waits, step) in waits.iter_mut().zip(&steps) {
-            let needed = step.needs.iter();
-            waits.extend(needed.filter_map(|n| Some((place(&n.value)?, n.span))));
+            waits.extend(ordered(step).filter_map(|(id, span)| Some((place(id)?, span))));
+            // Why its own too: what refines a subgoal runs only where and when that would.
+            if let Some((parent, _)) = plan.parent(&step.id.value) {
+                let when = parent.when.iter().flat_map(Template::references);
+                let read = when.filter_map(|r| Some((step_of(r)?, r.span)));
+                let before = ordered(parent).chain(read);
+                waits.extend(before.filter_map(|(id, span)| Some((place(id)?, span))));
+            }
+            if step.subgoal().is_some() {
+                let children = plan.children(&step.id.value);
+                waits.extend(children.filter_map(|c| Some((place(&c.id.value)?, c.id.span))));
+            }
         }
         let ids: Vec<&str> = steps.iter().map(|step| step.id.value.as_str()).collect();
         graph.reads = named(&ids, &reads);
@@ -175,6 +185,12 @@ impl Graph {
             _ => false,
         }
     }
+}
+
+/// The steps that a step waits for without reading them.
+fn ordered(step: &Step) -> impl Iterator<Item = (&str, Span)> {
+    let needed = step.needs.iter();
+    needed.map(|need| (need.value.as_str(), need.span))
 }
 
 /// The ids that each step waits for.

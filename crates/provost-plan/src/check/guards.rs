@@ -11,6 +11,7 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Fact, Read, Root, Segment, Template};
 use crate::limits::{GUARD_FACTS_MAX, GUARDS_FOLLOWED_MAX};
+use crate::plan::subgoal::parent_of;
 use crate::plan::{OnFailure, Step};
 use crate::schema::path::Why;
 use crate::schema::{Kinds, PathType, Places};
@@ -68,7 +69,9 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
     for inner in step.templates() {
         use crate::plan::Field;
         match inner {
-            (Field::Args | Field::Question, inner) => template(pass, &call, inner, &given, found),
+            (Field::Args | Field::Question | Field::Result, inner) => {
+                template(pass, &call, inner, &given, found);
+            }
             (Field::When | Field::ForEach, _) => {}
             (field, inner) => {
                 let site = Site::of(pass, step, field);
@@ -145,10 +148,11 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read) -> Option<Diagnostic
                 return None;
             };
             match field.as_str() {
-                "output" => of_output(pass, step, read, rest),
+                "output" => of_output(pass, site, step, read, rest),
                 "error" if read.needs() > 0 && !read.is_present(1) => {
                     let finding = finding(read, "it is there only if the step failed");
-                    let hint = format!("guard it: `steps.{id}.status == \"failed\"`");
+                    let root = &read.reference.root;
+                    let hint = format!("guard it: `{root}.status == \"failed\"`");
                     Some(finding.hint(hint))
                 }
                 _ => None,
@@ -164,14 +168,38 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read) -> Option<Diagnostic
     }
 }
 
-fn of_output(pass: &Pass<'_>, step: &Step, read: &Read, rest: &[Segment]) -> Option<Diagnostic> {
+/// The guard that skips `step` where `site` would still look at it: its own, or that of the
+/// subgoal that it refines, for all that are no part of that.
+fn skipping<'p>(pass: &'p Pass<'_>, site: &Site<'_>, step: &'p Step) -> Option<&'p Template> {
+    let own = step.when.as_ref();
+    own.or_else(|| {
+        let (parent, _) = pass.plan.parent(&step.id.value)?;
+        let of = &parent.id.value;
+        let is_part = site.step().is_some_and(|reader| {
+            reader.id.value == *of || parent_of(&reader.id.value) == Some(of.as_str())
+        });
+        parent.when.as_ref().filter(|_| !is_part)
+    })
+}
+
+fn of_output(
+    pass: &Pass<'_>,
+    site: &Site<'_>,
+    step: &Step,
+    read: &Read,
+    rest: &[Segment],
+) -> Option<Diagnostic> {
     let id = &step.id.value;
     if read.needs() > 0 && !read.is_present(1) {
+        let root = &read.reference.root;
         let guard = format!(
-            "guard it: `steps.{id}.status == \"succeeded\"` in `when`, or before `&&` or `?`"
+            "guard it: `{root}.status == \"succeeded\"` in `when`, or before `&&` or `?`"
         );
-        if let Some(when) = &step.when {
-            let why = format!("`{id}` is skipped if its `when` is false");
+        if let Some(when) = skipping(pass, site, step) {
+            let why = match &step.when {
+                Some(_) => format!("`{id}` is skipped if its `when` is false"),
+                None => format!("`{id}` is skipped if the `when` of its subgoal is false"),
+            };
             return Some(
                 finding(read, &why)
                     .related(when.span(), "skips it")

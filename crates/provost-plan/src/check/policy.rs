@@ -17,6 +17,7 @@ use crate::plan::{Step, StepKind};
 use crate::policy::{AskTerms, CallFacts, Decision, OnExpiry, Verdict};
 use crate::source::{Span, Spanned};
 
+mod envelope;
 mod role;
 
 /// The id that stands for `approval: required` among the policies of a verdict.
@@ -65,6 +66,8 @@ fn known(pass: &Pass<'_>, args: &ArgTree) -> (Map<String, Value>, BTreeSet<Strin
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let outside = role::outside(pass);
     pass.diagnostics.extend(outside);
+    let beyond = envelope::beyond(pass);
+    pass.diagnostics.extend(beyond);
     let faulty: BTreeSet<&str> = pass
         .diagnostics
         .iter()

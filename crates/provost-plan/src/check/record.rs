@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::effects::is_reconciled;
 use super::{ConfirmRecord, Pass, PlanRecord, StepRecord, TermsRecord, UndoRecord};
-use super::{budget, scope};
-use crate::catalog::Risk;
+use super::{budget, flow, scope};
+use crate::catalog::{Operation, Risk};
 use crate::digest::{Digest, Domain, canonical, canonical_map, canonical_of};
 use crate::plan::{Step, StepKind};
 use crate::policy::Decision;
@@ -28,6 +28,8 @@ pub(crate) fn of(pass: &Pass<'_>, not_checked: &[String]) -> PlanRecord {
                 .into_iter()
                 .chain(pass.confirming(step))
                 .chain(pass.undoing(step))
+                .map(AsRef::as_ref)
+                .chain(pass.may_call(step))
         })
         .filter_map(|operation| {
             let name = operation.name.as_str();
@@ -127,6 +129,9 @@ fn of_step(
     if let Some(undo) = &undo {
         parts.push(("undo", text(&undo.tool)));
     }
+    if let Some((parent, _)) = pass.plan.parent(id) {
+        parts.push(("subgoal", envelope(&parent.value)));
+    }
     let closure = canonical_map(parts);
     StepRecord {
         closure: Digest::of_bytes(Domain::Closure, closure.as_bytes()),
@@ -136,14 +141,29 @@ fn of_step(
         role,
         labels: labels.args,
         control: labels.control,
-        risk: pass
-            .operation(step)
-            .map_or(Risk::Low, |operation| operation.risk()),
+        risk: risk(pass, step),
         verdict: pass.verdicts.get(id).cloned(),
         confirm,
         undo,
         run_checks: pass.run_checks.get(id).cloned().unwrap_or_default(),
     }
+}
+
+/// The canonical text of a subgoal without its result: what decides whether a step of it runs, and
+/// what that step may be.
+fn envelope(subgoal: &Value) -> String {
+    let mut envelope = subgoal.clone();
+    if let Value::Object(fields) = &mut envelope {
+        fields.remove(flow::RESULT);
+    }
+    canonical(&envelope)
+}
+
+/// The risk of a step: of a subgoal that is not refined, the highest that its envelope admits.
+fn risk(pass: &Pass<'_>, step: &Step) -> Risk {
+    let own = pass.operation(step).map(AsRef::as_ref);
+    let all = own.into_iter().chain(pass.may_call(step));
+    all.map(Operation::risk).max().unwrap_or(Risk::Low)
 }
 
 /// The canonical text of digests and labels.
@@ -183,6 +203,9 @@ pub(crate) fn not_checked(pass: &Pass<'_>, worst: &budget::WorstCase) -> Vec<Str
         list.push(format!(
             "whether a lost reply can be settled without a person: {names}"
         ));
+    }
+    if let Some(names) = named(&Step::is_open_subgoal) {
+        list.push(format!("the steps that refine {names}"));
     }
     let revisions = budget::limits(pass).revisions;
     if revisions > 0 {

@@ -14,6 +14,7 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Reference, Root, Segment, Template};
 use crate::plan::read::bad_id;
+use crate::plan::subgoal::parent_of;
 use crate::plan::undo::undone_by;
 use crate::plan::{Field, Goal, Step};
 use crate::source::{Span, Spanned};
@@ -161,7 +162,10 @@ impl Refs<'_, '_> {
         let own = step.id.value.as_str();
         let from = self.found.len();
         self.placed(step);
+        self.refining(step);
         step.tools().for_each(|tool| self.tool(tool));
+        let envelope = step.subgoal().into_iter().flat_map(|s| &s.tools);
+        envelope.for_each(|pattern| self.pattern(pattern));
         step.role.iter().for_each(|role| self.role(role));
         for need in &step.needs {
             self.step_name(&need.value, need.span);
@@ -172,7 +176,11 @@ impl Refs<'_, '_> {
                 Field::Accept => Some("accept"),
                 Field::ConfirmArgs | Field::ConfirmAccept => Some("confirm"),
                 Field::UndoArgs => Some("undo"),
-                Field::When | Field::ForEach | Field::Args | Field::Question => None,
+                Field::When
+                | Field::ForEach
+                | Field::Args
+                | Field::Question
+                | Field::Result => None,
             };
             for reference in template.references() {
                 if let (true, Some(asked)) = (step_of(reference) == Some(own), asked) {
@@ -203,6 +211,52 @@ impl Refs<'_, '_> {
         if undone_by(&id.value).is_some() && !self.pass.base.undoes && !stands {
             self.found.push(bad_id(id));
         }
+    }
+
+    /// A step with the id of a child refines a subgoal of this plan, or ran when there was one.
+    fn refining(&mut self, step: &Step) {
+        let id = &step.id;
+        let Some(parent) = parent_of(&id.value) else {
+            return;
+        };
+        let finding = |message: String| Diagnostic::new(Code::NoSubgoal, id.span, message);
+        if step.subgoal().is_some() {
+            let message = format!("`{}` refines a subgoal, and is one itself", id.value);
+            let finding = finding(message).hint("a subgoal is refined into calls and questions");
+            self.found.push(finding);
+        }
+        let was = self.pass.base.previous.map(CheckedPlan::plan);
+        let was = was.and_then(|plan| plan.step(&id.value));
+        let ran = self.pass.base.settled.contains(&id.value)
+            && was.is_some_and(|was| was.value == step.value);
+        if ran || self.pass.plan.parent(&id.value).is_some() {
+            return;
+        }
+        self.found.push(match self.pass.plan.step(parent) {
+            Some(other) => finding(format!("`{parent}` is no subgoal that a step refines"))
+                .related(other.id.span, "this is no subgoal"),
+            None => finding(format!("the plan has no subgoal `{parent}`")),
+        });
+    }
+
+    /// An entry of the list of an envelope.
+    fn pattern(&mut self, pattern: &Spanned<String>) {
+        let catalog = &self.pass.terms.catalog;
+        if catalog.has_any(&pattern.value) {
+            return;
+        }
+        let message = format!("no tool is called `{}`", pattern.value);
+        let finding = Diagnostic::new(Code::UnknownTool, pattern.span, message);
+        if !self.pass.suggests() {
+            self.found.push(finding);
+            return;
+        }
+        let known: Vec<String> = catalog.patterns().collect();
+        let known = || known.iter().map(String::as_str);
+        // Why nothing is put there: how far a refinement reaches is its author's to say.
+        let near = finding.did_you_mean(&pattern.value, known());
+        let near = near.fix_only_if(|_| false);
+        self.found.push(with_list(near, "the catalog holds", known()));
     }
 
     fn tool(&mut self, tool: &Spanned<String>) {

@@ -96,11 +96,16 @@ impl<'a> Site<'a> {
     /// Where a field of a step stands.
     pub(crate) fn of(pass: &Pass<'_>, step: &'a Step, field: Field) -> Self {
         match field {
-            Field::When | Field::ForEach => Self::before(step),
+            Field::When | Field::ForEach | Field::Result => Self::before(step),
             Field::Args | Field::Question => Self::call(pass, step),
             Field::Accept | Field::ConfirmArgs | Field::UndoArgs => Self::after(pass, step),
             Field::ConfirmAccept => Self::confirmed(pass, step),
         }
+    }
+
+    /// The step it is part of; none of proofs and claims.
+    pub(crate) fn step(&self) -> Option<&'a Step> {
+        self.step
     }
 
     /// Whether a name is in scope; a step and a parameter are looked up elsewhere.
@@ -204,6 +209,7 @@ impl Outputs {
 pub(crate) fn output_schema<'s>(pass: &'s Pass<'_>, step: &'s Step) -> Option<&'s Schema> {
     match &step.kind {
         StepKind::Question { answer, .. } => Some(answer),
+        StepKind::Subgoal(subgoal) => Some(&subgoal.output),
         StepKind::Tool { .. } => {
             let declared = pass.operation(step).and_then(|op| op.output.as_ref());
             declared.or(step.expect.as_ref())

@@ -14,6 +14,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::plan::{Claim, Step};
 use crate::source::Span;
 
+mod envelope;
 mod order;
 mod proofs;
 mod solve;
@@ -44,6 +45,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         ..Shape::default()
     };
     words::run(pass, &mut shape);
+    envelope::run(pass, &mut shape);
     order::run(pass, &mut shape);
     proofs::run(pass, &mut shape);
     // Why: what is wrong in an expression by itself is said once; only where an operand is merely
@@ -163,6 +165,10 @@ fn used<'a>(pass: &'a Pass<'_>) -> BTreeSet<&'a str> {
     let mut used: BTreeSet<&str> = BTreeSet::new();
     for step in &pass.plan.steps {
         let own = step.id.value.as_str();
+        // Why: whoever refines it further reads what its steps came to.
+        if step.is_open_subgoal() {
+            used.extend(pass.plan.children(own).map(|child| child.id.value.as_str()));
+        }
         used.extend(references(step).filter_map(step_of).filter(|id| *id != own));
         used.extend(step.needs.iter().map(|n| n.value.as_str()).filter(|id| {
             let needed: Option<&Step> = pass.plan.step(id);

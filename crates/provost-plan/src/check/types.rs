@@ -21,6 +21,7 @@ use crate::source::Span;
 
 mod confirm;
 mod declared;
+mod subgoal;
 mod undo;
 
 use declared::{Declared, has_only_fields, unnamed};
@@ -87,6 +88,7 @@ impl Types {
         let site = Site::call(pass, step);
         match &step.kind {
             StepKind::Question { text, .. } => self.text(pass, &site, text),
+            StepKind::Subgoal(subgoal) => self.result(pass, &site, subgoal),
             StepKind::Tool { args, .. } => {
                 if let Some(operation) = pass.operation(step) {
                     self.args(pass, &site, operation, args);

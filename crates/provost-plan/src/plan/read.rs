@@ -21,6 +21,7 @@ use crate::source::{Source, Span, Spanned};
 mod kept;
 mod schemas;
 mod step;
+mod subgoal;
 
 pub use kept::read_plan_once;
 

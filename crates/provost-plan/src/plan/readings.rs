@@ -18,7 +18,7 @@ pub(crate) fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
     step.templates()
         .into_iter()
         .filter(|(field, _)| match field {
-            Field::When | Field::ForEach | Field::Args | Field::Question => true,
+            Field::When | Field::ForEach | Field::Args | Field::Question | Field::Result => true,
             Field::Accept | Field::ConfirmArgs | Field::ConfirmAccept | Field::UndoArgs => false,
         })
         .flat_map(|(_, template)| template.references())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Goal, Limits};
+use super::{Goal, Limits, Plan};
 use crate::catalog::{Operation, Role};
 use crate::label::Label;
 use crate::money::Money;
@@ -23,6 +23,8 @@ pub enum RequestKind {
     Propose,
     /// A new revision.
     Revise,
+    /// The steps, or the result, of a subgoal.
+    Refine,
 }
 
 /// A request to a planner.
@@ -57,6 +59,9 @@ pub struct PlanRequest {
     /// Why a revision is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
+    /// The envelope of the subgoal that is to be refined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub envelope: Option<EnvelopeView>,
     /// The limits of the run.
     pub limits: Limits,
 }
@@ -112,6 +117,40 @@ impl RoleView {
             description: role.description.clone(),
             tools: role.tools.iter().cloned().collect(),
         }
+    }
+}
+
+/// The envelope of a subgoal as a planner sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EnvelopeView {
+    /// The id of the subgoal.
+    pub step: String,
+    /// What is to be found out or done.
+    pub subgoal: String,
+    /// The tools that its steps may call.
+    pub tools: Vec<String>,
+    /// The highest effect that they may have.
+    pub effect_max: String,
+    /// How many steps may still be added.
+    pub steps_left: u64,
+    /// The schema of its output.
+    pub output: Value,
+}
+
+impl EnvelopeView {
+    /// The envelope of a subgoal of `plan`, if `step` is one.
+    #[must_use]
+    pub fn of(plan: &Plan, step: &str) -> Option<Self> {
+        let subgoal = plan.step(step)?.subgoal()?;
+        let there = u64::try_from(plan.children(step).count()).unwrap_or(u64::MAX);
+        Some(Self {
+            step: step.to_owned(),
+            subgoal: subgoal.text.value.clone(),
+            tools: subgoal.tools.iter().map(|t| t.value.clone()).collect(),
+            effect_max: subgoal.effect_max.value.word().to_owned(),
+            steps_left: subgoal.steps_max.value.saturating_sub(there),
+            output: subgoal.output.value().clone(),
+        })
     }
 }
 
@@ -177,6 +216,11 @@ pub enum Why {
         /// Their ids.
         criteria: Vec<String>,
     },
+    /// A subgoal has come to where its steps, or its result, have to be said.
+    Refine {
+        /// The subgoal.
+        step: String,
+    },
     /// A person put another goal; the plan in force passes under it and may stay.
     Amended {
         /// The reason given.
@@ -185,6 +229,15 @@ pub enum Why {
 }
 
 impl Why {
+    /// The subgoal that is to be refined, if that is the reason.
+    #[must_use]
+    pub fn refined(&self) -> Option<&str> {
+        match self {
+            Self::Refine { step } => Some(step),
+            _ => None,
+        }
+    }
+
     /// Whether the planner may answer by leaving the plan as it is.
     #[must_use]
     pub fn is_optional(&self) -> bool {

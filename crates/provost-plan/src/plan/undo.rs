@@ -5,11 +5,17 @@
 
 use super::Plan;
 use super::read::is_step_id;
+use super::subgoal::parent_of;
 use crate::expr::ArgTree;
 use crate::source::{Span, Spanned};
 
 /// What the ids of undoing steps begin with.
 const UNDO: &str = "undo/";
+
+/// Whether the children of a subgoal with this id would be called like undoing steps.
+pub(crate) fn is_undo(id: &str) -> bool {
+    UNDO.strip_suffix('/') == Some(id)
+}
 
 /// A call that takes back what a step did.
 #[derive(Clone, Debug)]
@@ -35,12 +41,17 @@ pub fn undo_id(step: &str, item: Option<usize>) -> String {
 #[must_use]
 pub fn undone_by(id: &str) -> Option<(&str, Option<usize>)> {
     let of = id.strip_prefix(UNDO)?;
-    let (step, item) = match of.split_once('/') {
-        Some((step, item)) => (step, Some(item.parse().ok()?)),
-        None => (of, None),
+    // Why tried from behind: the id of a step that refines a subgoal has a `/` of its own, and no
+    // id begins with a digit.
+    let (step, item) = match of.rsplit_once('/') {
+        Some((step, item)) if item.starts_with(|c: char| c.is_ascii_digit()) => {
+            (step, Some(item.parse().ok()?))
+        }
+        Some(_) | None => (of, None),
     };
+    let is_step = is_step_id(step) || parent_of(step).is_some();
     // Why compared: an item has one way to be written, and a step one undoing step.
-    (is_step_id(step) && undo_id(step, item) == id).then_some((step, item))
+    (is_step && undo_id(step, item) == id).then_some((step, item))
 }
 
 impl Plan {
@@ -68,6 +79,9 @@ mod tests {
             ("undo/", None),
             ("undo/Page", None),
             ("undo/undo/page", None),
+            ("undo/find/page", Some(("find/page", None))),
+            ("undo/find/page/2", Some(("find/page", Some(2)))),
+            ("undo/find/page/more", None),
             ("undo", None),
             ("page", None),
         ] {

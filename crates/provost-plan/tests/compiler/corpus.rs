@@ -116,7 +116,12 @@ fn severity(code: &str) -> Severity {
 /// Whether the reader and the check of one plan can report a code: not what is about a workspace,
 /// nor what only the history of a run shows.
 fn is_of_plans(code: Code) -> bool {
-    !code.as_str().starts_with('W') && code != Code::RepeatsFailure
+    let of_runs = [
+        Code::RepeatsFailure,
+        Code::BeyondRefinement,
+        Code::NeverRefined,
+    ];
+    !code.as_str().starts_with('W') && !of_runs.contains(&code)
 }
 
 #[test]

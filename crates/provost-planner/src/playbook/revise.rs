@@ -223,6 +223,7 @@ impl Playbook {
             Some(Why::Rejected { .. }) => "for a plan that a person rejected",
             Some(Why::Expired { .. }) => "for a question that nobody answered in time",
             Some(Why::Unmet { .. }) => "for criteria that do not hold though everything ended",
+            Some(Why::Refine { .. }) => "for a subgoal",
             Some(Why::Amended { .. }) => "for another goal",
             None => "for a revision without a reason",
         };

@@ -87,6 +87,7 @@ impl State {
             document: Arc::default(),
             steps: Default::default(),
             revision: 0,
+            refinements: 0,
             control: Label::trusted(),
             literals: Label::trusted(),
             planning: Planning::default(),
@@ -172,6 +173,9 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             state.literals = literals.clone();
             // Why: a check repeated under moved rules answers no request; what waits, waits on.
             if *id != 0 {
+                let asked = state.planning.outstanding.as_ref();
+                let why = asked.and_then(|request| request.why.as_ref());
+                state.refinements += u32::from(why.is_some_and(|why| why.refined().is_some()));
                 let requests = state.planning.requests;
                 state.planning = Planning {
                     requests,

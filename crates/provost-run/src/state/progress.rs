@@ -71,7 +71,7 @@ impl Progress {
 /// others is said once, of something that was not known before.
 pub(crate) fn comes_again(why: &Why) -> bool {
     match why {
-        Why::Unmet { .. } => true,
+        Why::Unmet { .. } | Why::Refine { .. } => true,
         Why::Expired { step } => step.is_empty(),
         Why::Observed { .. }
         | Why::StepFailed { .. }

@@ -392,6 +392,7 @@ pub(crate) fn why_text(why: &Why) -> String {
         Why::Expired { step } if step.is_empty() => "nobody answered about the plan".to_owned(),
         Why::Expired { step } => format!("nobody answered about `{step}`"),
         Why::Unmet { criteria } => format!("{} not shown to hold", listed(criteria)),
+        Why::Refine { step } => format!("the subgoal `{step}` is to be refined"),
         Why::Amended { reason } => format!("a person put another goal: {reason}"),
     }
 }

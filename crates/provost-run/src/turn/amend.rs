@@ -137,7 +137,8 @@ impl Turn<'_> {
         let Some(checked) = plan else {
             return Err(refused("the plan does not pass the check", &diagnostics));
         };
-        match self.repeated_failure(&checked) {
+        let wrong = self.never_refined(checked.plan());
+        match wrong.or_else(|| self.repeated_failure(&checked)) {
             Some(repeated) => Err(refused("the plan does not pass the check", &[repeated])),
             None => Ok((checked, diagnostics)),
         }

@@ -49,7 +49,11 @@ impl Turn<'_> {
     pub(super) fn declined(&mut self, id: u64, reason: &str) -> Result<(), StepError> {
         // Why not of a revision: that nothing better is known is an answer, and the plan in force
         // says what follows.
-        if self.state.plan.is_none() && self.goes_to_next(None) {
+        let asked = self.state.planning.outstanding.as_ref();
+        let why = asked.and_then(|request| request.why.clone());
+        // Why of a refinement: without one the plan in force says nothing of what follows.
+        let stuck = why.as_ref().is_some_and(|why| why.refined().is_some());
+        if (self.state.plan.is_none() || stuck) && self.goes_to_next(why.as_ref()) {
             return self.hand_on(reason);
         }
         self.without_plan(id, reason)
@@ -128,12 +132,16 @@ impl Turn<'_> {
     /// Whether the limits of the run leave room for another round.
     fn may_ask_again(&self, why: Option<&Why>) -> bool {
         self.state.chain.again < ASKED_AGAIN_MAX
-            && (why.is_none() || self.has_revisions_left())
+            && (why.is_none() || self.has_revisions_left(why))
             && self.planner_limit(why).is_none()
     }
 
-    pub(super) fn has_revisions_left(&self) -> bool {
-        u64::from(self.state.revision) < self.state.limits.revisions + 1
+    /// Whether the limit of revisions leaves room for one more. Refinements do not count: their
+    /// envelopes bound them.
+    pub(super) fn has_revisions_left(&self, why: Option<&Why>) -> bool {
+        let refines = why.is_some_and(|why| why.refined().is_some());
+        let counted = self.state.revision.saturating_sub(self.state.refinements);
+        refines || u64::from(counted) < self.state.limits.revisions + 1
     }
 
     fn review_text(&self, reason: &str, again: bool) -> String {

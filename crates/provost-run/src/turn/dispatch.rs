@@ -50,6 +50,7 @@ impl Turn<'_> {
             return Ok(());
         };
         let steps = &plan.checked().plan().steps;
+        self.refine = None;
         let mut from = 0;
         while let Some(place) = self.state.next_to_look_at(from) {
             from = place + 1;
@@ -79,7 +80,7 @@ impl Turn<'_> {
     fn consider(&mut self, step: &Step, record: &StepRecord) -> Result<(), StepError> {
         let id = &step.id.value;
         for on in &record.after {
-            match self.need_of(on) {
+            match self.need_for(id, on) {
                 Need::Met => {}
                 Need::Wait => {
                     self.state.waits_for(id, on);
@@ -128,6 +129,9 @@ impl Turn<'_> {
                 Err(error) => self.settle_failed(&slot, Class::Expression, error.to_string()),
             };
         }
+        if let Some(subgoal) = step.subgoal() {
+            return self.look_at_subgoal(step, subgoal);
+        }
         if !self.evaluate_list(step)? {
             return Ok(());
         }
@@ -136,12 +140,21 @@ impl Turn<'_> {
 
     /// What the guard of a step says now; true where it has none.
     pub(super) fn guard(&self, step: &Step) -> Result<bool, String> {
-        let Some(when) = &step.when else {
+        if step.subgoal().is_some() && self.is_begun(&step.id.value) {
+            // Why not asked again: its steps ran because it was true.
             return Ok(true);
-        };
-        let roots = Roots::new();
-        let says = when.eval_bool(&roots.scope_for(self.state, when.references()));
-        says.map_err(|error| error.to_string())
+        }
+        let plan = self.state.plan.as_ref().map(|plan| plan.checked().plan());
+        let parent = plan.and_then(|plan| plan.parent(&step.id.value));
+        let of_parent = parent.and_then(|(parent, _)| parent.when.as_ref());
+        for when in of_parent.into_iter().chain(&step.when) {
+            let roots = Roots::new();
+            let says = when.eval_bool(&roots.scope_for(self.state, when.references()));
+            if !says.map_err(|error| error.to_string())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What a list is now.
@@ -292,7 +305,7 @@ impl Turn<'_> {
         slot: &Slot,
     ) -> Result<Candidate, Refusal> {
         let StepKind::Tool { tool, args } = &step.kind else {
-            return Err(refusal(Class::ToolBug, "a question is no call"));
+            return Err(refusal(Class::ToolBug, "the step is no call"));
         };
         self.role_admits(step, record, &tool.value)?;
         let operation = self

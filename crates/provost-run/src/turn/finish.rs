@@ -188,6 +188,10 @@ impl Turn<'_> {
                 let message = format!("not shown to hold: {}", list.join(", "));
                 self.end_with(RunStatus::Failed, Class::Unmet, None, message)
             }
+            Why::Refine { step } => {
+                let message = format!("nobody refined the subgoal `{step}`");
+                self.end_with(RunStatus::Failed, Class::Unmet, Some(step.clone()), message)
+            }
             Why::StepFailed { step, .. } => {
                 let (class, message) = self
                     .state

@@ -57,7 +57,8 @@ impl Turn<'_> {
         let Some(checked) = plan else {
             return self.refuse(id, views(&diagnostics));
         };
-        if let Some(repeated) = self.repeated_failure(&checked) {
+        let wrong = self.unrefined(&checked);
+        if let Some(repeated) = wrong.or_else(|| self.repeated_failure(&checked)) {
             diagnostics.push(repeated);
             return self.refuse(id, views(&diagnostics));
         }

@@ -11,7 +11,7 @@ use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, chec
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::plan::request::{
-    FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, RoleView,
+    EnvelopeView, FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, RoleView,
     ToolSignature, Why,
 };
 use provost_plan::plan::{Goal, Plan, Step};
@@ -29,7 +29,7 @@ impl Turn<'_> {
     pub(super) fn request_plan(&mut self) -> Result<(), StepError> {
         let why = self.state.planning.wanted.clone();
         let optional = why.as_ref().is_some_and(Why::is_optional);
-        if why.is_some() && !self.has_revisions_left() {
+        if why.is_some() && !self.has_revisions_left(why.as_ref()) {
             let reason = format!("the plan was revised {} times", self.state.limits.revisions);
             return self.give_up(why.as_ref(), &reason, optional);
         }
@@ -338,15 +338,19 @@ pub(super) fn build_request(
     why: Option<Why>,
 ) -> PlanRequest {
     let planning = &state.planning;
+    let plan = state.plan.as_ref().map(|plan| plan.checked().plan());
+    let refined = why.as_ref().and_then(Why::refined);
+    let envelope = plan.zip(refined);
+    let envelope = envelope.and_then(|(plan, step)| EnvelopeView::of(plan, step));
     let tools = offered(state, rules);
     let tools = tools.into_iter().map(ToolSignature::of);
     let roles = rules.catalog.roles();
     PlanRequest {
         id,
-        kind: if state.plan.is_some() {
-            RequestKind::Revise
-        } else {
-            RequestKind::Propose
+        kind: match (plan, &envelope) {
+            (Some(_), Some(_)) => RequestKind::Refine,
+            (Some(_), None) => RequestKind::Revise,
+            (None, _) => RequestKind::Propose,
         },
         goal: state.goal.clone(),
         tools: tools.collect(),
@@ -361,6 +365,7 @@ pub(super) fn build_request(
             .cloned(),
         answers: state.planning.answers.clone(),
         why,
+        envelope,
         limits: state.limits.clone(),
     }
 }

@@ -407,6 +407,7 @@ pub fn because(why: &Why) -> String {
         Why::Rejected { step: None, reason } => format!("the plan was rejected: {reason}"),
         Why::Expired { step } => format!("nobody answered about step `{step}` in time"),
         Why::Unmet { criteria } => format!("not shown to hold: {}", criteria.join(", ")),
+        Why::Refine { step } => format!("the subgoal `{step}` is to be refined"),
         Why::Amended { reason } => format!("a person put another goal: {reason}"),
     }
 }

@@ -197,6 +197,7 @@ fn kind(why: &Why) -> &'static str {
         Why::Rejected { .. } => "rejected",
         Why::Expired { .. } => "expired",
         Why::Unmet { .. } => "unmet",
+        Why::Refine { .. } => "refine",
         Why::Amended { .. } => "amended",
     }
 }
@@ -206,6 +207,7 @@ fn names(why: Option<&Why>, id: &str) -> bool {
         Some(
             Why::Observed { step }
             | Why::StepFailed { step, .. }
+            | Why::Refine { step }
             | Why::Expired { step }
             | Why::Rejected {
                 step: Some(step), ..

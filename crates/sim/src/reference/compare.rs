@@ -333,7 +333,7 @@ fn place(setting: &Setting<'_>, diagnostic: &Diagnostic) -> String {
         "F401" | "F403" => {
             let entries = match &step.kind {
                 StepKind::Tool { args, .. } => args.entries(),
-                StepKind::Question { .. } => &[],
+                StepKind::Question { .. } | StepKind::Subgoal(_) => &[],
             };
             let found = entries.iter().find(|(_, value)| holds(value.span(), span));
             found.map_or(place.clone(), |(name, _)| format!("{place}.{}", &**name))

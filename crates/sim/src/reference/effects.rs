@@ -161,7 +161,7 @@ fn pair(
 fn args(step: &Step) -> Option<&ArgTree> {
     match &step.kind {
         StepKind::Tool { args, .. } => Some(args),
-        StepKind::Question { .. } => None,
+        StepKind::Question { .. } | StepKind::Subgoal(_) => None,
     }
 }
 

@@ -578,6 +578,7 @@ impl<'a> Evaluator<'a> {
 fn output_schema(setting: &Setting<'_>, step: &Step, of_item: bool) -> Option<Json> {
     let own = match &step.kind {
         StepKind::Question { answer, .. } => Some(answer.value().clone()),
+        StepKind::Subgoal(subgoal) => Some(subgoal.output.value().clone()),
         StepKind::Tool { .. } => {
             let declared = setting.operation(step).and_then(|op| op.output.as_ref());
             declared

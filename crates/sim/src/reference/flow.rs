@@ -469,6 +469,7 @@ fn lowered(tag: Tag) -> Tag {
 fn output(setting: &Setting<'_>, step: &Step, tag: Tag, vouched: bool) -> Made {
     let own = match &step.kind {
         StepKind::Question { answer, .. } => Some(answer.value().clone()),
+        StepKind::Subgoal(subgoal) => Some(subgoal.output.value().clone()),
         StepKind::Tool { .. } => {
             // Why not `expect`: it is the planner's, and only the operator's schema closes.
             let declared = setting.operation(step).and_then(|op| op.output.as_ref());

@@ -117,7 +117,7 @@ fn asks(operation: &Operation, sink: bool, control: bool, step: &Step) -> bool {
 fn args(step: &Step) -> Option<&ArgTree> {
     match &step.kind {
         StepKind::Tool { args, .. } => Some(args),
-        StepKind::Question { .. } => None,
+        StepKind::Question { .. } | StepKind::Subgoal(_) => None,
     }
 }
 

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::Pass;
+use super::envelope;
 use super::worst::{items, retaken, tries};
 use crate::catalog::Operation;
 use crate::limits::RETAKEN_MAX;
@@ -79,6 +80,17 @@ pub(super) fn bound(pass: &Pass<'_>, limits: &Limits) -> Bound {
     // A step adds to a chain what it takes, less its part of the work that others wait for.
     let mut weights: BTreeMap<&str, u128> = BTreeMap::new();
     for step in &pass.plan.steps {
+        if step.is_open_subgoal() {
+            let (all, busy) = envelope::all(pass, step);
+            let weight = if crowded {
+                (all.as_millis().saturating_mul(places)).saturating_sub(busy.as_millis())
+            } else {
+                all.as_millis()
+            };
+            work = work.saturating_add(busy.as_millis());
+            weights.entry(&step.id.value).or_insert(weight);
+            continue;
+        }
         let Some(operation) = pass.operation(step) else {
             continue;
         };
@@ -119,10 +131,10 @@ fn width(pass: &Pass<'_>) -> u128 {
         .steps
         .iter()
         .map(|step| {
-            let calls = if step.tool().is_some() {
-                items(step)
-            } else {
-                0
+            // Why all its steps: nobody knows yet which of them wait for which.
+            let calls = match step.tool() {
+                Some(_) => items(step),
+                None => pass.still_to_come(step),
             };
             (step.id.value.as_str(), calls)
         })

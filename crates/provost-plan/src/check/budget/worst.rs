@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::envelope;
 use super::super::Pass;
 use super::super::scope::Site;
 use super::super::typing::type_of;
@@ -133,11 +134,14 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
         .plan
         .steps
         .iter()
-        .filter_map(|step| row(pass, step, times(step)))
+        .filter_map(|step| {
+            let own = || row(pass, step, times(step));
+            envelope::row(pass, step).or_else(own)
+        })
         .collect();
     let calls = pass.plan.steps.iter().filter(|s| s.tool().is_some());
     // Why: a call of an unknown tool, which is an error of its own, is a call all the same.
-    let (mut all_calls, mut all_attempts) = (0u64, 0u64);
+    let (mut all_calls, mut all_attempts) = envelope::calls(pass);
     for step in calls {
         let calls = calls_of(pass, step).saturating_mul(times(step));
         all_calls = all_calls.saturating_add(calls);
@@ -147,8 +151,10 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
     let time = time::bound(pass, limits);
     // Why less those: each stands for one call of a step that is counted.
     let written = pass.plan.steps.iter().filter(|step| !is_placed(step));
+    let written = u64::try_from(written.count()).unwrap_or(u64::MAX);
+    let refining = pass.plan.open_subgoals().map(|step| pass.still_to_come(step));
     WorstCase {
-        steps: u64::try_from(written.count()).unwrap_or(u64::MAX),
+        steps: refining.fold(written, u64::saturating_add),
         calls: all_calls,
         attempts: all_attempts,
         money: rows.iter().map(|row| row.money).sum(),
@@ -285,7 +291,7 @@ pub(crate) fn attempts_of(pass: &Pass<'_>, step: &Step) -> u64 {
     attempts.saturating_add(shown)
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -113,7 +113,14 @@ impl Solver<'_, '_> {
         let fits = |word: &str| demands.iter().all(|demand| meets(&json!(word), demand));
         let step = self.pass.plan.step(id)?;
         let asked: Vec<&str> = STATUS_WORDS.into_iter().filter(|word| fits(word)).collect();
-        let possible = self.statuses.of(self.pass, step);
+        // Why: a subgoal looks at what refines it once that has ended, however it did.
+        let parent = self.pass.plan.parent(id).map(|(parent, _)| &parent.id.value);
+        let reader = self.site.step().map(|reader| &reader.id.value);
+        let statuses = match parent {
+            Some(_) if parent == reader => Statuses::End,
+            _ => self.statuses,
+        };
+        let possible = statuses.of(self.pass, step);
         if asked.iter().any(|word| possible.contains(word)) {
             return None;
         }
@@ -126,7 +133,7 @@ impl Solver<'_, '_> {
             (_, Some(word)) => (
                 format!(
                     "`{id}` is never `{word}` here: {}",
-                    self.statuses.why_not(step, word)
+                    statuses.why_not(step, word)
                 ),
                 None,
             ),

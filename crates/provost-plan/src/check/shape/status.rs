@@ -33,7 +33,7 @@ impl Statuses {
         };
         match self {
             Self::Before => {
-                add("skipped", step.when.is_some());
+                add("skipped", has_guard(pass, step));
                 // Why: a person who is asked about a failure may let the plan go on.
                 let goes_on = [OnFailure::Continue, OnFailure::Escalate];
                 add("failed", goes_on.contains(&step.on_failure));
@@ -42,7 +42,7 @@ impl Statuses {
                 add("failed", true);
                 add(
                     "skipped",
-                    step.when.is_some() || may_be_left_out(pass, step),
+                    has_guard(pass, step) || may_be_left_out(pass, step),
                 );
                 let after = pass.graph.after.get(&step.id.value);
                 add("blocked", after.is_none_or(|after| !after.is_empty()));
@@ -63,6 +63,12 @@ impl Statuses {
             (Self::End, _) => "a proof is asked when everything has ended",
         }
     }
+}
+
+/// Whether the step has a `when`, or the subgoal that it refines.
+fn has_guard(pass: &Pass<'_>, step: &Step) -> bool {
+    let parent = pass.plan.parent(&step.id.value);
+    step.when.is_some() || parent.is_some_and(|(parent, _)| parent.when.is_some())
 }
 
 /// Whether a person may leave the step out of what is approved.

@@ -1,4 +1,5 @@
-//! How large the schemas may be that a plan brings itself (`expect`, the `answer` of a question).
+//! How large the schemas may be that a plan brings itself (`expect`, the `answer` of a question,
+//! the `output` of a subgoal).
 //!
 //! Owns their bounds, looked at before any of them is compiled: a pattern of a few letters can take
 //! a second. Never judges what a schema says.
@@ -22,7 +23,9 @@ pub(super) fn too_large(steps: &[Node]) -> Option<Diagnostic> {
     let mut size = Size::default();
     for step in steps {
         let answer = step.get("question").and_then(|q| q.get("answer"));
-        for schema in step.get("expect").into_iter().chain(answer) {
+        let output = step.get("subgoal").and(step.get("output"));
+        let own = step.get("expect").into_iter().chain(answer).chain(output);
+        for schema in own {
             size.add(schema);
             let message = if size.values > PLAN_SCHEMA_VALUES_MAX {
                 format!("the schemas of a plan may hold {PLAN_SCHEMA_VALUES_MAX} values in all")

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::subgoal::subgoal;
 use super::{bad_id, expression, head, is_step_id, optional, present, template};
 use crate::catalog::Risk;
 use crate::codes::Code;
@@ -11,7 +12,8 @@ use crate::diagnostic::Diagnostic;
 use crate::expr::{ArgTree, Template};
 use crate::limits::{FOR_EACH_ITEMS_DEFAULT, FOR_EACH_ITEMS_MAX};
 use crate::node::{Fields, Kind, Node};
-use crate::plan::undo::undone_by;
+use crate::plan::subgoal::parent_of;
+use crate::plan::undo::{is_undo, undone_by};
 use crate::plan::{Confirm, ForEach, OnFailure, Retry, Step, StepKind, Undo};
 use crate::schema::Schema;
 use crate::source::{Source, Spanned};
@@ -27,14 +29,8 @@ const ON_FAILURE_WORDS: [(&str, OnFailure); 4] = [
 ];
 
 /// Fields of the format that a later version carries out, and what they would do.
-const LATER: [(&str, &str); 9] = [
-    ("subgoal", "a step is not refined"),
-    ("tools", "it belongs to `subgoal`"),
-    ("effect_max", "it belongs to `subgoal`"),
-    ("steps_max", "it belongs to `subgoal`"),
-    ("budget", "money and tokens are not counted"),
-    ("output", "it belongs to `subgoal`"),
-    ("result", "it belongs to `subgoal`"),
+const LATER: [(&str, &str); 3] = [
+    ("budget", "a subgoal has no budget of its own"),
     ("model", "a step chooses no model"),
     ("replaces", "a step stands in for no other"),
 ];
@@ -60,6 +56,11 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
     let id = id_of(&mut fields);
     let description = fields.text("description");
     let kind = kind(&mut fields, node, source);
+    if let (Some(id), Some(StepKind::Subgoal(_))) = (&id, &kind)
+        && is_undo(&id.value)
+    {
+        fields.diagnostics().push(bad_id(id));
+    }
     let role = role(&mut fields, kind.as_ref());
     let needs = fields.texts("needs");
     let when = optional(&mut fields, "when", source);
@@ -121,10 +122,12 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
     })
 }
 
-/// The id; that of an undoing step too, which the check takes only from the run itself.
+/// The id; that of an undoing step too, which the check takes only from the run itself, and that
+/// of a step that refines a subgoal, which the check takes only beside that subgoal.
 fn id_of(fields: &mut Fields<'_, '_>) -> Option<Spanned<String>> {
     let id = fields.required_text("id")?;
-    if is_step_id(&id.value) || undone_by(&id.value).is_some() {
+    let placed = undone_by(&id.value).is_some() || parent_of(&id.value).is_some();
+    if is_step_id(&id.value) || placed {
         return Some(id);
     }
     fields.diagnostics().push(bad_id(&id));
@@ -146,6 +149,7 @@ fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<Ste
     let tool = fields.text("tool");
     let arguments = fields.node("args");
     let question = fields.node("question");
+    let subgoal = subgoal(fields, node, source);
     let kinds = ["tool", "question", "subgoal"];
     let written = kinds
         .iter()
@@ -153,7 +157,7 @@ fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<Ste
         .count();
     if written != 1 {
         let (code, span, message) = if written == 0 {
-            let message = "a step needs the field `tool` or `question`";
+            let message = "a step needs the field `tool`, `question` or `subgoal`";
             (Code::MissingField, head(node.span), message)
         } else {
             let message = "a step is one of `tool`, `question` and `subgoal`";
@@ -163,6 +167,9 @@ fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<Ste
             .diagnostics()
             .push(Diagnostic::new(code, span, message));
         return None;
+    }
+    if node.get("subgoal").is_some_and(|n| n.kind != Kind::Null) {
+        return subgoal;
     }
     if let Some(tool) = tool {
         let args = args_of(fields, arguments, node, source)?;
@@ -257,7 +264,7 @@ fn question_of(
     })
 }
 
-fn schema(field: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Schema> {
+pub(super) fn schema(field: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Schema> {
     if !matches!(node.kind, Kind::Map(_) | Kind::Bool(_)) {
         let message = format!("`{field}` must be a JSON Schema, not {}", node.kind_word());
         diagnostics.push(Diagnostic::new(Code::WrongShape, node.span, message));

@@ -40,6 +40,7 @@ pub(super) fn requested(event: &Event) -> String {
     let what = match kind {
         RequestKind::Propose => "a plan",
         RequestKind::Revise => "a revision",
+        RequestKind::Refine => "a refinement",
     };
     let why = why.as_ref().map_or_else(String::new, because);
     let set_aside = reserved.as_ref().map_or_else(String::new, set_aside);
