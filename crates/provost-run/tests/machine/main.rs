@@ -41,6 +41,7 @@ mod replan;
 mod retry;
 mod search;
 mod settle;
+mod subgoal;
 mod together;
 mod undo;
 mod untrusted;
