@@ -39,11 +39,16 @@ impl<'a> Checkup<'a> {
     }
 
     /// What the steps may call, and with what effect, that a subgoal is still to be refined into.
-    fn may_call(&self, step: &Step) -> Vec<(&'a str, &'a str)> {
+    fn may_call(&self, step: &Step) -> Vec<&'a Operation> {
         let open = step.subgoal().filter(|subgoal| subgoal.is_open());
         let admitted = open.into_iter().flat_map(|open| open.admitted(self.catalog));
-        let named = admitted.map(|operation| (operation.name.as_str(), operation.effect.word()));
-        named.collect()
+        admitted.collect()
+    }
+
+    /// The operation that a step calls, or those that a subgoal may still call.
+    fn calls(&self, step: &Step) -> Vec<&'a Operation> {
+        let own = self.operation(step);
+        own.map_or_else(|| self.may_call(step), |operation| vec![operation])
     }
 
     /// Every step with its record, as written.
@@ -169,8 +174,9 @@ impl Reach {
             if let Some(undo) = &step.undo {
                 reach.add(Facet::Tools, format!("{} (undo)", undo.tool.value));
             }
-            for (operation, effect) in checkup.may_call(step) {
-                let fact = format!("{operation} ({effect}, if {} needs it)", step.id.value);
+            for operation in checkup.may_call(step) {
+                let (name, effect) = (&operation.name, operation.effect.word());
+                let fact = format!("{name} ({effect}, if {} needs it)", step.id.value);
                 reach.add(Facet::Tools, fact);
             }
             if let Some(operation) = checkup.operation(step) {
@@ -306,32 +312,36 @@ impl Journey {
         let mut from: BTreeSet<&str> = BTreeSet::new();
         let acts = |operation: &Operation| operation.effect != Effect::Read;
         for (step, record) in checkup.steps() {
-            if checkup.operation(step).is_some_and(acts) {
+            if checkup.calls(step).into_iter().any(acts) {
                 upstream(checkup, record, &mut from);
             }
         }
-        let all = from.is_empty()
-            && !checkup
-                .steps()
-                .any(|(step, _)| checkup.operation(step).is_some_and(acts));
+        let any_acts = |step: &Step| checkup.calls(step).into_iter().any(acts);
+        let all = from.is_empty() && !checkup.steps().any(|(step, _)| any_acts(step));
         for (step, _) in checkup.steps() {
             let named = from.contains(step.id.value.as_str()) || all;
-            match checkup.operation(step) {
-                Some(operation) if operation.is_opinion() => {
-                    push(&mut journey.models, operation.name.clone());
-                }
-                Some(operation) if acts(operation) => {
-                    let destination = (operation.name.clone(), operation.effect);
-                    if !journey.destinations.contains(&destination) {
-                        journey.destinations.push(destination);
-                    }
-                }
-                Some(operation) if named => push(&mut journey.sources, operation.name.clone()),
-                None if named => push(&mut journey.sources, "a person's answer".to_owned()),
-                _ => {}
+            if step.subgoal().is_none() && checkup.operation(step).is_none() && named {
+                push(&mut journey.sources, "a person's answer".to_owned());
+            }
+            for operation in checkup.calls(step) {
+                journey.call(operation, named);
             }
         }
         journey
+    }
+
+    fn call(&mut self, operation: &Operation, named: bool) {
+        let name = operation.name.clone();
+        if operation.is_opinion() {
+            push(&mut self.models, name);
+        } else if operation.effect != Effect::Read {
+            let destination = (name, operation.effect);
+            if !self.destinations.contains(&destination) {
+                self.destinations.push(destination);
+            }
+        } else if named {
+            push(&mut self.sources, name);
+        }
     }
 
     /// In one line: sources → destinations → models.

@@ -246,6 +246,7 @@ impl Talk {
             proposal: None,
             answers: Vec::new(),
             why,
+            envelope: None,
             limits: Limits::default(),
         }
     }
@@ -339,6 +340,7 @@ fn request(kind: RequestKind, findings: usize) -> PlanRequest {
         proposal: None,
         answers: Vec::new(),
         why: None,
+        envelope: None,
         limits: Limits::default(),
     }
 }

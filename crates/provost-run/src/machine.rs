@@ -13,6 +13,8 @@
 //! | planning | reply: decline | `PlanGivenUp`, or `PlanHandedOn` | goes on, or `RunEnded` |
 //! | planning | planner came to nothing, others are asked | `PlanHandedOn` (`QuestionAsked`) | `PlanRequested`, or wait; answered: `PlanRequested` or `RunEnded` |
 //! | step pending, needs met | – | `StepSkipped` · `ListEvaluated` · `QuestionAsked` · `ApprovalRequested` · `AttemptStarted` · `StepSettled{failed}` | `Ask` · `Call` |
+//! | subgoal open, its needs met and its steps over | nothing in flight | `ReplanRequested PlanRequested` | `Plan` |
+//! | subgoal refined, its needs met and its steps over | – | `ObservationMade StepSettled` · `StepSettled{failed}` | dispatch |
 //! | step pending, need never met | – | `StepBlocked` | |
 //! | step may begin, its card shows a preview | – | `AttemptStarted{previews}` | `Call` |
 //! | preview in flight | reply | `AttemptEnded ApprovalRequested` | `Ask`, with what it showed or why it showed nothing |
@@ -47,6 +49,9 @@
 //! | any but ended | cancel, undo | `CancelRequested{undo}` | nothing in flight: undo |
 //! | undo wanted, nothing in flight | – | `UndoPlanned` (`PlanChecked PlanRevised ApprovalsRevised`) | dispatch of what undoes |
 //! | undoing, nothing left to begin | – | `RunEnded{cancelled}` | `Done` |
+//!
+//! A refinement may only add steps of its subgoal, or its result; what a subgoal comes to is its
+//! result over what its steps came to.
 //!
 //! A planner that costs: its `PlanRequested` sets the worst case aside, a `BudgetSpent` goes before
 //! what its reply comes to, and a resume makes a lost request anew, since the first may be paid.

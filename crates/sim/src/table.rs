@@ -22,6 +22,8 @@ pub enum Where {
     Small,
     /// In seeded worlds only: small plans do not reach it.
     Worlds,
+    /// In the cases of the machine's own tests: no plan is drawn that has a subgoal.
+    Cases,
 }
 
 /// Something of a row that must be seen.
@@ -51,6 +53,11 @@ const fn small(name: &'static str, seen: fn(&Turn<'_>) -> bool) -> Mark {
 
 const fn worlds(name: &'static str, seen: fn(&Turn<'_>) -> bool) -> Mark {
     let hit = Where::Worlds;
+    Mark { name, hit, seen }
+}
+
+const fn cases(name: &'static str, seen: fn(&Turn<'_>) -> bool) -> Mark {
+    let hit = Where::Cases;
     Mark { name, hit, seen }
 }
 
@@ -390,6 +397,20 @@ pub const ROWS: &[Row] = &[
         "nothing in flight",
         &[small("a revision is wanted", |t| {
             t.wanted(|why| matches!(why, Why::StepFailed { .. })) && t.has("PlanRequested")
+        })],
+    ),
+    row(
+        "subgoal open, its needs met and its steps over",
+        "nothing in flight",
+        &[cases("a refinement is wanted", |t| {
+            t.wanted(|why| matches!(why, Why::Refine { .. })) && t.has("PlanRequested")
+        })],
+    ),
+    row(
+        "subgoal refined, its needs met and its steps over",
+        "–",
+        &[cases("a result", |t| {
+            t.heard == Heard::Plan && t.has("ObservationMade")
         })],
     ),
     row(

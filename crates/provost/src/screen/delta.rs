@@ -151,10 +151,12 @@ fn differing(old: &Value, new: &Value, without: &[&str]) -> Vec<(String, Value, 
 /// Every field that differs.
 pub fn change(page: &mut Page, change: &Change) {
     let tool = |step: &Value| {
-        step.get("tool")
-            .and_then(Value::as_str)
-            .unwrap_or("(question)")
-            .to_owned()
+        let other = match step.get("subgoal") {
+            Some(_) => "(subgoal)",
+            None => "(question)",
+        };
+        let tool = step.get("tool").and_then(Value::as_str);
+        tool.unwrap_or(other).to_owned()
     };
     for (id, step) in &change.removed {
         page.put(Look::Bad, &format!("- {id}"))

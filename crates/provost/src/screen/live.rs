@@ -11,7 +11,7 @@ use provost_plan::check::CheckedPlan;
 
 use super::narrate::Narrator;
 use super::page::{Cell, Page, cut};
-use super::plan::waves;
+use super::plan::{waves, what};
 use super::words::{lasted, now_ms, skipped, step_look, step_status};
 
 /// Lines of steps shown at once; of a longer plan those that matter now.
@@ -46,7 +46,7 @@ pub fn region(narrator: &Narrator, state: &State, columns: usize) -> Page {
             hidden += 1;
             continue;
         }
-        let tool = step.tool().map_or("(question)", |tool| tool.value.as_str());
+        let tool = what(step);
         rows.push(row(
             narrator,
             checked,

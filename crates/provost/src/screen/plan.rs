@@ -6,7 +6,7 @@ use provost_plan::catalog::{Catalog, Effect};
 use provost_plan::check::{CheckedPlan, StepRecord};
 use provost_plan::duration;
 use provost_plan::label::{Integrity, Label};
-use provost_plan::plan::{Step, StepKind};
+use provost_plan::plan::{Step, StepKind, Subgoal};
 use provost_plan::policy::{Decision, Verdict};
 
 use super::page::{Cell, Look, Page};
@@ -66,7 +66,7 @@ fn row(number: usize, step: &Step, record: &StepRecord, catalog: &Catalog) -> Ve
     let mut row = vec![
         Cell::new(Look::Faint, number.to_string()),
         Cell::new(Look::Strong, step.id.value.clone()),
-        Cell::plain(step.tool().map_or("(question)", |tool| tool.value.as_str())),
+        Cell::plain(what(step)),
         effect_cell(effect(step, catalog)),
     ];
     row.extend(verdict_cells(step, record.verdict.as_ref()));
@@ -74,8 +74,22 @@ fn row(number: usize, step: &Step, record: &StepRecord, catalog: &Catalog) -> Ve
     row
 }
 
-/// What a step does to the world; none for a question.
+/// The tool that a step calls, or what it does instead.
+pub fn what(step: &Step) -> &str {
+    match &step.kind {
+        StepKind::Tool { tool, .. } => &tool.value,
+        StepKind::Question { .. } => "(question)",
+        StepKind::Subgoal(_) => "(subgoal)",
+    }
+}
+
+/// What a step does to the world, and what the steps may do that an open subgoal is refined into;
+/// none for what makes no call.
 pub fn effect(step: &Step, catalog: &Catalog) -> Option<Effect> {
+    if let Some(subgoal) = step.subgoal() {
+        let open = subgoal.is_open();
+        return open.then_some(subgoal.effect_max.value);
+    }
     catalog
         .get(&step.tool()?.value)
         .map(|operation| operation.effect)
@@ -97,6 +111,13 @@ pub fn effect_look(effect: Effect) -> Look {
 }
 
 fn verdict_cells(step: &Step, verdict: Option<&Verdict>) -> [Cell; 2] {
+    if let Some(subgoal) = step.subgoal() {
+        let envelope = Cell::new(Look::Faint, envelope(subgoal));
+        return match subgoal.is_open() {
+            true => [Cell::new(Look::Warn, "open"), envelope],
+            false => [Cell::plain("refined"), envelope],
+        };
+    }
     let Some(verdict) = verdict else {
         return [Cell::new(Look::Warn, "answer"), Cell::plain(of_whom(step))];
     };
@@ -113,6 +134,15 @@ fn verdict_cells(step: &Step, verdict: Option<&Verdict>) -> [Cell; 2] {
         policies(verdict)
     };
     [Cell::new(look, word), Cell::new(Look::Faint, by)]
+}
+
+/// How far the steps of a subgoal may reach.
+pub fn envelope(subgoal: &Subgoal) -> String {
+    let tools: Vec<&str> = subgoal.tools.iter().map(|t| t.value.as_str()).collect();
+    let (steps, tools) = (subgoal.steps_max.value, tools.join(", "));
+    let steps = count(usize::try_from(steps).unwrap_or(usize::MAX), "step");
+    let most = subgoal.effect_max.value.word();
+    format!("up to {steps} of {tools}, no more than {most}")
 }
 
 fn of_whom(step: &Step) -> String {
@@ -208,6 +238,9 @@ pub fn summary(plan: &CheckedPlan, catalog: &Catalog) -> String {
 
 /// Whether a person is asked about a step.
 pub fn asks(plan: &CheckedPlan, step: &Step) -> bool {
+    if step.subgoal().is_some() {
+        return false;
+    }
     let verdict = plan
         .step(&step.id.value)
         .and_then(|(_, record)| record.verdict.as_ref());

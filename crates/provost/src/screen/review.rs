@@ -19,7 +19,8 @@ use provost_plan::render::{self, Style};
 
 use super::page::{Cell, Look, Page};
 use super::plan::{
-    bare, conditions, effect, effect_cell, effect_look, label, policies, steps_line, waves,
+    bare, conditions, effect, effect_cell, effect_look, envelope, label, policies, steps_line,
+    waves, what,
 };
 use super::words::{at_most, count};
 use crate::proposal::Judged;
@@ -129,7 +130,7 @@ fn changes(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>, width: 
         let Some(effect) = acts(checkup, step) else {
             continue;
         };
-        let tool = step.tool().map_or("", |tool| tool.value.as_str());
+        let tool = what(step);
         page.text("  ").strong(&step.id.value);
         page.text(&format!("  {tool}  "))
             .put(effect_look(effect), effect.word());
@@ -140,6 +141,11 @@ fn changes(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>, width: 
         }
         page.end();
         let mut rows = Vec::new();
+        if let Some(subgoal) = step.subgoal() {
+            let text = subgoal.text.value.clone();
+            rows.push(("to".to_owned(), text, String::new()));
+            rows.push(("by".to_owned(), envelope(subgoal), String::new()));
+        }
         if let Some(each) = &step.for_each {
             let items = format!("{} of {}", each.max_items.value, bare(each.list.text()));
             rows.push(("for up to".to_owned(), items, label(&record.control)));
@@ -190,7 +196,7 @@ fn order(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>, width: us
     page.end().strong("order").text(": ");
     page.line(&steps_line(checkup.plan, checkup.catalog));
     let row = |(number, step, record): &(usize, &Step, &StepRecord)| {
-        let tool = step.tool().map_or("(question)", |tool| tool.value.as_str());
+        let tool = what(step);
         let asks = asked(step, record).map_or("", |_| "asks");
         vec![
             Cell::new(Look::Faint, number.to_string()),
@@ -250,6 +256,12 @@ fn details(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>) {
         if let Some(undo) = &step.undo {
             let call = format!("{} {}", undo.tool.value, undone_with(step));
             page.faint("    undone by ").line(call.trim_end());
+        }
+        if let Some(subgoal) = step.subgoal() {
+            page.faint("    refined by ").line(&envelope(subgoal));
+            if let Some(result) = &subgoal.result {
+                page.faint("    comes to ").line(&bare(result.text()));
+            }
         }
         let after: Vec<&str> = record.after.iter().map(String::as_str).collect();
         if !after.is_empty() {

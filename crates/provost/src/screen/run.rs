@@ -9,7 +9,7 @@ use provost_plan::catalog::Catalog;
 use serde_json::{Value, json};
 
 use super::page::{Cell, Look, Page};
-use super::plan::waves;
+use super::plan::{waves, what};
 use super::words::{run_look, run_status, skipped, step_look, step_status};
 use super::{answer, card, question};
 use crate::place::Place;
@@ -187,7 +187,7 @@ pub fn steps(page: &mut Page, state: &State, catalog: &Catalog) {
             }
             Some(vec![
                 Cell::new(Look::Strong, step.id.value.clone()),
-                Cell::plain(step.tool().map_or("(question)", |tool| tool.value.as_str())),
+                Cell::plain(what(step)),
                 Cell::plain(effect),
                 Cell::new(step_look(known.status), step_status(known.status)),
                 Cell::new(Look::Faint, note.join(": ")),
