@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_plan::plan::Goal;
+use provost_plan::plan::request::Mode;
 use provost_planner::Planner;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Input, Rules, Run, StepError};
@@ -42,6 +43,8 @@ pub struct NewRun {
     pub planner: PlannerChoice,
     /// The playbook that is asked if that planner comes to nothing.
     pub fallback: Option<String>,
+    /// How planning proceeds, where somebody said so.
+    pub mode: Option<Mode>,
     /// When a person is asked.
     pub ask: AskMode,
     /// Whether an unfinished run with the same goal is no obstacle.
@@ -248,6 +251,7 @@ impl Engine {
             goal: new.goal,
             planner: new.planner,
             fallback: new.fallback,
+            mode: new.mode,
             principal,
             limits: self.workspace.limits().clone(),
             ask: new.ask,

@@ -60,7 +60,7 @@ impl ModelPlanner {
     #[must_use]
     pub fn cost(tokens_out: u32, prices: Option<&Prices>, limit: Option<Money>) -> PlannerCost {
         // Why twice: a library rewrites the schema in the dialect of its provider.
-        let schema = 2 * schema::strict().to_string().len() as u64;
+        let schema = 2 * schema::strict(None).to_string().len() as u64;
         PlannerCost {
             bytes: prompt::fixed_bytes() + schema + REQUEST_FRAME_BYTES,
             tokens_out: u64::from(tokens_out),
@@ -73,7 +73,7 @@ impl ModelPlanner {
     async fn ask(&self, request: &PlanRequest) -> Planned {
         let author = author_of(&self.name, request);
         let user = prompt::user(request);
-        let schema = schema::strict();
+        let schema = schema::strict(request.mode);
         let mut requests = 0;
         loop {
             requests += 1;

@@ -138,10 +138,13 @@ fn without_nothing(plan: Value) -> Value {
         };
         for item in items.iter_mut().filter_map(Value::as_object_mut) {
             item.retain(|_, value| !value.is_null() && *value != json!([]));
-            let args = item.get("args").and_then(Value::as_str);
-            let read = args.and_then(|text| serde_json::from_str::<Value>(text).ok());
-            if let Some(read @ Value::Object(_)) = read {
-                item.insert("args".to_owned(), read);
+            // Why: an output that is a schema written as a text is one too.
+            for field in ["args", "output"] {
+                let text = item.get(field).and_then(Value::as_str);
+                let read = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+                if let Some(read @ Value::Object(_)) = read {
+                    item.insert(field.to_owned(), read);
+                }
             }
         }
     }

@@ -247,6 +247,7 @@ impl Talk {
             answers: Vec::new(),
             why,
             envelope: None,
+            mode: None,
             limits: Limits::default(),
         }
     }
@@ -341,6 +342,7 @@ fn request(kind: RequestKind, findings: usize) -> PlanRequest {
         answers: Vec::new(),
         why: None,
         envelope: None,
+        mode: None,
         limits: Limits::default(),
     }
 }

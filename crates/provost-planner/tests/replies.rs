@@ -7,19 +7,24 @@
 )]
 
 use provost_plan::digest::{Digest, Domain};
+use provost_plan::plan::request::Mode;
 use provost_planner::model::{PROMPT_VERSION, reply_schema};
 use serde_json::Value;
 
 /// A text of another version has another name: whoever changes one changes the other.
 #[test]
 fn the_prompt_is_the_one_of_its_version() {
-    let prompt = include_bytes!("../prompts/plan.v1.md");
-    let digest = Digest::of_bytes(Domain::Evidence, prompt).to_string();
+    let texts = [
+        include_str!("../prompts/plan.v2.md"),
+        include_str!("../prompts/plan.v2.single.md"),
+        include_str!("../prompts/plan.v2.iterative.md"),
+    ];
+    let digest = Digest::of_bytes(Domain::Evidence, texts.concat().as_bytes()).to_string();
     assert_eq!(
         (PROMPT_VERSION, digest.as_str()),
         (
-            "plan.v1",
-            "sha256:cec94a2b039535bbe7e6b93c1a76160b5a34412b984f61dbfeb9a89d9edc1913"
+            "plan.v2",
+            "sha256:60e8c4242e2b28b0aa4e54ff4e9975e67209e9d151087daf76eedb9b0ef45f90"
         )
     );
 }
@@ -55,5 +60,7 @@ fn the_strict_schema_is_in_the_subset_of_every_provider() {
             _ => {}
         }
     }
-    walk(&reply_schema());
+    for mode in [None, Some(Mode::Single), Some(Mode::Iterative)] {
+        walk(&reply_schema(mode));
+    }
 }

@@ -80,6 +80,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
             playbook: None,
         },
         fallback: None,
+        mode: None,
         principal: terms.principal.clone(),
         limits: terms.limits.clone(),
         ask: AskMode::Step,

@@ -11,7 +11,7 @@ use provost_plan::check::PlanRecord;
 use provost_plan::digest::{Digest, NumberError, canonical_of};
 use provost_plan::label::Label;
 use provost_plan::plan::request::{
-    FindingView, PlanReply, PlannerUsage, RequestKind, Reserved, Why,
+    FindingView, Mode, PlanReply, PlannerUsage, RequestKind, Reserved, Why,
 };
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::Principal;
@@ -417,6 +417,9 @@ pub struct RunCreated {
     /// The playbook that matches the goal and is asked if that planner comes to nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
+    /// How planning proceeds, where somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     /// Who it is for.
     pub principal: Principal,
     /// The operator's limits.

@@ -10,7 +10,7 @@ use provost_plan::approve::ApprovedPlan;
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
 use provost_plan::money::Money;
-use provost_plan::plan::request::{FindingView, Reserved, Why};
+use provost_plan::plan::request::{FindingView, Mode, Reserved, Why};
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::Principal;
 use serde_json::Value;
@@ -44,6 +44,8 @@ pub struct State {
     pub goal: Goal,
     /// Which planner.
     pub planner: PlannerChoice,
+    /// How planning proceeds, where somebody said so.
+    pub mode: Option<Mode>,
     /// Who it is for.
     pub principal: Principal,
     /// The operator's limits.

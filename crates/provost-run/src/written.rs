@@ -290,6 +290,7 @@ fn created(words: &[&str], goal: &str) -> Event {
             name: "latency".to_owned(),
         },
         fallback: None,
+        mode: None,
         principal: Principal {
             kind: PrincipalKind::User,
             id: "ada".to_owned(),

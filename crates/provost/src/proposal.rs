@@ -15,8 +15,10 @@ use provost_plan::label::Label;
 use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::{
-    FindingView, PlanReply, PlanRequest, Planned, PlannerCost, RequestKind, RoleView, ToolSignature,
+    FindingView, Mode, PlanReply, PlanRequest, Planned, PlannerCost, RequestKind, RoleView,
+    ToolSignature,
 };
+use provost_plan::plan::subgoal::{WHOLE_PLAN, left_open};
 use provost_plan::plan::{Goal, Plan};
 use provost_plan::policy::Principal;
 use provost_plan::reach::Checkup;
@@ -66,12 +68,20 @@ pub struct Routed {
 }
 
 /// The goal of this text for whoever `[planner]` names, with the playbook that matches behind.
-pub fn planner_first(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
+pub fn planner_first(
+    workspace: &Workspace,
+    text: &str,
+    mode: Option<Mode>,
+) -> Result<Routed, Failure> {
     refuse_empty(text)?;
     let Some(choice) = workspace.other_planner() else {
+        let (what, option) = match mode {
+            Some(Mode::Iterative) => ("could plan step by step", "--mode iterative"),
+            Some(Mode::Single) | None => ("could be asked first", "--planner-first"),
+        };
         return Err(
-            Failure::usage("provost.toml has no `[planner]` that could be asked first")
-                .hint("name one there, or leave `--planner-first` out"),
+            Failure::usage(format!("provost.toml has no `[planner]` that {what}"))
+                .hint(format!("name one there, or leave `{option}` out")),
         );
     };
     // Why one alone, and only one that fits: which of several, or what a value may be, is for a
@@ -82,7 +92,16 @@ pub fn planner_first(workspace: &Workspace, text: &str) -> Result<Routed, Failur
     };
     Ok(Routed {
         goal: Goal::of_text(text),
-        by: format!("rules: {} is to be asked first", choice.author()),
+        by: match mode {
+            Some(Mode::Iterative) => format!(
+                "rules: the mode iterative is asked for, so {} plans step by step",
+                choice.author()
+            ),
+            Some(Mode::Single) | None => {
+                let by = format!("rules: {} is to be asked first", choice.author());
+                with_mode(by, mode)
+            }
+        },
         choice,
         fallback,
     })
@@ -95,8 +114,29 @@ fn refuse_empty(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Who chose, with the mode that was asked for.
+fn with_mode(by: String, mode: Option<Mode>) -> String {
+    match mode {
+        Some(mode) => format!("{by}; the mode {} is asked for", mode.word()),
+        None => by,
+    }
+}
+
 /// The goal of this text, and the planner it is for.
-pub fn route(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
+pub fn route(workspace: &Workspace, text: &str, mode: Option<Mode>) -> Result<Routed, Failure> {
+    // Why: a playbook is written whole, and takes no step after another.
+    if mode == Some(Mode::Iterative) {
+        return planner_first(workspace, text, mode);
+    }
+    let routed = routed(workspace, text)?;
+    Ok(Routed {
+        by: with_mode(routed.by, mode),
+        ..routed
+    })
+}
+
+/// The same by the rules alone.
+fn routed(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
     refuse_empty(text)?;
     let other = workspace.other_planner();
     match workspace.playbooks().route(text, other.is_some()) {
@@ -159,6 +199,7 @@ pub fn propose(
     workspace: &Workspace,
     goal: &Goal,
     choice: &PlannerChoice,
+    mode: Option<Mode>,
 ) -> Result<Judged, Failure> {
     let planner = workspace.planner(choice)?;
     let repairs = matches!(
@@ -166,6 +207,7 @@ pub fn propose(
         PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
     );
     let mut request = request(workspace, goal);
+    request.mode = mode;
     let mut spent = Money::ZERO;
     loop {
         if let Some(cost) = choice.cost() {
@@ -177,7 +219,7 @@ pub fn propose(
         let (text, findings, judged) = match reply {
             PlanReply::Unreadable { text, findings, .. } => (text, findings, None),
             reply => {
-                let judged = judged(workspace, goal, reply, repairs)?;
+                let judged = closed(judged(workspace, goal, reply, repairs)?, choice, mode);
                 let text = judged.source.text.to_string();
                 let findings: Vec<FindingView> = judged.diagnostics.iter().map(view).collect();
                 (text, findings, Some(judged))
@@ -199,6 +241,21 @@ pub fn propose(
         request.proposal = Some(text);
         request.diagnostics = findings;
     }
+}
+
+/// Without its plan, if that leaves open what nobody would refine: as in a run.
+fn closed(mut judged: Judged, choice: &PlannerChoice, mode: Option<Mode>) -> Judged {
+    let plan = judged.plan.as_ref().map(CheckedPlan::plan);
+    let found = plan.and_then(|plan| match mode {
+        Some(Mode::Single) => left_open(plan, WHOLE_PLAN),
+        _ if choice.may_fail() => None,
+        _ => left_open(plan, &format!("{} plans this run", choice.author())),
+    });
+    if let Some(found) = found {
+        judged.plan = None;
+        judged.diagnostics.push(found);
+    }
+    judged
 }
 
 /// A limit that one more request might pass.
@@ -311,6 +368,7 @@ fn request(workspace: &Workspace, goal: &Goal) -> PlanRequest {
         answers: Vec::new(),
         why: None,
         envelope: None,
+        mode: None,
         limits: workspace.limits().clone(),
     }
 }

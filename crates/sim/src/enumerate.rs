@@ -137,6 +137,7 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
             playbook: None,
         },
         fallback: None,
+        mode: None,
         principal: told::ada(),
         // Why: how long it ran is not compared, so no limit of it may be near.
         limits: Limits {

@@ -130,7 +130,7 @@ fn random(rng: &mut Rng) -> Value {
     if rng.permille(400) {
         return nearly_right(rng);
     }
-    let mut reply = fitting(&reply_schema(), rng, "");
+    let mut reply = fitting(&reply_schema(None), rng, "");
     if rng.permille(900) {
         let kept = rng.pick(&["plan", "plan", "plan", "questions", "decline"]);
         let map: &mut Map<String, Value> = reply.as_object_mut().unwrap();
@@ -206,6 +206,7 @@ fn begun(workspace: &Workspace) -> Machine {
             view: View::default(),
         },
         fallback: None,
+        mode: None,
         principal: workspace.user().clone(),
         limits,
         ask: AskMode::Step,

@@ -157,6 +157,7 @@ pub async fn begin(engine: &Engine) -> Session {
             playbook: None,
         },
         fallback: None,
+        mode: None,
         ask: AskMode::Step,
         again: true,
     };

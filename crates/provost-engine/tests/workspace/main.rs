@@ -437,6 +437,7 @@ fn the_plans_of_what_init_writes_pass_the_check() {
         answers: Vec::new(),
         why: None,
         envelope: None,
+        mode: None,
         limits: workspace.limits().clone(),
     };
     let first = checked(playbook.propose(&request), &terms, &Base::default());

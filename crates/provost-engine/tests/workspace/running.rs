@@ -31,6 +31,7 @@ fn run(goal: &str) -> (RunStatus, String, Vec<String>) {
             name: playbook.name().to_owned(),
         },
         fallback: None,
+        mode: None,
         ask: workspace.ask(),
         again: false,
     };

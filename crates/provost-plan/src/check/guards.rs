@@ -51,16 +51,15 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
 
 fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Diagnostic>) {
     let before = Site::before(step);
-    let mut given = Facts::new();
+    let parent = pass.plan.parent(&step.id.value);
+    // Why its own too: what refines a subgoal runs only where that does.
+    let of_parent = parent.map(|(parent, _)| parent.id.value.as_str());
+    let known = |id: &str| guards.get(id).cloned().unwrap_or_default();
+    let mut given = implied(guards, of_parent.map(known).unwrap_or_default());
     if let Some(when) = &step.when {
         template(pass, &before, when, &given, found);
-        given = implied(
-            guards,
-            guards
-                .get(step.id.value.as_str())
-                .cloned()
-                .unwrap_or_default(),
-        );
+        given.extend(known(&step.id.value));
+        given = implied(guards, given);
     }
     if let Some(each) = &step.for_each {
         report(pass, &before, &each.list.list_reads(&given), found);

@@ -27,6 +27,27 @@ pub enum RequestKind {
     Refine,
 }
 
+/// How planning proceeds, where somebody said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The whole plan at once.
+    Single,
+    /// The steps that are certain, and a subgoal for the rest, which is refined step by step.
+    Iterative,
+}
+
+impl Mode {
+    /// The word of the format.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Iterative => "iterative",
+        }
+    }
+}
+
 /// A request to a planner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRequest {
@@ -34,6 +55,9 @@ pub struct PlanRequest {
     pub id: u64,
     /// What is asked.
     pub kind: RequestKind,
+    /// How planning proceeds; as the planner sees fit if nobody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     /// The goal.
     pub goal: Goal,
     /// The operations it may use.

@@ -7,6 +7,8 @@
 use super::read::is_step_id;
 use super::{Plan, Step, StepKind};
 use crate::catalog::{Catalog, Effect, Operation, Role};
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
 use crate::expr::Template;
 use crate::plan::undo::is_undo;
 use crate::schema::Schema;
@@ -103,6 +105,22 @@ impl Plan {
         self.steps.iter().filter(|step| step.is_open_subgoal())
     }
 }
+
+/// The finding about a plan that leaves a subgoal open which nobody would refine, and why not.
+#[must_use]
+pub fn left_open(plan: &Plan, because: &str) -> Option<Diagnostic> {
+    let open = plan.open_subgoals().next()?;
+    let id = &open.id.value;
+    let message = format!("nobody would refine `{id}`: {because}");
+    Some(
+        Diagnostic::new(Code::NeverRefined, open.id.span, message)
+            .hint("write its steps and its `result`, or plan without it")
+            .step(id),
+    )
+}
+
+/// Why no subgoal is refined in the mode `single`.
+pub const WHOLE_PLAN: &str = "the mode single wants the whole plan";
 
 #[cfg(test)]
 mod tests {

@@ -4,17 +4,23 @@
 //! keeps it; then the tools, the goal, and at the end what changes from one request to the next.
 //! INVARIANT: a text of another version has another name; a test compares its digest.
 
-use provost_plan::plan::request::{PlanRequest, RequestKind};
+use provost_plan::plan::request::{Mode, PlanRequest, RequestKind};
 use serde::Serialize;
 
 /// The version of the text.
-pub const PROMPT_VERSION: &str = "plan.v1";
+pub const PROMPT_VERSION: &str = "plan.v2";
 
 /// The text that is always the same.
-pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.v1.md");
+pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.v2.md");
+
+/// What is said in the mode `single`; the same in every request of a run, like the tools before it.
+const SINGLE: &str = include_str!("../../prompts/plan.v2.single.md");
+
+/// What is said in the mode `iterative`.
+const ITERATIVE: &str = include_str!("../../prompts/plan.v2.iterative.md");
 
 /// Bytes of headings, at most.
-const HEADINGS_BYTES_MAX: u64 = 1024;
+const HEADINGS_BYTES_MAX: u64 = 2048;
 
 /// Bytes that are sent whatever the request.
 pub(super) fn fixed_bytes() -> u64 {
@@ -31,6 +37,11 @@ pub(super) fn user(request: &PlanRequest) -> String {
         let heading = "Roles: a step with `as: NAME` may use these tools only";
         section(&mut text, heading, &request.roles);
     }
+    text.push_str(match request.mode {
+        Some(Mode::Single) => SINGLE,
+        Some(Mode::Iterative) => ITERATIVE,
+        None => "",
+    });
     section(&mut text, "Goal", &request.goal);
     section(&mut text, "Limits", &request.limits);
     if let Some(plan) = &request.plan {

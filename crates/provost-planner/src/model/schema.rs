@@ -5,15 +5,16 @@
 //! model that is not constrained may use all of it. INVARIANT: what fits this schema is read by the
 //! same reader as everything else.
 
+use provost_plan::plan::request::Mode;
 use serde_json::{Value, json};
 
-/// The schema.
+/// The schema, for planning in this mode: in `single` without what only subgoals have.
 #[must_use]
-pub fn strict() -> Value {
+pub fn strict(mode: Option<Mode>) -> Value {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "array", "items": text });
     let maybe = json!({ "type": ["string", "null"] });
-    let step = closed(&json!({
+    let mut fields = json!({
         "id": text,
         "description": text,
         "tool": text,
@@ -27,7 +28,12 @@ pub fn strict() -> Value {
             "type": ["string", "null"],
             "enum": ["replan", "stop", "continue", "escalate", null],
         },
-    }));
+    });
+    if let (None | Some(Mode::Iterative), Some(fields)) = (mode, fields.as_object_mut()) {
+        let of_subgoal = subgoal(&maybe, &texts);
+        fields.extend(of_subgoal.as_object().cloned().unwrap_or_default());
+    }
+    let step = closed(&fields);
     let proof = closed(&json!({ "for": text, "check": text }));
     let claim = closed(&json!({ "text": text, "when": maybe, "cites": texts }));
     let plan = closed(&json!({
@@ -46,6 +52,29 @@ pub fn strict() -> Value {
         ] },
         "decline": maybe,
     }))
+}
+
+/// The fields of a subgoal, and those of a call as they are where a step may be one.
+fn subgoal(maybe: &Value, texts: &Value) -> Value {
+    json!({
+        "tool": maybe,
+        "args": {
+            "type": ["string", "null"],
+            "description": "the arguments: a JSON object, as a text",
+        },
+        "subgoal": maybe,
+        "tools": texts,
+        "effect_max": {
+            "type": ["string", "null"],
+            "enum": ["read", "egress", "write", "external", "destructive", null],
+        },
+        "steps_max": { "type": ["integer", "null"] },
+        "output": {
+            "type": ["string", "null"],
+            "description": "what a subgoal comes to: a JSON Schema, as a text",
+        },
+        "result": maybe,
+    })
 }
 
 /// An object of exactly these fields.

@@ -23,9 +23,12 @@ pub(crate) fn line_of(event: &Event) -> String {
     match event {
         Event::RunCreated(created) => {
             let planner = planner_of(&created.planner);
+            let mode = created.mode.map(|mode| format!(" ({})", mode.word()));
             format!(
-                "for `{}`, by {planner}: {}",
-                created.principal.id, created.goal.text
+                "for `{}`, by {planner}{}: {}",
+                created.principal.id,
+                mode.unwrap_or_default(),
+                created.goal.text
             )
         }
         Event::GoalInterpreted { goal, by, planner } => interpreted(goal, by, planner.as_ref()),

@@ -15,6 +15,7 @@ use super::Turn;
 use crate::card::Purpose;
 use crate::event::{Event, Next, PlannerChoice};
 use crate::machine::StepError;
+use crate::state::Review;
 use crate::state::chain::{AGAIN, STOP};
 use crate::state::progress::comes_again;
 
@@ -122,7 +123,7 @@ impl Turn<'_> {
             if again {
                 answers.insert(0, AGAIN);
             }
-            let text = self.review_text(&review.reason, again);
+            let text = self.review_text(&review, again);
             let answer = json!({ "enum": answers });
             self.ask_question(Purpose::Review { request }, text, answer, None)?;
         }
@@ -144,14 +145,19 @@ impl Turn<'_> {
         refines || u64::from(counted) < self.state.limits.revisions + 1
     }
 
-    fn review_text(&self, reason: &str, again: bool) -> String {
+    fn review_text(&self, review: &Review, again: bool) -> String {
+        let reason = &review.reason;
         let findings = &self.state.planning.findings;
         let is_error = |finding: &&FindingView| {
             let code = Code::from_text(&finding.code);
             code.is_none_or(|code| code.severity() == Severity::Error)
         };
-        let what = self.state.plan.as_ref();
-        let what = what.map_or("no plan", |_| "no revision of the plan");
+        let refined = review.why.as_ref().and_then(Why::refined);
+        let what = match (self.state.plan.is_some(), refined) {
+            (_, Some(id)) => format!("no refinement of `{id}`"),
+            (true, None) => "no revision of the plan".to_owned(),
+            (false, None) => "no plan".to_owned(),
+        };
         let mut text = format!("there is {what}: {reason}");
         let errors = findings.iter().filter(is_error);
         for finding in errors.clone().take(FINDINGS_SHOWN) {

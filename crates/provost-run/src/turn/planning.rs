@@ -352,6 +352,7 @@ pub(super) fn build_request(
             (Some(_), None) => RequestKind::Revise,
             (None, _) => RequestKind::Propose,
         },
+        mode: state.mode,
         goal: state.goal.clone(),
         tools: tools.collect(),
         roles: roles.map(|role| RoleView::of(role)).collect(),

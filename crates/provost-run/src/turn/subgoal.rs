@@ -10,8 +10,8 @@ use provost_plan::check::flow::RESULT;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::{canonical, normalize};
-use provost_plan::plan::request::Why;
-use provost_plan::plan::subgoal::parent_of;
+use provost_plan::plan::request::{Mode, Why};
+use provost_plan::plan::subgoal::{WHOLE_PLAN, left_open, parent_of};
 use provost_plan::plan::{Plan, Step, Subgoal};
 use provost_plan::source::Span;
 use serde_json::Value;
@@ -101,20 +101,16 @@ impl Turn<'_> {
         self.never_refined(checked.plan())
     }
 
-    /// A subgoal of a plan whose planner refines none.
+    /// A subgoal of a plan whose planner refines none, or is to leave none open.
     pub(super) fn never_refined(&self, plan: &Plan) -> Option<Diagnostic> {
+        if self.state.mode == Some(Mode::Single) {
+            return left_open(plan, WHOLE_PLAN);
+        }
         if self.state.planner.may_fail() {
             return None;
         }
-        let open = plan.open_subgoals().next()?;
-        let id = &open.id.value;
         let author = self.state.planner.author();
-        let message = format!("nobody would refine `{id}`: {author} plans this run");
-        Some(
-            Diagnostic::new(Code::NeverRefined, open.id.span, message)
-                .hint("write its steps and its `result`, or plan with a model or a process")
-                .step(id),
-        )
+        left_open(plan, &format!("{author} plans this run"))
     }
 }
 

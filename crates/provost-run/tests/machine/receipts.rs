@@ -21,6 +21,7 @@ fn create() -> Result<(Run, Output), StepError> {
             name: "test".to_owned(),
         },
         fallback: None,
+        mode: None,
         principal: person("ada"),
         limits: Limits::default(),
         ask: AskMode::Step,

@@ -1,7 +1,7 @@
 //! Subgoals: refined when the run has come to them, inside their envelopes, and no further.
 
 use crate::case::{Case, failed, ok, plan_reply};
-use provost_plan::plan::request::{PlanReply, RequestKind};
+use provost_plan::plan::request::{Mode, PlanReply, RequestKind};
 use provost_run::event::{Event, RunStatus};
 use provost_run::outcome::{Class, Landing};
 use serde_json::{Value, json};
@@ -398,4 +398,24 @@ fn a_result_is_as_trusted_as_what_it_is_computed_from() {
     let case = case.ends("last", failed(Class::NotFound, Landing::None));
     let seen = &case.requests()[1].observations["find"];
     assert_eq!(seen.output, Some(json!({ "ref": "steps.find.output", "chars": 4 })));
+}
+
+/// In the mode `single` a subgoal goes back; in the others it is refined.
+#[test]
+fn the_mode_single_leaves_no_subgoal_open() {
+    let case = |mode: Option<Mode>| {
+        let case = refined(&[&plan(TOTAL, A), &plan(TOTAL, A)]);
+        mode.into_iter().fold(case, Case::in_mode).begin()
+    };
+    let single = case(Some(Mode::Single));
+    assert_eq!(codes(&single), [["R116"]]);
+    assert_eq!(single.requests()[1].kind, RequestKind::Propose);
+    assert_eq!(single.state().revision, 1);
+    assert!(single.requests().iter().all(|request| request.mode == Some(Mode::Single)));
+    for mode in [None, Some(Mode::Iterative)] {
+        let case = case(mode);
+        assert!(codes(&case).is_empty());
+        assert_eq!(case.requests()[1].kind, RequestKind::Refine);
+        assert_eq!(case.requests()[1].mode, mode);
+    }
 }

@@ -51,6 +51,7 @@ pub fn run(verb: &Apply, place: &Place) -> Result<Exit, Failure> {
         interpreted_by: format!("file {}", verb.file.display()),
         planner,
         fallback: None,
+        mode: None,
         ask: verb.begin.ask_mode(workspace.ask()),
         again: verb.begin.again,
     };

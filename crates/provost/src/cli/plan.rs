@@ -7,6 +7,7 @@ use provost_engine::bundle::Bundle;
 use serde_json::{Value, json};
 
 use super::check::{findings_json, refused};
+use super::run::Mode;
 use crate::document;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -21,6 +22,9 @@ pub struct Plan {
     /// what you want, in quotes
     #[arg(value_name = "GOAL")]
     goal: String,
+    /// how planning proceeds; `auto` takes the playbook that matches, else as the planner sees fit
+    #[arg(long, value_enum, default_value = "auto")]
+    mode: Mode,
     /// save the plan with everything it was checked under, for `provost apply FILE`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -32,8 +36,8 @@ pub struct Plan {
 /// Does it.
 pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
-    let proposal::Routed { goal, choice, .. } = proposal::route(&workspace, &verb.goal)?;
-    let judged = proposal::propose(&workspace, &goal, &choice)?;
+    let proposal::Routed { goal, choice, .. } = proposal::route(&workspace, &verb.goal, verb.mode.asked())?;
+    let judged = proposal::propose(&workspace, &goal, &choice, verb.mode.asked())?;
     if verb.json {
         output::json(&json!({
             "schema": "provost/planned/v1",

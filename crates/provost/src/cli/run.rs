@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use provost_engine::engine::NewRun;
 use provost_engine::run::event::AskMode;
+use provost_plan::plan::request;
 
 use super::Watching;
 use crate::drive::{Start, drive};
@@ -16,7 +17,7 @@ pub struct Run {
     /// what you want, in quotes
     #[arg(value_name = "GOAL")]
     goal: String,
-    /// how planning proceeds; `auto` takes the playbook that matches
+    /// how planning proceeds; `auto` takes the playbook that matches, else as the planner sees fit
     #[arg(long, value_enum, default_value = "auto")]
     mode: Mode,
     /// ask `[planner]` first, and the playbook that matches only if it comes to nothing
@@ -40,12 +41,25 @@ pub struct Beginning {
 }
 
 /// How planning proceeds.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Mode {
-    // The whole plan first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    // The whole plan at once.
     Single,
+    // What is certain first, and the rest step by step, by the planner of `[planner]`.
+    Iterative,
     // Whatever fits the goal.
     Auto,
+}
+
+impl Mode {
+    /// The mode that was asked for; none where the router chooses.
+    pub fn asked(self) -> Option<request::Mode> {
+        match self {
+            Self::Single => Some(request::Mode::Single),
+            Self::Iterative => Some(request::Mode::Iterative),
+            Self::Auto => None,
+        }
+    }
 }
 
 /// When a person is asked.
@@ -70,18 +84,17 @@ impl Beginning {
 
 /// Does it.
 pub fn run(verb: &Run, place: &Place) -> Result<Exit, Failure> {
-    // Why nothing more: in this version a playbook's plan is whole from the start in both modes.
-    let (Mode::Single | Mode::Auto) = verb.mode;
     let workspace = place.workspace()?;
+    let mode = verb.mode.asked();
     let proposal::Routed {
         goal,
         choice: planner,
         fallback,
         by: interpreted_by,
     } = if verb.planner_first {
-        proposal::planner_first(&workspace, &verb.goal)?
+        proposal::planner_first(&workspace, &verb.goal, mode)?
     } else {
-        proposal::route(&workspace, &verb.goal)?
+        proposal::route(&workspace, &verb.goal, mode)?
     };
     let ask = verb.begin.ask_mode(workspace.ask());
     let new = NewRun {
@@ -89,6 +102,7 @@ pub fn run(verb: &Run, place: &Place) -> Result<Exit, Failure> {
         interpreted_by,
         planner,
         fallback,
+        mode,
         ask,
         again: verb.begin.again,
     };

@@ -205,6 +205,7 @@ impl Requests {
                 text: judged.source.text.to_string(),
             },
             fallback: None,
+            mode: None,
             ask: self.engine.workspace().ask(),
             again: asked.again,
         };

@@ -20,6 +20,7 @@ mod killed;
 mod labels;
 mod large;
 mod litellm;
+mod modes;
 mod place;
 mod plans;
 mod process;

@@ -100,6 +100,7 @@ pub fn play(
             view: setting.view,
         },
         fallback: None,
+        mode: None,
         principal: person("ada"),
         limits: Default::default(),
         ask: AskMode::Step,

@@ -194,6 +194,7 @@ impl Session {
                 playbook: None,
             },
             fallback: None,
+            mode: None,
             principal: person("ada"),
             limits: Limits::default(),
             ask,

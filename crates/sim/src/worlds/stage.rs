@@ -119,6 +119,7 @@ impl<'r> Stage<'r> {
             goal: Goal::of_text("whatever was drawn"),
             planner: stage.planner.choice(),
             fallback: stage.planner.fallback(),
+            mode: None,
             principal: person("ada"),
             limits,
             ask: if rng.permille(200) {

@@ -115,6 +115,7 @@ fn new_run() -> NewRun {
             playbook: None,
         },
         fallback: None,
+        mode: None,
         ask: provost_run::event::AskMode::Step,
         again: false,
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Role};
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
-use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerCost, PlannerUsage};
+use provost_plan::plan::request::{Mode, PlanReply, PlanRequest, PlannerCost, PlannerUsage};
 use provost_plan::plan::{Criterion, Goal, Limits};
 use provost_plan::policy::{
     DEFAULT_POLICY, People, Policy, Principal, PrincipalKind, SOLO_FILE, SOLO_POLICY,
@@ -57,6 +57,7 @@ pub struct Case {
     absent_planner: bool,
     planner: PlannerChoice,
     fallback: Option<String>,
+    mode: Option<Mode>,
     requests: Vec<PlanRequest>,
     denials: BTreeMap<Slot, Denial>,
     entries: Vec<Entry>,
@@ -121,6 +122,7 @@ impl Case {
                 name: "test".to_owned(),
             },
             fallback: None,
+            mode: None,
             requests: Vec::new(),
             denials: BTreeMap::new(),
             entries: Vec::new(),
@@ -197,6 +199,12 @@ impl Case {
         self
     }
 
+    /// Planning proceeds so.
+    pub fn in_mode(mut self, mode: Mode) -> Self {
+        self.mode = Some(mode);
+        self
+    }
+
     /// A program plans.
     pub fn by_a_program(mut self) -> Self {
         self.planner = PlannerChoice::Process {
@@ -242,6 +250,7 @@ impl Case {
             goal: self.goal.clone(),
             planner: self.planner.clone(),
             fallback: self.fallback.clone(),
+            mode: self.mode,
             principal: person("ada"),
             limits: self.limits.clone(),
             ask: self.ask,

@@ -65,6 +65,7 @@ pub fn run(verb: &Call, place: &Place) -> Result<Exit, Failure> {
         interpreted_by: "tools call".to_owned(),
         planner,
         fallback: None,
+        mode: None,
         ask: verb.begin.ask_mode(workspace.ask()),
         again: verb.begin.again,
     };

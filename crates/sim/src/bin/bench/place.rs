@@ -96,6 +96,7 @@ impl Place {
             interpreted_by: "bench".to_owned(),
             planner,
             fallback: None,
+            mode: None,
             ask: AskMode::Step,
             again: false,
         };
