@@ -41,7 +41,9 @@ impl<'a> Checkup<'a> {
     /// What the steps may call, and with what effect, that a subgoal is still to be refined into.
     fn may_call(&self, step: &Step) -> Vec<&'a Operation> {
         let open = step.subgoal().filter(|subgoal| subgoal.is_open());
-        let admitted = open.into_iter().flat_map(|open| open.admitted(self.catalog));
+        let admitted = open
+            .into_iter()
+            .flat_map(|open| open.admitted(self.catalog));
         admitted.collect()
     }
 

@@ -163,7 +163,10 @@ impl<'a> Reader<'a> {
 
     fn integrity(&self, path: &[Segment]) -> Integrity {
         // Why: what a subgoal computes is as trusted as what it is computed from.
-        let computed = self.step.subgoal().and(self.record.labels.get(flow::RESULT));
+        let computed = self
+            .step
+            .subgoal()
+            .and(self.record.labels.get(flow::RESULT));
         computed.map_or_else(
             || flow::output_integrity(self.operation, self.step, path),
             |label| label.integrity,

@@ -113,7 +113,7 @@ fn a_fault_of_the_check_is_found() {
             let long = |step: &Step| step.timeout.is_some_and(|timeout| timeout > longest);
             assert!(!steps.iter().any(long), "planted");
         },
-        60_000,
+        200_000,
     );
 }
 

@@ -45,6 +45,9 @@ fn files() -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        // Why not: of a plan with a subgoal the steps rest on it by their ids, which is no reference
+        // that these rules know.
+        .filter(|path| !std::fs::read_to_string(path).unwrap().contains("subgoal:"))
         .collect();
     files.sort();
     files

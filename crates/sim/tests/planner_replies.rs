@@ -8,6 +8,9 @@
     reason = "tests may fail loudly"
 )]
 
+#[path = "tokens/mod.rs"]
+mod tokens;
+
 use std::path::Path;
 
 use provost_engine::planners::model::{read_text, reply_schema};
@@ -16,7 +19,7 @@ use provost_engine::run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 use provost_plan::money::Money;
 use provost_plan::plan::Goal;
-use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerCost, PlannerUsage};
+use provost_plan::plan::request::{Mode, PlanReply, PlanRequest, PlannerCost, PlannerUsage};
 use serde_json::{Map, Value, json};
 use sim::rng::Rng;
 
@@ -130,7 +133,8 @@ fn random(rng: &mut Rng) -> Value {
     if rng.permille(400) {
         return nearly_right(rng);
     }
-    let mut reply = fitting(&reply_schema(None), rng, "");
+    let mode = rng.permille(500).then_some(Mode::Single);
+    let mut reply = fitting(&reply_schema(mode), rng, "");
     if rng.permille(900) {
         let kept = rng.pick(&["plan", "plan", "plan", "questions", "decline"]);
         let map: &mut Map<String, Value> = reply.as_object_mut().unwrap();

@@ -446,7 +446,10 @@ fn of_step(
             let of = |result: &Template| {
                 let label = labels.template(Some(step), result, literals);
                 let was = before.and_then(|record| record.labels.get(RESULT));
-                (RESULT.to_owned(), was.map_or(label.clone(), |was| label.join(was)))
+                (
+                    RESULT.to_owned(),
+                    was.map_or(label.clone(), |was| label.join(was)),
+                )
             };
             subgoal.result.as_ref().map(of).into_iter().collect()
         }

@@ -191,9 +191,8 @@ fn of_output(
     let id = &step.id.value;
     if read.needs() > 0 && !read.is_present(1) {
         let root = &read.reference.root;
-        let guard = format!(
-            "guard it: `{root}.status == \"succeeded\"` in `when`, or before `&&` or `?`"
-        );
+        let guard =
+            format!("guard it: `{root}.status == \"succeeded\"` in `when`, or before `&&` or `?`");
         if let Some(when) = skipping(pass, site, step) {
             let why = match &step.when {
                 Some(_) => format!("`{id}` is skipped if its `when` is false"),

@@ -176,11 +176,9 @@ impl Refs<'_, '_> {
                 Field::Accept => Some("accept"),
                 Field::ConfirmArgs | Field::ConfirmAccept => Some("confirm"),
                 Field::UndoArgs => Some("undo"),
-                Field::When
-                | Field::ForEach
-                | Field::Args
-                | Field::Question
-                | Field::Result => None,
+                Field::When | Field::ForEach | Field::Args | Field::Question | Field::Result => {
+                    None
+                }
             };
             for reference in template.references() {
                 if let (true, Some(asked)) = (step_of(reference) == Some(own), asked) {
@@ -256,7 +254,8 @@ impl Refs<'_, '_> {
         // Why nothing is put there: how far a refinement reaches is its author's to say.
         let near = finding.did_you_mean(&pattern.value, known());
         let near = near.fix_only_if(|_| false);
-        self.found.push(with_list(near, "the catalog holds", known()));
+        self.found
+            .push(with_list(near, "the catalog holds", known()));
     }
 
     fn tool(&mut self, tool: &Spanned<String>) {

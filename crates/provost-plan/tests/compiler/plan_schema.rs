@@ -23,7 +23,10 @@ fn coarse(field: &str, value: Value) -> Value {
         "result": "${ steps[\"a/b\"].output }"});
     match value {
         Value::Null => step.as_object_mut().unwrap().remove(field),
-        value => step.as_object_mut().unwrap().insert(field.to_owned(), value),
+        value => step
+            .as_object_mut()
+            .unwrap()
+            .insert(field.to_owned(), value),
     };
     step
 }

@@ -61,7 +61,11 @@ pub(super) fn user(request: &PlanRequest) -> String {
         section(&mut text, "Why a revision is wanted", why);
     }
     if let Some(envelope) = &request.envelope {
-        section(&mut text, "The subgoal to refine, and its envelope", envelope);
+        section(
+            &mut text,
+            "The subgoal to refine, and its envelope",
+            envelope,
+        );
     }
     if let Some(proposal) = &request.proposal {
         section(&mut text, "Your last proposal, which was refused", proposal);
@@ -73,8 +77,8 @@ pub(super) fn user(request: &PlanRequest) -> String {
         RequestKind::Propose => "\n# Now\nPropose a plan.\n",
         RequestKind::Revise => "\n# Now\nPropose a revision of the plan in force, whole.\n",
         RequestKind::Refine => {
-            "\n# Now\nRefine the subgoal named above: the plan in force, whole, with nothing changed \
-             but steps of this subgoal that are added, or its `result`.\n"
+            "\n# Now\nRefine the subgoal named above: the plan in force, whole, with nothing \
+             changed but steps of this subgoal that are added, or its `result`.\n"
         }
     });
     text

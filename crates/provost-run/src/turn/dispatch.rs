@@ -138,25 +138,6 @@ impl Turn<'_> {
         self.run_items(step, record)
     }
 
-    /// What the guard of a step says now; true where it has none.
-    pub(super) fn guard(&self, step: &Step) -> Result<bool, String> {
-        if step.subgoal().is_some() && self.is_begun(&step.id.value) {
-            // Why not asked again: its steps ran because it was true.
-            return Ok(true);
-        }
-        let plan = self.state.plan.as_ref().map(|plan| plan.checked().plan());
-        let parent = plan.and_then(|plan| plan.parent(&step.id.value));
-        let of_parent = parent.and_then(|(parent, _)| parent.when.as_ref());
-        for when in of_parent.into_iter().chain(&step.when) {
-            let roots = Roots::new();
-            let says = when.eval_bool(&roots.scope_for(self.state, when.references()));
-            if !says.map_err(|error| error.to_string())? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// What a list is now.
     pub(super) fn list(&self, for_each: &ForEach) -> Result<Vec<Value>, String> {
         let (roots, list) = (Roots::new(), &for_each.list);

@@ -11,8 +11,8 @@ use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, chec
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::plan::request::{
-    EnvelopeView, FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind, RoleView,
-    ToolSignature, Why,
+    EnvelopeView, FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind,
+    RoleView, ToolSignature, Why,
 };
 use provost_plan::plan::{Goal, Plan, Step};
 

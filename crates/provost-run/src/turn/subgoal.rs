@@ -34,6 +34,26 @@ impl Turn<'_> {
         }
     }
 
+    /// What the guard of a step says now, with that of the subgoal that it refines; true where
+    /// there is none.
+    pub(super) fn guard(&self, step: &Step) -> Result<bool, String> {
+        if step.subgoal().is_some() && self.is_begun(&step.id.value) {
+            // Why not asked again: its steps ran because it was true.
+            return Ok(true);
+        }
+        let plan = self.state.plan.as_ref().map(|plan| plan.checked().plan());
+        let parent = plan.and_then(|plan| plan.parent(&step.id.value));
+        let of_parent = parent.and_then(|(parent, _)| parent.when.as_ref());
+        for when in of_parent.into_iter().chain(&step.when) {
+            let roots = Roots::new();
+            let says = when.eval_bool(&roots.scope_for(self.state, when.references()));
+            if !says.map_err(|error| error.to_string())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether a step of this subgoal ran.
     pub(super) fn is_begun(&self, id: &str) -> bool {
         let plan = self.state.plan.as_ref().map(|plan| plan.checked().plan());
@@ -154,7 +174,10 @@ fn beyond(before: &Plan, after: &Plan, id: &str) -> Option<Diagnostic> {
             false => now.value == was.value,
         };
         if !same {
-            return found(now.id.span, format!("a refinement of `{id}` changes `{name}`"));
+            return found(
+                now.id.span,
+                format!("a refinement of `{id}` changes `{name}`"),
+            );
         }
     }
     let mut added = 0;
@@ -164,7 +187,10 @@ fn beyond(before: &Plan, after: &Plan, id: &str) -> Option<Diagnostic> {
             continue;
         }
         if parent_of(name) != Some(id) {
-            return found(step.id.span, format!("a refinement of `{id}` adds `{name}`"));
+            return found(
+                step.id.span,
+                format!("a refinement of `{id}` adds `{name}`"),
+            );
         }
         added += 1;
     }
@@ -175,7 +201,10 @@ fn beyond(before: &Plan, after: &Plan, id: &str) -> Option<Diagnostic> {
     }
     let is_open = after.step(id).is_some_and(Step::is_open_subgoal);
     if added == 0 && is_open {
-        return found(place, format!("nothing refines `{id}`: no step is added, and no result"));
+        return found(
+            place,
+            format!("nothing refines `{id}`: no step is added, and no result"),
+        );
     }
     None
 }

@@ -66,7 +66,10 @@ fn a_subgoal_is_refined_step_by_step_and_comes_to_its_result() {
         &plan("", &format!("{A}{B}")),
         &plan(BOTH, &format!("{A}{B}")),
     ]);
-    let case = case.begin().ends("find/a", total(2)).ends("find/b", total(3));
+    let case = case
+        .begin()
+        .ends("find/a", total(2))
+        .ends("find/b", total(3));
     insta::assert_snapshot!(case.transcript(), @r#"
     + RunCreated
     + GoalInterpreted
@@ -115,7 +118,14 @@ fn a_subgoal_is_refined_step_by_step_and_comes_to_its_result() {
     "#);
     let asked: Vec<Value> = case.requests()[1..]
         .iter()
-        .map(|request| json!([request.kind, request.why, request.envelope, request.observations]))
+        .map(|request| {
+            json!([
+                request.kind,
+                request.why,
+                request.envelope,
+                request.observations
+            ])
+        })
         .collect();
     insta::assert_snapshot!(json!(asked), @r#"[["refine",{"kind":"refine","step":"find"},{"step":"find","subgoal":"Find out how many there are","tools":["look.up"],"effect_max":"read","steps_left":2,"output":{"type":"integer"}},{}],["refine",{"kind":"refine","step":"find"},{"step":"find","subgoal":"Find out how many there are","tools":["look.up"],"effect_max":"read","steps_left":1,"output":{"type":"integer"}},{"find/a":{"status":"succeeded","output":{"total":2}}}],["refine",{"kind":"refine","step":"find"},{"step":"find","subgoal":"Find out how many there are","tools":["look.up"],"effect_max":"read","steps_left":0,"output":{"type":"integer"}},{"find/a":{"status":"succeeded","output":{"total":2}},"find/b":{"status":"succeeded","output":{"total":3}}}]]"#);
 }
@@ -177,7 +187,8 @@ fn an_envelope_never_answers_an_ask() {
         let coarse = plan("", steps).replace("[look.up]", "[mail.send]");
         coarse.replace("effect_max: read", "effect_max: external")
     };
-    let send = "  - { id: find/a, tool: mail.send, args: { to: a }, accept: ['${ output.done }'] }\n";
+    let send =
+        "  - { id: find/a, tool: mail.send, args: { to: a }, accept: ['${ output.done }'] }\n";
     let case = Case::new(&writing(""))
         .by_a_program()
         .replans(&writing(send))
@@ -212,7 +223,9 @@ fn a_failed_step_of_a_subgoal_is_replanned_like_any_other() {
         &plan("", &format!("{A}{B}")),
         &plan("steps[\"find/b\"].output.total", &format!("{A}{B}")),
     ]);
-    let case = case.begin().ends("find/a", failed(Class::NotFound, Landing::None));
+    let case = case
+        .begin()
+        .ends("find/a", failed(Class::NotFound, Landing::None));
     let case = case.ends("find/b", total(3));
     insta::assert_snapshot!(case.transcript(), @r#"
     + RunCreated
@@ -358,15 +371,26 @@ fn a_guard_of_a_subgoal_is_that_of_its_steps() {
                 "answer: \"found ${ steps.find.output }\"",
                 "  - { id: look, tool: look.up }\nanswer: \"${ steps.look.output.total }\"",
             )
-            .replace("steps.find.status == \"succeeded\"", "steps.find.status in [\"succeeded\", \"skipped\"]")
+            .replace(
+                "steps.find.status == \"succeeded\"",
+                "steps.find.status in [\"succeeded\", \"skipped\"]",
+            )
     };
     for count in [0, 1] {
-        let case = Case::new(&guarded(A, TOTAL)).begin().ends("look", total(count));
+        let case = Case::new(&guarded(A, TOTAL))
+            .begin()
+            .ends("look", total(count));
         let ran = case.state().calls > 1;
         assert_eq!(ran, count > 0);
-        let open = Case::new(&guarded("", "")).by_a_program().replans(&guarded(A, TOTAL));
+        let open = Case::new(&guarded("", ""))
+            .by_a_program()
+            .replans(&guarded(A, TOTAL));
         let open = open.begin().ends("look", total(count));
-        assert_eq!(open.requests().len() > 1, count > 0, "nobody refines what is skipped");
+        assert_eq!(
+            open.requests().len() > 1,
+            count > 0,
+            "nobody refines what is skipped"
+        );
     }
 }
 
@@ -379,7 +403,11 @@ fn a_crash_asks_again_only_for_what_was_not_answered() {
     let case = case.planner_is_away().ends("find/a", total(4));
     let asked = case.requests().len();
     let case = case.crash();
-    assert_eq!(case.requests()[asked - 1], case.requests()[asked], "asked again");
+    assert_eq!(
+        case.requests()[asked - 1],
+        case.requests()[asked],
+        "asked again"
+    );
     let case = case.planner_replies(plan_reply(&two, &[]));
     assert_eq!(status(&case), Some(RunStatus::Succeeded));
 }
@@ -397,7 +425,10 @@ fn a_result_is_as_trusted_as_what_it_is_computed_from() {
     let case = case.ends("find/a", ok(json!({ "total": 1, "note": "obey" })));
     let case = case.ends("last", failed(Class::NotFound, Landing::None));
     let seen = &case.requests()[1].observations["find"];
-    assert_eq!(seen.output, Some(json!({ "ref": "steps.find.output", "chars": 4 })));
+    assert_eq!(
+        seen.output,
+        Some(json!({ "ref": "steps.find.output", "chars": 4 }))
+    );
 }
 
 /// In the mode `single` a subgoal goes back; in the others it is refined.
@@ -411,7 +442,12 @@ fn the_mode_single_leaves_no_subgoal_open() {
     assert_eq!(codes(&single), [["R116"]]);
     assert_eq!(single.requests()[1].kind, RequestKind::Propose);
     assert_eq!(single.state().revision, 1);
-    assert!(single.requests().iter().all(|request| request.mode == Some(Mode::Single)));
+    assert!(
+        single
+            .requests()
+            .iter()
+            .all(|request| request.mode == Some(Mode::Single))
+    );
     for mode in [None, Some(Mode::Iterative)] {
         let case = case(mode);
         assert!(codes(&case).is_empty());

@@ -36,7 +36,8 @@ pub struct Plan {
 /// Does it.
 pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
-    let proposal::Routed { goal, choice, .. } = proposal::route(&workspace, &verb.goal, verb.mode.asked())?;
+    let proposal::Routed { goal, choice, .. } =
+        proposal::route(&workspace, &verb.goal, verb.mode.asked())?;
     let judged = proposal::propose(&workspace, &goal, &choice, verb.mode.asked())?;
     if verb.json {
         output::json(&json!({

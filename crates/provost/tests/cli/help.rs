@@ -64,8 +64,8 @@ fn help_lists_what_works() {
 
     Options:
       -C <DIR>             the workspace; otherwise the nearest parent with a provost.toml
-          --mode <MODE>    how planning proceeds; `auto` takes the playbook that matches [default: auto]
-                           [possible values: single, auto]
+          --mode <MODE>    how planning proceeds; `auto` takes the playbook that matches, else as the
+                           planner sees fit [default: auto] [possible values: single, iterative, auto]
       -h, --help           print this help
           --planner-first  ask `[planner]` first, and the playbook that matches only if it comes to
                            nothing

@@ -68,7 +68,9 @@ fn user(place: &Place, at: usize) -> String {
 #[test]
 fn in_the_mode_iterative_a_subgoal_is_refined_to_the_right_end() {
     let place = Place::new(replies());
-    let ran = place.run(&["run", place.goal(), "--mode", "iterative"]).exits(0);
+    let ran = place
+        .run(&["run", place.goal(), "--mode", "iterative"])
+        .exits(0);
     let rose_at = place.dataset.truth.rose_at.clone().unwrap();
     assert!(ran.stdout.contains(&rose_at), "{}", ran.stdout);
     assert_eq!(place.asked().len(), 3);
@@ -76,7 +78,11 @@ fn in_the_mode_iterative_a_subgoal_is_refined_to_the_right_end() {
     assert!(user(&place, 1).contains("Refine the subgoal named above"));
     // What stays the same stands first, mode and goal included.
     let (one, two) = (user(&place, 1), user(&place, 2));
-    let same = one.bytes().zip(two.bytes()).take_while(|(a, b)| a == b).count();
+    let same = one
+        .bytes()
+        .zip(two.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
     assert!(same > user(&place, 0).find("# Goal").unwrap(), "{same}");
     let all = flat(&ran.all());
     assert!(all.contains("the subgoal `rose` is to be refined"), "{all}");
@@ -103,7 +109,11 @@ fn a_subgoal_that_nobody_could_refine_is_why_the_run_failed() {
     let decline = Scripted::json(json!({ "decline": "no idea" }));
     let place = Place::new([replies()[0].clone(), decline]);
     let ran = place.run(&["run", place.goal()]).exits(3);
-    assert!(flat(&ran.all()).contains("there is no refinement of `rose`"), "{}", ran.all());
+    assert!(
+        flat(&ran.all()).contains("there is no refinement of `rose`"),
+        "{}",
+        ran.all()
+    );
     let run = place.stage.only_run().unwrap();
     assert_eq!(place.run(&["answer", &run, "stop"]).code, Some(1));
     let why = flat(&place.run(&["why", &run]).exits(0).stdout);
@@ -124,7 +134,11 @@ fn a_refinement_that_was_answered_is_not_asked_for_again() {
         }))
     };
     let asked = |place: &Place| {
-        let sent: Vec<String> = place.asked().iter().map(|one| one.body.to_string()).collect();
+        let sent: Vec<String> = place
+            .asked()
+            .iter()
+            .map(|one| one.body.to_string())
+            .collect();
         texts.map(|text| sent.iter().filter(|sent| sent.contains(text)).count())
     };
     let whole = make();
@@ -137,9 +151,7 @@ fn a_refinement_that_was_answered_is_not_asked_for_again() {
         let place = make();
         let on = || match place.stage.only_run() {
             None => Some(vec!["run".to_owned(), place.goal().to_owned()]),
-            Some(run) => {
-                (place.status() != "succeeded").then(|| vec!["resume".to_owned(), run])
-            }
+            Some(run) => (place.status() != "succeeded").then(|| vec!["resume".to_owned(), run]),
         };
         let mut answered = Vec::new();
         for round in 0..KILLS {
@@ -179,7 +191,9 @@ fn in_the_mode_single_a_subgoal_goes_back_and_one_request_is_enough() {
         Scripted::json(json!({ "plan": coarse(&[], None) })),
         Scripted::json(json!({ "plan": coarse(&[rise()], Some(RESULT)) })),
     ]);
-    place.run(&["run", place.goal(), "--mode", "single"]).exits(0);
+    place
+        .run(&["run", place.goal(), "--mode", "single"])
+        .exits(0);
     assert_eq!(place.asked().len(), 2);
     assert!(user(&place, 0).contains("Use no subgoal"));
     assert!(user(&place, 1).contains("R116"), "{}", user(&place, 1));
@@ -190,7 +204,9 @@ fn in_the_mode_single_a_subgoal_goes_back_and_one_request_is_enough() {
     let place = Place::new([Scripted::json(
         json!({ "plan": coarse(&[rise()], Some(RESULT)) }),
     )]);
-    place.run(&["run", place.goal(), "--mode", "single"]).exits(0);
+    place
+        .run(&["run", place.goal(), "--mode", "single"])
+        .exits(0);
     assert_eq!(place.asked().len(), 1);
     let run = place.stage.only_run().unwrap();
     let trace = flat(&place.run(&["trace", &run, "--planning"]).stdout);
@@ -208,24 +224,38 @@ fn a_plan_in_the_mode_single_has_no_open_subgoal() {
         Scripted::json(json!({ "plan": coarse(&[], None) })),
         Scripted::json(json!({ "plan": coarse(&[rise()], Some(RESULT)) })),
     ]);
-    let planned = place.run(&["plan", place.goal(), "--mode", "single"]).exits(0);
+    let planned = place
+        .run(&["plan", place.goal(), "--mode", "single"])
+        .exits(0);
     assert_eq!(place.asked().len(), 2);
-    assert!(flat(&planned.stdout).contains("comes to"), "{}", planned.stdout);
+    assert!(
+        flat(&planned.stdout).contains("comes to"),
+        "{}",
+        planned.stdout
+    );
     // The control: without the mode the coarse plan is shown, with its envelope.
     let place = Place::new(replies());
     let planned = place.run(&["plan", place.goal()]).exits(0);
     assert_eq!(place.asked().len(), 1);
     let shown = flat(&planned.stdout);
-    assert!(shown.contains("up to 3 steps of metrics.rise, metrics.summary"), "{shown}");
+    assert!(
+        shown.contains("up to 3 steps of metrics.rise, metrics.summary"),
+        "{shown}"
+    );
     assert!(shown.contains("the steps that refine rose"), "{shown}");
 }
 
 #[test]
 fn nobody_plans_step_by_step_where_nobody_is_configured() {
     let place = Place::without_planner([]);
-    let ran = place.run(&["run", place.goal(), "--mode", "iterative"]).exits(2);
+    let ran = place
+        .run(&["run", place.goal(), "--mode", "iterative"])
+        .exits(2);
     let said = flat(&ran.stderr);
-    assert!(said.contains("no `[planner]` that could plan step by step"), "{said}");
+    assert!(
+        said.contains("no `[planner]` that could plan step by step"),
+        "{said}"
+    );
 }
 
 /// A file is refined by nobody; the run is refused before anything is called.
@@ -241,7 +271,11 @@ fn a_plan_file_with_an_open_subgoal_is_refused() {
     };
     let ran = apply(&coarse(&[], None));
     assert_eq!(ran.code, Some(1), "{}", ran.all());
-    assert!(flat(&ran.all()).contains("nobody would refine `rose`"), "{}", ran.all());
+    assert!(
+        flat(&ran.all()).contains("nobody would refine `rose`"),
+        "{}",
+        ran.all()
+    );
     assert_eq!(place.stage.count("AttemptStarted"), 0);
     // The control: with its steps and its result it runs.
     let ran = apply(&coarse(&[rise()], Some(RESULT)));

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::envelope;
 use super::super::Pass;
 use super::super::scope::Site;
 use super::super::typing::type_of;
+use super::envelope;
 use super::time;
 use crate::catalog::{Operation, Risk, Spend};
 use crate::expr::{ArgTree, Part, Segment, Template};
@@ -152,7 +152,10 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
     // Why less those: each stands for one call of a step that is counted.
     let written = pass.plan.steps.iter().filter(|step| !is_placed(step));
     let written = u64::try_from(written.count()).unwrap_or(u64::MAX);
-    let refining = pass.plan.open_subgoals().map(|step| pass.still_to_come(step));
+    let refining = pass
+        .plan
+        .open_subgoals()
+        .map(|step| pass.still_to_come(step));
     WorstCase {
         steps: refining.fold(written, u64::saturating_add),
         calls: all_calls,

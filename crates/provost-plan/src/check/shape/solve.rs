@@ -114,7 +114,11 @@ impl Solver<'_, '_> {
         let step = self.pass.plan.step(id)?;
         let asked: Vec<&str> = STATUS_WORDS.into_iter().filter(|word| fits(word)).collect();
         // Why: a subgoal looks at what refines it once that has ended, however it did.
-        let parent = self.pass.plan.parent(id).map(|(parent, _)| &parent.id.value);
+        let parent = self
+            .pass
+            .plan
+            .parent(id)
+            .map(|(parent, _)| &parent.id.value);
         let reader = self.site.step().map(|reader| &reader.id.value);
         let statuses = match parent {
             Some(_) if parent == reader => Statuses::End,

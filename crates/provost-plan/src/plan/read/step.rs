@@ -264,7 +264,11 @@ fn question_of(
     })
 }
 
-pub(super) fn schema(field: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Schema> {
+pub(super) fn schema(
+    field: &str,
+    node: &Node,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Schema> {
     if !matches!(node.kind, Kind::Map(_) | Kind::Bool(_)) {
         let message = format!("`{field}` must be a JSON Schema, not {}", node.kind_word());
         diagnostics.push(Diagnostic::new(Code::WrongShape, node.span, message));

@@ -52,7 +52,8 @@ pub(super) fn subgoal(
     }
     for name in OF_OTHERS {
         if let Some(value) = node.get(name).filter(|_| is_there(name)) {
-            let message = format!("`{name}` is of a step that calls a tool, and a subgoal does not");
+            let message =
+                format!("`{name}` is of a step that calls a tool, and a subgoal calls none");
             let finding = Diagnostic::new(Code::WrongShape, value.span, message);
             let finding = finding.hint("say it of the steps that it is refined into");
             fields.diagnostics().push(finding);
