@@ -22,3 +22,4 @@ mod machine_readable;
 mod plan_read;
 mod plan_schema;
 mod reach;
+mod subgoals;
