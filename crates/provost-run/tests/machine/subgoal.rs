@@ -2,7 +2,7 @@
 
 use crate::case::{Case, failed, ok, plan_reply};
 use provost_plan::plan::request::{Mode, PlanReply, RequestKind};
-use provost_run::event::{Event, RunStatus};
+use provost_run::event::{Event, RunStatus, Settlement};
 use provost_run::outcome::{Class, Landing};
 use serde_json::{Value, json};
 
@@ -318,7 +318,7 @@ fn a_planner_that_cannot_refine_leaves_it_to_a_person() {
     > plan request 2: refine
     + PlanHandedOn to a person: I do not know how
     + QuestionAsked
-    > question "there is no revision of the plan: I do not know how. ask process test again, or stop?"
+    > question "there is no refinement of `find`: I do not know how. ask process test again, or stop?"
     "#);
     let again = case.replans(&plan(TOTAL, A)).answer("ada", json!("again"));
     let again = again.ends("find/a", total(1));
@@ -454,4 +454,115 @@ fn the_mode_single_leaves_no_subgoal_open() {
         assert_eq!(case.requests()[1].kind, RequestKind::Refine);
         assert_eq!(case.requests()[1].mode, mode);
     }
+}
+
+/// A plan whose subgoal may write, with a step that does and can be taken back.
+fn writing() -> String {
+    let put = "  - id: find/put\n    tool: note.put\n    args: { to: box }\n    \
+               accept: ['${ output.done }']\n    undo: { tool: page.send, args: { to: bin } }\n";
+    let wider = plan("steps[\"find/put\"].output.done ? 1 : 0", put)
+        .replace("[look.up]", "[note.put, page.send]");
+    wider.replace("effect_max: read", "effect_max: write")
+}
+
+fn done() -> provost_run::outcome::Reply {
+    ok(json!({ "done": true }))
+}
+
+#[test]
+fn a_step_of_a_subgoal_is_undone_by_its_own_name() {
+    let hold = "  - { id: hold, question: go on?, needs: [find] }\nanswer:";
+    let case = Case::new(&writing().replace("answer:", hold)).begin();
+    let case = case.ends("find/put", done()).quietly();
+    let case = case.cancel_and_undo("ada").ends("undo/find/put", done());
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada cancels, undoing
+    + CancelRequested
+    + UndoPlanned ["undo/find/put"]
+    + PlanChecked revision 2
+    + PlanRevised added ["undo/find/put"] changed [] removed []
+    + ApprovalsRevised retain [] replace [] clear []
+    + AttemptStarted undo/find/put#1 permit
+    > call undo/find/put#1 page.send {"to":"bin"}
+    < undo/find/put#1 ok happened
+    + AttemptEnded undo/find/put#1 ok happened
+    + ObservationMade undo/find/put data
+    + StepSettled undo/find/put succeeded
+    + RunEnded cancelled: cancelled by ada; undone: 1
+    > done cancelled
+    "#);
+    assert_eq!(status(&case), Some(RunStatus::Cancelled));
+}
+
+/// Nobody knows whether a step of it took place: the subgoal waits for the word on it.
+#[test]
+fn a_subgoal_waits_for_the_end_of_a_doubt() {
+    let case = Case::new(&writing()).begin();
+    let case = case.ends("find/put", failed(Class::Timeout, Landing::Unknown));
+    assert_eq!(case.state().status(), RunStatus::InDoubt);
+    let known = Some(json!({ "done": true }));
+    let case = case.settle("find/put", Settlement::Happened, known);
+    assert_eq!(status(&case), Some(RunStatus::Succeeded));
+}
+
+/// Who said yes to a plan said it to what rests on the subgoal as it was; they are asked again.
+#[test]
+fn what_rests_on_a_subgoal_is_asked_about_again_when_it_is_refined() {
+    let mail = "  - { id: mail, tool: mail.send, args: { to: team, count: \"${ steps.find.output }\" }, \
+                accept: ['${ output.done }'] }\n";
+    let case = Case::new(&plan("", mail)).by_a_program().ask_for_plan();
+    let case = case.replans(&plan(TOTAL, &format!("{A}{mail}"))).begin();
+    assert_eq!(case.state().status(), RunStatus::WaitingApproval);
+    assert_eq!(
+        case.requests().len(),
+        1,
+        "nobody refines before the plan is approved"
+    );
+    let case = case.quietly().approve("ada");
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada says yes
+    + ApprovalGiven by ada
+    + ReplanRequested refine
+    + PlanRequested
+    > plan request 2: refine
+    + PlanProposed
+    + PlanChecked revision 2
+    + PlanRevised added ["find/a"] changed ["find", "mail"] removed []
+    + ApprovalsRevised retain [] replace ["mail"] clear []
+    + ApprovalRequested the plan: mail ["outside-communication", "untrusted-sink"]
+    > ask about the plan
+    "#);
+}
+
+/// A person answers inside a subgoal as anywhere, and the answer is trusted.
+#[test]
+fn a_subgoal_may_be_refined_into_a_question() {
+    let ask = "  - { id: find/ask, question: { text: how many?, answer: { type: integer } } }\n";
+    let case = refined(&[&plan("steps[\"find/ask\"].output", ask)]).begin();
+    let case = case.answer("bob", json!(4));
+    assert_eq!(status(&case), Some(RunStatus::Succeeded));
+    assert_eq!(case.state().steps["find"].view["output"], 4);
+}
+
+/// A refinement that brings nothing new, again and again, is a circle like any other.
+#[test]
+fn refinements_that_lead_nowhere_have_an_end() {
+    let skipped = |name: &str| {
+        format!(
+            "  - {{ id: find/{name}, when: '${{ run.started_at == \"never\" }}', tool: look.up }}\n"
+        )
+    };
+    let more = |names: &[&str]| {
+        let steps: String = names.iter().map(|name| skipped(name)).collect();
+        plan("", &steps).replace("steps_max: 2", "steps_max: 9")
+    };
+    let case = Case::new(&more(&[])).by_a_program();
+    let case = case.replans(&more(&["a"])).replans(&more(&["a", "b"]));
+    let case = case.replans(&more(&["a", "b", "c"])).begin();
+    let asked = case
+        .requests()
+        .iter()
+        .filter(|r| r.kind == RequestKind::Refine);
+    assert_eq!(asked.count(), 2, "{}", case.transcript());
+    assert_eq!(case.state().status(), RunStatus::WaitingAnswer);
 }
