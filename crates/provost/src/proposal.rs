@@ -298,7 +298,9 @@ fn reply_of(planner: &dyn Planner, request: &PlanRequest) -> Result<Planned, Fai
 /// Asks a playbook for its first plan, and checks it.
 pub fn ask(workspace: &Workspace, goal: &Goal, planner: &Playbook) -> Result<Judged, Failure> {
     let reply = planner.propose(&request(workspace, goal));
-    judged(workspace, goal, reply, false)
+    let name = planner.name().to_owned();
+    let judged = judged(workspace, goal, reply, false)?;
+    Ok(closed(judged, &PlannerChoice::Playbook { name }, None))
 }
 
 /// What a reply comes to; `repairs` what has one safe fix in it, as a run does.

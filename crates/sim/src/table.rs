@@ -22,8 +22,6 @@ pub enum Where {
     Small,
     /// In seeded worlds only: small plans do not reach it.
     Worlds,
-    /// In the cases of the machine's own tests: no plan is drawn that has a subgoal.
-    Cases,
 }
 
 /// Something of a row that must be seen.
@@ -53,11 +51,6 @@ const fn small(name: &'static str, seen: fn(&Turn<'_>) -> bool) -> Mark {
 
 const fn worlds(name: &'static str, seen: fn(&Turn<'_>) -> bool) -> Mark {
     let hit = Where::Worlds;
-    Mark { name, hit, seen }
-}
-
-const fn cases(name: &'static str, seen: fn(&Turn<'_>) -> bool) -> Mark {
-    let hit = Where::Cases;
     Mark { name, hit, seen }
 }
 
@@ -402,15 +395,15 @@ pub const ROWS: &[Row] = &[
     row(
         "subgoal open, its needs met and its steps over",
         "nothing in flight",
-        &[cases("a refinement is wanted", |t| {
+        &[worlds("a refinement is wanted", |t| {
             t.wanted(|why| matches!(why, Why::Refine { .. })) && t.has("PlanRequested")
         })],
     ),
     row(
         "subgoal refined, its needs met and its steps over",
         "–",
-        &[cases("a result", |t| {
-            t.heard == Heard::Plan && t.has("ObservationMade")
+        &[worlds("a result", |t| {
+            t.heard == Heard::Plan && t.has("ObservationMade") && t.has("StepSettled")
         })],
     ),
     row(

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::digest::Digest;
 use provost_plan::money::Money;
-use provost_plan::plan::request::{FindingView, PlanReply};
+use provost_plan::plan::request::{FindingView, PlanReply, RequestKind};
 use serde::Serialize;
 
 use crate::card::{Purpose, Subject};
@@ -49,8 +49,14 @@ pub struct Metrics {
     /// What it cost, as far as that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planner_cost: Option<Money>,
-    /// Revisions.
+    /// Revisions, without those that only refined a subgoal.
     pub revisions: u64,
+    /// Revisions that only refined a subgoal.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub refinements: u64,
+    /// Whether the last request was for such a one.
+    #[serde(skip)]
+    refines: bool,
     /// Dependency faults: findings about order and guards, failed expressions, blocked steps.
     pub dependency_faults: u64,
     /// Clarifications: questions of a planner to a person.
@@ -125,6 +131,8 @@ impl Metrics {
                 self.diagnostics += findings.len() as u64;
                 self.steps_unneeded = with_code(findings, &[UNNEEDED_CODE]);
             }
+            Event::PlanRequested { kind, .. } => self.refines = *kind == RequestKind::Refine,
+            Event::PlanRevised { .. } if std::mem::take(&mut self.refines) => self.refinements += 1,
             Event::PlanRevised { .. } => self.revisions += 1,
             Event::QuestionAsked { question, .. } => {
                 if matches!(question.purpose, Purpose::Planner { .. }) {

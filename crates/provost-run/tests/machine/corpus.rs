@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::case::{Case, failed, ok, plan_reply};
 use provost_plan::digest::{Digest, Domain, canonical};
-use provost_plan::plan::request::{PlanReply, PlannerQuestion};
+use provost_plan::plan::request::{Mode, PlanReply, PlannerQuestion};
 use provost_run::event::Event;
 use provost_run::machine::Run;
 use provost_run::outcome::{Class, Landing};
@@ -190,6 +190,7 @@ fn record_what_is_missing() {
         ("revised", revised()),
         ("doubt", doubt()),
         ("undone", undone()),
+        ("subgoal", subgoal()),
     ] {
         let path = folder().join(name).with_extension("jsonl");
         if path.exists() {
@@ -275,6 +276,45 @@ answer: done
         .ends("mail", failed(Class::NotFound, Landing::None))
         .ends("last", ok(json!({ "total": 1 })))
         .planner_replies(PlanReply::Decline("nothing else is known".to_owned()))
+}
+
+/// A subgoal that is refined twice, by a program in the mode `iterative`, with a crash between.
+fn subgoal() -> Case {
+    let plan = |result: &str, more: &str| {
+        format!(
+            r#"
+schema: provost/plan/v1
+success:
+  - {{ for: goal, check: '${{ steps.rest.status == "succeeded" }}' }}
+steps:
+  - {{ id: look, tool: look.up }}
+  - id: rest
+    subgoal: do what is left
+    when: ${{ steps.look.output.total > 0 }}
+    tools: [look.up, note.put]
+    effect_max: write
+    steps_max: 3
+    output: {{ type: integer }}
+{result}{more}
+answer: done
+"#
+        )
+    };
+    let put =
+        "  - { id: rest/put, tool: note.put, args: { to: box }, accept: ['${ output.done }'] }";
+    let result = "    result: '${ steps[\"rest/put\"].output.done ? 1 : 0 }'\n";
+    Case::new("")
+        .by_a_program()
+        .in_mode(Mode::Iterative)
+        .planner_is_away()
+        .begin()
+        .planner_replies(plan_reply(&plan("", ""), &[]))
+        .ends("look", ok(json!({ "total": 2 })))
+        .planner_replies(plan_reply(&plan(result, ""), &[]))
+        .planner_replies(plan_reply(&plan("", put), &[]))
+        .ends("rest/put", ok(json!({ "done": true })))
+        .crash()
+        .planner_replies(plan_reply(&plan(result, put), &[]))
 }
 
 /// A run that is cancelled while its last write is in doubt: one item is undone, one is not.

@@ -3,6 +3,7 @@
 use crate::case::{Case, failed, ok, plan_reply};
 use provost_plan::plan::request::{Mode, PlanReply, RequestKind};
 use provost_run::event::{Event, RunStatus, Settlement};
+use provost_run::machine::{Input, Run};
 use provost_run::outcome::{Class, Landing};
 use serde_json::{Value, json};
 
@@ -140,6 +141,11 @@ fn a_planner_is_asked_for_a_refinement_once_nothing_is_on_its_way() {
         .replans(&used(plan(TOTAL, &format!("{beside}{A}"))))
         .begin();
     assert_eq!(case.requests().len(), 1, "look is on its way");
+    let wants = |(event, _): &(Event, i64)| matches!(event, Event::ReplanRequested { .. });
+    assert!(
+        !case.journal.iter().any(wants),
+        "what is wanted holds up what could begin"
+    );
     let case = case.ends("look", total(1));
     assert_eq!(case.requests()[1].kind, RequestKind::Refine);
     let case = case.ends("find/a", total(2));
@@ -565,4 +571,57 @@ fn refinements_that_lead_nowhere_have_an_end() {
         .filter(|r| r.kind == RequestKind::Refine);
     assert_eq!(asked.count(), 2, "{}", case.transcript());
     assert_eq!(case.state().status(), RunStatus::WaitingAnswer);
+}
+
+/// Cut after every event: the run folds and goes on, and what had ended stays as it was.
+#[test]
+fn after_every_event_of_a_refinement_the_next_process_goes_on() {
+    let case = refined(&[
+        &plan("", A),
+        &plan("", &format!("{A}{B}")),
+        &plan(BOTH, &format!("{A}{B}")),
+    ]);
+    let case = case
+        .begin()
+        .ends("find/a", total(2))
+        .ends("find/b", total(3));
+    assert_eq!(status(&case), Some(RunStatus::Succeeded));
+    for length in 1..case.journal.len() {
+        let mut run = case.folded(length);
+        let views = |run: &Run| -> Vec<(String, Value)> {
+            let over = run
+                .state()
+                .steps
+                .iter()
+                .filter(|(_, step)| step.status.is_final());
+            over.map(|(id, step)| (id.clone(), step.view.clone()))
+                .collect()
+        };
+        let (before, requests) = (views(&run), run.state().planning.requests);
+        let revision = run.state().revision;
+        let output = run.step(Input::Resume, 10_000).unwrap();
+        let state = run.state();
+        let goes_on = state.is_busy()
+            || state.open_questions().next().is_some()
+            || state.planning.outstanding.is_some()
+            || state.ended.is_some();
+        assert!(goes_on, "nothing can happen after event {length}");
+        assert_eq!(
+            state.revision, revision,
+            "what was planned stays after {length}"
+        );
+        assert!(state.planning.requests <= requests + 1);
+        let asked = output
+            .append
+            .iter()
+            .filter(|e| e.kind() == "PlanRequested")
+            .count();
+        let waited = case.folded(length).state().planning.outstanding.is_some();
+        assert!(!waited || asked == 0, "asked anew after {length}");
+        let after = views(&run);
+        assert!(
+            before.iter().all(|fact| after.contains(fact)),
+            "after {length}"
+        );
+    }
 }

@@ -117,10 +117,14 @@ fn took(metrics: &Metrics) -> String {
 fn counts(page: &mut Page, metrics: &Metrics) {
     let number = |n: u64, one: &str| count(usize::try_from(n).unwrap_or(usize::MAX), one);
     page.end().strong("counts").end();
+    let refined = match metrics.refinements {
+        0 => String::new(),
+        n => format!(", {}", number(n, "refinement")),
+    };
     page.field(
         "planning",
         &format!(
-            "{}, {} refused, {}, {}, {}",
+            "{}, {} refused, {}, {}{refined}, {}",
             number(metrics.proposals, "proposal"),
             metrics.proposals_refused,
             number(metrics.diagnostics, "finding"),

@@ -281,3 +281,72 @@ fn a_plan_file_with_an_open_subgoal_is_refused() {
     let ran = apply(&coarse(&[rise()], Some(RESULT)));
     assert_eq!(ran.code, Some(0), "{}", ran.all());
 }
+
+/// Neither is a playbook: `check` says so before anybody runs it.
+#[test]
+fn a_playbook_with_an_open_subgoal_is_found_and_not_run() {
+    let place = Place::without_planner([]);
+    let dir = place.stage.path().join("playbooks");
+    std::fs::create_dir(&dir).unwrap();
+    let write = |plan: &Value| {
+        let book = json!({
+            "schema": "provost/playbook/v1", "match": "When did latency rise?", "plan": plan,
+        });
+        std::fs::write(dir.join("rise.yaml"), book.to_string()).unwrap();
+    };
+    write(&coarse(&[], None));
+    let checked = place.run(&["check", "playbooks/rise.yaml"]);
+    assert_eq!(checked.code, Some(1), "{}", checked.all());
+    let all = flat(&checked.all());
+    assert!(all.contains("R116"), "{all}");
+    assert!(all.contains("playbook rise plans this run"), "{all}");
+    let ran = place.run(&["run", "When did latency rise?"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.all());
+    assert_eq!(place.stage.count("AttemptStarted"), 0);
+    // The control: with its steps and its result it passes and runs.
+    write(&coarse(&[rise()], Some(RESULT)));
+    place.run(&["check", "playbooks/rise.yaml"]).exits(0);
+    place.run(&["run", "When did latency rise?"]).exits(0);
+}
+
+/// A program is asked for a refinement with its envelope, and its calls are asked about like any.
+#[test]
+fn a_program_refines_inside_the_envelope() {
+    let place = Place::without_planner([]);
+    let plans = json!([
+        coarse(&[], None),
+        coarse(&[rise()], None),
+        coarse(&[rise()], Some(RESULT)),
+    ]);
+    let program = format!(
+        "import json, sys\nplans = json.loads({:?})\nfor line in sys.stdin:\n    m = json.loads(line)\n    \
+         with open('asked', 'a') as f: f.write(line)\n    \
+         a = m if m.get('kind') == 'hello' else {{'id': m['id'], 'plan': plans.pop(0)}}\n    \
+         print(json.dumps(a), flush=True)\n",
+        plans.to_string()
+    );
+    std::fs::write(place.stage.path().join("steps.py"), program).unwrap();
+    let command = "[\"python3\", \"-B\", \"steps.py\"]";
+    place.configure(&format!(
+        "\n[planner]\nkind = \"process\"\ncommand = {command}\n"
+    ));
+    let ran = place
+        .run(&["run", place.goal(), "--mode", "iterative"])
+        .exits(0);
+    let rose_at = place.dataset.truth.rose_at.clone().unwrap();
+    assert!(ran.stdout.contains(&rose_at), "{}", ran.stdout);
+    let asked = std::fs::read_to_string(place.stage.path().join("asked")).unwrap();
+    let asked: Vec<Value> = asked
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kinds: Vec<&str> = asked
+        .iter()
+        .map(|one| one["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["hello", "propose", "refine", "refine"]);
+    assert!(asked[1..].iter().all(|one| one["mode"] == "iterative"));
+    assert_eq!(asked[2]["envelope"]["steps_left"], 3);
+    assert_eq!(asked[3]["envelope"]["steps_left"], 2);
+    assert_eq!(asked[3]["why"], json!({ "kind": "refine", "step": "rose" }));
+}

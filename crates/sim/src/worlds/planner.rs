@@ -27,6 +27,16 @@ pub(super) struct Planner {
     may_fail: bool,
 }
 
+/// Whether a world's planner is a program.
+fn may_fail(seed: u64) -> bool {
+    Rng::new(seed, "chain").permille(200)
+}
+
+/// Whether a world's plan has a subgoal: only a program refines one.
+pub(super) fn is_coarse(seed: u64) -> bool {
+    may_fail(seed) && Rng::new(seed, "coarse").permille(500)
+}
+
 /// The parameter that a goal has once it was understood.
 const UNDERSTOOD: &str = "understood";
 
@@ -36,7 +46,7 @@ impl Planner {
         Self {
             interprets: rng.permille(150),
             // Why a generator of its own: every other world stays what it was.
-            may_fail: Rng::new(seed, "chain").permille(200),
+            may_fail: may_fail(seed),
             rng,
             sketch,
             asked: false,
@@ -160,6 +170,15 @@ impl Planner {
     }
 
     fn revise(&mut self, why: &Why, request: &PlanRequest, weather: &mut Weather) -> PlanReply {
+        if why.refined().is_some() {
+            if weather.strikes(Fault::Lie) {
+                let mut lie = self.sketch.clone();
+                lie.lie();
+                return plan(lie.text(), vec![]);
+            }
+            self.sketch.refine(&mut self.rng);
+            return plan(self.sketch.text(), vec![]);
+        }
         if matches!(why, Why::Observed { .. }) && self.rng.permille(700) {
             return PlanReply::Decline("what was seen changes nothing".to_owned());
         }

@@ -11,6 +11,11 @@ use provost_plan::plan::Limits;
 use super::scene::{READS, WRITES};
 use crate::rng::Rng;
 
+/// The id of the subgoal of a drawn plan that has one.
+const SUBGOAL: &str = "g0";
+/// How many steps it may be refined into.
+const CHILDREN_MAX: u64 = 3;
+
 /// A step as text, with what others must know of it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -294,6 +299,67 @@ impl Sketch {
             items: 1,
             attempts: 3,
         });
+    }
+
+    /// Adds a subgoal that nobody has refined.
+    pub(super) fn coarse(&mut self) {
+        let text = format!(
+            "  - id: {SUBGOAL}\n    subgoal: whatever is left\n    tools: [{}, {}]\n    \
+             effect_max: destructive\n    steps_max: {CHILDREN_MAX}\n    \
+             output: {{ type: integer, maximum: 5 }}\n",
+            READS.join(", "),
+            WRITES.join(", ")
+        );
+        self.steps.push(Step {
+            id: SUBGOAL.to_owned(),
+            tool: String::new(),
+            target: String::new(),
+            place: String::new(),
+            text,
+            certain: false,
+            guarded: false,
+            items: CHILDREN_MAX,
+            attempts: 3,
+        });
+    }
+
+    /// Refines the subgoal: by a step more, or by what it comes to, which now and then is more than
+    /// it promised.
+    pub(super) fn refine(&mut self, rng: &mut Rng) {
+        let is_child = |step: &&Step| step.id.starts_with("g0/");
+        let children = self.steps.iter().filter(is_child).count();
+        let full = u64::try_from(children).unwrap_or(CHILDREN_MAX) >= CHILDREN_MAX;
+        if !full && rng.permille(600) {
+            let tool = if rng.permille(500) {
+                rng.pick(&READS)
+            } else {
+                rng.pick(&WRITES)
+            };
+            let id = format!("{SUBGOAL}/c{children}");
+            let target = format!("g{}", self.steps.len());
+            let text = format!(
+                "  - id: {id}\n    tool: {tool}\n    args: {{ to: {target}, place: {target} }}\n    \
+                 accept: ['${{ output.done }}']\n    on_failure: {}\n",
+                rng.pick(&["replan", "continue"])
+            );
+            self.steps.push(Step {
+                id,
+                tool: tool.to_owned(),
+                place: target.clone(),
+                target,
+                text,
+                certain: false,
+                guarded: false,
+                items: 1,
+                attempts: 3,
+            });
+            return;
+        }
+        let result = rng.pick(&["1", "2", "size(run.id)"]);
+        let open = self.steps.iter_mut().find(|step| step.id == SUBGOAL);
+        if let Some(step) = open.filter(|step| !step.text.contains("result:")) {
+            let _ = writeln!(step.text, "    result: '${{ {result} }}'");
+        }
     }
 
     /// Claims that everything is done, whatever came of it.

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::clock::{Clock, DAY_MS};
 use super::people::People;
-use super::planner::Planner;
+use super::planner::{self, Planner};
 use super::process::{Given, Process};
 use super::scene::person;
 use super::sketch;
@@ -92,7 +92,10 @@ pub(super) struct Stage<'r> {
 impl<'r> Stage<'r> {
     pub(super) fn new(seed: u64, scenes: &'r [Rules]) -> Self {
         let mut rng = Rng::new(seed, "stage");
-        let sketch = sketch::draw(&mut Rng::new(seed, "plan"));
+        let mut sketch = sketch::draw(&mut Rng::new(seed, "plan"));
+        if planner::is_coarse(seed) {
+            sketch.coarse();
+        }
         let limits = sketch.limits(&mut rng);
         let scene = usize::try_from(rng.draw()).unwrap_or(0) % scenes.len().max(1);
         let mut stage = Self {
