@@ -16,6 +16,7 @@ use provost_run::outcome::{Class, Landing};
 use provost_run::state::State;
 
 use super::scene::PEOPLE;
+use super::sketch::CHILDREN_MAX;
 use super::tools::Effect;
 
 /// A reading of one journal.
@@ -355,9 +356,15 @@ impl<'j> Judge<'j> {
             (state.attempts, limits.attempts, "attempts"),
             // Why more: what people amend is theirs to do, and bounded by them.
             (
-                u64::from(state.revision),
+                u64::from(state.revision.saturating_sub(state.refinements)),
                 limits.revisions + 1 + self.amended,
                 "revisions",
+            ),
+            // Why one more than its steps: the last one says what it comes to.
+            (
+                u64::from(state.refinements),
+                CHILDREN_MAX + 1,
+                "refinements",
             ),
             (
                 state.in_flight() as u64,

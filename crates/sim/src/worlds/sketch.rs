@@ -14,7 +14,7 @@ use crate::rng::Rng;
 /// The id of the subgoal of a drawn plan that has one.
 const SUBGOAL: &str = "g0";
 /// How many steps it may be refined into.
-const CHILDREN_MAX: u64 = 3;
+pub(super) const CHILDREN_MAX: u64 = 3;
 
 /// A step as text, with what others must know of it.
 #[derive(Clone, Debug)]
@@ -338,7 +338,8 @@ impl Sketch {
             let id = format!("{SUBGOAL}/c{children}");
             let target = format!("g{}", self.steps.len());
             let text = format!(
-                "  - id: {id}\n    tool: {tool}\n    args: {{ to: {target}, place: {target} }}\n    \
+                "  - id: {id}\n    tool: {tool}\n    \
+                 args: {{ to: {target}, place: {target} }}\n    \
                  accept: ['${{ output.done }}']\n    on_failure: {}\n",
                 rng.pick(&["replan", "continue"])
             );
