@@ -154,6 +154,38 @@ impl Node {
         }
     }
 
+    /// The JSON pointer (`/a/0/b`) of the deepest value that `span` lies in, or of that whose name
+    /// it lies in; empty for the whole.
+    #[must_use]
+    pub fn pointer_at(&self, span: Span) -> String {
+        let holds = |place: Span| place.start <= span.start && span.end <= place.end;
+        let mut pointer = String::new();
+        let mut node = self;
+        loop {
+            let next = match &node.kind {
+                Kind::List(items) => {
+                    let mut numbered = items.iter().enumerate();
+                    let found = numbered.find(|(_, item)| holds(item.span));
+                    found.map(|(at, item)| (at.to_string(), item))
+                }
+                Kind::Map(entries) => {
+                    let mut entries = entries.iter();
+                    let found = entries.find(|(key, value)| holds(key.span) || holds(value.span));
+                    found.map(|(key, value)| {
+                        (key.value.replace('~', "~0").replace('/', "~1"), value)
+                    })
+                }
+                _ => None,
+            };
+            let Some((part, value)) = next else {
+                return pointer;
+            };
+            pointer.push('/');
+            pointer.push_str(&part);
+            node = value;
+        }
+    }
+
     /// The node at a JSON pointer (`/a/0/b`), or the deepest one on the way to it.
     #[must_use]
     pub fn nearest_at(&self, pointer: &str) -> &Self {

@@ -94,6 +94,7 @@ pub(crate) fn unreadable(text: &str, author: &Author, code: Code, what: &str) ->
             code: code.as_str().to_owned(),
             message: words(what),
             step: None,
+            path: None,
             hint: Some(
                 "reply with one JSON object: `plan`, `questions` or `decline`, and nothing else"
                     .to_owned(),

@@ -327,6 +327,7 @@ fn request(kind: RequestKind, findings: usize) -> PlanRequest {
         code: "R101".to_owned(),
         message: "no tool `files.read`".to_owned(),
         step: None,
+        path: None,
         hint: None,
     };
     PlanRequest {

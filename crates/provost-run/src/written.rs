@@ -373,6 +373,7 @@ fn findings(codes: &str, message: &str) -> Vec<FindingView> {
             code: code.to_owned(),
             message: message.to_owned(),
             step: None,
+            path: None,
             hint: None,
         })
         .collect()

@@ -221,7 +221,7 @@ pub fn propose(
             reply => {
                 let judged = closed(judged(workspace, goal, reply, repairs)?, choice, mode);
                 let text = judged.source.text.to_string();
-                let findings: Vec<FindingView> = judged.diagnostics.iter().map(view).collect();
+                let findings = FindingView::all(&judged.diagnostics, &judged.source);
                 (text, findings, Some(judged))
             }
         };
@@ -275,15 +275,6 @@ fn refuse_to_pass(request: &PlanRequest, cost: &PlannerCost, spent: Money) -> Re
             "what the planner costs is not known, and there is a limit of {limit}"
         ))
         .hint("give its `price` in provost.toml")),
-    }
-}
-
-fn view(diagnostic: &Diagnostic) -> FindingView {
-    FindingView {
-        code: diagnostic.code.as_str().to_owned(),
-        message: diagnostic.message.clone(),
-        step: diagnostic.step.clone(),
-        hint: diagnostic.hint.clone(),
     }
 }
 

@@ -11,9 +11,12 @@ use serde_json::Value;
 
 use super::{Goal, Limits, Plan};
 use crate::catalog::{Operation, Role};
+use crate::diagnostic::Diagnostic;
 use crate::label::Label;
 use crate::money::Money;
+use crate::node::parse_yaml;
 use crate::schema::Schema;
+use crate::source::Source;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,9 +204,40 @@ pub struct FindingView {
     /// The step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
+    /// Where in the plan, as a JSON pointer, if it is about less than the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// What to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+impl FindingView {
+    /// Findings in the text of a plan, each with where it stands as far as that can be told.
+    #[must_use]
+    pub fn all(diagnostics: &[Diagnostic], source: &Source) -> Vec<Self> {
+        // Why only then: most plans have no finding, and a text is long to read.
+        let read = (!diagnostics.is_empty()).then(|| parse_yaml(&source.text).ok());
+        let tree = read.flatten();
+        let place = |span| tree.as_ref().map(|tree| tree.pointer_at(span));
+        let of = |found: &Diagnostic| Self {
+            path: place(found.span).filter(|path| !path.is_empty()),
+            ..Self::of(found)
+        };
+        diagnostics.iter().map(of).collect()
+    }
+
+    /// A finding, without its place.
+    #[must_use]
+    pub fn of(found: &Diagnostic) -> Self {
+        Self {
+            code: found.code.as_str().to_owned(),
+            message: found.message.clone(),
+            step: found.step.clone(),
+            path: None,
+            hint: found.hint.clone(),
+        }
+    }
 }
 
 /// Why a revision is asked for.

@@ -1,6 +1,7 @@
 //! Plans from text: what is read, what is refused and where.
 
 use provost_plan::plan::read::{is_step_id, plan_from_value, read_plan};
+use provost_plan::plan::request::FindingView;
 use provost_plan::plan::{OnFailure, Plan, StepKind};
 use provost_plan::source::Source;
 
@@ -285,4 +286,28 @@ fn more_findings_than_the_limit_are_counted() {
     let found = read_plan(&Source::new("p", text)).unwrap_err();
     assert_eq!(found.len(), 100);
     assert_eq!(found[99].notes, ["150 more findings are not shown"]);
+}
+
+#[test]
+fn findings_say_where_in_the_plan_they_stand() {
+    let source = Source::new(
+        "plan.yaml",
+        "schema: provost/plan/v1\nsteps:\n  - id: a\n    tool: t.x\n    retrie: 3\n  - id: B\n    \
+         tool: t.x\n    args: { 'a/b': '${ 1 + }' }\n",
+    );
+    let found = read_plan(&source).unwrap_err();
+    let views = FindingView::all(&found, &source);
+    let paths: Vec<_> = views.iter().map(|view| view.path.as_deref()).collect();
+    assert_eq!(
+        paths,
+        [
+            Some("/steps/0/retrie"),
+            Some("/steps/1/id"),
+            Some("/steps/1/args/a~1b")
+        ]
+    );
+    // The control: a text that cannot be read has no places in it.
+    let broken = Source::new("plan.yaml", "steps: [");
+    let found = read_plan(&broken).unwrap_err();
+    assert_eq!(FindingView::all(&found, &broken)[0].path, None);
 }

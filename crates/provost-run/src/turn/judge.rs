@@ -44,7 +44,7 @@ impl Turn<'_> {
             literals: literals.join(&shown),
             control: control.join(&shown),
         };
-        let source = Source::new(name, text);
+        let mut source = Source::new(name, text);
         let (mut plan, mut diagnostics) = self.compiled(&source, &origin);
         if plan.is_none()
             && let Some(mended) = self.mended(&source, &origin)
@@ -52,15 +52,16 @@ impl Turn<'_> {
             let fixes = mended.fixed.into_iter().map(|tried| tried.title).collect();
             let text = mended.source.text.to_string();
             self.emit(Event::ProposalMended { id, text, fixes })?;
-            (plan, diagnostics) = self.compiled(&mended.source, &origin);
+            source = mended.source;
+            (plan, diagnostics) = self.compiled(&source, &origin);
         }
         let Some(checked) = plan else {
-            return self.refuse(id, views(&diagnostics));
+            return self.refuse(id, FindingView::all(&diagnostics, &source));
         };
         let wrong = self.unrefined(&checked);
         if let Some(repeated) = wrong.or_else(|| self.repeated_failure(&checked)) {
             diagnostics.push(repeated);
-            return self.refuse(id, views(&diagnostics));
+            return self.refuse(id, FindingView::all(&diagnostics, &source));
         }
         if let Some(reason) = self.leads_back(&checked) {
             return self.failed(id, &reason);

@@ -393,13 +393,5 @@ fn offered<'a>(state: &State, rules: &'a Rules) -> Vec<&'a Operation> {
 }
 
 pub(super) fn views(diagnostics: &[Diagnostic]) -> Vec<FindingView> {
-    diagnostics
-        .iter()
-        .map(|d| FindingView {
-            code: d.code.as_str().to_owned(),
-            message: d.message.clone(),
-            step: d.step.clone(),
-            hint: d.hint.clone(),
-        })
-        .collect()
+    diagnostics.iter().map(FindingView::of).collect()
 }

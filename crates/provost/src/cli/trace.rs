@@ -195,12 +195,10 @@ mod tests {
 
     #[test]
     fn counts_read_as_sentences() {
-        let metrics = Metrics {
-            criteria: 1,
-            criteria_held: 1,
-            retries: 1,
-            ..Metrics::default()
-        };
+        let mut metrics = Metrics::default();
+        metrics.criteria = 1;
+        metrics.criteria_held = 1;
+        metrics.retries = 1;
         let mut page = Page::new();
         counts(&mut page, &metrics);
         let shown = anstream::adapter::strip_str(&page.finish()).to_string();
