@@ -54,9 +54,6 @@ pub struct Metrics {
     /// Revisions that only refined a subgoal.
     #[serde(skip_serializing_if = "is_zero")]
     pub refinements: u64,
-    /// Whether the last request was for such a one.
-    #[serde(skip)]
-    refines: bool,
     /// Dependency faults: findings about order and guards, failed expressions, blocked steps.
     pub dependency_faults: u64,
     /// Clarifications: questions of a planner to a person.
@@ -103,6 +100,8 @@ impl Metrics {
             metrics.elapsed_ms = (last - first).max(0);
         }
         metrics.waiting_for_people_ms = waiting(events);
+        metrics.refinements = refinements(events);
+        metrics.revisions -= metrics.refinements;
         metrics
     }
 
@@ -131,8 +130,6 @@ impl Metrics {
                 self.diagnostics += findings.len() as u64;
                 self.steps_unneeded = with_code(findings, &[UNNEEDED_CODE]);
             }
-            Event::PlanRequested { kind, .. } => self.refines = *kind == RequestKind::Refine,
-            Event::PlanRevised { .. } if std::mem::take(&mut self.refines) => self.refinements += 1,
             Event::PlanRevised { .. } => self.revisions += 1,
             Event::QuestionAsked { question, .. } => {
                 if matches!(question.purpose, Purpose::Planner { .. }) {
@@ -226,6 +223,21 @@ fn follow<'e>(steps: &mut BTreeMap<&'e str, StepStatus>, event: &'e Event) {
         }
         _ => {}
     }
+}
+
+/// Revisions that answered a request for a refinement.
+fn refinements(events: &[(Event, i64)]) -> u64 {
+    let mut refines = false;
+    let mut count = 0;
+    for (event, _) in events {
+        match event {
+            Event::PlanRequested { kind, .. } => refines = *kind == RequestKind::Refine,
+            // Why taken: what revises the plan next may be a person's word.
+            Event::PlanRevised { .. } => count += u64::from(std::mem::take(&mut refines)),
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The time with a card or a question open.
