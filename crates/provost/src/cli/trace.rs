@@ -194,6 +194,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::field_reassign_with_default,
+        reason = "a field of the counts is their own"
+    )]
     fn counts_read_as_sentences() {
         let mut metrics = Metrics::default();
         metrics.criteria = 1;
