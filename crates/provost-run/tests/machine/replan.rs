@@ -149,7 +149,7 @@ fn a_refused_proposal_goes_back_with_its_findings_so_many_times() {
     > done refused
     ");
     let finding = &case.requests()[1].diagnostics[0];
-    insta::assert_snapshot!(json!(finding), @r#"{"code":"S702","message":"nothing uses what `bad` reads","step":"bad","hint":"read it in a step, in `success` or in `answer`, or leave the step out"}"#);
+    insta::assert_snapshot!(json!(finding), @r#"{"code":"S702","message":"nothing uses what `bad` reads","step":"bad","path":"/steps/0/id","hint":"read it in a step, in `success` or in `answer`, or leave the step out"}"#);
 }
 
 #[test]
