@@ -313,6 +313,11 @@ impl Turn<'_> {
             .map(|(digest, card)| (*digest, card.clone()))
             .collect();
         for (digest, card) in lapsed {
+            // Why looked at again: a lapse may end the run, and nothing is recorded after that.
+            let asked = self.state.cards.get(&digest);
+            if !asked.is_some_and(|asked| asked.open) {
+                continue;
+            }
             self.emit(Event::ApprovalExpired { card: digest })?;
             self.card_failed(&card, Class::Expired, "nobody answered in time")?;
         }

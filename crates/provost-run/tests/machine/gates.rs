@@ -1,5 +1,7 @@
 //! Gates: who is asked about what, and what a yes, a no or silence does.
 
+use std::collections::BTreeSet;
+
 use crate::case::{Case, failed, ok};
 use provost_plan::digest::{Digest, Domain};
 use provost_run::outcome::{Class, Landing};
@@ -433,4 +435,33 @@ fn a_retry_of_an_approved_call_needs_no_second_yes() {
     + AttemptStarted mail#2 ask approved
     > call mail#2 mail.send {"text":"4 open","to":"team"}
     "#);
+}
+
+/// A lapse may end the run: the other cards that lapse in the same moment are not recorded after it.
+#[test]
+fn nothing_is_recorded_of_other_cards_once_silence_has_ended_the_run() {
+    let sink = "to: '${ \"team\" + string(steps.count.output.total) }'";
+    let plan = MAIL.replace("to: team", sink);
+    let lapses = |n: u32| {
+        let again = format!(
+            "  - {{ id: again, tool: mail.send, needs: [mail], args: {{ to: other, text: more {n} }}, \
+             accept: ['${{ output.done }}'] }}\nanswer:"
+        );
+        let case = Case::under(&asks("@expires(\"1h\")"), &plan)
+            .ask_for_plan()
+            .started()
+            .approve("bob")
+            .ends("count", ok(json!({ "total": n })))
+            .amends("bob", Some(&plan.replace("answer:", &again)), None)
+            .tick(9_000_000);
+        let kinds: Vec<_> = case.journal.iter().map(|(event, _)| event.kind()).collect();
+        assert_eq!(kinds.last(), Some(&"RunEnded"), "{}", case.transcript());
+        kinds
+            .iter()
+            .filter(|kind| **kind == "ApprovalExpired")
+            .count()
+    };
+    // Cards lapse in the order of their digests: that of the plan comes first in some of these.
+    let seen: BTreeSet<usize> = (0..8).map(lapses).collect();
+    assert_eq!(seen, BTreeSet::from([1, 2]));
 }
