@@ -18,7 +18,6 @@ use provost_plan::plan::request::{
     FindingView, Mode, PlanReply, PlanRequest, Planned, PlannerCost, RequestKind, RoleView,
     ToolSignature,
 };
-use provost_plan::plan::subgoal::{WHOLE_PLAN, left_open};
 use provost_plan::plan::{Goal, Plan};
 use provost_plan::policy::Principal;
 use provost_plan::reach::Checkup;
@@ -246,11 +245,7 @@ pub fn propose(
 /// Without its plan, if that leaves open what nobody would refine: as in a run.
 fn closed(mut judged: Judged, choice: &PlannerChoice, mode: Option<Mode>) -> Judged {
     let plan = judged.plan.as_ref().map(CheckedPlan::plan);
-    let found = plan.and_then(|plan| match mode {
-        Some(Mode::Single) => left_open(plan, WHOLE_PLAN),
-        _ if choice.may_fail() => None,
-        _ => left_open(plan, &format!("{} plans this run", choice.author())),
-    });
+    let found = plan.and_then(|plan| choice.never_refined(plan, mode));
     if let Some(found) = found {
         judged.plan = None;
         judged.diagnostics.push(found);

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::effects::is_reconciled;
 use super::{ConfirmRecord, Pass, PlanRecord, StepRecord, TermsRecord, UndoRecord};
-use super::{budget, flow, scope};
+use super::{budget, scope};
 use crate::catalog::{Operation, Risk};
 use crate::digest::{Digest, Domain, canonical, canonical_map, canonical_of};
 use crate::plan::{Step, StepKind};
@@ -130,7 +130,7 @@ fn of_step(
         parts.push(("undo", text(&undo.tool)));
     }
     if let Some((parent, _)) = pass.plan.parent(id) {
-        parts.push(("subgoal", envelope(&parent.value)));
+        parts.push(("subgoal", canonical(&parent.without_result())));
     }
     let closure = canonical_map(parts);
     StepRecord {
@@ -147,16 +147,6 @@ fn of_step(
         undo,
         run_checks: pass.run_checks.get(id).cloned().unwrap_or_default(),
     }
-}
-
-/// The canonical text of a subgoal without its result: what decides whether a step of it runs, and
-/// what that step may be.
-fn envelope(subgoal: &Value) -> String {
-    let mut envelope = subgoal.clone();
-    if let Value::Object(fields) = &mut envelope {
-        fields.remove(flow::RESULT);
-    }
-    canonical(&envelope)
 }
 
 /// The risk of a step: of a subgoal that is not refined, the highest that its envelope admits.

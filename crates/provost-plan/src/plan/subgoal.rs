@@ -4,6 +4,8 @@
 //! the check's. INVARIANT: an envelope bounds and never gives: what it admits is checked, decided
 //! on by policy and asked about like any step.
 
+use serde_json::Value;
+
 use super::read::is_step_id;
 use super::{Plan, Step, StepKind};
 use crate::catalog::{Catalog, Effect, Operation, Role};
@@ -68,6 +70,17 @@ impl Step {
         }
     }
 
+    /// Its canonical form without a result: of a subgoal, what decides whether a step of it runs,
+    /// and what that step may be.
+    #[must_use]
+    pub fn without_result(&self) -> Value {
+        let mut value = self.value.clone();
+        if let Value::Object(fields) = &mut value {
+            fields.remove("result");
+        }
+        value
+    }
+
     /// Whether it is a subgoal that is still to be refined.
     #[must_use]
     pub fn is_open_subgoal(&self) -> bool {
@@ -118,9 +131,6 @@ pub fn left_open(plan: &Plan, because: &str) -> Option<Diagnostic> {
             .step(id),
     )
 }
-
-/// Why no subgoal is refined in the mode `single`.
-pub const WHOLE_PLAN: &str = "the mode single wants the whole plan";
 
 #[cfg(test)]
 mod tests {

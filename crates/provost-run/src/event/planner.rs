@@ -3,7 +3,10 @@
 //! Owns the choice as the journal keeps it. Knows no planner: a name is looked up by whoever opens
 //! the workspace.
 
-use provost_plan::plan::request::PlannerCost;
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::plan::Plan;
+use provost_plan::plan::request::{Mode, PlannerCost};
+use provost_plan::plan::subgoal::left_open;
 use serde::{Deserialize, Serialize};
 
 /// How a planner is shown untrusted text.
@@ -158,6 +161,19 @@ impl PlannerChoice {
             | Self::File { .. }
             | Self::Client { .. } => false,
         }
+    }
+
+    /// A subgoal of a plan of which nobody would say what it comes to: this planner refines none,
+    /// or is to leave none open in this mode.
+    #[must_use]
+    pub fn never_refined(&self, plan: &Plan, mode: Option<Mode>) -> Option<Diagnostic> {
+        if mode == Some(Mode::Single) {
+            return left_open(plan, "the mode single wants the whole plan");
+        }
+        if self.may_fail() {
+            return None;
+        }
+        left_open(plan, &format!("{} plans this run", self.author()))
     }
 
     /// How it is shown text.

@@ -137,7 +137,10 @@ impl Turn<'_> {
         let Some(checked) = plan else {
             return Err(refused("the plan does not pass the check", &diagnostics));
         };
-        let wrong = self.never_refined(checked.plan());
+        let wrong = self
+            .state
+            .planner
+            .never_refined(checked.plan(), self.state.mode);
         match wrong.or_else(|| self.repeated_failure(&checked)) {
             Some(repeated) => Err(refused("the plan does not pass the check", &[repeated])),
             None => Ok((checked, diagnostics)),

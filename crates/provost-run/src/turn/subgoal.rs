@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 
 use provost_plan::check::CheckedPlan;
-use provost_plan::check::flow::RESULT;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::{canonical, normalize};
-use provost_plan::plan::request::{Mode, Why};
-use provost_plan::plan::subgoal::{WHOLE_PLAN, left_open, parent_of};
+use provost_plan::plan::request::Why;
+use provost_plan::plan::subgoal::parent_of;
 use provost_plan::plan::{Plan, Step, Subgoal};
 use provost_plan::source::Span;
 use serde_json::Value;
@@ -118,19 +117,9 @@ impl Turn<'_> {
         if let (Some(id), Some(before)) = (why.and_then(Why::refined), before) {
             return beyond(before.checked().plan(), checked.plan(), id);
         }
-        self.never_refined(checked.plan())
-    }
-
-    /// A subgoal of a plan whose planner refines none, or is to leave none open.
-    pub(super) fn never_refined(&self, plan: &Plan) -> Option<Diagnostic> {
-        if self.state.mode == Some(Mode::Single) {
-            return left_open(plan, WHOLE_PLAN);
-        }
-        if self.state.planner.may_fail() {
-            return None;
-        }
-        let author = self.state.planner.author();
-        left_open(plan, &format!("{author} plans this run"))
+        self.state
+            .planner
+            .never_refined(checked.plan(), self.state.mode)
     }
 }
 
@@ -170,7 +159,7 @@ fn beyond(before: &Plan, after: &Plan, id: &str) -> Option<Diagnostic> {
             return found(place, format!("a refinement of `{id}` leaves out `{name}`"));
         };
         let same = match *name == id {
-            true => without_result(&now.value) == without_result(&was.value),
+            true => now.without_result() == was.without_result(),
             false => now.value == was.value,
         };
         if !same {
@@ -207,12 +196,4 @@ fn beyond(before: &Plan, after: &Plan, id: &str) -> Option<Diagnostic> {
         );
     }
     None
-}
-
-fn without_result(step: &Value) -> Value {
-    let mut step = step.clone();
-    if let Value::Object(fields) = &mut step {
-        fields.remove(RESULT);
-    }
-    step
 }

@@ -194,15 +194,13 @@ mod tests {
     }
 
     #[test]
-    #[expect(
-        clippy::field_reassign_with_default,
-        reason = "a field of the counts is their own"
-    )]
     fn counts_read_as_sentences() {
-        let mut metrics = Metrics::default();
-        metrics.criteria = 1;
-        metrics.criteria_held = 1;
-        metrics.retries = 1;
+        let metrics = Metrics {
+            criteria: 1,
+            criteria_held: 1,
+            retries: 1,
+            ..Metrics::default()
+        };
         let mut page = Page::new();
         counts(&mut page, &metrics);
         let shown = anstream::adapter::strip_str(&page.finish()).to_string();

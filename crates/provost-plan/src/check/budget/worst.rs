@@ -141,7 +141,8 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
         .collect();
     let calls = pass.plan.steps.iter().filter(|s| s.tool().is_some());
     // Why: a call of an unknown tool, which is an error of its own, is a call all the same.
-    let (mut all_calls, mut all_attempts) = envelope::calls(pass);
+    let (still_to_come, tries) = envelope::calls(pass);
+    let (mut all_calls, mut all_attempts) = (still_to_come, tries);
     for step in calls {
         let calls = calls_of(pass, step).saturating_mul(times(step));
         all_calls = all_calls.saturating_add(calls);
@@ -152,12 +153,8 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
     // Why less those: each stands for one call of a step that is counted.
     let written = pass.plan.steps.iter().filter(|step| !is_placed(step));
     let written = u64::try_from(written.count()).unwrap_or(u64::MAX);
-    let refining = pass
-        .plan
-        .open_subgoals()
-        .map(|step| pass.still_to_come(step));
     WorstCase {
-        steps: refining.fold(written, u64::saturating_add),
+        steps: written.saturating_add(still_to_come),
         calls: all_calls,
         attempts: all_attempts,
         money: rows.iter().map(|row| row.money).sum(),
