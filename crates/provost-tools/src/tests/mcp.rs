@@ -22,6 +22,8 @@ fn binary() -> &'static Path {
             return binary;
         }
         let mut build = Command::new(env!("CARGO"));
+        // Why not inherited: build scripts that look at it would run again, with all that follows.
+        build.env_remove("CARGO_MANIFEST_DIR");
         build.args(["build", "--locked", "--offline", "--quiet", "--workspace"]);
         build.args(["--bin", "mcp", "--profile", profile]);
         assert!(build.status().unwrap().success());

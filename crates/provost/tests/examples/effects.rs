@@ -67,6 +67,8 @@ pub fn binary() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut build = Command::new(env!("CARGO"));
+        // Why not inherited: build scripts that look at it would run again, with all that follows.
+        build.env_remove("CARGO_MANIFEST_DIR");
         build.args([
             "build",
             "--locked",
