@@ -16,7 +16,7 @@ use provost_tools::{ToolConfig, Toolbox, Trouble};
 
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
-use crate::inbox::{Inbox, Word};
+use crate::inbox::{Inbox, StatementEnvelope};
 use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
@@ -340,10 +340,10 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::Drive`] says why it would not.
-    pub fn rehearse(&self, word: &Word) -> Result<(), EngineError> {
-        let mut run = self.read(&word.run)?.run;
+    pub fn rehearse(&self, envelope: &StatementEnvelope) -> Result<(), EngineError> {
+        let mut run = self.read(&envelope.run)?.run;
         let now = now_ms();
-        let input = self.inbox.verify(word, run.state(), now);
+        let input = self.inbox.verify(envelope, run.state(), now);
         let input = input.map_err(DriveError::from)?;
         run.hold();
         run.step(input, now).map_err(DriveError::from)?;

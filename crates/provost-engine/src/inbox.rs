@@ -1,23 +1,25 @@
 //! The inbox: what people say to runs, verified before the machine hears of it.
 //!
-//! Owns which words count: of this store and run, in time, by whom they say, signed where the
+//! Owns which statements count: of this store and run, in time, by whom they say, signed where the
 //! workspace wants that. Decides nothing about the run. INVARIANT: in a workspace that requires
 //! signatures nothing a person says reaches a run but through [`Inbox::verify`].
 
 use provost_plan::digest::Digest;
 use provost_plan::policy::People;
+use provost_run::event::Event;
 use provost_run::machine::Input;
 use provost_run::state::State;
+pub use provost_run::statement::{PlanText, Statement};
 
-use crate::limits::{WORD_EARLY_MAX, WORD_LIFE_MAX};
+use crate::limits::{STATEMENT_EARLY_MAX, STATEMENT_LIFE_MAX};
 
 mod card_file;
-mod word;
+mod envelope;
 
 pub use card_file::{CARD_SCHEMA, CardFile, NoCard};
-pub use word::{NoWord, PlanText, Saying, Signature, WORD_SCHEMA, Word};
+pub use envelope::{MalformedStatement, STATEMENT_SCHEMA, Signature, StatementEnvelope};
 
-/// What words are held to.
+/// What statements are held to.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     store: String,
@@ -25,12 +27,12 @@ pub struct Inbox {
     signed: bool,
 }
 
-/// A word that does not count.
+/// A statement that does not count.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum WordError {
+pub enum StatementError {
     /// It cannot be read.
     #[error(transparent)]
-    NoWord(#[from] NoWord),
+    Malformed(#[from] MalformedStatement),
     /// It is of another workspace.
     #[error("this word is for a run of another workspace")]
     OtherStore,
@@ -93,7 +95,7 @@ pub enum WordError {
 }
 
 impl Inbox {
-    /// What the words of a store are held to.
+    /// What the statements to runs of a store are held to.
     #[must_use]
     pub fn new(store: String, people: People, signed: bool) -> Self {
         Self {
@@ -103,101 +105,122 @@ impl Inbox {
         }
     }
 
-    /// The name of the store that words must name.
+    /// The name of the store that statements must name.
     #[must_use]
     pub fn store(&self) -> &str {
         &self.store
     }
 
-    /// Whether an input that no word stands behind is refused.
+    /// Whether this store takes such a statement signed only.
     #[must_use]
-    pub(crate) fn refuses_bare(&self, input: &Input) -> bool {
-        let of_a_person = matches!(
-            input,
-            Input::Approve { .. }
-                | Input::Reject { .. }
-                | Input::Answer { .. }
-                | Input::Settle { .. }
-                | Input::Amend { .. }
-                | Input::Said { .. }
-        );
-        self.signed && of_a_person
+    pub fn requires_signature(&self, statement: &Statement) -> bool {
+        self.signed && statement.needs_signature()
     }
 
-    /// What the machine is given for a word to the run in this state.
+    /// What the machine is given for a statement to the run in this state.
     ///
     /// # Errors
-    /// [`WordError`] says why it does not count.
-    pub fn verify(&self, word: &Word, state: &State, now: i64) -> Result<Input, WordError> {
-        if word.store != self.store {
-            return Err(WordError::OtherStore);
+    /// [`StatementError`] says why it does not count.
+    pub fn verify(
+        &self,
+        envelope: &StatementEnvelope,
+        state: &State,
+        now: i64,
+    ) -> Result<Input, StatementError> {
+        if envelope.store != self.store {
+            return Err(StatementError::OtherStore);
         }
-        if word.run != state.run {
-            return Err(WordError::OtherRun {
-                run: word.run.clone(),
+        if envelope.run != state.run {
+            return Err(StatementError::OtherRun {
+                run: envelope.run.clone(),
             });
         }
-        in_time(word, now)?;
-        self.signature(word)?;
-        about(word, state)?;
-        let input = word.saying.input(self.people.principal(&word.by));
-        Ok(Input::Said {
-            said: word.said(),
-            input: Box::new(input),
+        in_time(envelope, now)?;
+        self.verify_signature(envelope)?;
+        about(envelope, state)?;
+        Ok(Input::Statement {
+            by: self.people.principal(&envelope.by),
+            statement: envelope.statement.clone(),
+            record: Some(envelope.record()),
         })
     }
 
-    fn signature(&self, word: &Word) -> Result<(), WordError> {
-        let by = || word.by.clone();
-        let Some(signed) = &word.signed else {
-            return if self.signed && word.saying.needs_signature() {
-                Err(WordError::Unsigned { by: by() })
+    /// Whether the statement that an event of `run` records is that of the person it names. An
+    /// event that follows from no statement is none's, and passes.
+    ///
+    /// # Errors
+    /// [`StatementError::Unsigned`], [`StatementError::NoKey`], [`StatementError::OtherKey`] or
+    /// [`StatementError::Forged`].
+    pub fn verify_recorded(&self, run: &str, event: &Event) -> Result<(), StatementError> {
+        let Some(recorded) = event.statement() else {
+            return Ok(());
+        };
+        let required = self.requires_signature(&recorded.statement);
+        let by = recorded.by.clone();
+        match StatementEnvelope::of_recorded(&self.store, run, recorded) {
+            Some(envelope) => self.verify_signature(&envelope),
+            None if required => Err(StatementError::Unsigned { by }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a statement is signed by the person who makes it, where it is signed or must be:
+    /// over these very bytes, with the key that people know as theirs. The only judge of that, for
+    /// what arrives and for what a journal has.
+    ///
+    /// # Errors
+    /// As [`Inbox::verify_recorded`].
+    pub fn verify_signature(&self, envelope: &StatementEnvelope) -> Result<(), StatementError> {
+        let by = || envelope.by.clone();
+        let Some(signed) = &envelope.signed else {
+            return if self.requires_signature(&envelope.statement) {
+                Err(StatementError::Unsigned { by: by() })
             } else {
                 Ok(())
             };
         };
         // Why even where none is required: a signature that does not fit is worse than none.
-        let known = self.people.key(&word.by);
-        let known = known.ok_or_else(|| WordError::NoKey { by: by() })?;
+        let known = self.people.key(&envelope.by);
+        let known = known.ok_or_else(|| StatementError::NoKey { by: by() })?;
         if signed.key != known {
-            return Err(WordError::OtherKey { by: by() });
+            return Err(StatementError::OtherKey { by: by() });
         }
         let key = known.parse();
-        let fits = key.is_ok_and(|key| word.is_signed_by(&key));
+        let fits = key.is_ok_and(|key| envelope.is_signed_by(&key));
         fits.then_some(())
-            .ok_or_else(|| WordError::Forged { by: by() })
+            .ok_or_else(|| StatementError::Forged { by: by() })
     }
 }
 
-fn in_time(word: &Word, now: i64) -> Result<(), WordError> {
-    let by = || word.by.clone();
+fn in_time(envelope: &StatementEnvelope, now: i64) -> Result<(), StatementError> {
+    let by = || envelope.by.clone();
     let ms = |length: std::time::Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
-    if word.expires_at <= now {
-        return Err(WordError::Lapsed { by: by() });
+    if envelope.expires_at <= now {
+        return Err(StatementError::Lapsed { by: by() });
     }
-    if word.said_at > now.saturating_add(ms(WORD_EARLY_MAX)) {
-        return Err(WordError::Early { by: by() });
+    if envelope.said_at > now.saturating_add(ms(STATEMENT_EARLY_MAX)) {
+        return Err(StatementError::Early { by: by() });
     }
-    if word.expires_at > word.said_at.saturating_add(ms(WORD_LIFE_MAX)) {
-        return Err(WordError::TooLong { by: by() });
+    if envelope.expires_at > envelope.said_at.saturating_add(ms(STATEMENT_LIFE_MAX)) {
+        return Err(StatementError::TooLong { by: by() });
     }
     Ok(())
 }
 
 /// Whether it is about what stands: a card says itself of which revision it is.
-fn about(word: &Word, state: &State) -> Result<(), WordError> {
+fn about(envelope: &StatementEnvelope, state: &State) -> Result<(), StatementError> {
     let of_card = |card: Digest| state.cards.get(&card).map(|known| known.card.revision);
-    let stands = match &word.saying {
+    let stands = match &envelope.statement {
         // Why none for a card that is not there: the machine says what is the matter.
-        Saying::Approve { card, .. } | Saying::Reject { card, .. } => of_card(*card),
-        Saying::Answer { .. } | Saying::Amend { .. } | Saying::Settle { .. } => {
+        Statement::Approve { card, .. } | Statement::Reject { card, .. } => of_card(*card),
+        Statement::Answer { .. } | Statement::Amend { .. } | Statement::Settle { .. } => {
             Some(state.revision)
         }
-        Saying::Pause { .. } | Saying::Resume | Saying::Cancel { .. } => None,
+        Statement::Pause { .. } | Statement::Resume | Statement::Cancel { .. } => None,
     };
     match stands {
-        Some(stands) if stands != word.revision => Err(WordError::OtherRevision {
-            said: word.revision,
+        Some(stands) if stands != envelope.revision => Err(StatementError::OtherRevision {
+            said: envelope.revision,
             stands,
         }),
         _ => Ok(()),

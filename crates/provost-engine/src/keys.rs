@@ -29,7 +29,7 @@ const PREFIX: &str = "ed25519:";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
     /// A person's word: a yes, a no, an answer.
-    Word,
+    Statement,
     /// A head of the chain of commits.
     Head,
 }
@@ -37,7 +37,7 @@ pub enum Signed {
 impl Signed {
     fn tag(self) -> &'static str {
         match self {
-            Self::Word => "provost/word/v1",
+            Self::Statement => "provost/word/v1",
             Self::Head => "provost/head/v1",
         }
     }
@@ -288,13 +288,23 @@ mod tests {
     #[test]
     fn a_key_signs_for_its_domain_and_nothing_else() {
         let key = PrivateKey::from_seed(&[7; 32]).unwrap();
-        let signature = key.sign(Signed::Word, b"yes");
-        assert!(key.public().verifies(Signed::Word, b"yes", &signature));
-        assert!(!key.public().verifies(Signed::Word, b"yes ", &signature));
+        let signature = key.sign(Signed::Statement, b"yes");
+        assert!(key.public().verifies(Signed::Statement, b"yes", &signature));
+        assert!(
+            !key.public()
+                .verifies(Signed::Statement, b"yes ", &signature)
+        );
         assert!(!key.public().verifies(Signed::Head, b"yes", &signature));
         let other = PrivateKey::from_seed(&[8; 32]).unwrap();
-        assert!(!other.public().verifies(Signed::Word, b"yes", &signature));
-        assert!(!key.public().verifies(Signed::Word, b"yes", "no base64"));
+        assert!(
+            !other
+                .public()
+                .verifies(Signed::Statement, b"yes", &signature)
+        );
+        assert!(
+            !key.public()
+                .verifies(Signed::Statement, b"yes", "no base64")
+        );
         assert_eq!(key.public().to_string().parse(), Ok(key.public()));
     }
 

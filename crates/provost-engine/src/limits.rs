@@ -62,14 +62,14 @@ pub const HEAD_BYTES_MAX: u64 = 16 * 1024;
 /// Longest reason for accepting a store that signed heads contradict, in bytes.
 pub const REASON_BYTES_MAX: usize = 2_000;
 /// Largest word or card file, in bytes: a plan may stand in a word.
-pub const WORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub const STATEMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long a word counts, unless what it answers lapses earlier.
-pub const WORD_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub const STATEMENT_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Longest life that a word may give itself.
-pub const WORD_LIFE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub const STATEMENT_LIFE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How far ahead of this clock the clock of who said a word may be.
-pub const WORD_EARLY_MAX: Duration = Duration::from_secs(5 * 60);
+pub const STATEMENT_EARLY_MAX: Duration = Duration::from_secs(5 * 60);
 /// Longest nonce of a word, in characters.
-pub const WORD_NONCE_CHARS_MAX: usize = 64;
+pub const STATEMENT_NONCE_CHARS_MAX: usize = 64;
 /// Most posted words that are taken at once; the others wait for the next look.
 pub const WORDS_AT_ONCE_MAX: u32 = 1_000;

@@ -24,15 +24,15 @@ use provost_tools::Toolbox;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::inbox::{Inbox, WordError};
+use crate::inbox::{Inbox, StatementError};
 use crate::notify::{Target, made};
 use crate::store::{Append, Driving, Evidence, NewEvent, Payload, Store, StoreError};
 use crate::summary;
 use crate::workspace::{PlannerError, Workspace};
 
-mod words;
+mod statements;
 
-pub use words::{IGNORED, TAKEN};
+pub use statements::{IGNORED, TAKEN};
 
 /// A run that this process drives.
 pub struct Session {
@@ -109,7 +109,7 @@ pub enum DriveError {
     Fold(#[from] FoldError),
     /// A person's word does not count.
     #[error(transparent)]
-    Word(#[from] WordError),
+    Statement(#[from] StatementError),
 }
 
 /// How often a watcher is told that time passes.
@@ -181,16 +181,23 @@ impl Session {
     ///
     /// # Errors
     /// [`DriveError::Step`] if the run does not take it; [`DriveError::Store`] if it is not kept;
-    /// [`DriveError::Word`] for what a person says where that must be signed: see
+    /// [`DriveError::Statement`] for what a person says where that must be signed: see
     /// [`Session::hear`].
     pub async fn give(
         &mut self,
         input: Input,
         watcher: &mut dyn Watcher,
     ) -> Result<(), DriveError> {
-        if self.inbox.refuses_bare(&input) {
-            let by = "somebody".to_owned();
-            return Err(WordError::Unsigned { by }.into());
+        if let Input::Statement {
+            by,
+            statement,
+            record,
+        } = &input
+            // Why the second: a record that nobody verified would pass for one that was.
+            && (self.inbox.requires_signature(statement) || record.is_some())
+        {
+            let by = by.id.clone();
+            return Err(StatementError::Unsigned { by }.into());
         }
         self.take_in(input, watcher).await
     }

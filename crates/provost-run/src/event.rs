@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::call::Slot;
 use crate::card::{Card, Question};
 use crate::outcome::Class;
-use crate::said::Said;
+use crate::statement::{PlanText, StatementRecord};
 
 mod attempt;
 mod planner;
@@ -168,9 +168,9 @@ pub enum Event {
         steps: Vec<String>,
         /// Whether the quorum is reached with this yes.
         complete: bool,
-        /// The word it follows from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// A person said no.
     ApprovalRejected {
@@ -180,9 +180,9 @@ pub enum Event {
         by: String,
         /// Why.
         reason: String,
-        /// The word it follows from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// Nobody answered in time.
     ApprovalExpired {
@@ -213,9 +213,9 @@ pub enum Event {
         value: Value,
         /// Who.
         by: String,
-        /// The word it follows from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// The first plan is in force.
     RunStarted {
@@ -298,9 +298,9 @@ pub enum Event {
         /// What the person said besides, as words do: the output they know of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Value>,
-        /// The word it follows from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// No read asks about a doubt any more: a person has to.
     ReconcileGivenUp {
@@ -331,9 +331,9 @@ pub enum Event {
         /// The secret that is missing, if that stopped it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         missing: Option<Missing>,
-        /// The word it follows from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// A revision is wanted.
     ReplanRequested {
@@ -347,9 +347,9 @@ pub enum Event {
         /// Who let a paused run go on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
-        /// The word it follows from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// A person wants the run to end.
     CancelRequested {
@@ -361,9 +361,9 @@ pub enum Event {
         /// Whether what happened is to be undone first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         undo: bool,
-        /// The word it follows from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// What happened is taken back: the revision with the steps that do it follows, if there are
     /// any. Nothing else begins from here on.
@@ -382,9 +382,12 @@ pub enum Event {
         by: String,
         /// Why.
         reason: String,
-        /// The word it follows from.
+        /// The plan that the same statement puts in force, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        plan: Option<PlanText>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// A person put a plan of their own in the place of the one in force; it was checked, and the
     /// check follows.
@@ -397,9 +400,12 @@ pub enum Event {
         by: String,
         /// Why.
         reason: String,
-        /// The word it follows from.
+        /// The text of the goal that the same statement puts in force, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<Said>,
+        goal: Option<String>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
     },
     /// The run ended.
     RunEnded(RunEnded),
@@ -652,9 +658,10 @@ impl Event {
         }
     }
 
-    /// Whether it is what a person said.
+    /// Whether it must outlast a loss of power before anything follows from it: what people say,
+    /// a stop, and what was paid.
     #[must_use]
-    pub fn is_word(&self) -> bool {
+    pub fn must_last(&self) -> bool {
         matches!(
             self,
             Self::ApprovalGiven { .. }
@@ -669,29 +676,7 @@ impl Event {
                 | Self::CancelRequested { .. }
                 | Self::GoalAmended { .. }
                 | Self::PlanAmended { .. }
+                | Self::BudgetSpent { .. }
         )
-    }
-
-    /// Whether it must outlast a loss of power before anything follows from it.
-    #[must_use]
-    pub fn must_last(&self) -> bool {
-        self.is_word() || matches!(self, Self::BudgetSpent { .. })
-    }
-
-    /// The word it follows from, if a person's word is recorded with it.
-    #[must_use]
-    pub fn said(&self) -> Option<&Said> {
-        match self {
-            Self::ApprovalGiven { said, .. }
-            | Self::ApprovalRejected { said, .. }
-            | Self::QuestionAnswered { said, .. }
-            | Self::CancelRequested { said, .. }
-            | Self::DoubtSettled { said, .. }
-            | Self::Paused { said, .. }
-            | Self::Resumed { said, .. }
-            | Self::GoalAmended { said, .. }
-            | Self::PlanAmended { said, .. } => said.as_ref(),
-            _ => None,
-        }
     }
 }

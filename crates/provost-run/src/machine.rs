@@ -65,15 +65,14 @@ use provost_plan::plan::request::{
     FindingView, ObservationView, PlanReply, PlanRequest, PlannerUsage,
 };
 use provost_plan::policy::{Policy, Principal};
-use serde_json::Value;
 
 use crate::admission::{AdmissionRules, Denial, Entry};
 use crate::call::{Call, Slot};
 use crate::card::{Card, Question};
-use crate::event::{Event, RunCreated, RunEnded, Settlement};
+use crate::event::{Event, RunCreated, RunEnded};
 use crate::outcome::Reply;
-use crate::said::Said;
 use crate::state::{FoldError, State};
+use crate::statement::{Statement, StatementRecord};
 use crate::turn::Turn;
 use crate::view;
 
@@ -127,98 +126,19 @@ pub enum Input {
         /// Step and item, number of the attempt, and what the adapter reports.
         replies: Vec<(Slot, u32, Reply)>,
     },
-    /// A person said yes.
-    Approve {
-        /// The card.
-        card: Digest,
+    /// A person makes a statement, verified where that is required.
+    Statement {
         /// Who.
         by: Principal,
-        /// The steps of a plan card, or the items of a list (`page[2]`); all if empty.
-        steps: Vec<String>,
-    },
-    /// A person said no.
-    Reject {
-        /// The card.
-        card: Digest,
-        /// Who.
-        by: Principal,
-        /// Why.
-        reason: String,
-    },
-    /// A person answered.
-    Answer {
-        /// The question.
-        question: Digest,
-        /// Who.
-        by: Principal,
-        /// The answer.
-        value: Value,
-    },
-    /// A person settles a doubt.
-    Settle {
-        /// Which step or item is in doubt.
-        slot: Slot,
-        /// What they say of it.
-        settled: Settlement,
-        /// The output of what happened, where they know it.
-        output: Option<Value>,
-        /// Who.
-        by: Principal,
-        /// Why they know.
-        reason: String,
-    },
-    /// Nothing further may begin for now.
-    Pause {
-        /// Who.
-        by: String,
-        /// What they stopped, in words.
-        what: String,
-        /// Why.
-        reason: String,
-    },
-    /// A person lets a paused run go on.
-    GoOn {
-        /// Who.
-        by: Principal,
-    },
-    /// A person ends the run.
-    Cancel {
-        /// Who.
-        by: Principal,
-        /// Why.
-        reason: Option<String>,
-        /// Whether what happened is to be undone first.
-        undo: bool,
-    },
-    /// A person amends the plan, the goal or both.
-    Amend {
-        /// Who.
-        by: Principal,
-        /// What they put in the place of what is there.
-        amended: Amended,
-        /// Why.
-        reason: String,
-    },
-    /// A person's word, verified: what they say, and what is recorded with it.
-    Said {
-        /// What is recorded.
-        said: Said,
         /// What they say.
-        input: Box<Input>,
+        statement: Statement,
+        /// What is recorded with it; none if it came without an envelope.
+        record: Option<StatementRecord>,
     },
     /// A process took the run up again: what was in flight is lost.
     Resume,
     /// A moment came that was waited for.
     Tick,
-}
-
-/// What a person puts in the place of what is there; at least one of the two.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Amended {
-    /// A plan: the name shown in diagnostics, and its text.
-    pub plan: Option<(String, String)>,
-    /// The text of the goal.
-    pub goal: Option<String>,
 }
 
 /// What the driver must do.
@@ -354,12 +274,27 @@ pub enum StepError {
 }
 
 impl Input {
-    /// Whether a person settles a doubt by it.
-    fn settles(&self) -> bool {
+    /// A statement that came without an envelope.
+    #[must_use]
+    pub fn unsigned(by: Principal, statement: Statement) -> Self {
+        let record = None;
+        Self::Statement {
+            by,
+            statement,
+            record,
+        }
+    }
+
+    /// The statement, if a person makes one.
+    #[must_use]
+    pub fn statement(&self) -> Option<&Statement> {
         match self {
-            Self::Settle { .. } => true,
-            Self::Said { input, .. } => input.settles(),
-            _ => false,
+            Self::Statement { statement, .. } => Some(statement),
+            Self::Planned { .. }
+            | Self::Ended { .. }
+            | Self::EndedTogether { .. }
+            | Self::Resume
+            | Self::Tick => None,
         }
     }
 }
@@ -502,7 +437,7 @@ impl Run {
     ) -> Result<Output, StepError> {
         // Why: what an ended run left in doubt can still be settled, and only that.
         if let Some(ended) = &self.state.ended
-            && !input.settles()
+            && !matches!(input.statement(), Some(Statement::Settle { .. }))
         {
             return Err(StepError::Over {
                 status: ended.status.word(),

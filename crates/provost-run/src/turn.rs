@@ -14,8 +14,8 @@ use crate::call::{Call, Slot};
 use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, Command, Input, Output, Rules, StepError};
 use crate::outcome::{Class, Landing};
-use crate::said::Said;
 use crate::state::{InFlight, Need, State, Undo};
+use crate::statement::{Signer, Statement};
 
 mod admit;
 mod amend;
@@ -63,7 +63,6 @@ pub(crate) struct Turn<'r> {
     request: Option<PlanRequest>,
     denials: &'r BTreeMap<Slot, Denial>,
     entries: Vec<Entry>,
-    said: Option<Said>,
 }
 
 impl<'r> Turn<'r> {
@@ -88,7 +87,6 @@ impl<'r> Turn<'r> {
             request: None,
             denials,
             entries: Vec::new(),
-            said: None,
         }
     }
 
@@ -120,31 +118,38 @@ impl<'r> Turn<'r> {
                     .into_iter()
                     .try_for_each(|(slot, attempt, reply)| self.ended(&slot, attempt, reply))
             }
-            Input::Approve { card, by, steps } => self.approve(card, &by, steps),
-            Input::Reject { card, by, reason } => self.reject(card, &by, &reason),
-            Input::Answer {
-                question,
+            Input::Statement {
                 by,
-                value,
-            } => self.answer(question, &by, value),
-            Input::Settle {
+                statement,
+                record,
+            } => self.statement(Signer { by, record }, statement),
+            Input::Resume => self.resume(),
+            Input::Tick => self.expire(),
+        }
+    }
+
+    /// Takes what a person says, once.
+    fn statement(&mut self, signer: Signer, statement: Statement) -> Result<(), StepError> {
+        if let Some(record) = &signer.record
+            && self.state.nonces.contains(&record.nonce)
+        {
+            let nonce = record.nonce.clone();
+            return Err(StepError::Replayed { nonce });
+        }
+        match statement {
+            Statement::Approve { card, steps } => self.approve(signer, card, steps),
+            Statement::Reject { card, reason } => self.reject(signer, card, &reason),
+            Statement::Answer { question, value } => self.answer(signer, question, value),
+            Statement::Settle {
                 slot,
                 settled,
                 output,
-                by,
                 reason,
-            } => self.settle(&slot, settled, output, &by, &reason),
-            Input::Pause { by, what, reason } => self.pause(by, what, reason),
-            Input::GoOn { by } => self.go_on(&by),
-            Input::Cancel { by, reason, undo } => self.cancel(&by, reason, undo),
-            Input::Amend {
-                by,
-                amended,
-                reason,
-            } => self.amend(&by, amended, reason),
-            Input::Said { said, input } => self.said_by(said, *input),
-            Input::Resume => self.resume(),
-            Input::Tick => self.expire(),
+            } => self.settle(signer, &slot, (settled, output), reason),
+            Statement::Amend { plan, goal, reason } => self.amend(signer, plan, goal, reason),
+            Statement::Pause { reason } => self.pause(signer, reason),
+            Statement::Resume => self.go_on(signer),
+            Statement::Cancel { reason, undo } => self.cancel(signer, reason, undo),
         }
     }
 
@@ -325,7 +330,7 @@ impl<'r> Turn<'r> {
         self.emit(Event::Resumed {
             lost: slots,
             by: None,
-            said: None,
+            record: None,
         })?;
         for (slot, attempt) in lost {
             let flight = self

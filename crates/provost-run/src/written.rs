@@ -131,13 +131,13 @@ fn event_of_people(words: &[&str], text: Option<String>) -> Event {
             by: words[2].to_owned(),
             steps: Vec::new(),
             complete: true,
-            said: None,
+            record: None,
         },
         "no" => Event::ApprovalRejected {
             card: digest(words[1]),
             by: words[2].to_owned(),
             reason: said,
-            said: None,
+            record: None,
         },
         "lapsed" => Event::ApprovalExpired {
             card: digest(words[1]),
@@ -167,13 +167,13 @@ fn event_of_people(words: &[&str], text: Option<String>) -> Event {
             question: digest(words[1]),
             value: said.into(),
             by: words[2].to_owned(),
-            said: None,
+            record: None,
         },
         "cancel" => Event::CancelRequested {
             by: words[1].to_owned(),
             reason: text,
             undo: false,
-            said: None,
+            record: None,
         },
         _ => event_of_execution(words, text),
     }
@@ -230,7 +230,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
         "resumed" => Event::Resumed {
             lost: words.get(1).into_iter().map(|word| slot(word)).collect(),
             by: None,
-            said: None,
+            record: None,
         },
         "over" => over(&words[1..], text),
         other => panic!("no event `{other}`"),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError, NewRun};
-use provost_engine::inbox::{Saying, Word};
+use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::limits::NOTIFY_LAST;
 use provost_engine::run::machine::{Input, StepError};
 use provost_engine::run::state::State;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::cli::Watching;
 use crate::failure::{Exit, Failure};
-use crate::keyring::{KeyChoice, Speaker};
+use crate::keyring::{KeyChoice, Signer};
 use crate::output;
 use crate::place::Place;
 use crate::screen::page::{Look, Page};
@@ -40,7 +40,7 @@ pub enum Start {
         /// Its id.
         run: String,
         /// The person's word.
-        word: Option<Box<Word>>,
+        envelope: Option<Box<StatementEnvelope>>,
     },
 }
 
@@ -60,11 +60,11 @@ pub fn drive(
 pub fn record(
     place: &Place,
     engine: &Engine,
-    word: &Word,
+    envelope: &StatementEnvelope,
     watching: Watching,
 ) -> Result<Exit, Failure> {
     with_driver(place, engine, watching, async |driver| {
-        driver.record(word).await
+        driver.record(envelope).await
     })
 }
 
@@ -88,7 +88,7 @@ fn with_driver(
             watching,
             halt,
             typist: Typist::default(),
-            speaker: None,
+            signer: None,
         };
         let driven = work(driver).await;
         tell(engine).await;
@@ -126,7 +126,7 @@ struct Driver<'a> {
     watching: Watching,
     halt: watch::Receiver<bool>,
     typist: Typist,
-    speaker: Option<Speaker>,
+    signer: Option<Signer>,
 }
 
 impl Driver<'_> {
@@ -134,7 +134,8 @@ impl Driver<'_> {
         let mut view = self.view();
         let mut session = match start {
             Start::New(new) => self.engine.begin(*new, &mut view).await?,
-            Start::TakeUp { run, word } => match self.take_up(&run, word, &mut view).await? {
+            Start::TakeUp { run, envelope } => match self.take_up(&run, envelope, &mut view).await?
+            {
                 Some(session) => session,
                 None => return Ok(Exit::Done),
             },
@@ -165,39 +166,42 @@ impl Driver<'_> {
     async fn take_up(
         &self,
         run: &str,
-        word: Option<Box<Word>>,
+        envelope: Option<Box<StatementEnvelope>>,
         view: &mut View,
     ) -> Result<Option<Session>, Failure> {
-        if let Some(word) = &word {
-            self.would_count(word)?;
+        if let Some(envelope) = &envelope {
+            self.would_count(envelope)?;
         }
         let taken = self.engine.take_up(run, view).await;
-        match (taken, word) {
+        match (taken, envelope) {
             (Ok(session), None) => Ok(Some(session)),
-            (Ok(session), Some(word)) => Ok(Some(said(session, &word, view).await?)),
-            (Err(EngineError::Held { pid, .. }), Some(word)) => {
-                self.post(&word, pid, false, view).await
+            (Ok(session), Some(envelope)) => Ok(Some(said(session, &envelope, view).await?)),
+            (Err(EngineError::Held { pid, .. }), Some(envelope)) => {
+                self.post(&envelope, pid, false, view).await
             }
             (Err(error), _) => Err(error.into()),
         }
     }
 
     /// Refuses a word that would not count before it leaves a trace in the journal.
-    fn would_count(&self, word: &Word) -> Result<(), Failure> {
-        match self.engine.rehearse(word) {
+    fn would_count(&self, envelope: &StatementEnvelope) -> Result<(), Failure> {
+        match self.engine.rehearse(envelope) {
             // Why on: what lapsed meanwhile is not there, and the run has to hear of that.
             Ok(()) | Err(EngineError::Drive(DriveError::Step(StepError::NotOpen { .. }))) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn record(self, word: &Word) -> Result<Exit, Failure> {
-        self.would_count(word)?;
+    async fn record(self, envelope: &StatementEnvelope) -> Result<Exit, Failure> {
+        self.would_count(envelope)?;
         let mut view = self.view();
-        let taken = self.engine.take_up_to_record(&word.run, &mut view).await;
+        let taken = self
+            .engine
+            .take_up_to_record(&envelope.run, &mut view)
+            .await;
         let session = match taken {
-            Ok(session) => Some(said(session, word, &mut view).await?),
-            Err(EngineError::Held { pid, .. }) => self.post(word, pid, true, &mut view).await?,
+            Ok(session) => Some(said(session, envelope, &mut view).await?),
+            Err(EngineError::Held { pid, .. }) => self.post(envelope, pid, true, &mut view).await?,
             Err(error) => return Err(error.into()),
         };
         let Some(session) = session else {
@@ -222,19 +226,19 @@ impl Driver<'_> {
 
     async fn post(
         &self,
-        word: &Word,
+        envelope: &StatementEnvelope,
         pid: Option<u32>,
         record: bool,
         view: &mut View,
     ) -> Result<Option<Session>, Failure> {
-        match post::post(self.engine, word, record, view).await? {
+        match post::post(self.engine, envelope, record, view).await? {
             Posted::There => {
-                post::follow(self.engine, word, pid, self.watching).await?;
+                post::follow(self.engine, envelope, pid, self.watching).await?;
                 Ok(None)
             }
             Posted::Here(mut session) => {
                 session.hear_posted(view).await?;
-                match post::ignored(self.engine, word)? {
+                match post::ignored(self.engine, envelope)? {
                     None => Ok(Some(*session)),
                     Some(why) => {
                         session.release().await?;
@@ -266,23 +270,23 @@ impl Driver<'_> {
 
     /// Asks the person at the terminal; false if they leave it for later.
     async fn ask(&mut self, session: &mut Session, view: &mut View) -> Result<bool, Failure> {
-        let saying = match ask::person(&mut self.typist, session, &mut self.halt).await {
-            Asked::Said(saying) => *saying,
+        let statement = match ask::person(&mut self.typist, session, &mut self.halt).await {
+            Asked::Said(statement) => *statement,
             Asked::Later => return Ok(false),
             Asked::Elsewhere => {
                 session.hear_posted(view).await?;
                 return Ok(true);
             }
         };
-        let word = match self.word(session.state(), saying) {
-            Ok(word) => word,
+        let envelope = match self.envelope(session.state(), statement) {
+            Ok(envelope) => envelope,
             // Why no end: what waits can still be answered later, with the key.
             Err(failure) => {
                 failure.show();
                 return Ok(false);
             }
         };
-        match session.hear(&word, view).await {
+        match session.hear(&envelope, view).await {
             Ok(()) => Ok(true),
             Err(DriveError::Step(StepError::NotOpen { .. })) => {
                 // Why: the card lapsed while the person thought; the run has to hear of it.
@@ -298,7 +302,7 @@ impl Driver<'_> {
                 Failure::from(error).show();
                 Ok(false)
             }
-            Err(DriveError::Word(error)) => {
+            Err(DriveError::Statement(error)) => {
                 Failure::from(error).show();
                 Ok(false)
             }
@@ -307,17 +311,21 @@ impl Driver<'_> {
     }
 
     /// What the person at the terminal says, signed where that is required.
-    fn word(&mut self, state: &State, saying: Saying) -> Result<Word, Failure> {
-        let speaker = match self.speaker.take() {
-            Some(speaker) => speaker,
+    fn envelope(
+        &mut self,
+        state: &State,
+        statement: Statement,
+    ) -> Result<StatementEnvelope, Failure> {
+        let signer = match self.signer.take() {
+            Some(signer) => signer,
             None => {
-                let needs = saying.needs_signature();
-                Speaker::here(self.engine.workspace(), &KeyChoice::default(), needs)?
+                let needs = statement.needs_signature();
+                Signer::here(self.engine.workspace(), &KeyChoice::default(), needs)?
             }
         };
-        let word = speaker.word(self.engine.inbox().store(), state, saying);
-        self.speaker = Some(speaker);
-        word
+        let envelope = signer.envelope(self.engine.inbox().store(), state, statement);
+        self.signer = Some(signer);
+        envelope
     }
 
     fn report(&self, state: &State, stop: &Stop) -> Exit {
@@ -351,8 +359,12 @@ impl Driver<'_> {
 }
 
 /// A run that was taken up, after a word that is refused for good if it does not count.
-async fn said(mut session: Session, word: &Word, view: &mut View) -> Result<Session, Failure> {
-    match session.hear(word, view).await {
+async fn said(
+    mut session: Session,
+    envelope: &StatementEnvelope,
+    view: &mut View,
+) -> Result<Session, Failure> {
+    match session.hear(envelope, view).await {
         Ok(()) => Ok(session),
         Err(error) => {
             session.release().await?;

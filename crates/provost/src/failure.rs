@@ -5,7 +5,7 @@
 
 use provost_engine::audit::AuditError;
 use provost_engine::engine::EngineError;
-use provost_engine::inbox::WordError;
+use provost_engine::inbox::StatementError;
 use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::StepError;
 use provost_engine::session::DriveError;
@@ -214,24 +214,24 @@ impl From<StepError> for Failure {
     }
 }
 
-impl From<WordError> for Failure {
-    fn from(error: WordError) -> Self {
+impl From<StatementError> for Failure {
+    fn from(error: StatementError) -> Self {
         let hint = match &error {
-            WordError::Unsigned { .. } => Some("sign it: `--key FILE` names your key file"),
-            WordError::NoKey { .. } => {
+            StatementError::Unsigned { .. } => Some("sign it: `--key FILE` names your key file"),
+            StatementError::NoKey { .. } => {
                 Some("`provost key new` makes one, and prints the line for policies/entities.json")
             }
-            WordError::OtherKey { .. } => Some("`--key FILE` names the key file to sign with"),
-            WordError::OtherStore | WordError::OtherRun { .. } => {
+            StatementError::OtherKey { .. } => Some("`--key FILE` names the key file to sign with"),
+            StatementError::OtherStore | StatementError::OtherRun { .. } => {
                 Some("`-C DIR` names the workspace that a word is for")
             }
-            WordError::OtherRevision { .. } | WordError::Lapsed { .. } => {
+            StatementError::OtherRevision { .. } | StatementError::Lapsed { .. } => {
                 Some("`provost inbox` shows what waits now")
             }
-            WordError::NoWord(_)
-            | WordError::Early { .. }
-            | WordError::TooLong { .. }
-            | WordError::Forged { .. } => None,
+            StatementError::Malformed(_)
+            | StatementError::Early { .. }
+            | StatementError::TooLong { .. }
+            | StatementError::Forged { .. } => None,
         };
         Self::usage(error.to_string()).maybe_hint(hint)
     }
@@ -248,7 +248,7 @@ impl From<DriveError> for Failure {
             DriveError::Seal(error) => Self::failed(error.to_string()),
             DriveError::Event(error) => Self::failed(error.to_string()),
             DriveError::Fold(error) => Self::failed(error.to_string()),
-            DriveError::Word(error) => Self::from(error),
+            DriveError::Statement(error) => Self::from(error),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use provost_engine::clock::now_ms;
-use provost_engine::inbox::{Saying, Word};
+use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::keys::{KeyFile, PrivateKey};
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
@@ -154,12 +154,12 @@ fn small_text(path: &Path) -> Result<String, Failure> {
 
 /// Who speaks, with the key they sign with.
 #[derive(Debug)]
-pub struct Speaker {
+pub struct Signer {
     by: String,
     key: Option<PrivateKey>,
 }
 
-impl Speaker {
+impl Signer {
     /// Who speaks in a workspace: the owner of the key that is typed; else who works there, who
     /// signs what `needs` it where that is required.
     pub fn here(workspace: &Workspace, choice: &KeyChoice, needs: bool) -> Result<Self, Failure> {
@@ -205,25 +205,30 @@ impl Speaker {
     }
 
     /// What they say now to a run that stands so.
-    pub fn word(&self, store: &str, state: &State, saying: Saying) -> Result<Word, Failure> {
-        let card = saying.card().and_then(|digest| state.cards.get(&digest));
+    pub fn envelope(
+        &self,
+        store: &str,
+        state: &State,
+        statement: Statement,
+    ) -> Result<StatementEnvelope, Failure> {
+        let card = statement.card().and_then(|digest| state.cards.get(&digest));
         let revision = card.map_or(state.revision, |known| known.card.revision);
         let lapses_at = card.and_then(|known| known.card.expires_at);
-        self.said((store, &state.run, revision), saying, lapses_at)
+        self.sign((store, &state.run, revision), statement, lapses_at)
     }
 
     /// What they say now about this revision of this run of this store.
-    pub fn said(
+    pub fn sign(
         &self,
         to: (&str, &str, u32),
-        saying: Saying,
+        statement: Statement,
         lapses_at: Option<i64>,
-    ) -> Result<Word, Failure> {
-        let word = Word::new(to, saying, &self.by, (now_ms(), lapses_at));
-        let word = word.map_err(|error| Failure::usage(error.to_string()))?;
+    ) -> Result<StatementEnvelope, Failure> {
+        let envelope = StatementEnvelope::new(to, statement, &self.by, (now_ms(), lapses_at));
+        let envelope = envelope.map_err(|error| Failure::usage(error.to_string()))?;
         Ok(match &self.key {
-            Some(key) => word.signed_with(key),
-            None => word,
+            Some(key) => envelope.signed_with(key),
+            None => envelope,
         })
     }
 }

@@ -8,7 +8,7 @@ use provost_run::card::Card;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::limits::WORD_BYTES_MAX;
+use crate::limits::STATEMENT_BYTES_MAX;
 
 /// The schema of a card file.
 pub const CARD_SCHEMA: &str = "provost/card/v1";
@@ -50,8 +50,10 @@ impl CardFile {
     /// # Errors
     /// [`NoCard`] if it has what is not known, or its card is not what the digest says.
     pub fn read(text: &str) -> Result<Self, NoCard> {
-        if text.len() > WORD_BYTES_MAX {
-            return Err(NoCard(format!("it is longer than {WORD_BYTES_MAX} bytes")));
+        if text.len() > STATEMENT_BYTES_MAX {
+            return Err(NoCard(format!(
+                "it is longer than {STATEMENT_BYTES_MAX} bytes"
+            )));
         }
         let value: Value = serde_json::from_str(text).map_err(|error| NoCard(error.to_string()))?;
         let file: Self =

@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier};
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::EngineError;
-use provost_engine::inbox::{Saying, WordError};
+use provost_engine::inbox::{Statement, StatementError};
 use provost_engine::session::{DriveError, Stop, Unwatched};
 use provost_run::event::RunStatus;
 use provost_run::machine::StepError;
@@ -21,7 +21,7 @@ fn answer(place: &Place, run: &str, by: &str, yes_or_no: bool) -> bool {
     };
     let mut word = yes(&engine, record.run.state(), by);
     if !yes_or_no {
-        word.saying = Saying::Reject {
+        word.statement = Statement::Reject {
             card: *open,
             reason: "no".to_owned(),
         };
@@ -216,20 +216,26 @@ fn where_signatures_are_required_nothing_bare_gets_in() {
     runtime().block_on(async {
         let mut session = begin(&engine).await;
         let bo = engine.workspace().people().principal("bo");
-        let bare = provost_run::machine::Input::Approve {
+        let yes_to_all = Statement::Approve {
             card: card(session.state()),
-            by: bo,
             steps: Vec::new(),
         };
+        let bare = provost_run::machine::Input::unsigned(bo, yes_to_all);
         let refused = session.give(bare, &mut Unwatched).await.unwrap_err();
         assert!(
-            matches!(refused, DriveError::Word(WordError::Unsigned { .. })),
+            matches!(
+                refused,
+                DriveError::Statement(StatementError::Unsigned { .. })
+            ),
             "{refused}"
         );
         let word = yes(&engine, session.state(), "bo");
         let refused = session.hear(&word, &mut Unwatched).await.unwrap_err();
         assert!(
-            matches!(refused, DriveError::Word(WordError::Unsigned { .. })),
+            matches!(
+                refused,
+                DriveError::Statement(StatementError::Unsigned { .. })
+            ),
             "{refused}"
         );
         // The control: signed, it counts, and once.

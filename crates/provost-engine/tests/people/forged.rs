@@ -4,7 +4,7 @@
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
-use provost_engine::inbox::{Inbox, Saying, Signature, Word};
+use provost_engine::inbox::{Inbox, Signature, Statement, StatementEnvelope};
 use provost_engine::keys::{PrivateKey, Signed};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::policy::People;
@@ -41,8 +41,8 @@ struct Court {
     other: Run,
     inbox: Inbox,
     revoked: Inbox,
-    valid: Word,
-    elsewhere: Word,
+    valid: StatementEnvelope,
+    elsewhere: StatementEnvelope,
 }
 
 impl Court {
@@ -75,7 +75,7 @@ impl Court {
     /// Whether a word, as it comes over the wire, opens the gate of the run.
     fn accepts(&self, inbox: &Inbox, run: &Run, text: &str, now: i64) -> bool {
         let mut run = run.clone();
-        let Ok(word) = Word::read(text) else {
+        let Ok(word) = StatementEnvelope::read(text) else {
             return false;
         };
         let Ok(input) = inbox.verify(&word, run.state(), now) else {
@@ -152,7 +152,7 @@ fn forge(court: &Court, kind: usize, dice: &mut Dice, now: i64) -> (String, i64)
             if dice.roll(2) == 0 {
                 word = court.elsewhere.clone();
             } else {
-                word.saying = court.elsewhere.saying.clone();
+                word.statement = court.elsewhere.statement.clone();
                 word = word.signed_with(&bo);
             }
         }
@@ -171,7 +171,7 @@ fn forge(court: &Court, kind: usize, dice: &mut Dice, now: i64) -> (String, i64)
         "for another card or revision" => {
             if dice.roll(2) == 0 {
                 let bytes = dice.roll(u64::MAX).to_le_bytes();
-                word.saying = Saying::Approve {
+                word.statement = Statement::Approve {
                     card: Digest::of_bytes(Domain::Card, &bytes),
                     steps: Vec::new(),
                 };
@@ -181,7 +181,7 @@ fn forge(court: &Court, kind: usize, dice: &mut Dice, now: i64) -> (String, i64)
             word = word.signed_with(&bo);
         }
         "for a step that is not on the card" => {
-            word.saying = Saying::Approve {
+            word.statement = Statement::Approve {
                 card: card(court.run.state()),
                 steps: vec![format!("note{}", dice.roll(1 << 20))],
             };
@@ -194,7 +194,7 @@ fn forge(court: &Court, kind: usize, dice: &mut Dice, now: i64) -> (String, i64)
 }
 
 /// Changes one field and leaves the signature as it was.
-fn change(word: &mut Word, dice: &mut Dice) {
+fn change(word: &mut StatementEnvelope, dice: &mut Dice) {
     let n = i64::try_from(1 + dice.roll(1 << 20)).unwrap();
     match dice.roll(8) {
         0 => word.by = ["eve", "dan", "ada", "zoe"][dice.roll(4) as usize].to_owned(),
@@ -204,14 +204,14 @@ fn change(word: &mut Word, dice: &mut Dice) {
         4 => word.revision += u32::try_from(n).unwrap(),
         5 => word.store.push('x'),
         6 => {
-            word.saying = Saying::Approve {
-                card: word.saying.card().unwrap(),
+            word.statement = Statement::Approve {
+                card: word.statement.card().unwrap(),
                 steps: vec!["note".to_owned()],
             };
         }
         _ => {
-            word.saying = Saying::Reject {
-                card: word.saying.card().unwrap(),
+            word.statement = Statement::Reject {
+                card: word.statement.card().unwrap(),
                 reason: String::new(),
             };
         }
@@ -259,7 +259,7 @@ fn no_forged_replayed_or_borrowed_yes_is_accepted() {
         let mut dice = Dice(seed as u64);
         let (text, now) = forge(&court, kind, &mut dice, now);
         // Why not it: a byte changed inside the text may spell the same word another way.
-        let same = Word::read(&text).is_ok_and(|word| word == court.valid);
+        let same = StatementEnvelope::read(&text).is_ok_and(|word| word == court.valid);
         if same && KINDS[kind] != "revoked" {
             continue;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, NewRun};
-use provost_engine::inbox::{Saying, Word};
+use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::keys::PrivateKey;
 use provost_engine::session::{Session, Stop, Unwatched, Watcher};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
@@ -33,7 +33,7 @@ effect = "write"
 tags = ["production"]
 "#;
 
-const PLAN: &str = r#"schema: provost/plan/v1
+pub const PLAN: &str = r#"schema: provost/plan/v1
 goal: { text: Write a note, success: [ { id: noted, text: the note is written } ] }
 steps:
   - id: note
@@ -183,15 +183,15 @@ pub fn card(state: &State) -> Digest {
 }
 
 /// An unsigned yes to the open card.
-pub fn yes(engine: &Engine, state: &State, by: &str) -> Word {
+pub fn yes(engine: &Engine, state: &State, by: &str) -> StatementEnvelope {
     let card = card(state);
     let asked = &state.cards[&card].card;
-    let saying = Saying::Approve {
+    let statement = Statement::Approve {
         card,
         steps: Vec::new(),
     };
     let to = (engine.inbox().store(), state.run.as_str(), asked.revision);
-    Word::new(to, saying, by, (now_ms(), asked.expires_at)).unwrap()
+    StatementEnvelope::new(to, statement, by, (now_ms(), asked.expires_at)).unwrap()
 }
 
 /// Keeps why words were ignored.

@@ -1,11 +1,11 @@
 //! Words that other processes post, for a run that is driven and for one that is not.
 
 use provost_engine::clock::now_ms;
-use provost_engine::inbox::{Saying, Word};
+use provost_engine::inbox::{PlanText, Statement, StatementEnvelope, StatementError};
 use provost_engine::session::Stop;
-use provost_run::event::RunStatus;
+use provost_run::event::{Event, RunStatus};
 
-use super::place::{Ear, Place, begin, card, key, runtime, yes};
+use super::place::{Ear, PLAN, Place, begin, card, key, runtime, yes};
 
 /// Posts words while a session waits at a prompt; what it hears of them.
 #[test]
@@ -133,20 +133,94 @@ fn the_journal_keeps_what_was_signed_so_that_anybody_can_verify_it() {
     runtime().block_on(async {
         let mut session = begin(&engine).await;
         let run = session.state().run.clone();
-        let saying = Saying::Reject {
+        let statement = Statement::Reject {
             card: card(session.state()),
             reason: "not today".to_owned(),
         };
         let mut word = yes(&engine, session.state(), "bo");
-        word.saying = saying;
+        word.statement = statement;
         let word = word.signed_with(&key("bo"));
         session.hear(&word, &mut Ear::default()).await.unwrap();
         let events = engine.read(&run).unwrap().events;
         let kept = events
             .iter()
-            .find_map(|(event, _)| Word::of_event(engine.inbox().store(), &run, event))
+            .find_map(|(event, _)| event.statement())
             .unwrap();
+        let kept = StatementEnvelope::of_recorded(engine.inbox().store(), &run, kept).unwrap();
         assert_eq!(kept, word);
         assert!(kept.is_signed_by(&key("bo").public()));
+    });
+}
+
+/// One signature stands behind both events of an amendment; the control: another goal, another
+/// plan, another name in the journal, and it does not fit any more.
+#[test]
+fn an_amendment_is_verified_again_from_each_of_its_events() {
+    let place = Place::new("signature");
+    let engine = place.engine();
+    runtime().block_on(async {
+        let mut session = begin(&engine).await;
+        let run = session.state().run.clone();
+        let mut amendment = yes(&engine, session.state(), "ada");
+        amendment.statement = Statement::Amend {
+            plan: Some(PlanText {
+                name: "mine".to_owned(),
+                text: PLAN.replace("hello", "good morning"),
+            }),
+            goal: Some("Write a note".to_owned()),
+            reason: "it is early".to_owned(),
+        };
+        let amendment = amendment.signed_with(&key("ada"));
+        session.hear(&amendment, &mut Ear::default()).await.unwrap();
+        let events = engine.read(&run).unwrap().events;
+        let inbox = engine.inbox();
+        let mut halves = 0;
+        for (event, _) in &events {
+            inbox.verify_recorded(&run, event).unwrap();
+            let changed = match event.clone() {
+                Event::GoalAmended {
+                    mut goal,
+                    by,
+                    reason,
+                    plan,
+                    record,
+                } => {
+                    goal.text.push('!');
+                    Event::GoalAmended {
+                        goal,
+                        by,
+                        reason,
+                        plan,
+                        record,
+                    }
+                }
+                Event::PlanAmended {
+                    name,
+                    text,
+                    by,
+                    reason,
+                    goal,
+                    record,
+                } => Event::PlanAmended {
+                    name,
+                    text: text.replace("good", "bad"),
+                    by,
+                    reason,
+                    goal,
+                    record,
+                },
+                _ => continue,
+            };
+            halves += 1;
+            let kept = event.statement().unwrap();
+            let kept = StatementEnvelope::of_recorded(inbox.store(), &run, kept).unwrap();
+            assert_eq!(kept, amendment);
+            let refused = inbox.verify_recorded(&run, &changed).unwrap_err();
+            assert!(
+                matches!(refused, StatementError::Forged { .. }),
+                "{refused}"
+            );
+        }
+        assert_eq!(halves, 2);
     });
 }

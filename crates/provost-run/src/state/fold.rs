@@ -127,8 +127,8 @@ impl State {
 
 pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), FoldError> {
     let kind = event.kind();
-    if let Some(said) = event.said() {
-        state.nonces.insert(said.nonce.clone());
+    if let Some(record) = event.record() {
+        state.nonces.insert(record.nonce.clone());
     }
     match event {
         Event::RunCreated(_) => return Err(FoldError::NoBeginning),

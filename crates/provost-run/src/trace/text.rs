@@ -12,7 +12,7 @@ use crate::call::Slot;
 use crate::card::{Card, Purpose, Subject};
 use crate::event::{AttemptEnded, AttemptStarted, Event, Left, RunEnded, SettledBy, SkipReason};
 use crate::outcome::Used;
-use crate::said::Said;
+use crate::statement::StatementRecord;
 
 mod planned;
 
@@ -78,20 +78,20 @@ fn line_of_people(event: &Event) -> String {
             by,
             steps,
             complete,
-            said,
+            record,
         } => {
             let which = also("steps", &listed(steps));
             let more = if *complete { "" } else { "; others must too" };
-            let signed = signed(said.as_ref());
+            let signed = signed(record.as_ref());
             format!("`{by}` said yes to {}{which}{more}{signed}", card.short())
         }
         Event::ApprovalRejected {
             card,
             by,
             reason,
-            said,
+            record,
         } => {
-            let signed = signed(said.as_ref());
+            let signed = signed(record.as_ref());
             format!("`{by}` said no to {}: {reason}{signed}", card.short())
         }
         Event::ApprovalExpired { card } => format!("nobody answered {} in time", card.short()),
@@ -121,9 +121,9 @@ fn line_of_people(event: &Event) -> String {
             question,
             value,
             by,
-            said,
+            record,
         } => {
-            let signed = signed(said.as_ref());
+            let signed = signed(record.as_ref());
             format!("`{by}` answered {}: {value}{signed}", question.short())
         }
         Event::GoalAmended {
@@ -160,9 +160,9 @@ fn undo_text(steps: &BTreeMap<String, Slot>, left: &[Left]) -> String {
 }
 
 /// Whether a word bears a signature.
-fn signed(said: Option<&Said>) -> &'static str {
-    match said {
-        Some(said) if said.signature.is_some() => ", signed",
+fn signed(record: Option<&StatementRecord>) -> &'static str {
+    match record {
+        Some(record) if record.signature.is_some() => ", signed",
         _ => "",
     }
 }

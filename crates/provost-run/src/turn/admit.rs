@@ -11,8 +11,9 @@ use crate::event::{AttemptEnded, AttemptStarted, Event, Missing, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
 use crate::state::InFlight;
+use crate::statement::Signer;
 use provost_plan::money::Money;
-use provost_plan::policy::{Principal, PrincipalKind};
+use provost_plan::policy::PrincipalKind;
 
 /// How often the breaker of a tool may put one attempt off before the step fails.
 pub(super) const BREAKER_DEFERRALS_MAX: u32 = 3;
@@ -101,16 +102,13 @@ impl Turn<'_> {
     pub(super) fn put_off(&mut self, slot: &Slot, denial: Denial) -> Result<(), StepError> {
         let deferrals = self.state.item(slot).map_or(0, |item| item.deferrals);
         match denial {
-            Denial::Stopped(Stop { what, by, reason }) => {
-                let said = None;
-                self.emit(Event::Paused {
-                    by,
-                    what,
-                    reason,
-                    missing: None,
-                    said,
-                })
-            }
+            Denial::Stopped(Stop { what, by, reason }) => self.emit(Event::Paused {
+                by,
+                what,
+                reason,
+                missing: None,
+                record: None,
+            }),
             Denial::Doubt { run, slot: other } => {
                 let message = format!(
                     "step `{other}` of run {run} may already have done this, and nobody knows yet"
@@ -153,22 +151,16 @@ impl Turn<'_> {
         })
     }
 
-    pub(super) fn pause(
-        &mut self,
-        by: String,
-        what: String,
-        reason: String,
-    ) -> Result<(), StepError> {
+    pub(super) fn pause(&mut self, signer: Signer, reason: String) -> Result<(), StepError> {
         if self.state.paused.is_some() {
             return Ok(());
         }
-        let said = self.said.take();
         self.emit(Event::Paused {
-            by,
-            what,
+            by: signer.by.id,
+            what: "the run".to_owned(),
             reason,
             missing: None,
-            said,
+            record: signer.record,
         })
     }
 
@@ -195,25 +187,25 @@ impl Turn<'_> {
                 secret,
                 slot: slot.clone(),
             }),
-            said: None,
+            record: None,
         })
     }
 
-    pub(super) fn go_on(&mut self, by: &Principal) -> Result<(), StepError> {
+    pub(super) fn go_on(&mut self, signer: Signer) -> Result<(), StepError> {
+        let Signer { by, record } = signer;
         if by.kind != PrincipalKind::User {
             return Err(StepError::NotAllowed {
-                by: by.id.clone(),
+                by: by.id,
                 reason: "only a person lets a paused run go on".to_owned(),
             });
         }
         if self.state.paused.is_none() {
             return Err(StepError::NotPaused);
         }
-        let said = self.said.take();
         self.emit(Event::Resumed {
             lost: Vec::new(),
-            by: Some(by.id.clone()),
-            said,
+            by: Some(by.id),
+            record,
         })
     }
 }

@@ -1,7 +1,6 @@
 //! Amending: a person puts a plan or a goal of their own in the place of what is there.
 //!
-//! Owns who may, the check of what they wrote, and that a word is taken once. INVARIANT: an
-//! amendment comes into force only as a checked plan, and who wrote it counts as who asks for it,
+//! Owns who may, and the check of what they wrote. INVARIANT: an amendment comes into force only as a checked plan, and who wrote it counts as who asks for it,
 //! so that they cannot approve it themselves.
 
 use std::sync::Arc;
@@ -18,35 +17,28 @@ use provost_plan::source::Source;
 use super::Turn;
 use super::planning::{Change, ask_all_again, views};
 use crate::event::Event;
-use crate::machine::{Amended, Input, StepError};
-use crate::said::Said;
+use crate::machine::StepError;
+use crate::statement::{PlanText, Signer};
 
 /// The id of the criterion that stands for the goal's text where the user gave none.
 const WHOLE_GOAL: &str = "goal";
 
 impl Turn<'_> {
-    /// Takes what a word says, once.
-    pub(super) fn said_by(&mut self, said: Said, input: Input) -> Result<(), StepError> {
-        if self.state.nonces.contains(&said.nonce) {
-            return Err(StepError::Replayed { nonce: said.nonce });
-        }
-        self.said = Some(said);
-        self.take(input)
-    }
-
     pub(super) fn amend(
         &mut self,
-        by: &Principal,
-        amended: Amended,
+        signer: Signer,
+        plan: Option<PlanText>,
+        goal: Option<String>,
         reason: String,
     ) -> Result<(), StepError> {
-        self.may_amend(by)?;
+        let Signer { by, record } = signer;
+        self.may_amend(&by)?;
         self.takes_amendments()?;
-        let Amended { plan, goal } = amended;
+        let goal_text = goal.clone();
         let other_goal = goal.map(|text| goal_with(&self.state.goal, text));
         let goal = other_goal.as_ref().unwrap_or(&self.state.goal);
         let checked = match (&plan, &self.state.plan) {
-            (Some((name, text)), _) => {
+            (Some(PlanText { name, text }), _) => {
                 let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
                 let plan = plan.map_err(|found| refused("the plan cannot be read", &found))?;
                 // Why: what a person supplies is trusted, and others approve it.
@@ -71,17 +63,19 @@ impl Turn<'_> {
                 goal,
                 by: by.id.clone(),
                 reason: reason.clone(),
-                said: self.said.clone(),
+                plan: plan.clone(),
+                record: record.clone(),
             })?;
         }
         let replans = plan.is_none() && checked.is_some();
-        if let Some((name, text)) = plan {
+        if let Some(PlanText { name, text }) = plan {
             self.emit(Event::PlanAmended {
                 name,
                 text,
-                by: by.id.clone(),
+                by: by.id,
                 reason: reason.clone(),
-                said: self.said.clone(),
+                goal: goal_text,
+                record,
             })?;
         }
         if let Some((checked, found, origin)) = checked {

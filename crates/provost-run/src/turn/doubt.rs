@@ -11,7 +11,7 @@ use provost_plan::digest::{Digest, canonical};
 use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::plan::Retry;
-use provost_plan::policy::{CallFacts, Decision, Principal, PrincipalKind, Verdict};
+use provost_plan::policy::{CallFacts, Decision, PrincipalKind, Verdict};
 use serde_json::Value;
 
 use super::Turn;
@@ -22,6 +22,7 @@ use crate::call::{Call, Slot};
 use crate::event::{Event, SettledBy, Settlement, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Reply};
+use crate::statement::{Signer, StatementRecord};
 
 /// A reconcile read that could be made.
 struct Inquiry {
@@ -29,6 +30,14 @@ struct Inquiry {
     read: Arc<Operation>,
     args: Value,
     verdict: Verdict,
+}
+
+/// Who ends a doubt, and what is recorded of what they said.
+struct Testimony {
+    by: SettledBy,
+    reason: Option<String>,
+    output: Option<Value>,
+    record: Option<StatementRecord>,
 }
 
 impl Turn<'_> {
@@ -292,8 +301,14 @@ impl Turn<'_> {
                 } else {
                     Settlement::DidNotHappen
                 };
-                let by = SettledBy::Reconcile { tool };
-                self.end_doubt(slot, settled, by, None, output.map(|value| (value, digest)))
+                let testimony = Testimony {
+                    by: SettledBy::Reconcile { tool },
+                    reason: None,
+                    output: None,
+                    record: None,
+                };
+                let output = output.map(|value| (value, digest));
+                self.end_doubt(slot, settled, testimony, output)
             }
             Err(failed) => {
                 let tries = self.state.item(slot).map_or(1, |item| item.reconcile_tries);
@@ -339,12 +354,12 @@ impl Turn<'_> {
     /// Takes a person's word on a doubt.
     pub(super) fn settle(
         &mut self,
+        signer: Signer,
         slot: &Slot,
-        settled: Settlement,
-        output: Option<Value>,
-        by: &Principal,
-        reason: &str,
+        (settled, output): (Settlement, Option<Value>),
+        reason: String,
     ) -> Result<(), StepError> {
+        let Signer { by, record } = signer;
         let refused = |reason: &str| StepError::NotAllowed {
             by: by.id.clone(),
             reason: reason.to_owned(),
@@ -376,15 +391,19 @@ impl Turn<'_> {
             ),
             None => None,
         };
-        let told = output.clone();
+        let stated = output.clone();
         let output = output.map(|value| {
             let bytes = canonical(&value).into_bytes();
             let digest = self.keep("application/json".to_owned(), bytes);
             (value, digest)
         });
-        let by = SettledBy::Person { id: by.id.clone() };
-        let reason = Some((reason.to_owned(), told));
-        self.end_doubt(&slot, settled, by, reason, output)
+        let testimony = Testimony {
+            by: SettledBy::Person { id: by.id },
+            reason: Some(reason),
+            output: stated,
+            record,
+        };
+        self.end_doubt(&slot, settled, testimony, output)
     }
 
     /// Whether nothing that was sent for a slot can take place any more, by what its tool declares;
@@ -425,22 +444,19 @@ impl Turn<'_> {
         &mut self,
         slot: &Slot,
         settled: Settlement,
-        by: SettledBy,
-        reason: Option<(String, Option<Value>)>,
+        testimony: Testimony,
         output: Option<(Value, Digest)>,
     ) -> Result<(), StepError> {
         let class = self.state.item(slot).and_then(|item| item.class);
         let class = class.unwrap_or(Class::Unavailable);
-        let by_person = matches!(by, SettledBy::Person { .. });
-        let (reason, told) = reason.unzip();
-        let said = self.said.take();
+        let by_person = matches!(testimony.by, SettledBy::Person { .. });
         self.emit(Event::DoubtSettled {
             slot: slot.clone(),
             settled,
-            by,
-            reason,
-            output: told.flatten(),
-            said,
+            by: testimony.by,
+            reason: testimony.reason,
+            output: testimony.output,
+            record: testimony.record,
         })?;
         match (settled, output) {
             (Settlement::Happened, Some((output, evidence))) => {

@@ -22,6 +22,7 @@ use crate::event::{AskMode, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
 use crate::state::CardState;
+use crate::statement::Signer;
 
 /// The name under which a repeated call is asked about.
 const REPEATED: &str = "provost:repeated-call";
@@ -221,29 +222,29 @@ impl Turn<'_> {
 
     pub(super) fn approve(
         &mut self,
+        signer: Signer,
         digest: Digest,
-        by: &Principal,
         steps: Vec<String>,
     ) -> Result<(), StepError> {
-        let card = self.answerable(digest, by)?;
+        let Signer { by, record } = signer;
+        let card = self.answerable(digest, &by)?;
         card.meant(&steps)
             .map_err(|step| StepError::NotOnCard { step })?;
         let before = self.state.cards.get(&digest).map(|s| s.approved_by.clone());
         let mut people = before.unwrap_or_default();
         if !people.insert(by.id.clone()) {
             return Err(StepError::NotAllowed {
-                by: by.id.clone(),
+                by: by.id,
                 reason: "they said yes already, and others must too".to_owned(),
             });
         }
         let complete = people.len() as u64 >= u64::from(card.terms.quorum);
-        let said = self.said.take();
         self.emit(Event::ApprovalGiven {
             card: digest,
-            by: by.id.clone(),
+            by: by.id,
             steps,
             complete,
-            said,
+            record,
         })?;
         if complete {
             self.leave_out(digest)
@@ -288,18 +289,17 @@ impl Turn<'_> {
 
     pub(super) fn reject(
         &mut self,
+        signer: Signer,
         digest: Digest,
-        by: &Principal,
         reason: &str,
     ) -> Result<(), StepError> {
-        let card = self.answerable(digest, by)?;
-        let (by, why) = (by.id.clone(), reason.to_owned());
-        let said = self.said.take();
+        let Signer { by, record } = signer;
+        let card = self.answerable(digest, &by)?;
         self.emit(Event::ApprovalRejected {
             card: digest,
-            by,
-            reason: why,
-            said,
+            by: by.id,
+            reason: reason.to_owned(),
+            record,
         })?;
         self.card_failed(&card, Class::Rejected, reason)
     }
@@ -400,10 +400,11 @@ impl Turn<'_> {
 
     pub(super) fn answer(
         &mut self,
+        signer: Signer,
         digest: Digest,
-        by: &Principal,
         value: Value,
     ) -> Result<(), StepError> {
+        let Signer { by, record } = signer;
         let not_open = || StepError::NotOpen {
             digest: digest.to_string(),
         };
@@ -417,10 +418,7 @@ impl Turn<'_> {
             && !by.groups.contains(of)
         {
             let reason = format!("the question is for `{of}`");
-            return Err(StepError::NotAllowed {
-                by: by.id.clone(),
-                reason,
-            });
+            return Err(StepError::NotAllowed { by: by.id, reason });
         }
         let value =
             provost_plan::digest::normalize(value).map_err(|error| StepError::BadAnswer {
@@ -435,13 +433,11 @@ impl Turn<'_> {
                 reason: violation.message.clone(),
             });
         }
-        let by = by.id.clone();
-        let said = self.said.take();
         self.emit(Event::QuestionAnswered {
             question: digest,
             value: value.clone(),
-            by,
-            said,
+            by: by.id,
+            record,
         })?;
         match &question.purpose {
             Purpose::Step { step } => {

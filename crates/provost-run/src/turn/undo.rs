@@ -15,7 +15,6 @@ use provost_plan::expr::{Root, Template};
 use provost_plan::plan::Step;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::undo::undo_id;
-use provost_plan::policy::Principal;
 use provost_plan::source::Source;
 use serde_json::{Map, Value, json};
 
@@ -26,6 +25,7 @@ use crate::event::{Event, Left, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
 use crate::state::{EffectFact, Need};
+use crate::statement::Signer;
 
 /// A call that takes one effect back.
 struct Taking {
@@ -43,20 +43,20 @@ impl Turn<'_> {
     /// Records that a person ends the run.
     pub(super) fn cancel(
         &mut self,
-        by: &Principal,
+        signer: Signer,
         reason: Option<String>,
         undo: bool,
     ) -> Result<(), StepError> {
+        let Signer { by, record } = signer;
         if undo {
             // Why: to stop takes nothing, but undoing begins calls.
-            self.may_amend(by)?;
+            self.may_amend(&by)?;
         }
-        let (by, said) = (by.id.clone(), self.said.take());
         self.emit(Event::CancelRequested {
-            by,
+            by: by.id,
             reason,
             undo,
-            said,
+            record,
         })
     }
 

@@ -3,7 +3,7 @@
 use crate::case::{Case, failed, ok, person};
 use provost_run::machine::Input;
 use provost_run::outcome::{Class, Landing};
-use provost_run::said::Said;
+use provost_run::statement::{Statement, StatementRecord};
 use serde_json::json;
 
 const PEOPLE: &str = provost_plan::policy::DEFAULT_POLICY;
@@ -204,7 +204,7 @@ answer: done
 
 #[test]
 fn a_word_is_taken_once() {
-    let said = |nonce: &str| Said {
+    let record = |nonce: &str| StatementRecord {
         nonce: nonce.to_owned(),
         revision: 1,
         at: 1,
@@ -212,13 +212,13 @@ fn a_word_is_taken_once() {
         key: None,
         signature: None,
     };
-    let yes = |nonce: &str, by: &str, case: &Case| Input::Said {
-        said: said(nonce),
-        input: Box::new(Input::Approve {
+    let yes = |nonce: &str, by: &str, case: &Case| Input::Statement {
+        by: person(by),
+        statement: Statement::Approve {
             card: case.open_card(),
-            by: person(by),
             steps: Vec::new(),
-        }),
+        },
+        record: Some(record(nonce)),
     };
     let policy = format!(
         "{PEOPLE}\n@id(\"two\") @quorum(\"2\") forbid (principal, action in \

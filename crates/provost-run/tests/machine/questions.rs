@@ -2,8 +2,8 @@
 
 use crate::case::{Case, failed, ok, plan_reply};
 use provost_plan::plan::request::{PlanReply, PlannerQuestion};
-use provost_run::machine::Input;
 use provost_run::outcome::{Class, Landing};
+use provost_run::statement::Statement;
 use serde_json::json;
 
 const ASK: &str = r#"
@@ -66,12 +66,9 @@ fn an_answer_is_typed_and_becomes_the_output() {
 fn an_answer_counts_once() {
     let case = asking(ASK);
     let question = *case.state().open_questions().next().unwrap().0;
-    let again = Input::Answer {
-        question,
-        by: crate::case::person("bob"),
-        value: json!(4),
-    };
-    let case = case.answer("bob", json!(3)).quietly().give(again);
+    let value = json!(4);
+    let again = Statement::Answer { question, value };
+    let case = case.answer("bob", json!(3)).quietly().says("bob", again);
     insta::assert_snapshot!(case.transcript(), @"! nothing waits for an answer under `sha256:fe4bd24a7d79572f62053a83ad36d1991b8b213f96b113efca7ab5cf25268925`");
 }
 
@@ -150,12 +147,10 @@ answer: done
             .replans(&plan(revised))
             .started();
         let question = *case.state().open_questions().next().unwrap().0;
-        let late = Input::Answer {
-            question,
-            by: crate::case::person("bob"),
-            value: json!(3),
-        };
-        case.ends("look", ok(json!({ "total": 1 }))).give(late)
+        let value = json!(3);
+        let late = Statement::Answer { question, value };
+        case.ends("look", ok(json!({ "total": 1 })))
+            .says("bob", late)
     };
     insta::assert_snapshot!(run("").transcript(), @r#"
     < look#1 ok happened

@@ -4,6 +4,7 @@ use crate::case::{person, plan_reply, rules_with};
 use provost_plan::plan::{Goal, Limits};
 use provost_run::event::{AskMode, PlannerChoice, RunCreated};
 use provost_run::machine::{Input, Output, Receipt, Run, StepError};
+use provost_run::statement::Statement;
 
 fn begun() -> Result<Output, StepError> {
     create().map(|(_, output)| output)
@@ -76,14 +77,11 @@ fn what_a_person_said_is_on_the_disk() -> Result<(), StepError> {
         "a read may begin before its intent is on the disk"
     );
     let by = person("ada");
-    let cancelled = run.step(
-        Input::Cancel {
-            by,
-            reason: None,
-            undo: false,
-        },
-        1_001,
-    )?;
+    let cancel = Statement::Cancel {
+        reason: None,
+        undo: false,
+    };
+    let cancelled = run.step(Input::unsigned(by, cancel), 1_001)?;
     assert!(
         cancelled.sync,
         "a call is in flight, so nothing follows from the word yet"

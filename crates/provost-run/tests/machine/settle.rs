@@ -4,8 +4,9 @@ use crate::case::{Case, failed, ok, rules_with};
 use provost_plan::catalog::{Operation, Reconcile};
 use provost_run::admission::{Denial, Stop};
 use provost_run::event::Settlement;
-use provost_run::machine::{Input, Rules};
+use provost_run::machine::Rules;
 use provost_run::outcome::{Class, Landing};
+use provost_run::statement::Statement;
 use serde_json::json;
 
 const PLAN: &str = r#"
@@ -315,16 +316,16 @@ fn what_is_not_in_doubt_cannot_be_settled() {
     < ada settles nothing: happened
     ! `nothing` is not in doubt
     ");
-    let silent = doubtful(rules_with(|_| {})).give(Input::Settle {
+    let statement = Statement::Settle {
         slot: provost_run::call::Slot {
             step: "put".to_owned(),
             item: None,
         },
         settled: Settlement::Happened,
         output: None,
-        by: crate::case::person("ada"),
         reason: " ".to_owned(),
-    });
+    };
+    let silent = doubtful(rules_with(|_| {})).says("ada", statement);
     insta::assert_snapshot!(silent.transcript(), @"
     < put#1 timeout unknown
     + AttemptEnded put#1 timeout unknown

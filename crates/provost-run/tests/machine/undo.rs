@@ -5,6 +5,7 @@ use crate::case::{Case, failed, ok, person, rules_with};
 use provost_run::event::{Event, RunStatus, Settlement};
 use provost_run::machine::{Input, Rules};
 use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::statement::Statement;
 use serde_json::json;
 
 /// Two writes that can be undone, one that cannot, and one that has not begun.
@@ -484,11 +485,11 @@ fn who_may_not_amend_may_not_undo() {
         kind: provost_plan::policy::PrincipalKind::Agent,
         ..person("ada")
     };
-    let case = happened().give(Input::Cancel {
-        by: agent,
+    let cancel = Statement::Cancel {
         reason: None,
         undo: true,
-    });
+    };
+    let case = happened().give(Input::unsigned(agent, cancel));
     insta::assert_snapshot!(case.transcript(), @"! `ada` may not answer: `ada` is an agent, and only people approve");
 }
 

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use provost_engine::inbox::{PlanText, Saying};
+use provost_engine::inbox::{PlanText, Statement};
 use provost_engine::run::state::State;
 use provost_plan::digest::canonical;
 use serde_json::Value;
 
 use super::Watching;
-use super::say::{self, Speaking};
+use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::document::{Document, text};
 use crate::failure::{Exit, Failure};
@@ -36,7 +36,7 @@ pub struct Amend {
     #[arg(long, value_name = "WHY", default_value = "no reason was given")]
     reason: String,
     #[command(flatten)]
-    speaking: Speaking,
+    signing: SigningArgs,
     #[command(flatten)]
     watching: Watching,
 }
@@ -67,7 +67,7 @@ impl FromStr for Setting {
 
 /// Does it.
 pub fn run(verb: Amend, place: &Place) -> Result<Exit, Failure> {
-    let word = {
+    let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
@@ -76,14 +76,14 @@ pub fn run(verb: Amend, place: &Place) -> Result<Exit, Failure> {
             None if verb.set.is_empty() => None,
             None => Some(with_settings(state, &verb.set)?),
         };
-        let saying = Saying::Amend {
+        let statement = Statement::Amend {
             plan,
             goal: verb.goal,
             reason: verb.reason,
         };
-        say::word(&engine, state, saying, &verb.speaking)?
+        say::envelope(&engine, state, statement, &verb.signing)?
     };
-    say::say(word, &verb.speaking, verb.watching, place)
+    say::say(envelope, &verb.signing, verb.watching, place)
 }
 
 fn of_file(path: &std::path::Path) -> Result<PlanText, Failure> {

@@ -1,10 +1,10 @@
 //! `answer`: a person's answer to a question, and the run goes on.
 
 use clap::Args;
-use provost_engine::inbox::Saying;
+use provost_engine::inbox::Statement;
 
 use super::Watching;
-use super::say::{self, Speaking};
+use super::say::{self, SigningArgs};
 use super::target::{Target, Waiting};
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
@@ -20,14 +20,14 @@ pub struct Answer {
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
     #[command(flatten)]
-    speaking: Speaking,
+    signing: SigningArgs,
     #[command(flatten)]
     watching: Watching,
 }
 
 /// Does it.
 pub fn run(verb: &Answer, place: &Place) -> Result<Exit, Failure> {
-    let word = {
+    let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
@@ -46,8 +46,8 @@ pub fn run(verb: &Answer, place: &Place) -> Result<Exit, Failure> {
         let value = question::read(asked, &verb.value)
             .map_err(|reason| Failure::usage(reason).hint(format!("asked is: {}", asked.text)))?;
         let question = *digest;
-        let saying = Saying::Answer { question, value };
-        say::word(&engine, state, saying, &verb.speaking)?
+        let statement = Statement::Answer { question, value };
+        say::envelope(&engine, state, statement, &verb.signing)?
     };
-    say::say(word, &verb.speaking, verb.watching, place)
+    say::say(envelope, &verb.signing, verb.watching, place)
 }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use provost_engine::inbox::{CardFile, Saying};
+use provost_engine::inbox::{CardFile, Statement};
 use provost_engine::run::state::State;
 use provost_plan::digest::Digest;
 
 use super::Watching;
-use super::say::{self, Speaking};
+use super::say::{self, SigningArgs};
 use super::target::{Target, Waiting, short};
 use crate::drive::typed_yes;
 use crate::failure::{Exit, Failure};
@@ -32,7 +32,7 @@ pub struct Approve {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    speaking: Speaking,
+    signing: SigningArgs,
     #[command(flatten)]
     watching: Watching,
 }
@@ -41,14 +41,14 @@ pub struct Approve {
 pub fn run(verb: Approve, place: &Place) -> Result<Exit, Failure> {
     if let Some(path) = say::card_path(&verb.target.run) {
         let steps = verb.steps;
-        let yes = |file: &CardFile| Saying::Approve {
+        let yes = |file: &CardFile| Statement::Approve {
             card: file.digest,
             steps,
         };
-        return say::sign_offline(&path, verb.output.as_deref(), yes, &verb.speaking);
+        return say::sign_offline(&path, verb.output.as_deref(), yes, &verb.signing);
     }
     say::refuse_output(verb.output.as_deref())?;
-    let word = {
+    let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
@@ -61,14 +61,14 @@ pub fn run(verb: Approve, place: &Place) -> Result<Exit, Failure> {
             only => ask(only, state, place)?,
         };
         let steps = verb.steps;
-        say::word(
+        say::envelope(
             &engine,
             state,
-            Saying::Approve { card, steps },
-            &verb.speaking,
+            Statement::Approve { card, steps },
+            &verb.signing,
         )?
     };
-    say::say(word, &verb.speaking, verb.watching, place)
+    say::say(envelope, &verb.signing, verb.watching, place)
 }
 
 /// Shows a card and asks; without a terminal nobody can have seen it.

@@ -1,10 +1,10 @@
 //! `cancel`: a person ends a run.
 
 use clap::Args;
-use provost_engine::inbox::Saying;
+use provost_engine::inbox::Statement;
 
 use super::Watching;
-use super::say::{self, Speaking};
+use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
@@ -22,20 +22,20 @@ pub struct Cancel {
     #[arg(long)]
     undo: bool,
     #[command(flatten)]
-    speaking: Speaking,
+    signing: SigningArgs,
     #[command(flatten)]
     watching: Watching,
 }
 
 /// Does it.
 pub fn run(verb: Cancel, place: &Place) -> Result<Exit, Failure> {
-    let word = {
+    let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let (reason, undo) = (verb.reason, verb.undo);
-        let saying = Saying::Cancel { reason, undo };
-        say::word(&engine, record.run.state(), saying, &verb.speaking)?
+        let statement = Statement::Cancel { reason, undo };
+        say::envelope(&engine, record.run.state(), statement, &verb.signing)?
     };
-    say::say(word, &verb.speaking, verb.watching, place)?;
+    say::say(envelope, &verb.signing, verb.watching, place)?;
     Ok(Exit::Done)
 }

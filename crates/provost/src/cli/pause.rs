@@ -2,11 +2,11 @@
 
 use clap::{ArgGroup, Args};
 use provost_engine::engine::Engine;
-use provost_engine::inbox::Saying;
+use provost_engine::inbox::Statement;
 use provost_engine::store::{StopScope, Stopped};
 
 use super::Watching;
-use super::say::{self, Speaking};
+use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -85,7 +85,7 @@ pub struct Pause {
     #[arg(long, value_name = "WHY")]
     reason: String,
     #[command(flatten)]
-    speaking: Speaking,
+    signing: SigningArgs,
     #[command(flatten)]
     watching: Watching,
 }
@@ -127,18 +127,23 @@ pub fn run(verb: &Pause, place: &Place) -> Result<Exit, Failure> {
 /// Says it to the run itself: recorded where nobody drives it, posted to who does. Either way the
 /// stop binds before the next call.
 fn tell(run: &str, reason: &str, verb: &Pause, place: &Place) -> Result<(), Failure> {
-    let how = Speaking {
+    let how = SigningArgs {
         record: true,
-        ..verb.speaking.clone()
+        ..verb.signing.clone()
     };
-    let word = {
+    let envelope = {
         let engine = place.to_read()?;
         let record = engine.read(run)?;
         if record.run.state().ended.is_some() {
             return Err(Failure::usage("the run is over: there is nothing to stop"));
         }
         let reason = reason.to_owned();
-        say::word(&engine, record.run.state(), Saying::Pause { reason }, &how)?
+        say::envelope(
+            &engine,
+            record.run.state(),
+            Statement::Pause { reason },
+            &how,
+        )?
     };
-    say::say(word, &how, verb.watching, place).map(|_| ())
+    say::say(envelope, &how, verb.watching, place).map(|_| ())
 }

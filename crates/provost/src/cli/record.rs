@@ -4,8 +4,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use provost_engine::inbox::Word;
-use provost_engine::limits::WORD_BYTES_MAX;
+use provost_engine::inbox::StatementEnvelope;
+use provost_engine::limits::STATEMENT_BYTES_MAX;
 
 use super::Watching;
 use crate::document::reason;
@@ -25,18 +25,18 @@ pub struct Record {
 
 /// Does it.
 pub fn run(verb: &Record, place: &Place) -> Result<Exit, Failure> {
-    let word = Word::read(&text(&verb.file)?).map_err(|error| {
+    let envelope = StatementEnvelope::read(&text(&verb.file)?).map_err(|error| {
         Failure::usage(format!("`{}`: {error}", verb.file.display()))
             .hint("`provost approve CARD.json -o FILE` writes a word")
     })?;
     let engine = place.to_drive()?;
-    if word.store != engine.inbox().store() {
+    if envelope.store != engine.inbox().store() {
         return Err(
             Failure::usage("this word is for a run of another workspace")
                 .hint("`-C DIR` names the workspace that a word is for"),
         );
     }
-    record(place, &engine, &word, verb.watching)
+    record(place, &engine, &envelope, verb.watching)
 }
 
 /// The text of a card file or a word.
@@ -47,7 +47,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
     };
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(failed)?;
-    file.take(WORD_BYTES_MAX as u64 + 1)
+    file.take(STATEMENT_BYTES_MAX as u64 + 1)
         .read_to_string(&mut text)
         .map_err(failed)?;
     Ok(text)

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use provost_engine::inbox::{CardFile, Saying};
+use provost_engine::inbox::{CardFile, Statement};
 
 use super::Watching;
-use super::say::{self, Speaking};
+use super::say::{self, SigningArgs};
 use super::target::{Target, Waiting};
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
@@ -24,7 +24,7 @@ pub struct Reject {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    speaking: Speaking,
+    signing: SigningArgs,
     #[command(flatten)]
     watching: Watching,
 }
@@ -33,14 +33,14 @@ pub struct Reject {
 pub fn run(verb: Reject, place: &Place) -> Result<Exit, Failure> {
     let reason = verb.reason;
     if let Some(path) = say::card_path(&verb.target.run) {
-        let no = |file: &CardFile| Saying::Reject {
+        let no = |file: &CardFile| Statement::Reject {
             card: file.digest,
             reason,
         };
-        return say::sign_offline(&path, verb.output.as_deref(), no, &verb.speaking);
+        return say::sign_offline(&path, verb.output.as_deref(), no, &verb.signing);
     }
     say::refuse_output(verb.output.as_deref())?;
-    let word = {
+    let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
@@ -51,14 +51,14 @@ pub fn run(verb: Reject, place: &Place) -> Result<Exit, Failure> {
                 Failure::usage(format!("several cards of run `{}` are open", state.run))
                     .hint("`provost inbox` lists them, with commands")
             })?;
-        say::word(
+        say::envelope(
             &engine,
             state,
-            Saying::Reject { card, reason },
-            &verb.speaking,
+            Statement::Reject { card, reason },
+            &verb.signing,
         )?
     };
-    say::say(word, &verb.speaking, verb.watching, place)?;
+    say::say(envelope, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: the no was asked for, and it is recorded.
     Ok(Exit::Done)
 }

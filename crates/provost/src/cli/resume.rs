@@ -1,12 +1,12 @@
 //! `resume`: a run goes on where its journal says it stands, or what was stopped may go on.
 
 use clap::Args;
-use provost_engine::inbox::Saying;
+use provost_engine::inbox::Statement;
 use provost_engine::store::StopScope;
 
 use super::Watching;
 use super::pause::What;
-use super::say::{self, Speaking};
+use super::say::{self, SigningArgs};
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -19,7 +19,7 @@ pub struct Resume {
     #[command(flatten)]
     what: What,
     #[command(flatten)]
-    speaking: Speaking,
+    signing: SigningArgs,
     #[command(flatten)]
     watching: Watching,
 }
@@ -51,13 +51,13 @@ pub fn run(verb: &Resume, place: &Place) -> Result<Exit, Failure> {
     let record = engine.read(&name)?;
     let state = record.run.state();
     if state.paused.is_some() {
-        let word = say::word(&engine, state, Saying::Resume, &verb.speaking)?;
+        let envelope = say::envelope(&engine, state, Statement::Resume, &verb.signing)?;
         drop(engine);
-        return say::say(word, &verb.speaking, verb.watching, place);
+        return say::say(envelope, &verb.signing, verb.watching, place);
     }
     let start = Start::TakeUp {
         run: name,
-        word: None,
+        envelope: None,
     };
     drive(place, &engine, start, verb.watching)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::engine::Engine;
-use provost_engine::inbox::{CardFile, Saying, Word};
+use provost_engine::inbox::{CardFile, Statement, StatementEnvelope};
 use provost_engine::run::card::Card;
 use provost_engine::run::state::State;
 use provost_plan::digest::Digest;
@@ -15,7 +15,7 @@ use super::Watching;
 use crate::document::reason;
 use crate::drive::{Start, drive, record, typed_yes};
 use crate::failure::{Exit, Failure};
-use crate::keyring::{KeyChoice, Speaker};
+use crate::keyring::{KeyChoice, Signer};
 use crate::output;
 use crate::place::{self, Place};
 use crate::screen::card;
@@ -23,7 +23,7 @@ use crate::screen::page::{Look, Page};
 
 /// How a person speaks.
 #[derive(Clone, Debug, Args)]
-pub struct Speaking {
+pub struct SigningArgs {
     #[command(flatten)]
     pub key: KeyChoice,
     /// record it and end: the run does not go on by this command
@@ -32,26 +32,31 @@ pub struct Speaking {
 }
 
 /// The word that `engine`'s workspace takes for this.
-pub fn word(
+pub fn envelope(
     engine: &Engine,
     state: &State,
-    saying: Saying,
-    how: &Speaking,
-) -> Result<Word, Failure> {
-    let needs = saying.needs_signature();
-    let speaker = Speaker::here(engine.workspace(), &how.key, needs)?;
-    speaker.word(engine.inbox().store(), state, saying)
+    statement: Statement,
+    how: &SigningArgs,
+) -> Result<StatementEnvelope, Failure> {
+    let needs = statement.needs_signature();
+    let signer = Signer::here(engine.workspace(), &how.key, needs)?;
+    signer.envelope(engine.inbox().store(), state, statement)
 }
 
 /// Says a word to its run: drives it where nobody does, or only records it.
-pub fn say(word: Word, how: &Speaking, watching: Watching, place: &Place) -> Result<Exit, Failure> {
+pub fn say(
+    envelope: StatementEnvelope,
+    how: &SigningArgs,
+    watching: Watching,
+    place: &Place,
+) -> Result<Exit, Failure> {
     let engine = place.to_drive()?;
     if how.record {
-        return record(place, &engine, &word, watching);
+        return record(place, &engine, &envelope, watching);
     }
-    let run = word.run.clone();
-    let word = Some(Box::new(word));
-    drive(place, &engine, Start::TakeUp { run, word }, watching)
+    let run = envelope.run.clone();
+    let envelope = Some(Box::new(envelope));
+    drive(place, &engine, Start::TakeUp { run, envelope }, watching)
 }
 
 /// Whether a target is a file and no run.
@@ -72,8 +77,8 @@ pub fn read_card(path: &Path) -> Result<CardFile, Failure> {
 pub fn sign_offline(
     path: &Path,
     to: Option<&Path>,
-    saying: impl FnOnce(&CardFile) -> Saying,
-    how: &Speaking,
+    statement: impl FnOnce(&CardFile) -> Statement,
+    how: &SigningArgs,
 ) -> Result<Exit, Failure> {
     let Some(to) = to else {
         return Err(
@@ -90,23 +95,23 @@ pub fn sign_offline(
             .line("the text in the file is another than the card above, which is what counts");
         output::note(&page.finish());
     }
-    let saying = saying(&file);
-    let verb = saying.verb();
+    let statement = statement(&file);
+    let verb = statement.verb();
     if output::is_attended() && !typed_yes(&format!("{verb}? y = yes, anything else = no: "))? {
         return Err(Failure::usage("nothing was signed"));
     }
-    let speaker = Speaker::with_key(&place::user(), &how.key)?;
+    let signer = Signer::with_key(&place::user(), &how.key)?;
     let about = (
         file.store.as_str(),
         file.card.run.as_str(),
         file.card.revision,
     );
-    let word = speaker.said(about, saying, file.card.expires_at)?;
-    write(to, &format!("{}\n", word.to_text()))?;
+    let envelope = signer.sign(about, statement, file.card.expires_at)?;
+    write(to, &format!("{}\n", envelope.to_text()))?;
     let mut page = Page::new();
     page.put(Look::Good, "signed").line(&format!(
         " by {} in {}; it counts once it is recorded:",
-        speaker.by(),
+        signer.by(),
         to.display()
     ));
     let command = format!("provost record {}", place::quoted(&to.to_string_lossy()));

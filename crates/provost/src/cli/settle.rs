@@ -1,13 +1,13 @@
 //! `settle`: a person says what became of a write that is in doubt.
 
 use clap::{ArgGroup, Args};
-use provost_engine::inbox::Saying;
+use provost_engine::inbox::Statement;
 use provost_engine::run::call::Slot;
 use provost_engine::run::event::Settlement;
 use serde_json::Value;
 
 use super::Watching;
-use super::say::{self, Speaking};
+use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
@@ -38,7 +38,7 @@ pub struct Settle {
     #[arg(long, value_name = "WHY")]
     reason: String,
     #[command(flatten)]
-    speaking: Speaking,
+    signing: SigningArgs,
     #[command(flatten)]
     watching: Watching,
 }
@@ -65,18 +65,18 @@ pub fn run(verb: &Settle, place: &Place) -> Result<Exit, Failure> {
         })?),
         None => None,
     };
-    let word = {
+    let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
-        let saying = Saying::Settle {
+        let statement = Statement::Settle {
             slot,
             settled: verb.settled(),
             output,
             reason: verb.reason.clone(),
         };
-        say::word(&engine, record.run.state(), saying, &verb.speaking)?
+        say::envelope(&engine, record.run.state(), statement, &verb.signing)?
     };
-    say::say(word, &verb.speaking, verb.watching, place)?;
+    say::say(envelope, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: what was said is recorded.
     Ok(Exit::Done)
 }

@@ -3,7 +3,7 @@
 //! Owns prompts, and taking one back when somebody else was faster. INVARIANT: a line typed for a
 //! prompt that was taken back answers nothing.
 
-use provost_engine::inbox::Saying;
+use provost_engine::inbox::Statement;
 use provost_engine::session::Session;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};
@@ -15,7 +15,7 @@ use crate::screen::{card, question};
 /// What came of asking.
 pub enum Asked {
     /// The person says this.
-    Said(Box<Saying>),
+    Said(Box<Statement>),
     /// They leave it for later.
     Later,
     /// Somebody said something to the run elsewhere.
@@ -54,7 +54,7 @@ pub async fn person(
             match question::read(&asked, &typed) {
                 Ok(value) => {
                     let question = digest;
-                    return Asked::Said(Box::new(Saying::Answer { question, value }));
+                    return Asked::Said(Box::new(Statement::Answer { question, value }));
                 }
                 Err(reason) => complain(&reason),
             }
@@ -75,11 +75,13 @@ pub async fn person(
             "" => return Asked::Later,
             "y" | "yes" => {
                 let steps = Vec::new();
-                return Asked::Said(Box::new(Saying::Approve { card, steps }));
+                return Asked::Said(Box::new(Statement::Approve { card, steps }));
             }
             "n" | "no" => {
                 return match typist.line("why not? ", session, halt).await {
-                    Line::Typed(reason) => Asked::Said(Box::new(Saying::Reject { card, reason })),
+                    Line::Typed(reason) => {
+                        Asked::Said(Box::new(Statement::Reject { card, reason }))
+                    }
                     Line::None => Asked::Later,
                     Line::Elsewhere => Asked::Elsewhere,
                 };

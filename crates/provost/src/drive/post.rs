@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::inbox::Word;
+use provost_engine::inbox::StatementEnvelope;
 use provost_engine::session::{IGNORED, Session, Watcher};
 use serde_json::json;
 
@@ -31,12 +31,12 @@ pub enum Posted {
 /// Posts a word, unless it would not count; then tries once more to take the run up.
 pub async fn post(
     engine: &Engine,
-    word: &Word,
+    envelope: &StatementEnvelope,
     record: bool,
     watcher: &mut dyn Watcher,
 ) -> Result<Posted, Failure> {
-    engine.rehearse(word)?;
-    let (run, text) = (&word.run, word.to_text());
+    engine.rehearse(envelope)?;
+    let (run, text) = (&envelope.run, envelope.to_text());
     engine.store().post(run, &text, now_ms()).await?;
     let taken = if record {
         engine.take_up_to_record(run, watcher).await
@@ -51,15 +51,15 @@ pub async fn post(
 }
 
 /// Why a word did not count, if somebody took it and it did not.
-pub fn ignored(engine: &Engine, word: &Word) -> Result<Option<String>, Failure> {
-    let became = engine.store().became(&word.run, &word.to_text())?;
+pub fn ignored(engine: &Engine, envelope: &StatementEnvelope) -> Result<Option<String>, Failure> {
+    let became = engine.store().became(&envelope.run, &envelope.to_text())?;
     Ok(became.and_then(|became| became.strip_prefix(IGNORED).map(str::to_owned)))
 }
 
 /// Waits a moment for what becomes of a word, and says it.
 pub async fn follow(
     engine: &Engine,
-    word: &Word,
+    envelope: &StatementEnvelope,
     pid: Option<u32>,
     watching: Watching,
 ) -> Result<(), Failure> {
@@ -67,7 +67,7 @@ pub async fn follow(
     let mut became = None;
     while became.is_none() && Instant::now() < until {
         tokio::time::sleep(LOOK).await;
-        became = engine.store().became(&word.run, &word.to_text())?;
+        became = engine.store().became(&envelope.run, &envelope.to_text())?;
     }
     if let Some(why) = became
         .as_deref()
@@ -82,16 +82,16 @@ pub async fn follow(
     let what = match became {
         Some(_) => format!(
             "taken: {process} drives run {} and goes on with it",
-            word.run
+            envelope.run
         ),
         None => format!(
             "posted: {process} drives run {} and has yet to take it",
-            word.run
+            envelope.run
         ),
     };
     if watching.json || watching.events {
         output::json_line(&json!({
-            "schema": "provost/said/v1", "run": word.run, "nonce": word.nonce,
+            "schema": "provost/said/v1", "run": envelope.run, "nonce": envelope.nonce,
             "taken": became.is_some(), "held_by": pid,
         }));
     }

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use provost_engine::run::call::Slot;
 use provost_engine::run::event::{AttemptEnded, Event, Next, PlannerChoice, StepStatus};
 use provost_engine::run::outcome::{Class, Landing};
-use provost_engine::run::said::Said;
 use provost_engine::run::state::State;
+use provost_engine::run::statement::StatementRecord;
 use provost_plan::catalog::Catalog;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
@@ -293,15 +293,16 @@ fn amendment(event: &Event) -> String {
             goal,
             by,
             reason,
-            said,
+            record,
+            ..
         } => {
-            let signed = signed(said.as_ref());
+            let signed = signed(record.as_ref());
             format!("{by} put another goal{signed}: {} ({reason})", goal.text)
         }
         Event::PlanAmended {
-            by, reason, said, ..
+            by, reason, record, ..
         } => {
-            let signed = signed(said.as_ref());
+            let signed = signed(record.as_ref());
             format!("{by} put another plan{signed}: {reason}")
         }
         _ => String::new(),
@@ -322,7 +323,7 @@ fn people(event: &Event) -> Option<Page> {
             by,
             steps,
             complete,
-            said,
+            record,
             ..
         } => {
             let what = if steps.is_empty() {
@@ -332,12 +333,12 @@ fn people(event: &Event) -> Option<Page> {
             };
             let more = if *complete { "" } else { ", others must too" };
             page.put(Look::Good, "approved")
-                .line(&format!("{what} by {by}{}{more}", signed(said.as_ref())));
+                .line(&format!("{what} by {by}{}{more}", signed(record.as_ref())));
         }
         Event::ApprovalRejected {
-            by, reason, said, ..
+            by, reason, record, ..
         } => {
-            let signed = signed(said.as_ref());
+            let signed = signed(record.as_ref());
             page.bad("rejected")
                 .line(&format!(" by {by}{signed}: {reason}"));
         }
@@ -348,9 +349,9 @@ fn people(event: &Event) -> Option<Page> {
             page.put(Look::Warn, "question: ").line(&question.text);
         }
         Event::QuestionAnswered {
-            value, by, said, ..
+            value, by, record, ..
         } => {
-            let signed = signed(said.as_ref());
+            let signed = signed(record.as_ref());
             page.line(&format!("answered by {by}{signed}: {value}"));
         }
         Event::CancelRequested {
@@ -372,9 +373,9 @@ fn people(event: &Event) -> Option<Page> {
 }
 
 /// Whether a person signed what they said.
-fn signed(said: Option<&Said>) -> &'static str {
-    match said {
-        Some(said) if said.signature.is_some() => ", signed",
+fn signed(record: Option<&StatementRecord>) -> &'static str {
+    match record {
+        Some(record) if record.signature.is_some() => ", signed",
         _ => "",
     }
 }

@@ -110,14 +110,8 @@ impl Live {
                 }
                 None => {
                     let told = self.narrator.execution(event, state.last_at);
-                    let of_people = matches!(
-                        event,
-                        Event::ApprovalGiven { .. }
-                            | Event::ApprovalRejected { .. }
-                            | Event::ApprovalExpired { .. }
-                            | Event::QuestionAnswered { .. }
-                            | Event::CancelRequested { .. }
-                    );
+                    let of_people = event.statement().is_some()
+                        || matches!(event, Event::ApprovalExpired { .. });
                     if let Some(told) = told.filter(|_| of_people) {
                         above.page(told);
                     }

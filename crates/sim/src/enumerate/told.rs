@@ -13,6 +13,7 @@ use provost_run::event::Settlement;
 use provost_run::machine::{Command, Input, Receipt, Run, Sealed};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::State;
+use provost_run::statement::Statement;
 use serde_json::json;
 
 use super::explore::Search;
@@ -144,33 +145,27 @@ impl Search<'_> {
                 planned(plan(self.case.again(place)))?
             }
             Told::Decline => planned(PlanReply::Decline("nothing better is known".to_owned()))?,
-            Told::Yes(number) => Input::Approve {
+            Told::Yes(number) => says(Statement::Approve {
                 card: card(number)?,
-                by: ada(),
                 steps: Vec::new(),
-            },
-            Told::No(number) => Input::Reject {
+            }),
+            Told::No(number) => says(Statement::Reject {
                 card: card(number)?,
-                by: ada(),
                 reason: "no".to_owned(),
-            },
+            }),
             Told::Settle(place, again, settled) => self.settle(place, again, settled)?,
-            Told::Pause => Input::Pause {
-                by: ada().id,
-                what: "this run".to_owned(),
+            Told::Pause => says(Statement::Pause {
                 reason: "wait".to_owned(),
-            },
-            Told::GoOn => Input::GoOn { by: ada() },
-            Told::Cancel => Input::Cancel {
-                by: ada(),
+            }),
+            Told::GoOn => says(Statement::Resume),
+            Told::Cancel => says(Statement::Cancel {
                 reason: None,
                 undo: false,
-            },
-            Told::Undo => Input::Cancel {
-                by: ada(),
+            }),
+            Told::Undo => says(Statement::Cancel {
                 reason: None,
                 undo: true,
-            },
+            }),
             Told::Tick => Input::Tick,
             Told::Resume => Input::Resume,
         })
@@ -215,13 +210,12 @@ impl Search<'_> {
             Settled::DidNotHappen => (Settlement::DidNotHappen, None),
             Settled::Abandoned => (Settlement::Abandoned, None),
         };
-        Ok(Input::Settle {
+        Ok(says(Statement::Settle {
             slot: slot_of(self.case, flight).ok_or("no such place")?,
             settled,
             output,
-            by: ada(),
             reason: "seen".to_owned(),
-        })
+        }))
     }
 
     /// What an output commands, once it is committed.
@@ -251,6 +245,10 @@ impl Search<'_> {
         }
         Ok((flights, asks_planner, timer))
     }
+}
+
+fn says(statement: Statement) -> Input {
+    Input::unsigned(ada(), statement)
 }
 
 fn plan(text: String) -> PlanReply {

@@ -11,6 +11,7 @@ use provost_run::card::{Card, Purpose, Subject};
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, RunStatus, View};
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::statement::Statement;
 use serde_json::Value;
 
 use super::domain::{Case, Domain};
@@ -203,19 +204,18 @@ impl Stage<'_> {
                 let answered = self.answered(&card);
                 let (yes, by) = (answered.yes, person("bob"));
                 self.played.cards.push(answered);
-                self.give(if yes {
-                    Input::Approve {
+                let statement = if yes {
+                    Statement::Approve {
                         card: digest,
-                        by,
                         steps: Vec::new(),
                     }
                 } else {
-                    Input::Reject {
+                    Statement::Reject {
                         card: digest,
-                        by,
                         reason: "that is not what the goal says: leave it out".to_owned(),
                     }
-                })
+                };
+                self.give(Input::unsigned(by, statement))
             }
             Command::WaitUntil(at) => {
                 self.now = self.now.max(at);
@@ -223,11 +223,13 @@ impl Stage<'_> {
             }
             // Why stop: what the planner cannot do is left undone, as without anybody to ask.
             Command::Question(question, digest) => match question.purpose {
-                Purpose::Review { .. } => self.give(Input::Answer {
-                    question: digest,
-                    by: person("ada"),
-                    value: "stop".into(),
-                }),
+                Purpose::Review { .. } => {
+                    let stop = Statement::Answer {
+                        question: digest,
+                        value: "stop".into(),
+                    };
+                    self.give(Input::unsigned(person("ada"), stop))
+                }
                 _ => Err("it asks a question".to_owned()),
             },
             Command::Done(_) => Ok(()),

@@ -21,6 +21,7 @@ use provost_run::call::Call;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::statement::Statement;
 use serde_json::{Value, json};
 
 use crate::enumerate::catalog;
@@ -293,7 +294,7 @@ impl Session {
     /// What the machine says to it.
     pub fn approve(&mut self, card: Digest, by: Principal) -> Result<(), String> {
         let steps = Vec::new();
-        self.input(Input::Approve { card, by, steps })
+        self.input(Input::unsigned(by, Statement::Approve { card, steps }))
     }
 
     /// Does all that happens by itself, until people or nobody is waited for.

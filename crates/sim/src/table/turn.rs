@@ -9,6 +9,7 @@ use provost_run::event::{
 };
 use provost_run::machine::Input;
 use provost_run::outcome::Class;
+use provost_run::statement::Statement;
 
 /// What the machine was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,16 +69,17 @@ impl Heard {
                 let failed = replies.iter().any(|(_, _, reply)| reply.class != Class::Ok);
                 if failed { Self::Failure } else { Self::Result }
             }
-            Input::Settle { .. } => Self::Settle,
-            Input::Pause { .. } => Self::Pause,
-            Input::GoOn { .. } => Self::GoOn,
-            Input::Amend { .. } => Self::Amend,
-            Input::Said { input, .. } => Self::of(input),
-            Input::Approve { .. } => Self::Yes,
-            Input::Reject { .. } => Self::No,
-            Input::Answer { .. } => Self::Answer,
-            Input::Cancel { undo: true, .. } => Self::Undo,
-            Input::Cancel { .. } => Self::Cancel,
+            Input::Statement { statement, .. } => match statement {
+                Statement::Settle { .. } => Self::Settle,
+                Statement::Pause { .. } => Self::Pause,
+                Statement::Resume => Self::GoOn,
+                Statement::Amend { .. } => Self::Amend,
+                Statement::Approve { .. } => Self::Yes,
+                Statement::Reject { .. } => Self::No,
+                Statement::Answer { .. } => Self::Answer,
+                Statement::Cancel { undo: true, .. } => Self::Undo,
+                Statement::Cancel { .. } => Self::Cancel,
+            },
             Input::Resume => Self::Resume,
             Input::Tick => Self::Tick,
         }

@@ -6,6 +6,7 @@
 use provost_plan::digest::Digest;
 use provost_run::card::{Card, Question, Subject};
 use provost_run::machine::Input;
+use provost_run::statement::Statement;
 use serde_json::{Value, json};
 
 use super::scene::{agent, person};
@@ -29,10 +30,9 @@ impl People {
     /// What they will say to a card.
     pub(super) fn see_card(&mut self, card: &Card, digest: Digest, weather: &mut Weather) -> Words {
         let mut words = Words::new();
-        let yes = |by, steps| Input::Approve {
-            card: digest,
-            by,
-            steps,
+        let yes = |by, steps| {
+            let card = digest;
+            Input::unsigned(by, Statement::Approve { card, steps })
         };
         let mut soon = self.rng.between(500, 60_000);
         if weather.strikes(Fault::Unauthorised) {
@@ -47,14 +47,9 @@ impl People {
         if weather.strikes(Fault::Reject) {
             let by = person("bob");
             let reason = "not like this".to_owned();
-            words.push((
-                soon,
-                Input::Reject {
-                    card: digest,
-                    by,
-                    reason,
-                },
-            ));
+            let card = digest;
+            let no = Input::unsigned(by, Statement::Reject { card, reason });
+            words.push((soon, no));
             // Why: a no is final; those who say yes a moment later come too late.
             soon += self.rng.between(-1_000, 1_000);
         }
@@ -92,10 +87,9 @@ impl People {
         weather: &mut Weather,
     ) -> Words {
         let mut words = Words::new();
-        let says = |value| Input::Answer {
-            question: digest,
-            by: person("bob"),
-            value,
+        let says = |value| {
+            let question = digest;
+            Input::unsigned(person("bob"), Statement::Answer { question, value })
         };
         let mut soon = self.rng.between(500, 60_000);
         if weather.strikes(Fault::WrongAnswer) {

@@ -6,7 +6,7 @@
 use provost_plan::label::Label;
 use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerQuestion, Why};
 use provost_run::event::{PlannerChoice, View};
-use provost_run::machine::Amended;
+use provost_run::statement::{PlanText, Statement};
 use serde_json::json;
 
 use super::scene::{READS, WRITES};
@@ -101,15 +101,27 @@ impl Planner {
     }
 
     /// What a person would rather have.
-    pub(super) fn amendment(&mut self) -> Amended {
+    pub(super) fn amendment(&mut self) -> Statement {
+        let reason = "better like this".to_owned();
         if self.rng.permille(300) {
             let goal = Some("something else than what was drawn".to_owned());
-            return Amended { plan: None, goal };
+            return Statement::Amend {
+                plan: None,
+                goal,
+                reason,
+            };
         }
         let target = format!("a{}", self.sketch.steps.len());
         self.sketch.add("note.put", (&target, &target), false);
-        let plan = Some(("amended".to_owned(), self.sketch.text()));
-        Amended { plan, goal: None }
+        let plan = PlanText {
+            name: "amended".to_owned(),
+            text: self.sketch.text(),
+        };
+        Statement::Amend {
+            plan: Some(plan),
+            goal: None,
+            reason,
+        }
     }
 
     /// What the goal means: sometimes asked first, and now and then left to whom it may not be.

@@ -14,6 +14,7 @@ use provost_run::event::{AskMode, RunCreated, Settlement, StepStatus};
 use provost_run::machine::{Command, Input, Rules, Run, StepError};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::{ItemState, State};
+use provost_run::statement::Statement;
 use serde_json::json;
 
 use super::clock::{Clock, DAY_MS};
@@ -182,22 +183,18 @@ impl<'r> Stage<'r> {
         }
         if self.weather.strikes(Fault::Cancel) {
             let at = at(self);
-            let (by, reason) = (person("ada"), Some("enough".to_owned()));
-            self.queue(
-                at,
-                Happening::Said(Input::Cancel {
-                    by,
-                    reason,
-                    undo: false,
-                }),
-            );
+            let cancel = Statement::Cancel {
+                reason: Some("enough".to_owned()),
+                undo: false,
+            };
+            self.queue(at, Happening::Said(Input::unsigned(person("ada"), cancel)));
         }
         for _ in 0..2 {
             if self.weather.strikes(Fault::Pause) {
                 let at = at(self);
-                let (by, what) = ("dan".to_owned(), "this run".to_owned());
                 let reason = "hold on".to_owned();
-                self.queue(at, Happening::Said(Input::Pause { by, what, reason }));
+                let pause = Input::unsigned(person("dan"), Statement::Pause { reason });
+                self.queue(at, Happening::Said(pause));
             }
             if self.weather.strikes(Fault::Amend) {
                 let at = at(self);
@@ -269,18 +266,11 @@ impl<'r> Stage<'r> {
             Happening::Said(input) => self.said(input),
             Happening::Settles(slot) => self.settles(slot),
             Happening::GoesOn => {
-                let by = person("eve");
-                self.said(Input::GoOn { by });
+                self.said(Input::unsigned(person("eve"), Statement::Resume));
             }
             Happening::Amends => {
-                let amended = self.planner.amendment();
-                let (by, reason) = (person("dan"), "better like this".to_owned());
-                let amend = Input::Amend {
-                    by,
-                    amended,
-                    reason,
-                };
-                self.said(amend);
+                let amendment = self.planner.amendment();
+                self.said(Input::unsigned(person("dan"), amendment));
             }
             Happening::Dies => self.dies(),
             Happening::Returns => self.returns(),
@@ -410,13 +400,13 @@ impl<'r> Stage<'r> {
         } else {
             (Settlement::DidNotHappen, None)
         };
-        self.said(Input::Settle {
+        let statement = Statement::Settle {
             slot,
             settled,
             output,
-            by: person("bob"),
             reason: "looked at it".to_owned(),
-        });
+        };
+        self.said(Input::unsigned(person("bob"), statement));
     }
 
     fn obey(&mut self, command: Command) {

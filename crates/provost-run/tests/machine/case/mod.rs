@@ -22,9 +22,10 @@ use provost_run::admission::{Denial, Entry};
 use provost_run::call::Slot;
 use provost_run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement, View};
-use provost_run::machine::{Amended, Command, Input, Output, Receipt, Rules, Run};
+use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::State;
+use provost_run::statement::{PlanText, Statement};
 use serde_json::{Value, json};
 
 mod lines;
@@ -370,13 +371,15 @@ impl Case {
         self.state().open_cards().next().expect("an open card").1
     }
 
+    /// A person makes a statement, without an envelope.
+    pub fn says(self, by: &str, statement: Statement) -> Self {
+        self.give(Input::unsigned(person(by), statement))
+    }
+
     pub fn approve_card(mut self, by: &str, card: Digest) -> Self {
         writeln!(self.transcript, "< {by} says yes to that card").unwrap();
-        self.give(Input::Approve {
-            card,
-            by: person(by),
-            steps: Vec::new(),
-        })
+        let steps = Vec::new();
+        self.says(by, Statement::Approve { card, steps })
     }
 
     pub fn approve(self, by: &str) -> Self {
@@ -388,21 +391,14 @@ impl Case {
         writeln!(self.transcript, "< {by} says yes{named}").unwrap();
         let card = self.open_card();
         let steps = steps.iter().map(|step| (*step).to_owned()).collect();
-        self.give(Input::Approve {
-            card,
-            by: person(by),
-            steps,
-        })
+        self.says(by, Statement::Approve { card, steps })
     }
 
     pub fn reject(mut self, by: &str, reason: &str) -> Self {
         writeln!(self.transcript, "< {by} says no").unwrap();
         let card = self.open_card();
-        self.give(Input::Reject {
-            card,
-            by: person(by),
-            reason: reason.to_owned(),
-        })
+        let reason = reason.to_owned();
+        self.says(by, Statement::Reject { card, reason })
     }
 
     pub fn answer(mut self, by: &str, value: Value) -> Self {
@@ -413,55 +409,42 @@ impl Case {
             .next()
             .unwrap_or_else(|| panic!("no question:\n{}", self.transcript))
             .0;
-        self.give(Input::Answer {
-            question,
-            by: person(by),
-            value,
-        })
+        self.says(by, Statement::Answer { question, value })
     }
 
     pub fn cancel(mut self, by: &str) -> Self {
         writeln!(self.transcript, "< {by} cancels").unwrap();
-        self.give(Input::Cancel {
-            by: person(by),
-            reason: None,
-            undo: false,
-        })
+        let (reason, undo) = (None, false);
+        self.says(by, Statement::Cancel { reason, undo })
     }
 
     pub fn cancel_and_undo(mut self, by: &str) -> Self {
         writeln!(self.transcript, "< {by} cancels, undoing").unwrap();
-        self.give(Input::Cancel {
-            by: person(by),
-            reason: None,
-            undo: true,
-        })
+        let (reason, undo) = (None, true);
+        self.says(by, Statement::Cancel { reason, undo })
     }
 
     /// A person settles a doubt.
     pub fn settle(mut self, slot: &str, settled: Settlement, output: Option<Value>) -> Self {
         writeln!(self.transcript, "< ada settles {slot}: {}", settled.word()).unwrap();
-        self.give(Input::Settle {
+        let statement = Statement::Settle {
             slot: slot_of(slot),
             settled,
             output,
-            by: person("ada"),
             reason: "I looked".to_owned(),
-        })
+        };
+        self.says("ada", statement)
     }
 
     pub fn pause(mut self) -> Self {
         self.push("< bob pauses");
-        self.give(Input::Pause {
-            by: "bob".to_owned(),
-            what: "the run".to_owned(),
-            reason: "lunch".to_owned(),
-        })
+        let reason = "lunch".to_owned();
+        self.says("bob", Statement::Pause { reason })
     }
 
     pub fn go_on(mut self) -> Self {
         self.push("< ada lets it go on");
-        self.give(Input::GoOn { by: person("ada") })
+        self.says("ada", Statement::Resume)
     }
 
     /// From here on admission lets these slots not begin; empty: everything is admitted.
@@ -475,15 +458,16 @@ impl Case {
 
     pub fn amends(mut self, by: &str, plan: Option<&str>, goal: Option<&str>) -> Self {
         writeln!(self.transcript, "< {by} amends").unwrap();
-        let amended = Amended {
-            plan: plan.map(|text| ("amended".to_owned(), text.to_owned())),
+        let plan = plan.map(|text| PlanText {
+            name: "amended".to_owned(),
+            text: text.to_owned(),
+        });
+        let statement = Statement::Amend {
+            plan,
             goal: goal.map(str::to_owned),
-        };
-        self.give(Input::Amend {
-            by: person(by),
-            amended,
             reason: "for a test".to_owned(),
-        })
+        };
+        self.says(by, statement)
     }
 
     /// Drops what was written so far from the transcript.

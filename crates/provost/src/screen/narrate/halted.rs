@@ -55,13 +55,13 @@ fn halted(event: &Event) -> Option<Page> {
             settled,
             by,
             reason,
-            said,
+            record,
             ..
         } => {
             page.strong(&slot.to_string())
                 .text(": ")
                 .put(Look::Good, "settled");
-            let (word, by, signed) = (settled.word(), settler(by), super::signed(said.as_ref()));
+            let (word, by, signed) = (settled.word(), settler(by), super::signed(record.as_ref()));
             page.text(&format!(", {word}, says {by}{signed}"));
             if let Some(reason) = reason {
                 page.text(": ").text(reason);

@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::Input;
+use provost_engine::run::statement::Statement;
 use provost_engine::session::{Stop, Unwatched};
 use provost_engine::store::RunFilter;
 use serde_json::{Value, json};
@@ -64,11 +65,11 @@ pub fn restore(dir: &Path) -> Result<Value, Failure> {
             let began = now_ns();
             let mut session = place.engine.take_up(&row.id, &mut Unwatched).await?;
             let card = session.open_cards().first().map(|(digest, _)| *digest);
-            let approve = Input::Approve {
+            let yes = Statement::Approve {
                 card: card.ok_or("a run that waits has no card")?,
-                by: by.clone(),
                 steps: Vec::new(),
             };
+            let approve = Input::unsigned(by.clone(), yes);
             session.give(approve, &mut Unwatched).await?;
             succeeded(&place.drive(session).await?)?;
             let step = place.tool.take_began().first().copied();

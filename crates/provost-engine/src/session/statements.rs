@@ -10,7 +10,7 @@ use provost_run::machine::StepError;
 
 use super::{DriveError, Session, Watcher};
 use crate::clock::now_ms;
-use crate::inbox::Word;
+use crate::inbox::StatementEnvelope;
 use crate::store::{Posted, StoreError};
 
 /// What stands beside a word that counted.
@@ -24,10 +24,14 @@ impl Session {
     /// Hears a person's word, and keeps what follows from it.
     ///
     /// # Errors
-    /// [`DriveError::Word`] if it does not count, [`DriveError::Step`] if the run does not take
+    /// [`DriveError::Statement`] if it does not count, [`DriveError::Step`] if the run does not take
     /// it, [`DriveError::Store`] if it is not kept.
-    pub async fn hear(&mut self, word: &Word, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
-        let input = self.inbox.verify(word, self.state(), now_ms())?;
+    pub async fn hear(
+        &mut self,
+        envelope: &StatementEnvelope,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), DriveError> {
+        let input = self.inbox.verify(envelope, self.state(), now_ms())?;
         self.take_in(input, watcher).await
     }
 
@@ -50,13 +54,13 @@ impl Session {
         posted: &Posted,
         watcher: &mut dyn Watcher,
     ) -> Result<String, DriveError> {
-        let heard = match Word::read(&posted.text) {
-            Ok(word) => self.hear(&word, watcher).await,
-            Err(none) => Err(DriveError::Word(none.into())),
+        let heard = match StatementEnvelope::read(&posted.text) {
+            Ok(envelope) => self.hear(&envelope, watcher).await,
+            Err(none) => Err(DriveError::Statement(none.into())),
         };
         let why = match heard {
             Ok(()) => return Ok(TAKEN.to_owned()),
-            Err(DriveError::Word(why)) => why.to_string(),
+            Err(DriveError::Statement(why)) => why.to_string(),
             Err(DriveError::Step(why)) if !matches!(why, StepError::Fold(_)) => why.to_string(),
             Err(error) => return Err(error),
         };

@@ -1,0 +1,330 @@
+//! Statements: what people say to a run, and what the journal keeps of each.
+//!
+//! Owns the closed list and the form that is signed. Never verifies a signature and never judges
+//! who may: whoever takes a statement in does the one, the machine the other. INVARIANT: an event
+//! that follows from a statement records all of it, so that it can be rebuilt and verified again.
+
+use provost_plan::digest::Digest;
+use provost_plan::policy::Principal;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Slot;
+use crate::event::{Event, SettledBy, Settlement};
+
+/// What a person says to a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Statement {
+    /// Yes.
+    Approve {
+        /// The card.
+        card: Digest,
+        /// The steps of a plan card, or the items of a list (`page[2]`); all if empty.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps: Vec<String>,
+    },
+    /// No.
+    Reject {
+        /// The card.
+        card: Digest,
+        /// Why.
+        reason: String,
+    },
+    /// An answer.
+    Answer {
+        /// The question.
+        question: Digest,
+        /// The answer.
+        value: Value,
+    },
+    /// Another plan, another goal, or both.
+    Amend {
+        /// The plan.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<PlanText>,
+        /// The text of the goal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// What became of a write in doubt.
+    Settle {
+        /// The step, or one of its items.
+        slot: Slot,
+        /// What is said of it.
+        settled: Settlement,
+        /// The output of what happened, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Value>,
+        /// How they know.
+        reason: String,
+    },
+    /// Nothing further may begin for now.
+    Pause {
+        /// Why.
+        reason: String,
+    },
+    /// A paused run may go on.
+    Resume,
+    /// The run is to end.
+    Cancel {
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Whether what happened is to be undone first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        undo: bool,
+    },
+}
+
+/// A plan as somebody wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanText {
+    /// The name shown in diagnostics.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// What stands behind a statement in the journal: its number, its life, its signature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatementRecord {
+    /// Drawn by who made it; a run takes it once.
+    pub nonce: String,
+    /// The revision of the plan that it was about.
+    pub revision: u32,
+    /// When it was made, in milliseconds since the epoch.
+    pub at: i64,
+    /// When it lapses.
+    pub expires_at: i64,
+    /// The public key it is signed with, if it is signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The signature, in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+/// A statement as an event records it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedStatement {
+    /// Who made it.
+    pub by: String,
+    /// The statement.
+    pub statement: Statement,
+    /// What stands behind it; none if it came to the machine without an envelope.
+    pub record: Option<StatementRecord>,
+}
+
+/// Who makes a statement, and what stands behind it.
+#[derive(Debug)]
+pub(crate) struct Signer {
+    pub(crate) by: Principal,
+    pub(crate) record: Option<StatementRecord>,
+}
+
+impl Statement {
+    /// The verb.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Approve { .. } => "approve",
+            Self::Reject { .. } => "reject",
+            Self::Answer { .. } => "answer",
+            Self::Amend { .. } => "amend",
+            Self::Settle { .. } => "settle",
+            Self::Pause { .. } => "pause",
+            Self::Resume => "resume",
+            Self::Cancel { .. } => "cancel",
+        }
+    }
+
+    /// Whether a workspace that requires signatures requires one for this.
+    #[must_use]
+    pub fn needs_signature(&self) -> bool {
+        match self {
+            Self::Approve { .. }
+            | Self::Reject { .. }
+            | Self::Answer { .. }
+            | Self::Settle { .. }
+            | Self::Amend { .. }
+            | Self::Cancel { undo: true, .. } => true,
+            // Why not: they only stop, and stopping must never wait for a key; what goes on again
+            // was approved before.
+            Self::Pause { .. } | Self::Resume | Self::Cancel { .. } => false,
+        }
+    }
+
+    /// The card that it is about.
+    #[must_use]
+    pub fn card(&self) -> Option<Digest> {
+        match self {
+            Self::Approve { card, .. } | Self::Reject { card, .. } => Some(*card),
+            Self::Answer { .. }
+            | Self::Amend { .. }
+            | Self::Settle { .. }
+            | Self::Pause { .. }
+            | Self::Resume
+            | Self::Cancel { .. } => None,
+        }
+    }
+}
+
+impl Event {
+    /// The statement it follows from, as it was made; none if it follows from no person's.
+    #[must_use]
+    pub fn statement(&self) -> Option<RecordedStatement> {
+        let (by, statement) = self.stated()?;
+        let record = self.record().cloned();
+        Some(RecordedStatement {
+            by,
+            statement,
+            record,
+        })
+    }
+
+    fn stated(&self) -> Option<(String, Statement)> {
+        let (by, statement) = match self {
+            Self::ApprovalGiven {
+                card, by, steps, ..
+            } => {
+                let (card, steps) = (*card, steps.clone());
+                (by, Statement::Approve { card, steps })
+            }
+            Self::ApprovalRejected {
+                card, by, reason, ..
+            } => {
+                let (card, reason) = (*card, reason.clone());
+                (by, Statement::Reject { card, reason })
+            }
+            Self::QuestionAnswered {
+                question,
+                value,
+                by,
+                ..
+            } => {
+                let (question, value) = (*question, value.clone());
+                (by, Statement::Answer { question, value })
+            }
+            Self::DoubtSettled {
+                slot,
+                settled,
+                by: SettledBy::Person { id },
+                reason,
+                output,
+                ..
+            } => {
+                let statement = Statement::Settle {
+                    slot: slot.clone(),
+                    settled: *settled,
+                    output: output.clone(),
+                    reason: reason.clone().unwrap_or_default(),
+                };
+                (id, statement)
+            }
+            // Why only with a record: admission stops runs by the same event.
+            Self::Paused {
+                by,
+                reason,
+                record: Some(_),
+                ..
+            } => {
+                let reason = reason.clone();
+                (by, Statement::Pause { reason })
+            }
+            Self::Resumed { by: Some(by), .. } => (by, Statement::Resume),
+            Self::CancelRequested {
+                by, reason, undo, ..
+            } => {
+                let (reason, undo) = (reason.clone(), *undo);
+                (by, Statement::Cancel { reason, undo })
+            }
+            Self::GoalAmended {
+                goal,
+                by,
+                reason,
+                plan,
+                ..
+            } => {
+                let statement = Statement::Amend {
+                    plan: plan.clone(),
+                    goal: Some(goal.text.clone()),
+                    reason: reason.clone(),
+                };
+                (by, statement)
+            }
+            Self::PlanAmended {
+                name,
+                text,
+                by,
+                reason,
+                goal,
+                ..
+            } => {
+                let (name, text) = (name.clone(), text.clone());
+                let statement = Statement::Amend {
+                    plan: Some(PlanText { name, text }),
+                    goal: goal.clone(),
+                    reason: reason.clone(),
+                };
+                (by, statement)
+            }
+            Self::RunCreated(_)
+            | Self::GoalInterpreted { .. }
+            | Self::PlanRequested { .. }
+            | Self::BudgetSpent { .. }
+            | Self::PlanProposed { .. }
+            | Self::ProposalMended { .. }
+            | Self::PlanChecked { .. }
+            | Self::PlanRefused { .. }
+            | Self::PlanGivenUp { .. }
+            | Self::PlanHandedOn { .. }
+            | Self::PlanRevised { .. }
+            | Self::ApprovalRequested { .. }
+            | Self::ApprovalExpired { .. }
+            | Self::ApprovalsRevised { .. }
+            | Self::QuestionAsked { .. }
+            | Self::RunStarted { .. }
+            | Self::ListEvaluated { .. }
+            | Self::StepSkipped { .. }
+            | Self::StepBlocked { .. }
+            | Self::AdmissionRefused { .. }
+            | Self::AttemptStarted(_)
+            | Self::AttemptEnded(_)
+            | Self::ObservationMade { .. }
+            | Self::StepSettled { .. }
+            | Self::DoubtSettled {
+                by: SettledBy::Reconcile { .. },
+                ..
+            }
+            | Self::ReconcileGivenUp { .. }
+            | Self::Deferred { .. }
+            | Self::Paused { record: None, .. }
+            | Self::ReplanRequested { .. }
+            | Self::Resumed { by: None, .. }
+            | Self::UndoPlanned { .. }
+            | Self::RunEnded(_) => return None,
+        };
+        Some((by.clone(), statement))
+    }
+
+    /// What stands behind the statement it follows from, if it followed from one that was recorded.
+    #[must_use]
+    pub fn record(&self) -> Option<&StatementRecord> {
+        match self {
+            Self::ApprovalGiven { record, .. }
+            | Self::ApprovalRejected { record, .. }
+            | Self::QuestionAnswered { record, .. }
+            | Self::CancelRequested { record, .. }
+            | Self::DoubtSettled { record, .. }
+            | Self::Paused { record, .. }
+            | Self::Resumed { record, .. }
+            | Self::GoalAmended { record, .. }
+            | Self::PlanAmended { record, .. } => record.as_ref(),
+            _ => None,
+        }
+    }
+}
