@@ -23,6 +23,7 @@ mod output;
 mod place;
 mod proposal;
 mod screen;
+mod user;
 
 use std::process::ExitCode;
 

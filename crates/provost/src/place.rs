@@ -10,6 +10,7 @@ use provost_engine::store::{Store, StoreError};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 
 use crate::failure::Failure;
+use crate::user;
 
 /// The workspace of a command, as typed.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ impl Place {
     }
 
     fn open(&self, lock: LockUse) -> Result<Workspace, Failure> {
-        let user = user();
+        let user = user::user();
         Ok(Workspace::open(
             &self.root()?,
             &Opening { user: &user, lock },
@@ -95,37 +96,6 @@ impl Place {
             _ => command.to_owned(),
         }
     }
-}
-
-/// Who is at work, as the system knows them.
-///
-/// Why not `$USER` first: whoever calls the command may set it to any name.
-pub fn user() -> String {
-    let named = || {
-        std::env::var("USER")
-            .or_else(|_| std::env::var("LOGNAME"))
-            .ok()
-    };
-    system_user()
-        .or_else(named)
-        .unwrap_or_else(|| "somebody".to_owned())
-}
-
-#[cfg(unix)]
-fn system_user() -> Option<String> {
-    use std::os::unix::fs::MetadataExt as _;
-    let uid = std::fs::metadata("/proc/self").ok()?.uid().to_string();
-    let people = std::fs::read_to_string("/etc/passwd").ok()?;
-    people.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == uid).then(|| name.to_owned())
-    })
-}
-
-#[cfg(not(unix))]
-fn system_user() -> Option<String> {
-    None
 }
 
 /// A word as a shell reads it back.

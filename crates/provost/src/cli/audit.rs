@@ -15,6 +15,7 @@ use crate::output;
 use crate::place::Place;
 use crate::screen::page::{Look, Page};
 use crate::screen::words::count;
+use crate::user::user;
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
@@ -326,7 +327,7 @@ fn sign(place: &Place) -> Result<Exit, Failure> {
 
 fn accept(place: &Place, reason: &str) -> Result<Exit, Failure> {
     let (auditor, store) = auditor(place)?;
-    let head = auditor.accept(&store, &crate::place::user(), reason)?;
+    let head = auditor.accept(&store, &user(), reason)?;
     said(&auditor, &head);
     Ok(Exit::Done)
 }

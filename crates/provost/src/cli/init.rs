@@ -8,8 +8,9 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::{Place, quoted, user};
+use crate::place::{Place, quoted};
 use crate::screen::page::Page;
+use crate::user::user;
 
 /// Arguments of `init`.
 #[derive(Debug, Args)]

@@ -8,8 +8,9 @@ use provost_engine::keys::PrivateKey;
 use crate::failure::{Exit, Failure};
 use crate::keyring::{self, Passphrase};
 use crate::output;
-use crate::place::{self, Place};
+use crate::place::Place;
 use crate::screen::page::Page;
+use crate::user::user;
 
 /// Fewest characters of the passphrase of a new key.
 const PASSPHRASE_CHARS_MIN: usize = 8;
@@ -49,7 +50,7 @@ pub fn run(verb: Key, place: &Place) -> Result<Exit, Failure> {
         // Why either: a key can be made where there is no workspace.
         None => place
             .workspace()
-            .map_or_else(|_| place::user(), |workspace| workspace.user().id.clone()),
+            .map_or_else(|_| user(), |workspace| workspace.user().id.clone()),
     };
     let allowed = |c: char| c.is_alphanumeric() || "._-@+".contains(c);
     if owner.is_empty() || !owner.chars().all(allowed) {

@@ -20,6 +20,7 @@ use crate::output;
 use crate::place::{self, Place};
 use crate::screen::card;
 use crate::screen::page::{Look, Page};
+use crate::user::user;
 
 /// How a person speaks.
 #[derive(Clone, Debug, Args)]
@@ -100,7 +101,7 @@ pub fn sign_offline(
     if output::is_attended() && !typed_yes(&format!("{verb}? y = yes, anything else = no: "))? {
         return Err(Failure::usage("nothing was signed"));
     }
-    let signer = Signer::with_key(&place::user(), &how.key)?;
+    let signer = Signer::with_key(&user(), &how.key)?;
     let about = (
         file.store.as_str(),
         file.card.run.as_str(),

@@ -58,5 +58,6 @@ mod tools_diff;
 mod tools_prepare;
 mod tools_unused;
 mod undo;
+mod user;
 mod work;
 mod wrong;

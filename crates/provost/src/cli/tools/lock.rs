@@ -7,9 +7,10 @@ use super::servers::listings;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::{Place, user};
+use crate::place::Place;
 use crate::screen::page::Page;
 use crate::screen::words::count;
+use crate::user::user;
 
 /// Does it.
 pub fn run(place: &Place) -> Result<Exit, Failure> {
