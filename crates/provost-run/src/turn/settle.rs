@@ -284,7 +284,8 @@ impl Turn<'_> {
         landing: Landing,
         retry_after: Option<std::time::Duration>,
     ) -> Option<i64> {
-        if !class.is_transient() {
+        // Why: a repetition that the tool recognises ends the doubt, whatever words the error had.
+        if !class.is_transient() && !self.is_unknown(slot, landing) {
             return None;
         }
         let tries = self
@@ -293,6 +294,17 @@ impl Turn<'_> {
             .map_or(1, |item| item.retaking.unwrap_or(item.tries) + 1);
         let at = self.next_try(slot, tries, retry_after)?;
         self.may_repeat(slot, landing, at).then_some(at)
+    }
+
+    /// Whether nobody knows if the write took place, after an attempt with this landing.
+    fn is_unknown(&self, slot: &Slot, landing: Landing) -> bool {
+        let effect = self.state.effect(slot);
+        effect.is_some_and(|effect| match landing {
+            Landing::Happened => false,
+            Landing::Unknown => true,
+            // Why: a later try that did not land says nothing of an earlier one.
+            Landing::None => effect.doubtful,
+        })
     }
 
     /// When the try after so many may begin, if the step has one left.

@@ -180,6 +180,72 @@ fn a_key_whose_attempts_are_used_up_leaves_a_doubt() {
     ");
 }
 
+/// What the words of an error say decides only where no key exists.
+#[test]
+fn a_write_with_a_key_is_repeated_under_it_whatever_the_error_says() {
+    for class in [
+        Class::Conflict,
+        Class::NotFound,
+        Class::InvalidArguments,
+        Class::PermissionDenied,
+        Class::OutputInvalid,
+        Class::ToolBug,
+    ] {
+        let after = |tool: &str| {
+            let case = Case::new(&one(tool, "")).started();
+            case.ends("put", failed(class, Landing::Unknown))
+        };
+        let case = after("page.send");
+        assert_eq!(case.status(), "running", "{}", class.word());
+        let case = case
+            .tick(2_000)
+            .ends("put", ok(json!({ "done": true })))
+            .ends("next", ok(json!({ "total": 1 })));
+        assert_eq!(case.status(), "succeeded", "{}", class.word());
+        let keys = case.keys();
+        assert!(keys.len() == 2 && keys[0].1 == keys[1].1, "{keys:?}");
+        // The control: without a key there is nothing to repeat it under.
+        assert_eq!(after("note.put").status(), "in_doubt", "{}", class.word());
+    }
+}
+
+/// An answer that the first try never got ends the doubt; a refusal of the second does not.
+#[test]
+fn a_try_that_was_refused_after_one_that_may_have_landed_is_made_again() {
+    let case = Case::new(&one("page.send", ""))
+        .started()
+        .ends("put", failed(Class::Timeout, Landing::Unknown))
+        .tick(2_000)
+        .ends("put", failed(Class::Conflict, Landing::None));
+    assert_eq!(case.status(), "running");
+    let case = case.tick(10_000).ends("put", ok(json!({ "done": true })));
+    assert_eq!(case.state().attempts, 4, "three of `put`, one of `next`");
+    // The control: what was surely refused, and never tried before, fails at once.
+    let refused = Case::new(&one("page.send", ""))
+        .started()
+        .ends("put", failed(Class::Conflict, Landing::None));
+    assert_eq!(refused.status(), "failed");
+}
+
+#[test]
+fn a_write_with_a_key_that_no_try_settles_is_in_doubt_at_the_end() {
+    let case = Case::new(&one("page.send", ""))
+        .started()
+        .ends("put", failed(Class::Conflict, Landing::Unknown))
+        .tick(2_000)
+        .ends("put", failed(Class::Conflict, Landing::Unknown))
+        .tick(5_000)
+        .ends("put", failed(Class::Conflict, Landing::Unknown));
+    assert_eq!(case.status(), "in_doubt");
+    assert_eq!(case.state().attempts, 3);
+    // And so it is where its key dies first.
+    let plan = one("page.send", ", retry: { attempts: 3, backoff: 56s }");
+    let late = Case::new(&plan)
+        .started()
+        .ends("put", failed(Class::Conflict, Landing::Unknown));
+    assert_eq!(late.status(), "in_doubt");
+}
+
 /// A tool that came to recognise keys after the call was made never saw one.
 #[test]
 fn a_tool_that_moved_is_not_called_again_over_a_doubt() {

@@ -200,6 +200,7 @@ pub(super) fn attempt_ended(
     if let Some(attempt) = attempt
         && ended.class != Class::Ok
         && !ended.class.is_transient()
+        && ended.retry_at.is_none()
     {
         state
             .failed_calls
