@@ -22,8 +22,13 @@ fn binary() -> &'static Path {
             return binary;
         }
         let mut build = Command::new(env!("CARGO"));
-        // Why not inherited: build scripts that look at it would run again, with all that follows.
-        build.env_remove("CARGO_MANIFEST_DIR");
+        // Why not inherited: build scripts that look at them would run again, with all that follows.
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+                build.env_remove(&name);
+            }
+        }
         build.args(["build", "--locked", "--offline", "--quiet", "--workspace"]);
         build.args(["--bin", "mcp", "--profile", profile]);
         assert!(build.status().unwrap().success());

@@ -67,8 +67,13 @@ pub fn binary() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut build = Command::new(env!("CARGO"));
-        // Why not inherited: build scripts that look at it would run again, with all that follows.
-        build.env_remove("CARGO_MANIFEST_DIR");
+        // Why not inherited: build scripts that look at them would run again, with all that follows.
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+                build.env_remove(&name);
+            }
+        }
         build.args([
             "build",
             "--locked",
