@@ -22,9 +22,9 @@ const NEW_ELSEWHERE: &str = "request carried a deprecated header";
 const FAILED: &str = "request failed";
 
 /// Level, message, and the field of its parameter with the range of its values.
-type Chatter = (&'static str, &'static str, &'static str, [i64; 2]);
+pub(super) type Chatter = (&'static str, &'static str, &'static str, [i64; 2]);
 
-const CHATTER: [Chatter; 9] = [
+pub(super) const CHATTER: [Chatter; 9] = [
     ("debug", "metrics flushed", "points", [40, 900]),
     ("info", "health check passed", "duration_ms", [1, 9]),
     ("info", "cache refreshed", "entries", [200, 9_000]),

@@ -17,7 +17,7 @@ use crate::sqlite;
 /// How far single bad minutes keep from the rise.
 const BLIP_DISTANCE_MINUTES: i64 = 90;
 
-const SCHEMA: &str = "
+pub(super) const SCHEMA: &str = "
 CREATE TABLE services (
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, team TEXT NOT NULL
 ) WITHOUT ROWID;

@@ -7,6 +7,7 @@
 pub mod cause;
 mod clock;
 mod deployments;
+pub mod description;
 mod logs;
 mod metrics;
 mod past;
@@ -30,14 +31,14 @@ use crate::rng::Rng;
 
 /// A generated workspace: its data, what to ask of it, and the right answer.
 #[derive(Debug)]
-pub struct Dataset {
+pub struct Dataset<T = Truth> {
     /// Path below `data/`, and bytes.
     pub files: Vec<(String, Vec<u8>)>,
     pub goal: String,
-    pub truth: Truth,
+    pub truth: T,
 }
 
-impl Dataset {
+impl<T> Dataset<T> {
     /// Writes the files below `folder`.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         for (path, bytes) in &self.files {
