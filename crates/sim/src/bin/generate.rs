@@ -6,11 +6,13 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sim::incident::{self, Variant};
+use serde::Serialize;
+use sim::incident::description::Description;
+use sim::incident::{self, Dataset, Variant};
 use sim::sla;
 
 /// Generates the data of the example workspaces.
@@ -30,6 +32,16 @@ enum What {
         /// Another seed than the variant's own.
         #[arg(long)]
         seed: Option<u64>,
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Writes what an investigation should find, as JSON.
+        #[arg(long, value_name = "FILE")]
+        truth: Option<PathBuf>,
+    },
+    /// The same files from a description such as those of `corpus/incidents`.
+    Description {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
         /// Writes what an investigation should find, as JSON.
@@ -67,18 +79,29 @@ fn run(what: &What) -> io::Result<()> {
             let mut chosen = Variant::named(variant)
                 .ok_or_else(|| io::Error::other(format!("no variant `{variant}`")))?;
             chosen.seed = seed.unwrap_or(chosen.seed);
-            let dataset = incident::generate(&chosen)?;
-            dataset.write(out)?;
-            if let Some(file) = truth {
-                let text = serde_json::to_string_pretty(&dataset.truth)?;
-                fs::write(file, text + "\n")?;
-            }
-            println!("{}", dataset.goal);
-            Ok(())
+            hand_over(&incident::generate(&chosen)?, out, truth.as_deref())
+        }
+        What::Description { file, out, truth } => {
+            let dataset = Description::read(file)?.render()?;
+            hand_over(&dataset, out, truth.as_deref())
         }
         What::Sla { open, out } => {
             fs::create_dir_all(out)?;
             fs::write(out.join("tickets.db"), sla::database(*open)?)
         }
     }
+}
+
+fn hand_over<T: Serialize>(
+    dataset: &Dataset<T>,
+    out: &Path,
+    truth: Option<&Path>,
+) -> io::Result<()> {
+    dataset.write(out)?;
+    if let Some(file) = truth {
+        let text = serde_json::to_string_pretty(&dataset.truth)?;
+        fs::write(file, text + "\n")?;
+    }
+    println!("{}", dataset.goal);
+    Ok(())
 }

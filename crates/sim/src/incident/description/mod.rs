@@ -8,6 +8,9 @@ mod database;
 mod logs;
 mod writeups;
 
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::io;
 use std::path::Path;
