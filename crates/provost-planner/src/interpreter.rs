@@ -9,11 +9,13 @@ use std::future::ready;
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt as _};
-use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, PlannerQuestion, RequestKind};
+use provost_plan::plan::request::{
+    PlanReply, PlanRequest, Planned, PlannerQuestion, RequestKind, Why,
+};
 use serde_json::{Value, json};
 
 use crate::pattern::Near;
-use crate::{Planner, Playbook};
+use crate::{Planner, Playbook, Route, Router};
 
 /// The question that asks for a playbook.
 const WHICH: &str = "playbook";
@@ -21,25 +23,62 @@ const WHICH: &str = "playbook";
 /// Reads a goal for one of several playbooks.
 #[derive(Clone, Debug)]
 pub struct Interpreter {
-    playbooks: Vec<Arc<Playbook>>,
+    among: Among,
+}
+
+/// Which playbooks a goal may be for.
+#[derive(Clone, Debug)]
+enum Among {
+    /// One of these.
+    These(Vec<Arc<Playbook>>),
+    /// Whichever of all matches it.
+    All(Router),
 }
 
 impl Interpreter {
     /// An interpreter for goals that are for one of `playbooks`.
     #[must_use]
     pub fn new(playbooks: Vec<Arc<Playbook>>) -> Self {
-        Self { playbooks }
+        Self {
+            among: Among::These(playbooks),
+        }
+    }
+
+    /// An interpreter for goals that any playbook of a workspace may match.
+    #[must_use]
+    pub fn of_all(router: Router) -> Self {
+        Self {
+            among: Among::All(router),
+        }
     }
 
     /// The goal as it is meant, or what must be asked first.
     #[must_use]
     pub fn read(&self, request: &PlanRequest) -> PlanReply {
-        if request.kind != RequestKind::Propose {
+        let amended = matches!(request.why, Some(Why::Amended { .. }));
+        if request.kind != RequestKind::Propose && !amended {
             return PlanReply::Decline("no playbook was chosen that could revise".to_owned());
         }
         let answers = answers(&request.answers);
         let text = &request.goal.text;
-        let playbook = match self.chosen(&answers) {
+        let playbooks = match &self.among {
+            Among::These(playbooks) => playbooks.clone(),
+            Among::All(router) => match router.route(text, false) {
+                Route::Playbook { playbook, goal } => {
+                    return PlanReply::Interpreted {
+                        goal,
+                        playbook: playbook.name().to_owned(),
+                        by: playbook.author(),
+                    };
+                }
+                Route::Ask { playbooks, .. } => {
+                    let found = playbooks.iter().filter_map(|name| router.get(name));
+                    found.map(Arc::clone).collect()
+                }
+                Route::NoMatch(none) => return PlanReply::Decline(none.to_string()),
+            },
+        };
+        let playbook = match chosen(&playbooks, &answers) {
             Ok(playbook) => playbook,
             Err(question) => return PlanReply::Questions(vec![question]),
         };
@@ -85,34 +124,37 @@ impl Interpreter {
             by: format!("{}, with answers to: {asked}", playbook.author()),
         }
     }
-
-    /// The playbook, or the question which it is.
-    fn chosen(&self, answers: &BTreeMap<&str, &Value>) -> Result<&Arc<Playbook>, PlannerQuestion> {
-        if let [only] = self.playbooks.as_slice() {
-            return Ok(only);
-        }
-        let named = answers.get(WHICH).and_then(|name| name.as_str());
-        let named = named.and_then(|name| self.playbooks.iter().find(|one| one.name() == name));
-        named.ok_or_else(|| {
-            let line = |playbook: &Arc<Playbook>| {
-                let sentence = playbook.sentences().next().unwrap_or_default();
-                format!("{} ({sentence})", playbook.name())
-            };
-            let lines: Vec<String> = self.playbooks.iter().map(line).collect();
-            let names: Vec<&str> = self.playbooks.iter().map(|one| one.name()).collect();
-            PlannerQuestion {
-                id: WHICH.to_owned(),
-                text: format!("which playbook is the goal for: {}?", lines.join(", ")),
-                answer: json!({ "enum": names }),
-            }
-        })
-    }
 }
 
 impl Planner for Interpreter {
     fn reply<'a>(&'a self, request: &'a PlanRequest) -> BoxFuture<'a, Planned> {
         ready(self.read(request).into()).boxed()
     }
+}
+
+/// The playbook, or the question which it is.
+fn chosen<'p>(
+    playbooks: &'p [Arc<Playbook>],
+    answers: &BTreeMap<&str, &Value>,
+) -> Result<&'p Arc<Playbook>, PlannerQuestion> {
+    if let [only] = playbooks {
+        return Ok(only);
+    }
+    let named = answers.get(WHICH).and_then(|name| name.as_str());
+    let named = named.and_then(|name| playbooks.iter().find(|one| one.name() == name));
+    named.ok_or_else(|| {
+        let line = |playbook: &Arc<Playbook>| {
+            let sentence = playbook.sentences().next().unwrap_or_default();
+            format!("{} ({sentence})", playbook.name())
+        };
+        let lines: Vec<String> = playbooks.iter().map(line).collect();
+        let names: Vec<&str> = playbooks.iter().map(|one| one.name()).collect();
+        PlannerQuestion {
+            id: WHICH.to_owned(),
+            text: format!("which playbook is the goal for: {}?", lines.join(", ")),
+            answer: json!({ "enum": names }),
+        }
+    })
 }
 
 /// The answers of people, by the ids of the questions; the last to each.

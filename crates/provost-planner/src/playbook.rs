@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::label::Label;
-use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, RequestKind};
+use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, RequestKind, Why};
 use provost_plan::plan::{Criterion, Goal, Params};
 use provost_plan::source::Source;
 use serde_json::Value;
@@ -157,8 +157,13 @@ impl Playbook {
     /// A new revision, from what was observed.
     #[must_use]
     pub fn revise(&self, request: &PlanRequest) -> PlanReply {
-        decline_findings(&self.author(), request)
-            .unwrap_or_else(|| self.revision(request).unwrap_or_else(PlanReply::Decline))
+        decline_findings(&self.author(), request).unwrap_or_else(|| {
+            let revised = match &request.why {
+                Some(Why::Amended { .. }) => self.beside(request),
+                _ => self.revision(request),
+            };
+            revised.unwrap_or_else(PlanReply::Decline)
+        })
     }
 }
 

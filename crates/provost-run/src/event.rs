@@ -378,6 +378,13 @@ pub enum Event {
     GoalAmended {
         /// The goal from here on.
         goal: Goal,
+        /// Who plans from here on, where that is another than before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        planner: Option<PlannerChoice>,
+        /// Whether nothing planned, asked or approved before counts for it; only journals of
+        /// earlier versions say no.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        clears: bool,
         /// Who.
         by: String,
         /// Why.

@@ -44,7 +44,8 @@
 //! | step failed, `replan` | nothing in flight | `ReplanRequested PlanRequested` | `Plan` |
 //! | success holds, only reads left | – | `StepSkipped… RunEnded{succeeded}` | `Done` |
 //! | all final, none in doubt | – | `RunEnded` or `ReplanRequested{unmet}` | `Done` |
-//! | any but ended, no planner asked | amend | `GoalAmended` `PlanAmended` `PlanChecked PlanRevised ApprovalsRevised` | dispatch, or `Plan` for a goal alone |
+//! | any but ended, no planner asked | amend the plan, or both | (`GoalAmended`) `PlanAmended PlanChecked` (`PlanRevised ApprovalsRevised`) | dispatch |
+//! | any but ended, no planner asked | amend the goal | `GoalAmended` | nothing in flight: `PlanRequested` |
 //! | any but ended | cancel | `CancelRequested` | nothing in flight: `RunEnded{cancelled}` |
 //! | any but ended | cancel, undo | `CancelRequested{undo}` | nothing in flight: undo |
 //! | undo wanted, nothing in flight | – | `UndoPlanned` (`PlanChecked PlanRevised ApprovalsRevised`) | dispatch of what undoes |

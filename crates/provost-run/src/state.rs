@@ -23,12 +23,14 @@ use crate::outcome::{Class, Landing};
 pub(crate) mod chain;
 mod fold;
 mod frontier;
+mod goal;
 mod item;
 pub(crate) mod progress;
 mod undo;
 
 pub use chain::{Chain, Review};
 pub use fold::FoldError;
+pub use goal::Unplanned;
 use frontier::Frontier;
 pub(crate) use item::PREVIEW_ATTEMPT;
 pub use item::{InFlight, ItemState, Previewed, StepState};
@@ -42,6 +44,10 @@ pub struct State {
     pub run: String,
     /// The goal.
     pub goal: Goal,
+    /// That nobody has planned for it yet, since a person put it in the place of another.
+    pub unplanned: Option<Unplanned>,
+    /// Steps that were called under an earlier goal and are no reads: nothing of theirs begins.
+    pub former: BTreeSet<String>,
     /// Which planner.
     pub planner: PlannerChoice,
     /// How planning proceeds, where somebody said so.

@@ -180,7 +180,8 @@ impl<'r> Turn<'r> {
             if self.state.planning.review.is_some() {
                 return self.review();
             }
-            if self.state.planning.wanted.is_some() || self.state.plan.is_none() {
+            let wanted = self.state.planning.wanted.is_some() || self.state.unplanned.is_some();
+            if wanted || self.state.plan.is_none() {
                 // Why: a planner is shown facts, so nothing may be on its way while it is asked.
                 if self.state.in_flight() > 0 {
                     return Ok(());

@@ -425,13 +425,17 @@ pub const ROWS: &[Row] = &[
     ),
     row(
         "any but ended, no planner asked",
-        "amend",
-        &[
-            worlds("plan amended", |t| {
-                t.has("PlanAmended") && t.has("PlanChecked")
-            }),
-            worlds("goal amended", |t| t.has("GoalAmended")),
-        ],
+        "amend the plan, or both",
+        &[worlds("plan amended", |t| {
+            t.has("PlanAmended") && t.has("PlanChecked")
+        })],
+    ),
+    row(
+        "any but ended, no planner asked",
+        "amend the goal",
+        &[worlds("goal amended", |t| {
+            t.has("GoalAmended") && t.has("PlanRequested")
+        })],
     ),
     row(
         "any but ended",

@@ -351,6 +351,10 @@ pub(super) fn of_choice(
     };
     Ok(match choice {
         PlannerChoice::Playbook { name } => playbook(name)?,
+        // Why all: a goal that was amended is for whichever playbook matches it.
+        PlannerChoice::Interpreter { playbooks } if playbooks.is_empty() => {
+            Arc::new(Interpreter::of_all(workspace.playbooks.clone()))
+        }
         PlannerChoice::Interpreter { playbooks } => {
             let found: Result<Vec<_>, _> = playbooks.iter().map(|name| playbook(name)).collect();
             Arc::new(Interpreter::new(found?))

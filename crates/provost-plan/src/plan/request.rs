@@ -279,7 +279,7 @@ pub enum Why {
         /// The subgoal.
         step: String,
     },
-    /// A person put another goal; the plan in force passes under it and may stay.
+    /// A person put another goal: what was planned for the one before counts for nothing.
     Amended {
         /// The reason given.
         reason: String,
@@ -299,7 +299,7 @@ impl Why {
     /// Whether the planner may answer by leaving the plan as it is.
     #[must_use]
     pub fn is_optional(&self) -> bool {
-        matches!(self, Self::Observed { .. } | Self::Amended { .. })
+        matches!(self, Self::Observed { .. })
     }
 }
 

@@ -172,6 +172,41 @@ impl Playbook {
             .collect()
     }
 
+    /// Its own plan, beside what ran for an earlier goal; the reason if they are at odds.
+    pub(super) fn beside(&self, request: &PlanRequest) -> Result<PlanReply, String> {
+        let facts = &request.observations;
+        let before = request.plan.as_deref().and_then(|plan| plan.get("steps"));
+        let is_fact = |step: &Value| {
+            let id = step.get("id").and_then(Value::as_str);
+            id.is_some_and(|id| facts.contains_key(id))
+        };
+        let mut steps = list(before);
+        steps.retain(is_fact);
+        for own in list(self.plan.get("steps")) {
+            let id = own.get("id").and_then(Value::as_str).unwrap_or_default();
+            match steps.iter().find(|step| names(step, "id", id)) {
+                None => steps.push(own),
+                Some(ran) if *ran == own => {}
+                Some(_) => {
+                    let author = self.author();
+                    return Err(format!("the step `{id}` of {author} ran already, otherwise"));
+                }
+            }
+        }
+        let mut plan: Map<String, Value> = self.plan.as_object().cloned().unwrap_or_default();
+        plan.insert("steps".to_owned(), Value::Array(steps));
+        let plan = Value::Object(plan);
+        Ok(PlanReply::Plan {
+            text: document::print(&plan),
+            name: format!("<{}>", self.author()),
+            author: self.author(),
+            literals: Label::trusted(),
+            control: Label::trusted(),
+            consult: self.consult(&plan, facts),
+            because: Some("the goal was amended".to_owned()),
+        })
+    }
+
     /// The plan after the first rule that fires; the reason if none does.
     pub(super) fn revision(&self, request: &PlanRequest) -> Result<PlanReply, String> {
         let (step, failed) = self.occasion(request)?;
@@ -224,8 +259,7 @@ impl Playbook {
             Some(Why::Expired { .. }) => "for a question that nobody answered in time",
             Some(Why::Unmet { .. }) => "for criteria that do not hold though everything ended",
             Some(Why::Refine { .. }) => "for a subgoal",
-            Some(Why::Amended { .. }) => "for another goal",
-            None => "for a revision without a reason",
+            Some(Why::Amended { .. }) | None => "for a revision without a reason",
         };
         Err(format!("{} has no rule {what}", self.author()))
     }

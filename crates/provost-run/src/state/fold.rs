@@ -23,6 +23,7 @@ mod attempt;
 mod people;
 
 use super::chain::{handed_on, reviewed};
+use super::goal::goal_amended;
 use attempt::{attempt_ended, attempt_started, doubt_settled, step_settled};
 
 use people::{
@@ -77,6 +78,8 @@ impl State {
         Ok(Self {
             run,
             goal,
+            unplanned: None,
+            former: Default::default(),
             chain: Chain::new(planner.clone(), fallback),
             planner,
             mode,
@@ -202,7 +205,8 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             let request = state.planning.outstanding.take();
             state.planning.wanted = None;
             match request.and_then(|r| r.why) {
-                Some(why) if why.is_optional() => {
+                // Why the second: journals of earlier versions went on with the plan in force.
+                Some(Why::Observed { .. } | Why::Amended { .. }) => {
                     // Why: what was refused of this revision is not counted against the next.
                     let requests = state.planning.requests;
                     state.planning = Planning {
@@ -362,6 +366,13 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 left: left.clone(),
             });
         }
+        Event::GoalAmended {
+            goal,
+            planner,
+            reason,
+            clears: true,
+            ..
+        } => goal_amended(state, goal, planner.as_ref(), reason),
         Event::GoalAmended { goal, .. } => {
             state.goal = goal.clone();
             reviewed(state, true);
@@ -503,6 +514,11 @@ fn plan_checked(
     let checked = CheckedPlan::from_journal(plan, Arc::clone(record))
         .map_err(|mismatch| error(mismatch.to_string()))?;
     let settled = state.settled();
+    // Why not while undoing: that plan is for no goal.
+    let anew = state.unplanned.is_some() && !state.is_undoing();
+    if anew {
+        state.unplanned = None;
+    }
     let mut before = std::mem::take(&mut state.steps);
     for (id, is_list) in lists {
         let closure = record
@@ -512,7 +528,7 @@ fn plan_checked(
             .ok_or_else(|| error(format!("step `{id}` has no record")))?;
         let kept = before
             .remove(&id)
-            .filter(|step| settled.contains(&id) || step.closure == closure)
+            .filter(|step| settled.contains(&id) || !anew && step.closure == closure)
             .filter(|step| settled.contains(&id) || step.status != StepStatus::Blocked);
         let step = kept.map_or_else(
             || StepState::pending(closure, is_list),

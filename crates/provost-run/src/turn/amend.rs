@@ -7,21 +7,18 @@ use std::sync::Arc;
 
 use provost_plan::check::{Checked, CheckedPlan, Draft, Origin};
 use provost_plan::diagnostic::{Diagnostic, Severity};
+use provost_plan::expr::{Root, Segment};
 use provost_plan::label::Label;
 use provost_plan::plan::read::read_plan;
-use provost_plan::plan::request::Why;
 use provost_plan::plan::{Goal, Plan};
 use provost_plan::policy::{AskTerms, Principal, PrincipalKind};
 use provost_plan::source::Source;
 
 use super::Turn;
-use super::planning::{Change, ask_all_again, views};
-use crate::event::Event;
+use super::planning::{Change, views};
+use crate::event::{Event, PlannerChoice};
 use crate::machine::StepError;
 use crate::statement::{PlanText, Signer};
-
-/// The id of the criterion that stands for the goal's text where the user gave none.
-const WHOLE_GOAL: &str = "goal";
 
 impl Turn<'_> {
     pub(super) fn amend(
@@ -35,10 +32,10 @@ impl Turn<'_> {
         self.may_amend(&by)?;
         self.takes_amendments()?;
         let goal_text = goal.clone();
-        let other_goal = goal.map(|text| goal_with(&self.state.goal, text));
+        let other_goal = goal.map(|text| self.goal_with(&text));
         let goal = other_goal.as_ref().unwrap_or(&self.state.goal);
-        let checked = match (&plan, &self.state.plan) {
-            (Some(PlanText { name, text }), _) => {
+        let checked = match &plan {
+            Some(PlanText { name, text }) => {
                 let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
                 let plan = plan.map_err(|found| refused("the plan cannot be read", &found))?;
                 // Why: what a person supplies is trusted, and others approve it.
@@ -50,24 +47,20 @@ impl Turn<'_> {
                 let (checked, found) = self.amended(plan, &origin, goal)?;
                 Some((checked, found, origin))
             }
-            (None, Some(plan)) if other_goal.is_some() => {
-                let (checked, found) = self.checked_under(plan.checked().plan().clone(), goal)?;
-                Some((checked, found, self.origin_in_force(&by.id)))
-            }
-            (None, None) if other_goal.is_some() => None,
-            (None, _) => return Err(refused("neither a plan nor a goal is named", &[])),
+            None if other_goal.is_some() => None,
+            None => return Err(refused("neither a plan nor a goal is named", &[])),
         };
-        let clears = other_goal.is_some();
         if let Some(goal) = other_goal {
             self.emit(Event::GoalAmended {
                 goal,
+                planner: self.planner_of_another(),
+                clears: true,
                 by: by.id.clone(),
                 reason: reason.clone(),
                 plan: plan.clone(),
                 record: record.clone(),
             })?;
         }
-        let replans = plan.is_none() && checked.is_some();
         if let Some(PlanText { name, text }) = plan {
             self.emit(Event::PlanAmended {
                 name,
@@ -79,13 +72,60 @@ impl Turn<'_> {
             })?;
         }
         if let Some((checked, found, origin)) = checked {
-            self.put_in_force(&checked, &found, origin, &reason, clears)?;
-        }
-        if replans {
-            let why = Why::Amended { reason };
-            self.emit(Event::ReplanRequested { why })?;
+            self.put_in_force(&checked, &found, origin, &reason)?;
         }
         Ok(())
+    }
+
+    /// The goal of another text, with the criterion that stands for it: what showed that the one
+    /// before was reached shows nothing of this one.
+    fn goal_with(&self, text: &str) -> Goal {
+        Goal {
+            // Why: steps that ran stay in the plan, and read the values they ran with.
+            params: self.state.goal.params.clone(),
+            ..Goal::of_text(text)
+        }
+    }
+
+    /// Who plans for another goal: whoever thinks plans up does, and otherwise the playbook that
+    /// matches, which is chosen anew.
+    fn planner_of_another(&self) -> Option<PlannerChoice> {
+        match self.state.planner {
+            PlannerChoice::Playbook { .. }
+            | PlannerChoice::Interpreter { .. }
+            | PlannerChoice::File { .. } => Some(PlannerChoice::Interpreter {
+                playbooks: Vec::new(),
+            }),
+            PlannerChoice::Client { .. }
+            | PlannerChoice::Model { .. }
+            | PlannerChoice::Process { .. } => None,
+        }
+    }
+
+    /// Which parameter of `goal` has another value than the one that a step ran with, in words.
+    pub(super) fn ran_with_others(&self, goal: &Goal) -> Option<String> {
+        let plan = self.state.plan.as_ref()?.checked().plan();
+        let settled = self.state.settled();
+        let params = &self.state.goal.params;
+        let differs = |name: &str| {
+            let other = goal.params.get(name);
+            other.is_some_and(|other| params.get(name).is_some_and(|value| value != other))
+        };
+        let ran = plan.steps.iter().filter(|s| settled.contains(&s.id.value));
+        ran.flat_map(|step| step.templates().into_iter().map(move |t| (step, t.1)))
+            .flat_map(|(step, template)| template.references().map(move |r| (step, r)))
+            .filter(|(_, reference)| reference.root == Root::Params)
+            .find_map(|(step, reference)| {
+                let named = |name: &&String| match reference.path.first() {
+                    Some(Segment::Field(field)) => field == *name,
+                    _ => true,
+                };
+                let name = params.keys().filter(named).find(|name| differs(name))?;
+                Some(format!(
+                    "step `{}` ran with another {name}: begin another run for this goal",
+                    step.id.value
+                ))
+            })
     }
 
     /// Who asked for the run may amend it, and whoever may approve its plan.
@@ -141,37 +181,20 @@ impl Turn<'_> {
         }
     }
 
-    /// The plan in force, checked again under another goal.
-    fn checked_under(
-        &self,
-        plan: Plan,
-        goal: &Goal,
-    ) -> Result<(CheckedPlan, Vec<Diagnostic>), StepError> {
-        let draft = self.in_force(plan.into());
-        let Checked {
-            plan, diagnostics, ..
-        } = self.compile(draft, goal, self.state.revision);
-        let why = "the plan in force does not pass under this goal; amend it too";
-        plan.map(|plan| (plan, diagnostics.clone()))
-            .ok_or_else(|| refused(why, &diagnostics))
-    }
-
-    /// Brings a plan into force that no planner was asked for; with `clears`, no earlier yes
-    /// outlives it.
+    /// Brings a plan into force that no planner was asked for.
     pub(super) fn put_in_force(
         &mut self,
         checked: &CheckedPlan,
         found: &[Diagnostic],
         origin: Origin,
         reason: &str,
-        clears: bool,
     ) -> Result<(), StepError> {
         let (before, revision) = (self.state.revision, checked.record().revision);
         let Change {
             added,
             changed,
             removed,
-            mut approvals,
+            approvals,
         } = self.change_to(checked);
         self.emit(Event::PlanChecked {
             id: 0,
@@ -195,10 +218,6 @@ impl Turn<'_> {
                 because: Some(reason.to_owned()),
             })?;
         }
-        if clears {
-            // Why: the goal stands on every card, so a yes was to another card.
-            ask_all_again(&mut approvals);
-        }
         self.emit(Event::ApprovalsRevised {
             retain: approvals.retain,
             replace: approvals.replace,
@@ -206,20 +225,6 @@ impl Turn<'_> {
         })?;
         self.ask_for_plan()
     }
-}
-
-/// The goal with another text; a criterion that only repeated the text repeats the new one.
-fn goal_with(goal: &Goal, text: String) -> Goal {
-    let mut other = goal.clone();
-    for criterion in &mut other.success {
-        if criterion.id == WHOLE_GOAL && criterion.text == goal.text {
-            criterion.text.clone_from(&text);
-        }
-    }
-    other.text = text;
-    // Why: a person typed it, whoever wrote the one before.
-    other.untrusted = false;
-    other
 }
 
 fn refused(reason: &str, found: &[Diagnostic]) -> StepError {

@@ -53,7 +53,9 @@ impl Turn<'_> {
         let asked = self.state.planning.outstanding.as_ref();
         let why = asked.and_then(|request| request.why.clone());
         // Why of a refinement: without one the plan in force says nothing of what follows.
-        let stuck = why.as_ref().is_some_and(|why| why.refined().is_some());
+        let refines = why.as_ref().is_some_and(|why| why.refined().is_some());
+        // Why of another goal: the plan in force was not made for it.
+        let stuck = refines || self.state.unplanned.is_some();
         if (self.state.plan.is_none() || stuck) && self.goes_to_next(why.as_ref()) {
             return self.hand_on(reason);
         }
@@ -84,7 +86,8 @@ impl Turn<'_> {
     /// Whether others are asked where a request for this reason came to nothing. Why not where the
     /// plan in force may stay: then the run goes on with it.
     fn goes_to_next(&self, why: Option<&Why>) -> bool {
-        !why.is_some_and(Why::is_optional) && self.state.has_chain()
+        let amended = self.state.unplanned.is_some();
+        amended || !why.is_some_and(Why::is_optional) && self.state.has_chain()
     }
 
     fn hand_on(&mut self, reason: &str) -> Result<(), StepError> {
@@ -132,7 +135,8 @@ impl Turn<'_> {
 
     /// Whether the limits of the run leave room for another round.
     fn may_ask_again(&self, why: Option<&Why>) -> bool {
-        self.state.chain.again < ASKED_AGAIN_MAX
+        self.state.planner.may_fail()
+            && self.state.chain.again < ASKED_AGAIN_MAX
             && (why.is_none() || self.has_revisions_left(why))
             && self.planner_limit(why).is_none()
     }
@@ -153,7 +157,9 @@ impl Turn<'_> {
             code.is_none_or(|code| code.severity() == Severity::Error)
         };
         let refined = review.why.as_ref().and_then(Why::refined);
+        let amended = self.state.unplanned.is_some();
         let what = match (self.state.plan.is_some(), refined) {
+            _ if amended => "no plan for the amended goal".to_owned(),
             (_, Some(id)) => format!("no refinement of `{id}`"),
             (true, None) => "no revision of the plan".to_owned(),
             (false, None) => "no plan".to_owned(),
@@ -170,6 +176,9 @@ impl Turn<'_> {
         let author = self.state.planner.author();
         text.push_str(&match again {
             true => format!(". ask {author} again, or stop?"),
+            false if !self.state.planner.may_fail() => {
+                ". amend the plan too, or stop?".to_owned()
+            }
             false => ". the limits leave no room to ask again: stop?".to_owned(),
         });
         text

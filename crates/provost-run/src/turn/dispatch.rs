@@ -217,6 +217,11 @@ impl Turn<'_> {
                 self.read_back(step, record, slot, full)?;
                 continue;
             }
+            if self.state.former.contains(id) {
+                let message = "the goal was amended before it took place".to_owned();
+                self.settle_failed(&slot, Class::Cancelled, message)?;
+                continue;
+            }
             if let Some((class, message)) = self.beyond_repeating(&slot) {
                 self.settle_in_doubt(&slot, class, message)?;
                 continue;

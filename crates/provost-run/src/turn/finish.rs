@@ -54,7 +54,9 @@ impl Turn<'_> {
     }
 
     pub(super) fn prove(&self) -> BTreeMap<String, Proven> {
-        let Some(plan) = &self.state.plan else {
+        // Why none of another goal: its plan proves what was wanted before.
+        let plan = self.state.plan.as_ref();
+        let Some(plan) = plan.filter(|_| self.state.unplanned.is_none()) else {
             return BTreeMap::new();
         };
         let roots = Roots::new();
@@ -170,7 +172,8 @@ impl Turn<'_> {
 
     pub(super) fn end_because(&mut self, why: &Why) -> Result<(), StepError> {
         match why {
-            Why::Observed { .. } | Why::Amended { .. } => Ok(()),
+            Why::Observed { .. } => Ok(()),
+            Why::Amended { .. } => self.end_refused("nobody planned for the amended goal"),
             Why::Rejected { step, reason } => {
                 let message = format!("a person said no: {reason}");
                 self.end_with(RunStatus::Rejected, Class::Rejected, step.clone(), message)

@@ -27,7 +27,7 @@ use crate::view;
 impl Turn<'_> {
     /// Asks the planner, if the limits still allow it and it leads anywhere.
     pub(super) fn request_plan(&mut self) -> Result<(), StepError> {
-        let why = self.state.planning.wanted.clone();
+        let why = self.why_wanted();
         let optional = why.as_ref().is_some_and(Why::is_optional);
         if why.is_some() && !self.has_revisions_left(why.as_ref()) {
             let reason = format!("the plan was revised {} times", self.state.limits.revisions);
@@ -42,6 +42,15 @@ impl Turn<'_> {
         }
         let id = self.state.planning.requests + 1;
         self.emit_request(id, why, true)
+    }
+
+    /// Why a plan is wanted: before all else, because nobody planned for the goal.
+    fn why_wanted(&self) -> Option<Why> {
+        let unplanned = self.state.unplanned.as_ref();
+        let amended = unplanned.map(|unplanned| Why::Amended {
+            reason: unplanned.reason.clone(),
+        });
+        amended.or_else(|| self.state.planning.wanted.clone())
     }
 
     pub(super) fn emit_request(
@@ -115,21 +124,37 @@ impl Turn<'_> {
     }
 
     /// The goal is understood: its playbook is asked from here on. Only the interpreter that the
-    /// run began with may say so, and only of a playbook that it began with.
+    /// run began with may say so, or that reads an amended goal, and only of a playbook that it
+    /// may choose.
     fn interpreted(
         &mut self,
         id: u64,
-        goal: Goal,
+        mut goal: Goal,
         playbook: String,
         by: String,
     ) -> Result<(), StepError> {
+        let unplanned = self.state.unplanned.is_some();
         let known = match &self.state.planner {
-            PlannerChoice::Interpreter { playbooks } => playbooks.contains(&playbook),
+            PlannerChoice::Interpreter { playbooks } => {
+                // Why: an amended goal is for any playbook of the workspace.
+                playbooks.contains(&playbook) || playbooks.is_empty() && unplanned
+            }
             _ => false,
         };
-        if !known || self.state.plan.is_some() || goal.text != self.state.goal.text {
+        let planned = self.state.plan.is_some() && !unplanned;
+        if !known || planned || goal.text != self.state.goal.text {
             let reason = format!("the goal may not be left to playbook `{playbook}`");
             return self.declined(id, &reason);
+        }
+        if let Some(reason) = self.ran_with_others(&goal) {
+            return self.declined(id, &reason);
+        }
+        // Why: steps that ran stay in the plan, and read the values they ran with.
+        for (name, value) in &self.state.goal.params {
+            let known = goal.params.contains_key(name);
+            if !known && self.state.plan.is_some() {
+                goal.params.insert(name.clone(), value.clone());
+            }
         }
         self.emit(Event::GoalInterpreted {
             goal,
@@ -251,7 +276,9 @@ impl Turn<'_> {
 
     /// Checks the plan again if the rules moved since it was checked.
     pub(super) fn recheck(&mut self) -> Result<(), StepError> {
-        let Some(plan) = &self.state.plan else {
+        // Why not of an amended goal: its plan comes in the place of this one.
+        let plan = self.state.plan.as_ref();
+        let Some(plan) = plan.filter(|_| self.state.unplanned.is_none()) else {
             return Ok(());
         };
         let old = plan.checked().record();

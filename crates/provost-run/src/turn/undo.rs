@@ -144,7 +144,7 @@ impl Turn<'_> {
         match placed {
             Some((checked, found)) => {
                 let origin = self.origin_in_force("the undo of what happened");
-                self.put_in_force(&checked, &found, origin, "what happened is undone", false)
+                self.put_in_force(&checked, &found, origin, "what happened is undone")
             }
             None => Ok(()),
         }
@@ -237,7 +237,7 @@ impl Turn<'_> {
         };
         let Checked {
             plan, diagnostics, ..
-        } = check(draft, &self.terms(&self.state.goal), &base);
+        } = check(draft, &self.terms(self.state.goal_of_plan()), &base);
         match plan {
             Some(checked) => Ok((checked, diagnostics)),
             None => Err(diagnostics),

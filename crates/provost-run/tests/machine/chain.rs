@@ -202,7 +202,7 @@ fn a_person_may_put_a_plan_or_another_goal_in_its_place() {
     < ada amends
     + GoalAmended
     + PlanRequested
-    > plan request 2
+    > plan request 2: amended
     ");
     assert_eq!(case.requests().last().unwrap().goal.text, "something else");
     assert_eq!(case.state().open_questions().count(), 0);

@@ -2,7 +2,6 @@
 
 use crate::case::{Case, ok, rules_with};
 use provost_plan::label::{Integrity, Label};
-use provost_plan::plan::request::PlanReply;
 use serde_json::json;
 
 const PLAN: &str = r#"
@@ -77,22 +76,6 @@ fn a_check_repeated_under_moved_rules_believes_no_more() {
         let case = by(&literals, &control).crash_into(moved());
         assert!(case.transcript().contains("PlanChecked revision 1"));
         let asked = asked(&looked(case.tick(60_000)));
-        assert!(asked.is_some_and(|line| line.contains(policy)), "{policy}");
-    }
-}
-
-#[test]
-fn another_goal_believes_no_more() {
-    for (literals, control, policy) in [
-        (text(), Label::trusted(), "untrusted-sink"),
-        (Label::trusted(), text(), "untrusted-control"),
-    ] {
-        let case = by(&literals, &control)
-            .planner_is_away()
-            .amends("bob", None, Some("another"));
-        assert!(case.transcript().contains("PlanChecked revision 1"));
-        let nothing = PlanReply::Decline("it may stay".to_owned());
-        let asked = asked(&looked(case).planner_replies(nothing));
         assert!(asked.is_some_and(|line| line.contains(policy)), "{policy}");
     }
 }

@@ -38,6 +38,10 @@ pub(super) struct Judge<'j> {
     abandoned: BTreeSet<Slot>,
     /// Plans that people put in the place of the one in force.
     amended: u64,
+    /// Whether nobody has planned for the goal since a person put it.
+    unplanned: bool,
+    /// Steps that wrote something for an earlier goal.
+    former: BTreeSet<String>,
     stopped: bool,
 }
 
@@ -64,6 +68,8 @@ impl<'j> Judge<'j> {
             asking: BTreeSet::new(),
             abandoned: BTreeSet::new(),
             amended: 0,
+            unplanned: false,
+            former: BTreeSet::new(),
             stopped: false,
         }
     }
@@ -136,7 +142,18 @@ impl<'j> Judge<'j> {
             Event::StepSettled { slot, status, .. } => self.settled(slot, *status, state),
             Event::CancelRequested { .. } | Event::Paused { .. } => self.stopped = true,
             Event::Resumed { by: Some(_), .. } => self.stopped = state.cancelled.is_some(),
-            Event::PlanAmended { .. } | Event::GoalAmended { .. } => self.amended += 1,
+            Event::PlanAmended { .. } => {
+                self.amended += 1;
+                self.unplanned = false;
+            }
+            Event::GoalAmended { .. } => {
+                self.amended += 1;
+                self.unplanned = true;
+                let written = self.starts.iter().filter(|(_, started)| !started.read);
+                self.former
+                    .extend(written.map(|(slot, _)| slot.step.clone()));
+            }
+            Event::PlanChecked { id, .. } if *id != 0 => self.unplanned = false,
             Event::DoubtSettled {
                 slot, settled, by, ..
             } => self.doubt_over(slot, *settled, by),
@@ -171,6 +188,10 @@ impl<'j> Judge<'j> {
         }
         if self.stopped {
             self.broke(&format!("an attempt of {slot} began after a stop"));
+        }
+        let other = self.unplanned || self.former.contains(&slot.step);
+        if other && !started.read && !started.confirms && state.cancelled.is_none() {
+            self.broke(&format!("{slot} began under a goal it was not planned for"));
         }
         let wait = self.ends.get(slot).and_then(|ended| ended.retry_at);
         if wait.is_some_and(|wait| at < wait) {

@@ -53,6 +53,9 @@ pub(super) fn requested(event: &Event) -> String {
 pub(super) fn planner_of(choice: &PlannerChoice) -> String {
     match choice {
         PlannerChoice::Playbook { name } => format!("playbook `{name}`"),
+        PlannerChoice::Interpreter { playbooks } if playbooks.is_empty() => {
+            "the playbook that matches".to_owned()
+        }
         PlannerChoice::Interpreter { playbooks } => {
             format!("a playbook to be chosen of {}", listed(playbooks))
         }

@@ -4,7 +4,8 @@ use provost_run::admission::AdmissionRules;
 
 use super::*;
 
-pub const PEOPLE: &str = r#"{ "users": { "ada": {}, "bob": {}, "eve": {} } }"#;
+pub const PEOPLE: &str =
+    r#"{ "users": { "ada": {}, "bob": {}, "eve": {}, "cem": {}, "dee": {} } }"#;
 
 /// A reading with numbers, a flag, words and free text.
 fn reading() -> Value {

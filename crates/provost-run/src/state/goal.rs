@@ -1,0 +1,95 @@
+//! Another goal: what counts no more once a person has put it in the place of the one before.
+//!
+//! Owns what is remembered of the change until somebody has planned for the new goal. Decides
+//! nothing. INVARIANT: while a goal is unplanned, no yes, no card and no question of the plan in
+//! force counts, and what that plan called before never begins again but as a read.
+
+use provost_plan::plan::Goal;
+
+use super::{Planning, State};
+use crate::event::{PlannerChoice, StepStatus};
+
+/// A goal that nobody has planned for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unplanned {
+    /// Why a person put it, in their words.
+    pub reason: String,
+    /// The goal that the plan in force was made for.
+    pub before: Goal,
+}
+
+impl State {
+    /// The goal that the plan in force was made for.
+    #[must_use]
+    pub fn goal_of_plan(&self) -> &Goal {
+        let unplanned = self.unplanned.as_ref();
+        unplanned.map_or(&self.goal, |unplanned| &unplanned.before)
+    }
+}
+
+/// Takes in another goal, with whoever plans for it.
+pub(super) fn goal_amended(
+    state: &mut State,
+    goal: &Goal,
+    planner: Option<&PlannerChoice>,
+    reason: &str,
+) {
+    let last = std::mem::replace(&mut state.goal, goal.clone());
+    let before = match state.unplanned.take() {
+        Some(unplanned) => unplanned.before,
+        None => last,
+    };
+    state.unplanned = Some(Unplanned {
+        reason: reason.to_owned(),
+        before,
+    });
+    if let Some(planner) = planner {
+        state.planner = planner.clone();
+        state.chain.first = planner.clone();
+    }
+    // Why: it matched the goal before.
+    state.chain.fallback = None;
+    let requests = state.planning.requests;
+    state.planning = Planning {
+        requests,
+        ..Planning::default()
+    };
+    forget_people(state);
+    let called = state.effects.iter().map(|effect| effect.slot.step.clone());
+    state.former.extend(called);
+    let failed = |step: &super::StepState| step.status == StepStatus::Failed;
+    let failed = state.steps.iter().filter(|(_, step)| failed(step));
+    let failed: Vec<String> = failed.map(|(id, _)| id.clone()).collect();
+    // Why: whoever plans for the new goal is shown them, and what the old plan wanted then is over.
+    state.handled.extend(failed);
+    state.handled.extend(state.former.iter().cloned());
+    state.consult.clear();
+}
+
+/// Closes what people were asked, and takes back what they agreed to.
+fn forget_people(state: &mut State) {
+    for card in state.cards.values_mut() {
+        card.open = false;
+    }
+    for asked in state.questions.values_mut() {
+        asked.open = false;
+    }
+    state.left_out.clear();
+    state.returned.clear();
+    state.excused.clear();
+    if let Some(plan) = &mut state.plan {
+        let plan = std::sync::Arc::make_mut(plan);
+        state.steps.keys().for_each(|id| plan.revoke(id));
+    }
+    for step in state.steps.values_mut() {
+        for item in &mut step.items {
+            item.card = None;
+            item.approved = None;
+            item.preview = None;
+        }
+        let asked = [StepStatus::WaitingApproval, StepStatus::WaitingAnswer];
+        if asked.contains(&step.status) {
+            step.set_status(StepStatus::Pending);
+        }
+    }
+}
