@@ -66,5 +66,8 @@ pub const ASKED_AGAIN_MAX: u64 = 8;
 /// Revisions in a row that a planner may make while nothing new becomes known.
 pub const IDLE_REVISIONS_MAX: u32 = 2;
 
+/// How long a yes counts where policy does not say, in milliseconds.
+pub const APPROVAL_VALID_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// Reads that ask in vain whether a write took place, before a person has to.
 pub const RECONCILE_READS_MAX: u32 = 5;

@@ -16,6 +16,7 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::{Digest, Domain};
 use crate::label::Label;
+use crate::limits::APPROVAL_VALID_MS;
 use crate::source::{Source, Span};
 
 mod approver;
@@ -146,6 +147,9 @@ pub struct AskTerms {
     /// When the question lapses, in milliseconds after it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<u64>,
+    /// How long a yes counts, in milliseconds, where policy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_ms: Option<u64>,
     /// What a lapse leads to.
     pub on_expiry: OnExpiry,
 }
@@ -157,25 +161,34 @@ impl Default for AskTerms {
             quorum: 1,
             approvers: BTreeSet::new(),
             expires_ms: None,
+            valid_ms: None,
             on_expiry: OnExpiry::Fail,
         }
     }
 }
 
 impl AskTerms {
+    /// How long a yes counts, in milliseconds after it was given.
+    #[must_use]
+    pub fn valid(&self) -> i64 {
+        let valid = self.valid_ms.unwrap_or(APPROVAL_VALID_MS);
+        i64::try_from(valid).unwrap_or(i64::MAX)
+    }
+
     /// The strictest of two ways to ask: the higher quorum, all roles, the shorter time, and a
     /// new plan on expiry only if both say so.
     #[must_use]
     pub fn strictest(&self, other: &Self) -> Self {
         let replan = self.on_expiry == OnExpiry::Replan && other.on_expiry == OnExpiry::Replan;
-        let shorter = match (self.expires_ms, other.expires_ms) {
+        let shorter = |one: Option<u64>, two: Option<u64>| match (one, two) {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),
         };
         Self {
             quorum: self.quorum.max(other.quorum),
             approvers: self.approvers.union(&other.approvers).cloned().collect(),
-            expires_ms: shorter,
+            expires_ms: shorter(self.expires_ms, other.expires_ms),
+            valid_ms: shorter(self.valid_ms, other.valid_ms),
             on_expiry: if replan {
                 OnExpiry::Replan
             } else {

@@ -292,6 +292,10 @@ pub fn needs(terms: &AskTerms) -> String {
         let within = crate::duration::words(std::time::Duration::from_millis(ms));
         words.push_str(&format!(" within {within}"));
     }
+    if let Some(ms) = terms.valid_ms {
+        let counts = crate::duration::words(std::time::Duration::from_millis(ms));
+        words.push_str(&format!(", which counts for {counts}"));
+    }
     words
 }
 

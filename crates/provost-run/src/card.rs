@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Slot;
+use crate::state::Authors;
 
 /// What a person says yes or no to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,9 +32,12 @@ pub struct Card {
     pub terms: AskTerms,
     /// Who asked for what is on it: for the run, or for the revision that they amended.
     pub requester: String,
-    /// Who else amended an earlier revision of the plan, and so may not say yes either.
+    /// Who else wrote a part of it, and so may not say yes either.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub amended_by: BTreeSet<String>,
+    /// What of it, and of what it waits for, people wrote.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub authors: Authors,
     /// Who planned it, where that is no person and nobody's playbook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_by: Option<String>,

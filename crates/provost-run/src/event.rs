@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::call::Slot;
 use crate::card::{Card, Question};
 use crate::outcome::Class;
+use crate::state::Fields;
 use crate::statement::{PlanText, StatementRecord};
 
 mod attempt;
@@ -168,6 +169,10 @@ pub enum Event {
         steps: Vec<String>,
         /// Whether the quorum is reached with this yes.
         complete: bool,
+        /// Until when it counts, in milliseconds since the epoch; journals of earlier versions do
+        /// not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        valid_until: Option<i64>,
         /// What stands behind the statement it follows from.
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
@@ -405,6 +410,9 @@ pub enum Event {
         text: String,
         /// Who; from here on they count as who asks for this revision.
         by: String,
+        /// What they changed, by step; journals of earlier versions do not say.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        wrote: Fields,
         /// Why.
         reason: String,
         /// The text of the goal that the same statement puts in force, if it does.

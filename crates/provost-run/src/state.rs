@@ -20,6 +20,7 @@ use crate::card::{Card, Purpose, Question};
 use crate::event::{AskMode, Event, PlannerChoice, RunEnded, RunStatus, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
 
+mod authors;
 pub(crate) mod chain;
 mod fold;
 mod frontier;
@@ -28,10 +29,12 @@ mod item;
 pub(crate) mod progress;
 mod undo;
 
+pub(crate) use authors::fields_written;
+pub use authors::{Authors, Authorship, Fields};
 pub use chain::{Chain, Review};
 pub use fold::FoldError;
-pub use goal::Unplanned;
 use frontier::Frontier;
+pub use goal::Unplanned;
 pub(crate) use item::PREVIEW_ATTEMPT;
 pub use item::{InFlight, ItemState, Previewed, StepState};
 pub use progress::Progress;
@@ -118,8 +121,10 @@ pub struct State {
     pub limit: Option<(String, String)>,
     /// Who amended the revision in force; none if a planner made it.
     pub amender: Option<String>,
-    /// Everybody who amended a revision.
+    /// Everybody on whose words a planner builds: who amended a plan or a goal, or answered it.
     pub amenders: BTreeSet<String>,
+    /// Who wrote what of the plan in force.
+    pub authorship: Authorship,
     /// Words taken, by the number that their speaker drew.
     pub nonces: BTreeSet<String>,
     /// Whether and by whom the run was cancelled.
@@ -201,6 +206,8 @@ pub struct CardState {
     pub card: Card,
     /// Who said yes so far.
     pub approved_by: BTreeSet<String>,
+    /// Until when all of what they said counts, in milliseconds since the epoch.
+    pub valid_until: i64,
     /// What all of them said yes to, by the card's names; `None` before the first.
     pub agreed: Option<BTreeSet<String>>,
     /// Whether it is still open.
@@ -287,19 +294,10 @@ impl State {
         outsider.filter(|_| self.amender.is_none())
     }
 
-    /// Who counts as asking for the revision in force, and may not approve it.
+    /// Who counts as asking for the revision in force.
     #[must_use]
     pub fn requester(&self) -> &str {
         self.amender.as_deref().unwrap_or(&self.principal.id)
-    }
-
-    /// Who else may not, because a planner built on what they had amended.
-    #[must_use]
-    pub fn amended_before(&self) -> BTreeSet<String> {
-        match self.amender {
-            Some(_) => BTreeSet::new(),
-            None => self.amenders.clone(),
-        }
     }
 
     /// Whether a planner's reply to the request of this number is waited for.

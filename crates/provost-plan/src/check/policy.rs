@@ -14,7 +14,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::expr::ArgTree;
 use crate::label::Label;
 use crate::plan::{Step, StepKind};
-use crate::policy::{AskTerms, CallFacts, Decision, OnExpiry, Verdict};
+use crate::policy::{AskTerms, CallFacts, Decision, Verdict};
 use crate::source::{Span, Spanned};
 
 mod envelope;
@@ -34,12 +34,7 @@ pub fn with_own_caution(step: &Step, verdict: Verdict) -> Verdict {
     Verdict {
         decision: Decision::Ask,
         policies,
-        ask: Some(AskTerms {
-            quorum: 1,
-            approvers: BTreeSet::new(),
-            expires_ms: None,
-            on_expiry: OnExpiry::Fail,
-        }),
+        ask: Some(AskTerms::default()),
         condition: None,
         errors: verdict.errors,
     }

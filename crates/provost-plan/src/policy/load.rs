@@ -18,7 +18,15 @@ use crate::limits::SOURCE_BYTES_MAX;
 use crate::source::{Source, Span};
 
 /// What a policy may be annotated with.
-const ANNOTATIONS: [&str; 6] = ["id", "quorum", "approver", "expires", "on_expiry", "doc"];
+const ANNOTATIONS: [&str; 7] = [
+    "id",
+    "quorum",
+    "approver",
+    "expires",
+    "on_expiry",
+    "valid",
+    "doc",
+];
 /// Most people that may be asked for.
 const QUORUM_MAX: u32 = 20;
 
@@ -213,14 +221,8 @@ fn read_ask(
                     .is_empty()
                     .then(|| "`@approver` must name a group or role".to_owned())
             }
-            "expires" => match duration::parse(value) {
-                Ok(time) if !time.is_zero() => {
-                    ask.expires_ms = u64::try_from(time.as_millis()).ok();
-                    None
-                }
-                Ok(_) => Some("`@expires` must be longer than nothing".to_owned()),
-                Err(error) => Some(format!("`@expires`: {error}")),
-            },
+            "expires" => read_time(key, value, &mut ask.expires_ms),
+            "valid" => read_time(key, value, &mut ask.valid_ms),
             "on_expiry" => match value {
                 "fail" => None,
                 "replan" => {
@@ -248,6 +250,18 @@ fn read_ask(
         }
     }
     ask
+}
+
+/// Reads the time that an annotation names; what is wrong with it, if something is.
+fn read_time(key: &str, value: &str, into: &mut Option<u64>) -> Option<String> {
+    match duration::parse(value) {
+        Ok(time) if !time.is_zero() => {
+            *into = u64::try_from(time.as_millis()).ok();
+            None
+        }
+        Ok(_) => Some(format!("`@{key}` must be longer than nothing")),
+        Err(error) => Some(format!("`@{key}`: {error}")),
+    }
 }
 
 fn known_annotations() -> String {

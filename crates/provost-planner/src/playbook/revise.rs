@@ -189,7 +189,9 @@ impl Playbook {
                 Some(ran) if *ran == own => {}
                 Some(_) => {
                     let author = self.author();
-                    return Err(format!("the step `{id}` of {author} ran already, otherwise"));
+                    return Err(format!(
+                        "the step `{id}` of {author} ran already, otherwise"
+                    ));
                 }
             }
         }

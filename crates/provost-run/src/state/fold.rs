@@ -11,13 +11,14 @@ use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::money::Money;
 use provost_plan::plan::read::plan_from_value_once;
 use provost_plan::plan::request::{PlanReply, PlannerUsage, Reserved, Why};
+use provost_plan::policy::AskTerms;
 use serde_json::Value;
 
 use super::{Chain, ItemState, Outstanding, Pause, Planning, QuestionState, State, StepState};
 use super::{Undo, Undoing};
 use crate::call::Slot;
 use crate::card::Purpose;
-use crate::event::{Event, RunCreated, SkipReason, StepStatus};
+use crate::event::{Event, RunCreated, SettledBy, SkipReason, StepStatus};
 
 mod attempt;
 mod people;
@@ -28,7 +29,7 @@ use attempt::{attempt_ended, attempt_started, doubt_settled, step_settled};
 
 use people::{
     approval_given, approval_requested, approvals_revised, close_card, plan_amended,
-    question_answered, withdraw_questions,
+    question_answered, withdraw_questions, yes_lasts,
 };
 
 /// A journal that cannot be folded.
@@ -116,6 +117,7 @@ impl State {
             limit: None,
             amender: None,
             amenders: Default::default(),
+            authorship: Default::default(),
             nonces: Default::default(),
             cancelled: None,
             undo: Undo::default(),
@@ -174,7 +176,10 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             literals,
             ..
         } => {
-            plan_checked(state, document, record, consult, control)?;
+            let changed = plan_checked(state, document, record, consult, control)?;
+            let built_on = (*id != 0).then_some(&state.amenders);
+            state.authorship.checked(&changed, built_on);
+            state.authorship.forget_all_but(&state.steps);
             state.literals = literals.clone();
             // Why: a check repeated under moved rules answers no request; what waits, waits on.
             if *id != 0 {
@@ -225,8 +230,13 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             by,
             steps,
             complete,
+            valid_until,
             ..
         } => {
+            // Why: of an earlier version nobody knows more than that it was given then.
+            let until =
+                valid_until.unwrap_or_else(|| at.saturating_add(AskTerms::default().valid()));
+            yes_lasts(state, *card, until);
             approval_given(state, *card, by, steps, *complete)?;
         }
         Event::ApprovalRejected { card, .. } | Event::ApprovalExpired { card } => {
@@ -255,9 +265,12 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             state.questions.insert(*digest, asked);
         }
         Event::QuestionAnswered {
-            question, value, ..
+            question,
+            value,
+            by,
+            ..
         } => {
-            question_answered(state, *question, value)?;
+            question_answered(state, *question, value, by)?;
         }
         Event::ListEvaluated { step, items } => {
             let step = step_mut(state, step, kind)?;
@@ -305,7 +318,18 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 item_mut(state, slot, kind)?.created.clone_from(created);
             }
         }
-        Event::DoubtSettled { slot, settled, .. } => doubt_settled(state, slot, *settled)?,
+        Event::DoubtSettled {
+            slot,
+            settled,
+            by,
+            output,
+            ..
+        } => {
+            if let (SettledBy::Person { id }, Some(_)) = (by, output) {
+                state.authorship.says(&slot.step, "output", id);
+            }
+            doubt_settled(state, slot, *settled)?;
+        }
         Event::ReconcileGivenUp { slot, .. } => {
             let item = item_mut(state, slot, kind)?;
             item.retry_at = None;
@@ -371,13 +395,21 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             planner,
             reason,
             clears: true,
+            by,
             ..
-        } => goal_amended(state, goal, planner.as_ref(), reason),
-        Event::GoalAmended { goal, .. } => {
+        } => {
+            goal_amended(state, goal, planner.as_ref(), reason);
+            state.builds_on(by);
+        }
+        Event::GoalAmended { goal, by, .. } => {
+            state.builds_on(by);
             state.goal = goal.clone();
             reviewed(state, true);
         }
-        Event::PlanAmended { by, .. } => plan_amended(state, by),
+        Event::PlanAmended { by, wrote, .. } => {
+            plan_amended(state, by);
+            state.authorship.amends(by, wrote);
+        }
         Event::RunEnded(ended) => {
             end_all(state);
             state.ended = Some(ended.clone());
@@ -501,7 +533,7 @@ fn plan_checked(
     record: &Arc<PlanRecord>,
     consult: &[String],
     control: &Label,
-) -> Result<(), FoldError> {
+) -> Result<Vec<String>, FoldError> {
     let revision = record.revision;
     let error = |reason: String| FoldError::Plan { revision, reason };
     let plan = plan_from_value_once(document, "<journal>")
@@ -520,14 +552,18 @@ fn plan_checked(
         state.unplanned = None;
     }
     let mut before = std::mem::take(&mut state.steps);
+    let mut changed = Vec::new();
     for (id, is_list) in lists {
         let closure = record
             .steps
             .get(&id)
             .map(|step| step.closure)
             .ok_or_else(|| error(format!("step `{id}` has no record")))?;
-        let kept = before
-            .remove(&id)
+        let known = before.remove(&id);
+        if known.as_ref().is_none_or(|step| step.closure != closure) {
+            changed.push(id.clone());
+        }
+        let kept = known
             .filter(|step| settled.contains(&id) || !anew && step.closure == closure)
             .filter(|step| settled.contains(&id) || step.status != StepStatus::Blocked);
         let step = kept.map_or_else(
@@ -550,7 +586,7 @@ fn plan_checked(
         .cloned()
         .collect();
     withdraw_questions(state);
-    Ok(())
+    Ok(changed)
 }
 
 fn step_skipped(state: &mut State, slot: &Slot, because: SkipReason) -> Result<(), FoldError> {

@@ -79,6 +79,7 @@ fn line_of_people(event: &Event) -> String {
             steps,
             complete,
             record,
+            ..
         } => {
             let which = also("steps", &listed(steps));
             let more = if *complete { "" } else { "; others must too" };

@@ -1,7 +1,7 @@
 //! Amending: a person puts a plan or a goal of their own in the place of what is there.
 //!
-//! Owns who may, and the check of what they wrote. INVARIANT: an amendment comes into force only as a checked plan, and who wrote it counts as who asks for it,
-//! so that they cannot approve it themselves.
+//! Owns who may, and the check of what they wrote. INVARIANT: an amendment comes into force only as
+//! a checked plan, and what somebody wrote is recorded as theirs, so that they cannot approve it.
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use super::Turn;
 use super::planning::{Change, views};
 use crate::event::{Event, PlannerChoice};
 use crate::machine::StepError;
+use crate::state::{Fields, fields_written};
 use crate::statement::{PlanText, Signer};
 
 impl Turn<'_> {
@@ -34,6 +35,7 @@ impl Turn<'_> {
         let goal_text = goal.clone();
         let other_goal = goal.map(|text| self.goal_with(&text));
         let goal = other_goal.as_ref().unwrap_or(&self.state.goal);
+        let mut wrote = Fields::new();
         let checked = match &plan {
             Some(PlanText { name, text }) => {
                 let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
@@ -45,6 +47,8 @@ impl Turn<'_> {
                     control: Label::trusted(),
                 };
                 let (checked, found) = self.amended(plan, &origin, goal)?;
+                let before = self.state.plan.as_ref().map(|plan| plan.checked().plan());
+                wrote = fields_written(before, checked.plan());
                 Some((checked, found, origin))
             }
             None if other_goal.is_some() => None,
@@ -65,6 +69,7 @@ impl Turn<'_> {
             self.emit(Event::PlanAmended {
                 name,
                 text,
+                wrote,
                 by: by.id,
                 reason: reason.clone(),
                 goal: goal_text,

@@ -176,9 +176,7 @@ impl Turn<'_> {
         let author = self.state.planner.author();
         text.push_str(&match again {
             true => format!(". ask {author} again, or stop?"),
-            false if !self.state.planner.may_fail() => {
-                ". amend the plan too, or stop?".to_owned()
-            }
+            false if !self.state.planner.may_fail() => ". amend the plan too, or stop?".to_owned(),
             false => ". the limits leave no room to ask again: stop?".to_owned(),
         });
         text

@@ -3,7 +3,7 @@
 //! Owns cards, quorum, expiry, questions and escalation. A yes binds the closure digest and the
 //! digest of the arguments that were shown; anything else is asked about again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::check::StepRecord;
 use provost_plan::digest::Digest;
@@ -21,7 +21,7 @@ use crate::card::{Card, ConcreteCall, Purpose, StepAsk, Subject};
 use crate::event::{AskMode, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
-use crate::state::CardState;
+use crate::state::{Authors, CardState};
 use crate::statement::Signer;
 
 /// The name under which a repeated call is asked about.
@@ -48,6 +48,7 @@ impl Turn<'_> {
             .item(&candidate.slot)
             .and_then(|item| item.approved)
             && args == candidate.args_digest
+            && self.counts_still(card)
             && self.card_shows(card, record, candidate)
         {
             return Asked::Approved(card);
@@ -61,9 +62,23 @@ impl Turn<'_> {
         card.map_or(Asked::Open, Asked::Approved)
     }
 
+    /// Whether what people said yes to under a card is no older than policy lets it be.
+    fn counts_still(&self, card: Digest) -> bool {
+        let card = self.state.cards.get(&card);
+        card.is_some_and(|card| self.now < card.valid_until)
+    }
+
     /// The latest plan card under which people said yes to this form of a step.
     fn plan_card(&self, id: &str, record: &StepRecord) -> Option<Digest> {
+        let authors = self.state.authors_of(id);
+        let wrote = |person: &String| {
+            let fields = authors.values().flat_map(BTreeMap::values);
+            fields.flatten().any(|author| author == person)
+        };
+        // Why looked at now: an answer that the call reads may be newer than the yes.
+        let own = |state: &CardState| !self.state.solo && state.approved_by.iter().any(&wrote);
         let covers = |state: &CardState| match &state.card.subject {
+            Subject::Plan { .. } if own(state) || self.now >= state.valid_until => false,
             Subject::Plan { steps } => {
                 let agreed = state
                     .agreed
@@ -200,6 +215,22 @@ impl Turn<'_> {
         let Some(plan) = &self.state.plan else {
             return Ok(());
         };
+        let steps: Vec<&String> = match &subject {
+            Subject::Plan { steps } => steps.keys().collect(),
+            Subject::Step { step, .. } => vec![step],
+        };
+        let mut barred = BTreeSet::new();
+        let mut authors = Authors::new();
+        for step in steps {
+            barred.extend(self.state.barred_from(step));
+            authors.extend(self.state.authors_of(step));
+        }
+        let asked = [&self.state.principal.id]
+            .into_iter()
+            .chain(&self.state.amender);
+        let requester = asked.chain(&barred).find(|id| barred.contains(*id));
+        let requester = requester.cloned().unwrap_or_default();
+        barred.remove(&requester);
         let lasts = terms.expires_ms.and_then(|ms| i64::try_from(ms).ok());
         let card = Card {
             run: self.state.run.clone(),
@@ -208,8 +239,9 @@ impl Turn<'_> {
             plan: plan.checked().record().digest,
             subject,
             terms,
-            requester: self.state.requester().to_owned(),
-            amended_by: self.state.amended_before(),
+            requester,
+            amended_by: barred,
+            authors,
             planned_by: self.state.outsider(),
             solo: self.state.solo,
             asked_at: self.now,
@@ -239,11 +271,13 @@ impl Turn<'_> {
             });
         }
         let complete = people.len() as u64 >= u64::from(card.terms.quorum);
+        let valid_until = Some(self.now.saturating_add(card.terms.valid()));
         self.emit(Event::ApprovalGiven {
             card: digest,
             by: by.id,
             steps,
             complete,
+            valid_until,
             record,
         })?;
         if complete {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::case::{Case, failed, ok};
 use provost_plan::digest::{Digest, Domain};
+use provost_plan::policy::DEFAULT_POLICY;
 use provost_run::outcome::{Class, Landing};
 use serde_json::json;
 
@@ -151,7 +152,7 @@ fn a_yes_survives_a_crash_and_so_does_a_card() {
     "#);
 }
 
-const OTHERS: &str = provost_plan::policy::DEFAULT_POLICY;
+const OTHERS: &str = DEFAULT_POLICY;
 
 #[test]
 fn the_requester_may_not_approve_where_others_can() {
@@ -465,3 +466,43 @@ fn nothing_is_recorded_of_other_cards_once_silence_has_ended_the_run() {
     let seen: BTreeSet<usize> = (0..8).map(lapses).collect();
     assert_eq!(seen, BTreeSet::from([1, 2]));
 }
+
+/// The yes of last year begins nothing: it is asked for anew, and counts from then on.
+#[test]
+fn a_yes_that_is_too_old_when_its_call_begins_is_asked_for_again() {
+    let hour = 3_600_000;
+    let day = 24 * hour;
+    let asks = "@id(\"valid\") @valid(\"1h\") forbid (principal, action in Action::\"call\", \
+                resource) when { !resource.attended && resource.effect == \"external\" };";
+    let stated = format!("{DEFAULT_POLICY}\n{asks}");
+    for (policy, valid) in [(DEFAULT_POLICY, day), (&stated, hour)] {
+        for (late, by_crash) in [(false, false), (true, false), (true, true)] {
+            for whole_plan in [false, true] {
+                let case = Case::under(policy, LETTER);
+                let case = if whole_plan {
+                    case.ask_for_plan()
+                } else {
+                    case
+                };
+                let case = case.started().pause().approve("bob");
+                let at = 1_000 + valid - i64::from(!late);
+                let case = case.at(at).quietly();
+                let case = if by_crash { case.crash() } else { case }.go_on();
+                let begun = case.transcript().contains("+ AttemptStarted mail");
+                assert_eq!(begun, !late, "{valid} {whole_plan}: {}", case.transcript());
+                if late {
+                    let case = case.quietly().approve("bob");
+                    let begun = case.transcript().contains("+ AttemptStarted mail");
+                    assert!(begun, "{}", case.transcript());
+                }
+            }
+        }
+    }
+}
+
+const LETTER: &str = r#"
+schema: provost/plan/v1
+success: [{ for: goal, check: '${ steps.mail.status == "succeeded" }' }]
+steps:
+  - { id: mail, tool: mail.send, args: { to: team, text: hi }, accept: ['${ output.done }'] }
+"#;

@@ -22,6 +22,7 @@ mod creates;
 mod doubt;
 mod duplicates;
 mod early_stop;
+mod four_eyes;
 mod fresh;
 mod gates;
 mod guards;

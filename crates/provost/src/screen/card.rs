@@ -4,9 +4,11 @@
 //! whose digest does not fit its content is withheld.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use provost_engine::run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
 use provost_plan::digest::Digest;
+use provost_plan::duration;
 use provost_plan::label::Label;
 use provost_plan::policy::{AskTerms, OnExpiry};
 use provost_plan::reach::needs;
@@ -163,6 +165,7 @@ fn terms(page: &mut Page, card: &Card) {
     // Why without the expiry: the card says when it lapses, to the second.
     let needs = needs(&AskTerms {
         expires_ms: None,
+        valid_ms: None,
         ..card.terms.clone()
     });
     page.field("needs", &needs);
@@ -173,12 +176,21 @@ fn terms(page: &mut Page, card: &Card) {
     if let Some(planner) = &card.planned_by {
         page.field("planned by", &format!("{planner}, for {}", card.requester));
     }
+    for (step, fields) in &card.authors {
+        for (field, people) in fields {
+            let people: Vec<&str> = people.iter().map(String::as_str).collect();
+            page.field(
+                "written",
+                &format!("{step}.{field}: by {}", people.join(", ")),
+            );
+        }
+    }
     if !card.amended_by.is_empty() {
         let people: Vec<&str> = card.amended_by.iter().map(String::as_str).collect();
         let people = people.join(", ");
         page.field(
             "built on",
-            &format!("what {people} amended, who may not approve it"),
+            &format!("what {people} wrote, who may not approve it"),
         );
     }
     if let Some(at) = card.expires_at {
@@ -187,6 +199,13 @@ fn terms(page: &mut Page, card: &Card) {
             OnExpiry::Replan => "then another plan is made",
         };
         page.field("lapses", &format!("at {}, {then}", moment(at)));
+    }
+    if card.terms.valid_ms.is_some() {
+        let time = Duration::from_millis(card.terms.valid().unsigned_abs());
+        page.field(
+            "counts",
+            &format!("for {} after the yes", duration::words(time)),
+        );
     }
     if card.solo {
         page.put(Look::Warn, "  solo       ")

@@ -103,7 +103,10 @@ impl Narrator {
                 self.amended.set(true);
                 return None;
             }
-            Event::GoalAmended { .. } | Event::PlanAmended { .. } => {
+            Event::GoalAmended { .. } => {
+                page.line(&amendment(event));
+            }
+            Event::PlanAmended { .. } => {
                 self.amended.set(true);
                 page.line(&amendment(event));
             }

@@ -28,6 +28,7 @@ fn an_argument_can_be_put_right_before_it_is_approved() {
       argument   text: "2 orders of ada"  (untrusted data from count)
       needs      the yes of one person
       asked for  by ada at MOMENT
+      written    note.args.path: by ada
       solo       this workspace is solo: who asks may also approve
       digest     sha256:DIGEST
 
@@ -123,31 +124,24 @@ fn another_goal_is_an_event_and_a_yes_to_the_old_one_is_none_to_it() {
         "--reason",
         "said so",
     ];
-    assert_snapshot!(place.run(&amend), @r#"
+    assert_snapshot!(place.run(&amend), @"
     exit 3
     --- stdout
-    approve step `note`?
-      goal       Note them for ada
-      run        RUN, revision 1 of the plan
-      purpose    Write the note
-      tool       notes.write
-      effect     write, high risk
-      asked      by production-writes
-      argument   path: "orders.txt"
-      argument   text: "2 orders of ada"  (untrusted data from count)
-      needs      the yes of one person
-      asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+    question: there is no plan for the amended goal: no playbook matches the goal. amend the plan too, or stop?
+      asked by   the run, whose planner came to nothing
+      answer     one of stop
+      run        RUN
       digest     sha256:DIGEST
 
-    approve: provost approve RUN@CARD
-    reject: provost reject RUN@CARD --reason WHY
+    answer: provost answer RUN@CARD VALUE
+    or a plan of yours: provost amend RUN --plan FILE
     --- stderr
     run RUN is taken up again
     ada put another goal: Note them for ada (said so)
-    replan: a person put another goal: said so
-    the plan stays as it is: playbook note has no rule for another goal
-    note: waits for approval
-    "#);
-    assert_ne!(place.card().1, card);
+    no plan: no playbook matches the goal
+    question: there is no plan for the amended goal: no playbook matches the goal. amend the plan too, or stop?
+    ");
+    place.run(&["approve", &format!("{run}@{card}")]).exits(2);
+    assert_eq!(place.status(), "waiting_answer");
+    assert!(!place.path("notes/orders.txt").exists());
 }

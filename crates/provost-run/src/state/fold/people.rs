@@ -30,6 +30,7 @@ pub(super) fn approval_requested(state: &mut State, card: &Card, digest: Digest)
     let opened = CardState {
         card: card.clone(),
         approved_by: Default::default(),
+        valid_until: i64::MAX,
         agreed: None,
         open: true,
     };
@@ -118,6 +119,13 @@ pub(super) fn approval_given(
     Ok(())
 }
 
+/// Notes until when a yes counts: a card as long as the first of its yeses.
+pub(super) fn yes_lasts(state: &mut State, digest: Digest, until: i64) {
+    if let Some(card) = state.cards.get_mut(&digest) {
+        card.valid_until = card.valid_until.min(until);
+    }
+}
+
 pub(super) fn approvals_revised<'a>(state: &mut State, gone: impl Iterator<Item = &'a String>) {
     for id in gone {
         if let Some(plan) = &mut state.plan {
@@ -154,6 +162,7 @@ pub(super) fn question_answered(
     state: &mut State,
     digest: Digest,
     value: &Value,
+    by: &str,
 ) -> Result<(), FoldError> {
     let kind = "QuestionAnswered";
     let asked = state
@@ -166,8 +175,9 @@ pub(super) fn question_answered(
     asked.answer = Some(value.clone());
     asked.open = false;
     match asked.question.purpose.clone() {
-        Purpose::Step { .. } => {}
+        Purpose::Step { step } => state.authorship.says(&step, "answer", by),
         Purpose::Planner { id, .. } => {
+            state.builds_on(by);
             state
                 .planning
                 .answers

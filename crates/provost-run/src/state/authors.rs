@@ -1,0 +1,151 @@
+//! Who wrote what stands in the plan in force, as far as people did.
+//!
+//! Owns the authors of each field of each step, and who may therefore not approve it. Never says
+//! who may: that is policy's. INVARIANT: a field has the author of its last change, whoever
+//! amended the plan after that; what a planner makes of people's words counts as theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::plan::Plan;
+use serde_json::Value;
+
+use super::{State, StepState};
+
+/// Who wrote which field, by step: `args.amount`, `when`, `answer`.
+pub type Authors = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+/// Which fields somebody wrote, by step.
+pub type Fields = BTreeMap<String, BTreeSet<String>>;
+
+/// The field that stands for all of a step where nobody knows which.
+const WHOLE: &str = "the step";
+
+/// Who wrote what, and the amendment whose check is still to come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Authorship {
+    authors: Authors,
+    amending: Option<(String, Fields)>,
+}
+
+impl Authorship {
+    /// Takes in that somebody amends these fields.
+    pub(super) fn amends(&mut self, by: &str, fields: &Fields) {
+        self.amending = Some((by.to_owned(), fields.clone()));
+    }
+
+    /// Takes in what somebody said that a later step reads.
+    pub(super) fn says(&mut self, step: &str, field: &str, by: &str) {
+        let fields = self.authors.entry(step.to_owned()).or_default();
+        fields.insert(field.to_owned(), BTreeSet::from([by.to_owned()]));
+    }
+
+    /// Forgets steps that are not in the plan in force.
+    pub(super) fn forget_all_but(&mut self, steps: &BTreeMap<String, StepState>) {
+        self.authors.retain(|id, _| steps.contains_key(id));
+    }
+
+    /// Takes in a plan that comes into force with these new or changed steps; of a planner, on
+    /// whose words it builds.
+    pub(super) fn checked(&mut self, changed: &[String], built_on: Option<&BTreeSet<String>>) {
+        if let Some((by, fields)) = self.amending.take() {
+            // Why: journals of earlier versions do not say which fields.
+            let whole = |id: &String| (id.clone(), BTreeSet::from([WHOLE.to_owned()]));
+            let fields = match fields.is_empty() {
+                true => changed.iter().map(whole).collect(),
+                false => fields,
+            };
+            for (step, names) in &fields {
+                names.iter().for_each(|name| self.says(step, name, &by));
+            }
+            return;
+        }
+        for id in changed {
+            if let Some(people) = built_on.filter(|people| !people.is_empty()) {
+                let fields = self.authors.entry(id.clone()).or_default();
+                fields.insert(WHOLE.to_owned(), people.clone());
+            }
+        }
+    }
+}
+
+impl State {
+    /// A planner makes something of what this person said. Why not of who asked for the run: all
+    /// that it makes is for them.
+    pub(super) fn builds_on(&mut self, by: &str) {
+        if by != self.principal.id {
+            self.amenders.insert(by.to_owned());
+        }
+    }
+
+    /// What people wrote of a step and of all it waits for.
+    #[must_use]
+    pub fn authors_of(&self, step: &str) -> Authors {
+        let mut authors = Authors::new();
+        let mut open = vec![step.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            if let Some(fields) = self.authorship.authors.get(&id) {
+                authors.insert(id.clone(), fields.clone());
+            }
+            let plan = self.plan.as_ref().map(|plan| plan.checked());
+            if let Some((_, record)) = plan.and_then(|plan| plan.step(&id))
+                && seen.insert(id)
+            {
+                open.extend(record.after.iter().cloned());
+            }
+        }
+        authors
+    }
+
+    /// Who may not approve a step: whoever wrote a value of it, and whoever asked for what nobody
+    /// else has put a hand to.
+    #[must_use]
+    pub fn barred_from(&self, step: &str) -> BTreeSet<String> {
+        let authors = self.authors_of(step);
+        let people = authors.values().flat_map(BTreeMap::values).flatten();
+        let mut barred: BTreeSet<String> = people.cloned().collect();
+        let requester = &self.principal.id;
+        let others = barred.iter().any(|person| person != requester);
+        if self.amender.is_none() {
+            barred.extend(self.amenders.iter().cloned());
+        }
+        if self.amender.is_none() || !others {
+            barred.insert(requester.clone());
+        }
+        barred
+    }
+}
+
+/// The fields of a plan that differ from those of the one before, its removed ones too.
+pub(crate) fn fields_written(before: Option<&Plan>, after: &Plan) -> Fields {
+    let mut written = Fields::new();
+    for step in &after.steps {
+        let id = &step.id.value;
+        let old = before.and_then(|plan| plan.step(id));
+        let old = old.map(|step| parts(&step.value)).unwrap_or_default();
+        let new = parts(&step.value);
+        let names = old.keys().chain(new.keys());
+        let changed = names.filter(|name| old.get(*name) != new.get(*name));
+        let changed: BTreeSet<String> = changed.cloned().collect();
+        if !changed.is_empty() {
+            written.insert(id.clone(), changed);
+        }
+    }
+    written
+}
+
+/// The fields of a step, each argument by itself.
+fn parts(step: &Value) -> BTreeMap<String, &Value> {
+    let mut parts = BTreeMap::new();
+    for (name, value) in step.as_object().into_iter().flatten() {
+        match value {
+            Value::Object(args) if name == "args" => {
+                parts.extend(args.iter().map(|(arg, v)| (format!("args.{arg}"), v)));
+            }
+            _ => {
+                parts.insert(name.clone(), value);
+            }
+        }
+    }
+    parts
+}
