@@ -180,6 +180,8 @@ fn an_amendment_is_verified_again_from_each_of_its_events() {
             let changed = match event.clone() {
                 Event::GoalAmended {
                     mut goal,
+                    planner,
+                    clears,
                     by,
                     reason,
                     plan,
@@ -188,6 +190,8 @@ fn an_amendment_is_verified_again_from_each_of_its_events() {
                     goal.text.push('!');
                     Event::GoalAmended {
                         goal,
+                        planner,
+                        clears,
                         by,
                         reason,
                         plan,
@@ -198,6 +202,7 @@ fn an_amendment_is_verified_again_from_each_of_its_events() {
                     name,
                     text,
                     by,
+                    wrote,
                     reason,
                     goal,
                     record,
@@ -205,6 +210,7 @@ fn an_amendment_is_verified_again_from_each_of_its_events() {
                     name,
                     text: text.replace("good", "bad"),
                     by,
+                    wrote,
                     reason,
                     goal,
                     record,
