@@ -126,7 +126,13 @@ def witnesses(path, known, store, links):
         except json.JSONDecodeError:
             continue  # cut off by a crash while it was written
     need(heads, "there is no signed head")
-    accepted = max((i for i, head in enumerate(heads) if "accepted" in head), default=0)
+    accepted, latest = 0, ("", "")
+    for i, head in enumerate(heads):
+        whole, _, part = head["at"].rstrip("Z").partition(".")
+        moment = (whole, part.ljust(9, "0"))
+        # An old word appended once more sets nothing aside.
+        accepted = i if "accepted" in head and moment > latest else accepted
+        latest = max(latest, moment)
     for i, head in enumerate(heads):
         n, signature = head["commit"], base64.b64decode(head["signature"])
         need(head["key"] in known, f"the head of commit {n} is signed by an unknown key")

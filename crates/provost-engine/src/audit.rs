@@ -172,7 +172,7 @@ impl Audit {
         }
     }
 
-    /// Refuses a journal that the newest head contradicts. Reads one line and one row. A journal
+    /// Refuses a journal that the newest head contradicts. Reads the heads and one row. A journal
     /// in which nothing was committed yet gets its first head here, so that a file of heads that
     /// is gone later is missed.
     ///
@@ -189,11 +189,7 @@ impl Audit {
     }
 
     fn newest(&self) -> Result<Option<Head>, AuditError> {
-        let newest = self.heads.newest()?;
-        if let Some(head) = &newest {
-            head.check_signature(&self.known)?;
-        }
-        Ok(newest)
+        Ok(self.heads.newest(&self.known)?)
     }
 
     /// Signs where the journal stands, durably, unless nothing happened since the newest head.
@@ -206,9 +202,8 @@ impl Audit {
         let Some(key) = &self.key else {
             return Ok(None);
         };
-        self.heads.append(|newest| {
+        self.heads.append(&self.known, |newest| {
             if let Some(newest) = newest {
-                newest.check_signature(&self.known)?;
                 newest.check_store(store)?;
                 if store.events_after_commit(newest.commit)? == 0 {
                     return Ok(None);
@@ -232,13 +227,12 @@ impl Audit {
             return Err(AuditError::Reason);
         }
         store.verify()?;
-        let appended = self.heads.append(|newest| {
+        let appended = self.heads.append(&self.known, |newest| {
             let Some(newest) = newest else {
                 return Err(AuditError::Heads(HeadsError::None {
                     path: self.heads.path().to_owned(),
                 }));
             };
-            newest.check_signature(&self.known)?;
             match newest.check_store(store) {
                 Ok(()) => return Err(AuditError::Agrees),
                 Err(HeadsError::Store(error)) => return Err(error.into()),
@@ -249,7 +243,9 @@ impl Audit {
                 reason: reason.to_owned(),
             };
             let standing = durable_standing(store)?;
-            Ok(Some(Head::sign(key, standing, now_ms(), Some(accepted))))
+            // Why: a word that was signed no later than another head counts for nothing.
+            let at_ms = now_ms().max(self.heads.after_all_ms()?);
+            Ok(Some(Head::sign(key, standing, at_ms, Some(accepted))))
         })?;
         appended.ok_or(AuditError::Agrees)
     }

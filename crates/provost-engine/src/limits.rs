@@ -57,8 +57,6 @@ pub const NOTICE_SAID_CHARS_MAX: usize = 500;
 pub const NOTICE_ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// Largest file of signed heads that is read, in bytes.
 pub const HEADS_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Largest line of one signed head, in bytes.
-pub const HEAD_BYTES_MAX: u64 = 16 * 1024;
 /// Longest reason for accepting a store that signed heads contradict, in bytes.
 pub const REASON_BYTES_MAX: usize = 2_000;
 /// Largest word or card file, in bytes: a plan may stand in a word.

@@ -2,10 +2,11 @@
 //!
 //! Owns the form of a head and of the file, one JSON object a line, and the comparison with a
 //! store. Never changes a line that was written. INVARIANT: what is signed is the canonical form
-//! of the whole head without its signature; a line that a crash cut off counts for nothing.
+//! of the whole head without its signature; a line that a crash cut off counts for nothing, and
+//! neither does an old line that somebody appended once more.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use provost_plan::digest::{Digest, canonical};
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use super::{Store, StoreError};
 use crate::keys::{PrivateKey, PublicKey, Signed};
-use crate::limits::{HEAD_BYTES_MAX, HEADS_BYTES_MAX};
+use crate::limits::HEADS_BYTES_MAX;
 
 /// The schema of a head.
 pub const HEAD_SCHEMA: &str = "provost/head/v1";
@@ -212,6 +213,10 @@ impl Head {
         canonical(&self.to_value())
     }
 
+    fn signed_at(&self) -> Option<jiff::Timestamp> {
+        self.at.parse().ok()
+    }
+
     fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -296,14 +301,14 @@ pub fn hold(store: &Store, file: &HeadsFile, known: &[PublicKey]) -> Result<Agre
     for head in &heads {
         head.check_signature(known)?;
     }
-    let from = heads.iter().rposition(|head| head.accepted.is_some());
+    let from = counts_from(&heads);
     let mut agree = 0;
     let mut set_aside = 0;
     for (index, head) in heads.iter().enumerate() {
         match head.check_store(store) {
             Ok(()) => agree += 1,
             Err(HeadsError::Store(error)) => return Err(error.into()),
-            Err(_) if from.is_some_and(|from| index < from) => set_aside += 1,
+            Err(_) if index < from => set_aside += 1,
             Err(error) => return Err(error),
         }
     }
@@ -312,7 +317,7 @@ pub fn hold(store: &Store, file: &HeadsFile, known: &[PublicKey]) -> Result<Agre
         agree,
         set_aside,
         accepted: accepted.cloned().collect(),
-        newest: heads.last().cloned().ok_or_else(|| HeadsError::None {
+        newest: newest_of(&heads).cloned().ok_or_else(|| HeadsError::None {
             path: file.path.clone(),
         })?,
     })
@@ -378,24 +383,47 @@ impl HeadsFile {
         Ok(heads)
     }
 
-    /// The newest head, read from the end of the file; none if there is no file or no head.
+    /// The newest head, with its signature checked; none if there is no file or no head.
     ///
     /// # Errors
-    /// [`HeadsError::File`] if it cannot be read.
-    pub fn newest(&self) -> Result<Option<Head>, HeadsError> {
-        match File::open(&self.path) {
-            Ok(mut file) => newest_of(&mut file).map_err(self.failed("read")),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failed("read")(error)),
+    /// [`HeadsError::File`] or [`HeadsError::NoHead`] if the file cannot be read, and what is wrong
+    /// with the signature of the newest head or of the word that sets earlier ones aside.
+    pub fn newest(&self, known: &[PublicKey]) -> Result<Option<Head>, HeadsError> {
+        match self.path.try_exists() {
+            Ok(false) => return Ok(None),
+            Ok(true) => {}
+            Err(error) => return Err(self.failed("read")(error)),
         }
+        let heads = self.read()?;
+        // Why this one too: a word that nobody signed must not set aside what was signed.
+        if let Some(first) = heads.get(counts_from(&heads))
+            && first.accepted.is_some()
+        {
+            first.check_signature(known)?;
+        }
+        let newest = newest_of(&heads);
+        newest.map_or(Ok(()), |head| head.check_signature(known))?;
+        Ok(newest.cloned())
+    }
+
+    /// The moment after every head of the file, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// As [`HeadsFile::read`].
+    pub fn after_all_ms(&self) -> Result<i64, HeadsError> {
+        let heads = self.read()?;
+        let latest = heads.iter().filter_map(Head::signed_at).max();
+        Ok(latest.map_or(0, |at| at.as_millisecond().saturating_add(1)))
     }
 
     /// Appends what `make` makes of the newest head, durably, while nobody else appends.
     ///
     /// # Errors
-    /// [`HeadsError::File`] if it cannot be written, and whatever `make` fails with.
+    /// [`HeadsError::File`] if it cannot be written, as [`HeadsFile::newest`], and whatever `make`
+    /// fails with.
     pub fn append<E: From<HeadsError>>(
         &self,
+        known: &[PublicKey],
         make: impl FnOnce(Option<Head>) -> Result<Option<Head>, E>,
     ) -> Result<Option<Head>, E> {
         let failed = self.failed("written");
@@ -406,8 +434,7 @@ impl HeadsFile {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(&self.path).map_err(&failed)?;
         file.lock().map_err(&failed)?;
-        let newest = newest_of(&mut file).map_err(&failed)?;
-        let Some(head) = make(newest)? else {
+        let Some(head) = make(self.newest(known)?)? else {
             return Ok(None);
         };
         let mut text = String::new();
@@ -442,26 +469,26 @@ fn is_cut_off(line: &str) -> bool {
     }
 }
 
-fn newest_of(file: &mut File) -> io::Result<Option<Head>> {
-    let size = file.seek(SeekFrom::End(0))?;
-    // Why twice: the newest whole line stands before one that may have been cut off.
-    let window = HEAD_BYTES_MAX * 2;
-    file.seek(SeekFrom::Start(size.saturating_sub(window)))?;
-    let mut bytes = Vec::new();
-    file.take(window).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    for line in whole_lines(&text).rev().filter(|line| !line.is_empty()) {
-        match Head::read(line) {
-            Ok(head) => return Ok(Some(head)),
-            Err(_) if is_cut_off(line) => {}
-            Err(reason) => {
-                return Err(io::Error::other(format!(
-                    "its last line is no head: {reason}"
-                )));
-            }
+/// Where the heads begin that may not contradict the journal: at the last person's word.
+///
+/// Why a word counts only if it was signed later than every head before it: whoever can append a
+/// line can append an old one once more, and an old word would set aside what came after it.
+fn counts_from(heads: &[Head]) -> usize {
+    let (mut from, mut latest) = (0, None);
+    for (index, head) in heads.iter().enumerate() {
+        let at = head.signed_at();
+        if head.accepted.is_some() && at > latest {
+            from = index;
         }
+        latest = latest.max(at);
     }
-    Ok(None)
+    from
+}
+
+/// The head of the highest commit among those that count, wherever it stands among them.
+fn newest_of(heads: &[Head]) -> Option<&Head> {
+    let count = heads.get(counts_from(heads)..)?;
+    count.iter().max_by_key(|head| head.commit)
 }
 
 fn ends_with_line(file: &mut File) -> io::Result<bool> {

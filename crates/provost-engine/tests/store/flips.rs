@@ -59,7 +59,10 @@ impl Whole {
         }
         let heads = HeadsFile::new(dir.path().join("heads.jsonl"));
         let head = Head::sign(&key(), store.standing().unwrap(), 1, None);
-        heads.append(|_| Ok::<_, HeadsError>(Some(head))).unwrap();
+        let known = [key().public()];
+        heads
+            .append(&known, |_| Ok::<_, HeadsError>(Some(head)))
+            .unwrap();
         // Why a copy: it is one file, without a log beside it.
         let file = dir.path().join("journal.db");
         store.backup(&file).unwrap();

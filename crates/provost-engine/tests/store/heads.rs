@@ -58,9 +58,10 @@ fn grow(dir: &Path, commits: u64, seed: &mut u64, heads: Option<&HeadsFile>) {
 }
 
 fn sign(heads: &HeadsFile, store: &Store, accepted: Option<Accepted>) {
-    let head = Head::sign(&key(), store.standing().unwrap(), 1, accepted);
+    let at_ms = if accepted.is_some() { 2 } else { 1 };
+    let head = Head::sign(&key(), store.standing().unwrap(), at_ms, accepted);
     heads
-        .append(|_| Ok::<_, HeadsError>(Some(head)))
+        .append(&known(), |_| Ok::<_, HeadsError>(Some(head)))
         .unwrap()
         .unwrap();
 }
@@ -301,10 +302,67 @@ fn an_accepted_head_sets_earlier_ones_aside_and_no_later_one() {
     );
 }
 
+/// Appends a line as it stands, as somebody would who may append and has no key.
+fn append_line(heads: &HeadsFile, line: &str) {
+    let text = std::fs::read_to_string(heads.path()).unwrap();
+    std::fs::write(heads.path(), format!("{text}{line}\n")).unwrap();
+}
+
+#[test]
+fn an_old_head_appended_once_more_hides_no_newer_one() {
+    let (dir, heads) = signed_store();
+    let store_dir = dir.path().join("store");
+    let signed = heads.read().unwrap();
+    append_line(&heads, &signed[0].to_line());
+    let newest = heads.newest(&known()).unwrap().unwrap();
+    assert_eq!((signed[0].commit, newest.commit), (5, COMMITS));
+    // So the journal that the old head fits is refused as before.
+    cut(&Connection::open(store_dir.join("journal.db")).unwrap(), 5);
+    let store = Store::open_read_only(&store_dir).unwrap();
+    signed[0].check_store(&store).unwrap();
+    let error = newest.check_store(&store).unwrap_err();
+    assert!(matches!(error, HeadsError::Shorter { .. }), "{error}");
+    hold(&store, &heads, &known()).unwrap_err();
+}
+
+#[test]
+fn an_old_word_appended_once_more_sets_nothing_aside() {
+    let (dir, heads) = signed_store();
+    let store_dir = dir.path().join("store");
+    cut(&Connection::open(store_dir.join("journal.db")).unwrap(), 7);
+    let accepted = Accepted {
+        by: "ada".to_owned(),
+        reason: "the disk failed".to_owned(),
+    };
+    let store = Store::open_read_only(&store_dir).unwrap();
+    sign(&heads, &store, Some(accepted.clone()));
+    let word = heads.read().unwrap().pop().unwrap();
+    assert_eq!(heads.newest(&known()).unwrap().unwrap().commit, 7);
+    drop(store);
+    grow(&store_dir, COMMITS, &mut 4, None);
+    let store = Store::open_read_only(&store_dir).unwrap();
+    sign(&heads, &store, None);
+    append_line(&heads, &word.to_line());
+    assert_eq!(heads.newest(&known()).unwrap().unwrap().commit, COMMITS);
+    hold(&store, &heads, &known()).unwrap();
+    drop(store);
+    cut(&Connection::open(store_dir.join("journal.db")).unwrap(), 7);
+    let store = Store::open_read_only(&store_dir).unwrap();
+    let error = hold(&store, &heads, &known()).unwrap_err();
+    assert!(matches!(error, HeadsError::Shorter { .. }), "{error}");
+    // Nor does a word that nobody who is known signed, whatever stands behind it.
+    let stranger = PrivateKey::from_seed(&[1; 32]).unwrap();
+    let forged = Head::sign(&stranger, store.standing().unwrap(), 3, Some(accepted));
+    append_line(&heads, &forged.to_line());
+    append_line(&heads, &word.to_line());
+    let error = heads.newest(&known()).unwrap_err();
+    assert!(matches!(error, HeadsError::UnknownKey { .. }), "{error}");
+}
+
 #[test]
 fn any_changed_byte_of_a_head_is_found() {
     let (_dir, heads) = signed_store();
-    let line = heads.newest().unwrap().unwrap().to_line();
+    let line = heads.newest(&known()).unwrap().unwrap().to_line();
     Head::read(&line)
         .unwrap()
         .check_signature(&known())

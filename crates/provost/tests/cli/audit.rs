@@ -175,7 +175,7 @@ fn a_key_that_cannot_be_used_is_found_before_anything_runs() {
         (
             "kept/heads.jsonl",
             "{\"schema\":\"else\"}\n",
-            "its last line is no head",
+            "line 1 of DIR/kept/heads.jsonl is no head",
         ),
     ] {
         let place = audited();
@@ -239,6 +239,20 @@ fn nothing_is_driven_over_an_older_journal_until_a_person_says_so() {
     assert!(ran.stdout.contains(": the disk failed"), "{ran}");
     place.run(&["approve", &target]).exits(0);
     place.run(&["audit", "verify"]).exits(0);
+}
+
+#[test]
+fn an_old_head_appended_once_more_lets_no_older_journal_be_driven() {
+    let place = audited();
+    let (run, card) = put_back(&place);
+    let kept = std::fs::read_to_string(place.path("kept/heads.jsonl")).unwrap();
+    let old = kept.lines().nth(1).unwrap();
+    place.write("kept/heads.jsonl", format!("{kept}{old}\n"));
+    let ran = place.run(&["approve", &format!("{run}@{card}")]).exits(2);
+    assert!(
+        ran.stderr.contains("an older journal was put back"),
+        "{ran}"
+    );
 }
 
 /// The control: without heads, the same journal put back is driven, and the write goes out again.
