@@ -93,6 +93,9 @@ struct Facts {
 }
 
 impl Facts {
+    /// The questions that were answered.
+    answered: HashSet<Digest>,
+    effects: OpenEffects,
     fn before_the_first() -> Self {
         Self {
             seq: 0,
@@ -104,6 +107,8 @@ impl Facts {
         }
     }
 
+            answered: HashSet::new(),
+            effects: OpenEffects::default(),
     /// Whether the row of the listing tells what the events tell.
     fn check_row(&self, row: &RunRow) -> Result<(), StoreError> {
         let broken = |reason: &str| StoreError::RowBroken {
@@ -203,7 +208,10 @@ impl Walk {
             let Ok(digest) = digest.parse::<Digest>() else {
                 continue;
             };
-            if !self.present.contains(&digest) && !self.pruned.contains(&digest) {
+            // Why an answer too: versions before this one named the question as its evidence, and
+            // the answer itself stands in the event.
+            let is_kept = self.present.contains(&digest) || self.pruned.contains(&digest);
+            if !is_kept && !facts.answered.contains(&digest) {
                 return Err(StoreError::EvidenceMissing {
                     digest: digest.to_string(),
                     run: run.to_owned(),
@@ -217,6 +225,8 @@ impl Walk {
         }
         (facts.seq, facts.link, facts.last_ms) = (event.seq, event.link, event.at_ms);
         self.events += 1;
+        let answered = said.question.and_then(|digest| digest.parse().ok());
+        facts.answered.extend::<Option<Digest>>(answered);
         self.erased += u64::from(event.payload.is_none());
         Ok(())
     }
@@ -236,6 +246,8 @@ struct Said<'a> {
 
 impl<'a> Said<'a> {
     fn of(event: &'a EventRow) -> Self {
+    question: Option<&'a str>,
+    #[serde(borrow, default)]
         let tells = [
             "AttemptEnded",
             "ObservationMade",
@@ -245,6 +257,7 @@ impl<'a> Said<'a> {
         match &event.payload {
             Some(payload) if tells.contains(&event.kind.as_str()) => {
                 serde_json::from_str(payload).unwrap_or_default()
+            "QuestionAnswered",
             }
             _ => Self::default(),
         }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::check::StepRecord;
-use provost_plan::digest::Digest;
+use provost_plan::digest::{Digest, canonical};
 use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::Step;
 use provost_plan::plan::request::Why;
@@ -479,7 +479,7 @@ impl Turn<'_> {
                     step: step.clone(),
                     item: None,
                 };
-                self.accept_output(&slot, &value, digest)
+                self.accept_answer(&slot, &value)
             }
             Purpose::Planner { .. } | Purpose::Escalation { .. } | Purpose::Review { .. } => Ok(()),
         }
@@ -493,23 +493,28 @@ impl Turn<'_> {
                 .get(id)
                 .is_some_and(|step| step.status == StepStatus::WaitingAnswer)
         };
-        let pending: Vec<(Digest, String, Value)> = self
+        let pending: Vec<(String, Value)> = self
             .state
             .questions
-            .iter()
-            .filter_map(
-                |(digest, asked)| match (&asked.question.purpose, &asked.answer) {
-                    (Purpose::Step { step }, Some(answer)) if waits(step) => {
-                        Some((*digest, step.clone(), answer.clone()))
-                    }
-                    _ => None,
-                },
-            )
+            .values()
+            .filter_map(|asked| match (&asked.question.purpose, &asked.answer) {
+                (Purpose::Step { step }, Some(answer)) if waits(step) => {
+                    Some((step.clone(), answer.clone()))
+                }
+                _ => None,
+            })
             .collect();
-        for (digest, step, answer) in pending {
-            self.accept_output(&Slot { step, item: None }, &answer, digest)?;
+        for (step, answer) in pending {
+            self.accept_answer(&Slot { step, item: None }, &answer)?;
         }
         Ok(())
+    }
+
+    /// Records what a person answered as what the step came to; the answer is its evidence.
+    fn accept_answer(&mut self, slot: &Slot, answer: &Value) -> Result<(), StepError> {
+        let bytes = canonical(answer).into_bytes();
+        let evidence = self.keep("application/json".to_owned(), bytes);
+        self.accept_output(slot, answer, evidence)
     }
 
     /// Asks a person what to do about a failed step.

@@ -59,3 +59,24 @@ fn an_answer_that_does_not_fit_is_refused() {
     "#);
     assert_eq!(place.status(), "waiting_answer");
 }
+
+#[test]
+fn an_answer_is_evidence_and_the_journal_verifies_and_is_copied() {
+    let place = Workplace::new();
+    place.run(&["run", "Ask whose orders count"]).exits(3);
+    let (run, card) = place.card();
+    place
+        .run(&["answer", &format!("{run}@{card}"), "grace"])
+        .exits(0);
+    place.run(&["audit", "verify"]).exits(0);
+    place.run(&["doctor"]).exits(0);
+    place.run(&["backup", "copy.db"]).exits(0);
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verify.py");
+    let mut python = std::process::Command::new("python3");
+    let ran = python.arg(script).arg(place.path("copy.db")).output();
+    assert!(ran.unwrap().status.success());
+    let journal = rusqlite::Connection::open(place.path("copy.db")).unwrap();
+    let sql = "SELECT count(*) FROM evidence WHERE bytes = CAST('\"grace\"' AS BLOB)";
+    let kept: i64 = journal.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, 1, "the bytes of the answer");
+}

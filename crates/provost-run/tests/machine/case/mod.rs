@@ -3,7 +3,7 @@
 //! Owns a small catalog, a policy and the bookkeeping of calls in flight. Lines beginning with `+`
 //! are events kept, with `>` commands handed over, with `<` inputs, with `!` refusals.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -496,7 +496,7 @@ impl Case {
             sync,
             commands,
             admission,
-            ..
+            blobs,
         } = output;
         self.entries = admission;
         for event in &append {
@@ -506,6 +506,7 @@ impl Case {
             assert_eq!(
                 &Event::from_stored(&kind, version, &payload).unwrap(),
                 event
+        self.evidence.extend(blobs.iter().map(|blob| blob.digest));
             );
         }
         let through = first_seq + append.len() as u64 - 1;
@@ -514,6 +515,9 @@ impl Case {
             .extend(append.into_iter().map(|event| (event, at)));
         assert_eq!(
             through,
+            if let Event::ObservationMade { evidence, .. } = event {
+                assert!(self.evidence.contains(evidence), "its bytes are kept");
+            }
             self.journal.len() as u64,
             "sequence numbers have no gaps"
         );
