@@ -1,7 +1,7 @@
 //! The library's front door: open a workspace, begin runs, take them up, look at them.
 //!
 //! Owns the join of workspace, store and tools. Never prints. INVARIANT: a run is driven only by
-//! the process that holds its claim.
+//! the process that holds its claim, and there by one session at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::inbox::{Inbox, StatementEnvelope};
 use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
-use crate::store::{FindError, Store, StoreError};
+use crate::store::{Driving, FindError, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
 
 /// A workspace with its journal and its tools.
@@ -77,8 +77,8 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
-    /// Another process drives it.
-    #[error("run `{run}` is driven by another process{}", named(*pid))]
+    /// Another process drives it, or another task of this one.
+    #[error("run `{run}` is driven by {}", driver(*pid))]
     Held {
         /// The run.
         run: String,
@@ -263,7 +263,8 @@ impl Engine {
             let (run, output) =
                 Run::create_beside(created.clone(), by, self.rules(), now_ms(), &denials)
                     .map_err(DriveError::from)?;
-            let mut session = self.session(run, Arc::clone(&planner));
+            let driving = self.drive(&run.state().run)?;
+            let mut session = self.session(run, Arc::clone(&planner), driving);
             match session.keep(output, watcher).await {
                 Err(DriveError::Store(StoreError::NotAdmitted { denials: more, .. })) => {
                     denials.extend(more);
@@ -350,13 +351,22 @@ impl Engine {
         Ok(())
     }
 
-    fn session(&self, run: Run, planner: Arc<dyn Planner>) -> Session {
-        let (store, toolbox) = (self.store.clone(), self.toolbox.clone());
+    fn session(&self, run: Run, planner: Arc<dyn Planner>, driving: Driving) -> Session {
+        let (store, toolbox) = ((self.store.clone(), driving), self.toolbox.clone());
         let workspace = Arc::clone(&self.workspace);
         Session::new(run, store, toolbox, planner, self.inbox.clone(), workspace)
     }
 
+    /// Takes the place of the one driver that a run has in this process.
+    fn drive(&self, run: &str) -> Result<Driving, EngineError> {
+        self.store.drive(run).ok_or_else(|| EngineError::Held {
+            run: run.to_owned(),
+            pid: Some(std::process::id()),
+        })
+    }
+
     async fn claim(&self, run: &str) -> Result<Session, EngineError> {
+        let driving = self.drive(run)?;
         match self.store.claim(run).await? {
             Claim::Taken => {}
             Claim::HeldBy { pid } => {
@@ -368,7 +378,7 @@ impl Engine {
         }
         let record = self.read(run)?;
         let planner = self.planner(&record.run.state().planner)?;
-        let mut session = self.session(record.run, planner);
+        let mut session = self.session(record.run, planner, driving);
         session.expect_words();
         Ok(session)
     }
@@ -434,6 +444,10 @@ fn no_tools<E: std::fmt::Display>(errors: Vec<E>) -> EngineError {
 }
 
 /// The number of a process, where it is known.
-fn named(pid: Option<u32>) -> String {
-    pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+fn driver(pid: Option<u32>) -> String {
+    match pid {
+        Some(pid) if pid == std::process::id() => "this process already".to_owned(),
+        Some(pid) => format!("another process (pid {pid})"),
+        None => "another process".to_owned(),
+    }
 }

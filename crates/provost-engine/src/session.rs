@@ -118,7 +118,7 @@ const TICK: Duration = Duration::from_millis(120);
 impl Session {
     pub(crate) fn new(
         run: Run,
-        store: Arc<Store>,
+        (store, driving): (Arc<Store>, Driving),
         toolbox: Arc<Toolbox>,
         planner: Arc<dyn Planner>,
         inbox: Arc<Inbox>,
@@ -129,7 +129,7 @@ impl Session {
         let ahead = (run.state().last_at - now_ms()).max(0);
         Self {
             ahead,
-            _driving: store.drive(),
+            _driving: driving,
             run: Box::new(run),
             store,
             toolbox,

@@ -4,10 +4,11 @@
 //! INVARIANT: a [`Receipt`] exists only for events whose commit succeeded, and a commit asked to
 //! be durable carries every earlier event with it. After a failed commit nothing is written again.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use provost_plan::digest::Digest;
@@ -281,7 +282,7 @@ impl Store {
         let (answer, pending) = Pending::new();
         let mut job = job(answer);
         // Why only then: what several runs ask for at once shares a commit in the queue.
-        if self.driven.load(Ordering::Relaxed) == 1 {
+        if self.driven.count.load(Ordering::Relaxed) == 1 {
             match writer::write_here(&handle.writer, job) {
                 Ok(Wake::Nobody) => return pending,
                 // Why: nobody waits for this one, and a full queue is no idle one.
@@ -419,7 +420,10 @@ impl Store {
 
 /// A run that is driven; dropping it says that it is no more.
 #[derive(Debug)]
-pub(crate) struct Driving(Arc<AtomicUsize>);
+pub(crate) struct Driving {
+    run: String,
+    driven: Arc<Driven>,
+}
 
 impl Drop for Driving {
     fn drop(&mut self) {

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use provost_engine::clock::now_ms;
-use provost_engine::engine::Engine;
-use provost_engine::session::Stop;
+use provost_engine::engine::{Engine, EngineError};
+use provost_engine::session::{Stop, Unwatched};
 use provost_engine::work::{Told, Working, work};
 
-use super::place::{Place, begin, count, runtime, yes};
+use super::place::{Place, begin, count, drive, runtime, yes};
 
 const IDLE: Working = Working {
     until_idle: true,
@@ -86,4 +86,29 @@ fn two_processes_that_work_drive_each_run_once() {
     });
     assert_eq!(place.count("AttemptStarted"), many);
     assert_eq!(place.count("ApprovalGiven"), many);
+}
+
+#[test]
+fn a_run_has_one_driver_in_a_process() {
+    let place = Place::new("nothing");
+    let engine = place.engine();
+    runtime().block_on(async {
+        let mut session = begin(&engine).await;
+        let run = session.state().run.clone();
+        let second = engine.take_up(&run, &mut Unwatched).await;
+        let error = second.err().unwrap();
+        assert!(matches!(error, EngineError::Held { .. }), "{error}");
+        assert_eq!(place.count("Resumed"), 0, "nothing was taken for lost");
+        // And the first goes on as if nobody had asked.
+        let word = yes(&engine, session.state(), "bo");
+        session.hear(&word, &mut Unwatched).await.unwrap();
+        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+        // The control: a session that was dropped, or that let go, is in nobody's way.
+        drop(session);
+        engine.take_up(&run, &mut Unwatched).await.unwrap();
+        let session = begin(&engine).await;
+        let run = session.state().run.clone();
+        session.release().await.unwrap();
+        engine.take_up(&run, &mut Unwatched).await.unwrap();
+    });
 }
