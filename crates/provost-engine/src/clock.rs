@@ -4,7 +4,8 @@
 //! passes at least as fast as it does. Never says how long no process was there. INVARIANT: no
 //! reading is before an earlier one of the same process.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A reading, and the moment it was taken at.
@@ -25,6 +26,27 @@ pub fn now_ms() -> i64 {
         *anchor = Some((now, Instant::now()));
     }
     now
+}
+
+/// What a store tells time by.
+#[derive(Clone, Debug, Default)]
+pub enum Clock {
+    /// The clock of this machine.
+    #[default]
+    System,
+    /// A clock that shows what somebody sets it to: for tests and simulations.
+    Set(Arc<AtomicI64>),
+}
+
+impl Clock {
+    /// Now, in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        match self {
+            Self::System => now_ms(),
+            Self::Set(shown) => shown.load(Ordering::Relaxed),
+        }
+    }
 }
 
 /// The reading where the wall clock shows `wall`: never less than an earlier reading and what

@@ -15,6 +15,7 @@ use provost_plan::digest::Digest;
 use rusqlite::Connection;
 use serde_json::Value;
 
+use crate::clock::Clock;
 use crate::limits::QUEUE_REQUESTS_MAX;
 use crate::owner::{Claim, Owner};
 
@@ -67,8 +68,15 @@ pub struct Store {
     // Why a `Mutex`: reads are short and rare beside writes, and a connection is not `Sync`.
     reader: Mutex<Connection>,
     writer: Option<Handle>,
-    /// How many runs this process drives.
-    driven: Arc<AtomicUsize>,
+    driven: Arc<Driven>,
+}
+
+/// The runs that this process drives.
+#[derive(Debug, Default)]
+struct Driven {
+    runs: Mutex<HashSet<String>>,
+    // Why beside the set: every append asks for it, and must not wait for a lock.
+    count: AtomicUsize,
 }
 
 /// What is known of the writer on this side of its queue.
@@ -129,7 +137,16 @@ impl Store {
     /// [`Store::open`] with a most of pages, beyond which every commit fails.
     pub(crate) fn open_sized(dir: &Path, pages_max: Option<u32>) -> Result<Self, StoreError> {
         open::create_dir(dir)?;
-        Self::write_through(dir, open::read_write(dir, pages_max)?)
+        Self::write_through(dir, open::read_write(dir, pages_max)?, Clock::System)
+    }
+
+    /// [`Store::open`] with a clock of its own for what runs share.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_by_clock(dir: &Path, clock: Clock) -> Result<Self, StoreError> {
+        open::create_dir(dir)?;
+        Self::write_through(dir, open::read_write(dir, None)?, clock)
     }
 
     /// [`Store::open`] whose writing connection a test makes fail.
@@ -141,10 +158,10 @@ impl Store {
         open::create_dir(dir)?;
         let mut connection = open::read_write(dir, None)?;
         spoil(&mut connection);
-        Self::write_through(dir, connection)
+        Self::write_through(dir, connection, Clock::System)
     }
 
-    fn write_through(dir: &Path, connection: Connection) -> Result<Self, StoreError> {
+    fn write_through(dir: &Path, connection: Connection, clock: Clock) -> Result<Self, StoreError> {
         let reader = open::reader_beside_writer(&dir.join(JOURNAL_FILE))?;
         let owner = Owner::new(dir).map_err(|error| StoreError::NotWritable {
             path: dir.to_owned(),
@@ -153,7 +170,8 @@ impl Store {
         let owner = Arc::new(owner);
         let shared = Arc::new(Shared::default());
         let (queue, jobs) = sync_channel(QUEUE_REQUESTS_MAX);
-        let writer = writer::Writer::new(connection, Arc::clone(&owner), Arc::clone(&shared));
+        let writer =
+            writer::Writer::new(connection, clock, Arc::clone(&owner), Arc::clone(&shared));
         let writer = Arc::new(Mutex::new(writer));
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
@@ -263,10 +281,18 @@ impl Store {
         self.writer.as_ref()?.shared.failure()
     }
 
-    /// One more run is driven, until what this gives is dropped.
-    pub(crate) fn drive(&self) -> Driving {
-        self.driven.fetch_add(1, Ordering::Relaxed);
-        Driving(Arc::clone(&self.driven))
+    /// Marks a run as driven by this process until what this gives is dropped; none if it is
+    /// driven already: the claim tells processes apart, and this tells drivers in one process.
+    pub(crate) fn drive(&self, run: &str) -> Option<Driving> {
+        let mut runs = lock(&self.driven.runs);
+        if !runs.insert(run.to_owned()) {
+            return None;
+        }
+        self.driven.count.fetch_add(1, Ordering::Relaxed);
+        Some(Driving {
+            run: run.to_owned(),
+            driven: Arc::clone(&self.driven),
+        })
     }
 
     fn send<T>(&self, job: impl FnOnce(Answer<T>) -> Job) -> Pending<T> {
@@ -306,8 +332,7 @@ impl Store {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let guard = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        read(&guard)
+        read(&lock(&self.reader))
     }
 
     /// The events of a run, their chain checked on the way.
@@ -427,11 +452,16 @@ pub(crate) struct Driving {
 
 impl Drop for Driving {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.driven.count.fetch_sub(1, Ordering::Relaxed);
+        lock(&self.driven.runs).remove(&self.run);
     }
 }
 
 impl Drop for Store {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
     fn drop(&mut self) {
         if let Some(writer) = &mut self.writer {
             writer.queue = None;

@@ -20,6 +20,9 @@ pub const BREAKER_FAILURES: u32 = 5;
 pub const BREAKER_COOLDOWN_MS: i64 = 30_000;
 /// How long a probe may take before another is let through.
 const PROBE_MS: i64 = 120_000;
+/// How far the clocks of two processes may be apart: what is remembered from further ahead than
+/// this is of a clock that was set back since, and counts for nothing.
+const CLOCK_SKEW_MS: i64 = 3_600_000;
 
 /// What the operator allows a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -312,6 +315,25 @@ pub enum Denial {
     },
 }
 
+impl Denial {
+    /// The same denial by a clock that is `ahead_ms` ahead of the one it was made by.
+    #[must_use]
+    pub fn by_clock(self, ahead_ms: i64) -> Self {
+        match self {
+            Self::Later {
+                until,
+                broken,
+                because,
+            } => Self::Later {
+                until: until.saturating_add(ahead_ms),
+                broken,
+                because,
+            },
+            other => other,
+        }
+    }
+}
+
 /// Whether an attempt may begin; if so, what is remembered of its tool from then on.
 ///
 /// # Errors
@@ -327,8 +349,8 @@ pub fn admit(begin: &Begin, facts: &Facts, now: i64) -> Result<ToolRow, Denial> 
         });
     }
     let mut row = facts.row.clone();
-    if begin.limits.breaker.is_some() {
-        through_breaker(&begin.tool, &mut row, now)?;
+    if let Some(breaker) = begin.limits.breaker {
+        through_breaker(&begin.tool, breaker, &mut row, now)?;
     }
     if let Some(most) = begin.limits.concurrency
         && facts.in_flight >= u64::from(most)
@@ -346,14 +368,22 @@ pub fn admit(begin: &Begin, facts: &Facts, now: i64) -> Result<ToolRow, Denial> 
     Ok(row)
 }
 
-fn through_breaker(tool: &str, row: &mut ToolRow, now: i64) -> Result<(), Denial> {
+fn through_breaker(
+    tool: &str,
+    breaker: Breaker,
+    row: &mut ToolRow,
+    now: i64,
+) -> Result<(), Denial> {
     let Some(open_until) = row.open_until else {
         return Ok(());
     };
+    // Why not `at <= now`: another process may have begun it, by a clock that is ahead of ours.
     let probing = row
         .probe_at
-        .is_some_and(|at| now < at + PROBE_MS && at <= now);
-    if now >= open_until && !probing {
+        .is_some_and(|at| now < at + PROBE_MS && !is_of_the_past_clock(at, now));
+    let cooled = now >= open_until
+        || is_of_the_past_clock(open_until.saturating_sub(breaker.cooldown_ms), now);
+    if cooled && !probing {
         row.probe_at = Some(now);
         return Ok(());
     }
@@ -373,7 +403,9 @@ fn through_breaker(tool: &str, row: &mut ToolRow, now: i64) -> Result<(), Denial
 }
 
 fn within_rate(tool: &str, rate: Rate, row: &mut ToolRow, now: i64) -> Result<(), Denial> {
-    let over = now >= row.window_at + rate.per_ms || now < row.window_at;
+    // Why a window ahead of the clock goes on: it was begun by a process whose clock is ahead, and
+    // if each of two began its own by turns, neither would ever be full.
+    let over = now >= row.window_at + rate.per_ms || is_of_the_past_clock(row.window_at, now);
     if over {
         row.window_at = now;
         row.window_count = 0;
@@ -390,6 +422,11 @@ fn within_rate(tool: &str, rate: Rate, row: &mut ToolRow, now: i64) -> Result<()
     }
     row.window_count += 1;
     Ok(())
+}
+
+/// Whether a moment that is remembered lies so far ahead that the clock was set back since.
+fn is_of_the_past_clock(at: i64, now: i64) -> bool {
+    at.saturating_sub(now) > CLOCK_SKEW_MS
 }
 
 /// Whether a planner may be asked, where so much money and so many tokens are reserved or spent.

@@ -19,7 +19,10 @@ pub(super) struct Desk<'c> {
     pub(super) connection: &'c Connection,
     pub(super) owner: &'c Owner,
     pub(super) run: &'c str,
+    /// Now, as the run tells time.
     pub(super) at_ms: i64,
+    /// Now, as the store tells time: what several runs share is judged by one clock.
+    pub(super) now_ms: i64,
 }
 
 /// What became of the entries of an append: the tools whose breaker opened, or every denial.
@@ -52,7 +55,7 @@ impl Desk<'_> {
             let mut counts = false;
             for begin in begins() {
                 let facts = self.facts(begin)?;
-                match admit(begin, &facts, self.at_ms) {
+                match self.admit(begin, &facts) {
                     Ok(row) => counts |= row != facts.row,
                     Err(denial) => denials.push((begin.slot.clone(), denial)),
                 }
@@ -140,9 +143,14 @@ impl Desk<'_> {
         Ok(facts)
     }
 
+    fn admit(&self, begin: &Begin, facts: &Facts) -> Result<ToolRow, Denial> {
+        let ahead_ms = self.at_ms.saturating_sub(self.now_ms);
+        admit(begin, facts, self.now_ms).map_err(|denial| denial.by_clock(ahead_ms))
+    }
+
     fn begin(&self, begin: &Begin) -> rusqlite::Result<Result<(), Denial>> {
         let facts = self.facts(begin)?;
-        let row = match admit(begin, &facts, self.at_ms) {
+        let row = match self.admit(begin, &facts) {
             Ok(row) => row,
             Err(denial) => return Ok(Err(denial)),
         };
@@ -320,7 +328,7 @@ impl Desk<'_> {
             return Ok(false);
         }
         let before = before.unwrap_or_default();
-        let (after, opened) = before.clone().after(healthy, breaker, self.at_ms);
+        let (after, opened) = before.clone().after(healthy, breaker, self.now_ms);
         if after != before {
             self.keep_tool_row(tool, &after)?;
         }

@@ -164,6 +164,8 @@ pub(super) struct Writer {
     owner: Arc<Owner>,
     shared: Arc<Shared>,
     /// Whether `synchronous` is FULL now.
+    /// Tells time for what runs share: a run's own may be ahead of it.
+    clock: Clock,
     full: bool,
     since_checkpoint: u64,
     /// The name of the store, once it was read.
@@ -183,7 +185,12 @@ struct Batch {
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection, owner: Arc<Owner>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        clock: Clock,
+        owner: Arc<Owner>,
+        shared: Arc<Shared>,
+    ) -> Self {
         Self {
             connection,
             owner,
@@ -191,6 +198,7 @@ impl Writer {
             full: false,
             since_checkpoint: 0,
             store: None,
+            clock,
         }
     }
 
@@ -427,6 +435,7 @@ impl Writer {
                 }
             };
         }
+                now_ms: self.clock.now_ms(),
         notices::keep(&self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
         let (seq, link) = self.insert_events(batch, append, &head)?;
