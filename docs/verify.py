@@ -75,6 +75,36 @@ def signed(key, message, signature):
     return all((left[i] * right[2] - right[i] * left[2]) % P == 0 for i in (0, 1))
 
 
+def guard(state, kind, event):
+    """Takes an event into the effects of its run that are open: begun, and nobody knows the end."""
+    opened, flights, landed = state
+    slot, item = event["slot"]["step"], event["slot"].get("item")
+    slot = slot if item is None else f"{slot}[{item}]"
+    if kind == "AttemptStarted":
+        beside = any(event.get(word) for word in ("confirms", "retakes_for", "previews"))
+        flights[slot] = "asks" if event.get("reconciles") else "beside" if beside else "own"
+        if flights[slot] == "own" and not event["read"]:
+            landed.setdefault(slot, ("unknown", False))
+        if event.get("sinks"):
+            standing = "keyed" if event["read"] or event.get("key") else "plain"
+            opened[slot] = (event["operation"], event["sinks"], standing)
+    elif kind == "AttemptEnded" and slot in flights:
+        flight, landing = flights.pop(slot), event["landing"]
+        if flight == "own" and slot in landed:
+            doubt = landed[slot][1] or landing == "unknown"
+            landed[slot] = ("unknown" if landing == "none" and doubt else landing, doubt)
+        if flight != "asks" and landed.get(slot, ("",))[0] != "unknown":
+            opened.pop(slot, None)
+    elif kind == "StepSettled" and event["status"] == "in_doubt" and slot in opened:
+        if landed.get(slot, ("",))[0] == "unknown":
+            opened[slot] = (*opened[slot][:2], "doubtful")
+    elif kind == "DoubtSettled":
+        opened.pop(slot, None)
+        if slot in landed:
+            known = {"did_not_happen": "none", "abandoned": "unknown"}
+            landed[slot] = (known.get(event["settled"], "happened"), False)
+
+
 def journal(db):
     """Walks the commits and their events; the links of the commits, and what was counted."""
     tables = {name for name, in db.execute("SELECT name FROM sqlite_schema")}
@@ -85,7 +115,7 @@ def journal(db):
     (store,) = db.execute("SELECT value FROM meta WHERE key = 'store'").fetchone()
     events = db.execute("SELECT r.id, seq, at_ms, kind, version, payload, e.digest, e.link, commit_n"
                         " FROM events e LEFT JOIN runs r ON r.n = e.run ORDER BY e.n")
-    heads, links, total, erased, event = {}, [GENESIS], 0, 0, events.fetchone()
+    heads, links, total, event, guards = {}, [GENESIS], 0, events.fetchone(), {}
     for n, count, link in db.execute("SELECT n, events, link FROM commits ORDER BY n").fetchall():
         need(n == len(links), f"commit {len(links)} is not there")
         entries = []
@@ -94,11 +124,14 @@ def journal(db):
             last, before = heads.get(run, (0, GENESIS))
             where = f"event {last + 1} of run {run}"
             need(commit == n and seq == last + 1, f"{where} is not there")
-            if payload is None:
-                erased += 1
-            else:
-                need(digest("event", payload.encode()) == body, f"{where} has another payload")
-            if payload and kind in ("AttemptEnded", "ObservationMade", "PlanRequested"):
+            need(payload is not None, f"the payload of {where} is gone")
+            need(digest("event", payload.encode()) == body, f"{where} has another payload")
+            if kind in ("AttemptStarted", "AttemptEnded", "StepSettled", "DoubtSettled"):
+                guard(guards.setdefault(run, ({}, {}, {})), kind, json.loads(payload))
+            if kind == "QuestionAnswered":
+                # Older versions named the question as the evidence of what was answered.
+                gone.add(bytes.fromhex(json.loads(payload)["question"][7:]))
+            if kind in ("AttemptEnded", "ObservationMade", "PlanRequested"):
                 said = json.loads(payload)
                 for name in filter(None, (said.get("evidence"), said.get("request"))):
                     need(bytes.fromhex(name[7:]) in gone, f"{where} names evidence that is gone")
@@ -114,7 +147,15 @@ def journal(db):
     need(not event, f"an event belongs to commit {event and event[8]}, which is not there")
     for run, seq, link in db.execute("SELECT id, head_seq, head FROM runs"):
         need(heads.get(run) == (seq, link), f"run {run} does not end where its row says")
-    return store, links, f"{total} events, {erased} erased, {len(links) - 1} commits"
+    if "open_effects" in tables:
+        told = {(run, slot): row for run, (opened, _, _) in guards.items()
+                for slot, row in opened.items()}
+        rows = {(run, slot): (operation, named(sinks), standing) for run, slot, operation, sinks,
+                standing in db.execute("SELECT run, slot, operation, sinks, standing"
+                                       " FROM open_effects")}
+        for (run, slot), _ in set(told.items()) ^ set(rows.items()):
+            raise Fault(f"open_effects does not tell what the events tell: {slot} of run {run}")
+    return store, links, f"{total} events, {len(links) - 1} commits"
 
 
 def witnesses(path, known, store, links):

@@ -87,6 +87,11 @@ impl Owner {
         &self.instance
     }
 
+    /// Whether the owner called `instance` is this process or another that lives.
+    pub(crate) fn lives(&self, instance: &str) -> bool {
+        instance == self.instance || matches!(self.standing_of(instance), Standing::Alive { .. })
+    }
+
     /// Whether the owner called `instance` lives. A file that cannot be opened or locked for
     /// another reason than being locked counts as alive: nothing is taken on a guess.
     pub(crate) fn standing_of(&self, instance: &str) -> Standing {

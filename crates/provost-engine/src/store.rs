@@ -23,6 +23,7 @@ mod admission;
 mod backup;
 mod chain;
 mod due;
+mod effects;
 mod error;
 mod event;
 pub mod heads;
@@ -457,11 +458,11 @@ impl Drop for Driving {
     }
 }
 
-impl Drop for Store {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Drop for Store {
     fn drop(&mut self) {
         if let Some(writer) = &mut self.writer {
             writer.queue = None;

@@ -11,6 +11,7 @@ pub mod card;
 pub mod concise;
 pub mod event;
 pub mod machine;
+pub mod open_effects;
 pub mod outcome;
 pub mod search;
 pub mod state;

@@ -12,7 +12,7 @@ use provost_run::call::Slot;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{Store, StoreError};
-use crate::owner::{Owner, Standing};
+use crate::owner::Owner;
 
 /// Whose rows are changed, and when.
 pub(super) struct Desk<'c> {
@@ -275,7 +275,7 @@ impl Desk<'_> {
             let (standing, owner): (String, String) = (row.get(2)?, row.get(3)?);
             let unknown = match standing.as_str() {
                 "doubtful" => true,
-                "plain" => !self.lives(&owner),
+                "plain" => !self.owner.lives(&owner),
                 _ => false,
             };
             if unknown {
@@ -283,11 +283,6 @@ impl Desk<'_> {
             }
         }
         Ok(None)
-    }
-
-    fn lives(&self, owner: &str) -> bool {
-        owner == self.owner.instance()
-            || matches!(self.owner.standing_of(owner), Standing::Alive { .. })
     }
 
     fn living_in_flight(&self, tool: &str) -> rusqlite::Result<u64> {
@@ -298,7 +293,7 @@ impl Desk<'_> {
         let mut living = 0;
         while let Some(row) = rows.next()? {
             let owner: String = row.get(0)?;
-            if self.lives(&owner) {
+            if self.owner.lives(&owner) {
                 living += row.get::<_, u64>(1)?;
             }
         }

@@ -103,8 +103,8 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
-    /// An event's body was erased.
-    #[error("the body of event {seq} of run {run} was erased")]
+    /// An event's payload is gone.
+    #[error("the payload of event {seq} of run {run} is gone")]
     Erased {
         /// The run.
         run: String,
@@ -158,6 +158,12 @@ pub enum StoreError {
         run: String,
         /// How.
         reason: String,
+    },
+    /// Tables beside the events do not tell what the events tell.
+    #[error("tables do not follow from the events: {}", tables.join("; "))]
+    TablesDiffer {
+        /// Each table that differs, and how.
+        tables: Vec<String>,
     },
     /// The database finds its file damaged.
     #[error("the file of the journal is damaged: {reason}")]
@@ -215,6 +221,8 @@ impl StoreError {
             | Self::EvidenceBroken { .. }
             | Self::EvidenceMissing { .. }
             | Self::RowBroken { .. }
+            | Self::TablesDiffer { .. }
+            | Self::Erased { .. }
             | Self::Damaged { .. } => {
                 "the journal was changed from outside or the disk is damaged: keep this file as \
                  it is and compare it with a backup"
@@ -227,8 +235,7 @@ impl StoreError {
             | Self::NotAdmitted { .. }
             | Self::Closed
             | Self::UnknownRun { .. }
-            | Self::Refused { .. }
-            | Self::Erased { .. } => return None,
+            | Self::Refused { .. } => return None,
         })
     }
 

@@ -200,20 +200,9 @@ fn drop_bytes(
     Ok((pieces, bytes))
 }
 
-/// Whether the journal is of a format that can say what was pruned.
-fn can_tell(connection: &Connection) -> Result<bool, StoreError> {
-    connection
-        .query_row(
-            "SELECT count(*) FROM sqlite_schema WHERE name = 'pruned'",
-            [],
-            |row| row.get::<_, i64>(0).map(|count| count == 1),
-        )
-        .map_err(StoreError::read)
-}
-
 /// The digests whose bytes were dropped.
 pub(super) fn pruned(connection: &Connection) -> Result<HashSet<Digest>, StoreError> {
-    if !can_tell(connection)? {
+    if !read::has_table(connection, "pruned")? {
         return Ok(HashSet::new());
     }
     connection
@@ -228,7 +217,7 @@ pub(super) fn pruned(connection: &Connection) -> Result<HashSet<Digest>, StoreEr
 
 /// Whether the bytes of `digest` were dropped.
 pub(super) fn is_pruned(connection: &Connection, digest: &Digest) -> Result<bool, StoreError> {
-    if !can_tell(connection)? {
+    if !read::has_table(connection, "pruned")? {
         return Ok(false);
     }
     connection

@@ -3,6 +3,7 @@
 use provost_plan::digest::{Digest, Domain};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde_json::Value;
 
 use super::chain::{self, GENESIS, Header};
 use super::event::goal_words;
@@ -219,18 +220,23 @@ impl EventRow {
         Ok(())
     }
 
-    fn into_event(self, run: &str) -> Result<StoredEvent, StoreError> {
+    /// Its payload.
+    pub(super) fn payload(&self, run: &str) -> Result<Value, StoreError> {
         let Some(payload) = &self.payload else {
             return Err(StoreError::Erased {
                 run: run.to_owned(),
                 seq: self.seq,
             });
         };
-        let payload = serde_json::from_str(payload).map_err(|_| StoreError::ChainBroken {
+        serde_json::from_str(payload).map_err(|_| StoreError::ChainBroken {
             run: run.to_owned(),
             seq: self.seq,
             reason: "its payload is not readable".to_owned(),
-        })?;
+        })
+    }
+
+    fn into_event(self, run: &str) -> Result<StoredEvent, StoreError> {
+        let payload = self.payload(run)?;
         Ok(StoredEvent {
             seq: self.seq,
             at_ms: self.at_ms,
@@ -305,6 +311,17 @@ pub(super) fn check_head(head: &RunRow, seq: u64, link: &Digest) -> Result<(), S
         seq: seq.min(head.head_seq) + u64::from(seq != head.head_seq),
         reason: format!("the run's row ends at event {}", head.head_seq),
     })
+}
+
+/// Whether the journal has a table: one of an older format is read as it is.
+pub(super) fn has_table(connection: &Connection, name: &str) -> Result<bool, StoreError> {
+    connection
+        .query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1",
+            [name],
+            |row| row.get::<_, i64>(0).map(|count| count == 1),
+        )
+        .map_err(StoreError::read)
 }
 
 /// The name of the store.

@@ -26,7 +26,7 @@ CREATE TABLE commits (
     link   BLOB NOT NULL          -- digest over the previous link, n and [run, seq, link] of its events
 ) STRICT;
 
--- `payload` may be erased (null); `digest` stays, so the chain still holds.
+-- A `payload` that is null was taken from outside; `digest` stays, so it is missed.
 CREATE TABLE events (
     n       INTEGER PRIMARY KEY,  -- order of the commit chain
     run     INTEGER NOT NULL,

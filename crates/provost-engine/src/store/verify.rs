@@ -8,11 +8,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use provost_plan::digest::{Digest, Domain};
+use provost_run::open_effects::OpenEffects;
 use rusqlite::{Connection, Rows};
 use serde::Deserialize;
 
 use super::StoreError;
 use super::chain::{CommitEntries, GENESIS};
+use super::effects::{self, Open};
 use super::prune;
 use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
 
@@ -23,8 +25,6 @@ pub struct Verified {
     pub store: String,
     /// Events.
     pub events: u64,
-    /// Events among them whose body was erased.
-    pub erased: u64,
     /// Commits.
     pub commits: u64,
     /// Runs.
@@ -48,7 +48,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         present: check_evidence(&tx)?,
         pruned: prune::pruned(&tx)?,
         events: 0,
-        erased: 0,
+        open: Open::new(),
         commits: 0,
         head: GENESIS,
         runs: BTreeMap::new(),
@@ -60,12 +60,13 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         let facts = facts.unwrap_or_else(Facts::before_the_first);
         read::check_head(run, facts.seq, &facts.link)?;
         facts.check_row(run)?;
+        walk.open.extend(effects::of_run(&facts.effects, &run.id));
     }
+    check_tables(&tx, &walk.open)?;
     check_file(&tx)?;
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     Ok(Verified {
         events: walk.events,
-        erased: walk.erased,
         commits: walk.commits,
         runs: count(runs.len()),
         evidence: count(walk.present.len()),
@@ -75,7 +76,9 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         not_checked: vec![
             "goal and summary in the listing of runs: they are computed from the events".to_owned(),
             "the media types noted beside evidence: its digests cover its bytes".to_owned(),
-            "what processes share beside the journal: breakers, budgets, stops, notices".to_owned(),
+            "what processes share beside the journal: breakers, rates, places, budgets, stops, \
+             notices, posted words, owners of runs"
+                .to_owned(),
         ],
     })
 }
@@ -90,12 +93,12 @@ struct Facts {
     ended: Option<String>,
     /// Whether that is the last event.
     is_over: bool,
-}
-
-impl Facts {
     /// The questions that were answered.
     answered: HashSet<Digest>,
     effects: OpenEffects,
+}
+
+impl Facts {
     fn before_the_first() -> Self {
         Self {
             seq: 0,
@@ -104,11 +107,11 @@ impl Facts {
             last_ms: 0,
             ended: None,
             is_over: false,
+            answered: HashSet::new(),
+            effects: OpenEffects::default(),
         }
     }
 
-            answered: HashSet::new(),
-            effects: OpenEffects::default(),
     /// Whether the row of the listing tells what the events tell.
     fn check_row(&self, row: &RunRow) -> Result<(), StoreError> {
         let broken = |reason: &str| StoreError::RowBroken {
@@ -135,10 +138,11 @@ struct Walk {
     present: HashSet<Digest>,
     pruned: HashSet<Digest>,
     events: u64,
-    erased: u64,
     commits: u64,
     head: Digest,
     runs: BTreeMap<String, Facts>,
+    /// Effects that are open, of the runs that were listed.
+    open: Open,
 }
 
 impl Walk {
@@ -203,6 +207,8 @@ impl Walk {
             return Ok(());
         };
         event.check(run, facts.seq, &facts.link)?;
+        // Why an error: nothing in this version takes a payload away.
+        event.payload(run)?;
         let said = Said::of(event);
         for digest in said.evidence.into_iter().chain(said.request) {
             let Ok(digest) = digest.parse::<Digest>() else {
@@ -219,16 +225,15 @@ impl Walk {
                 });
             }
         }
+        let answered = said.question.and_then(|digest| digest.parse().ok());
+        facts.answered.extend::<Option<Digest>>(answered);
         facts.is_over = event.kind == "RunEnded";
         if let (true, Some(status)) = (facts.is_over, said.status) {
             facts.ended = Some(status.to_owned());
         }
         (facts.seq, facts.link, facts.last_ms) = (event.seq, event.link, event.at_ms);
         self.events += 1;
-        let answered = said.question.and_then(|digest| digest.parse().ok());
-        facts.answered.extend::<Option<Digest>>(answered);
-        self.erased += u64::from(event.payload.is_none());
-        Ok(())
+        effects::apply(&mut facts.effects, event, run)
     }
 }
 
@@ -241,23 +246,23 @@ struct Said<'a> {
     #[serde(borrow, default)]
     request: Option<&'a str>,
     #[serde(borrow, default)]
+    question: Option<&'a str>,
+    #[serde(borrow, default)]
     status: Option<&'a str>,
 }
 
 impl<'a> Said<'a> {
     fn of(event: &'a EventRow) -> Self {
-    question: Option<&'a str>,
-    #[serde(borrow, default)]
         let tells = [
             "AttemptEnded",
             "ObservationMade",
             "PlanRequested",
+            "QuestionAnswered",
             "RunEnded",
         ];
         match &event.payload {
             Some(payload) if tells.contains(&event.kind.as_str()) => {
                 serde_json::from_str(payload).unwrap_or_default()
-            "QuestionAnswered",
             }
             _ => Self::default(),
         }
@@ -307,6 +312,18 @@ fn check_evidence(connection: &Connection) -> Result<HashSet<Digest>, StoreError
         present.insert(digest);
     }
     Ok(present)
+}
+
+/// Whether the tables beside the events tell what the events tell, as far as they guard effects.
+fn check_tables(connection: &Connection, open: &Open) -> Result<(), StoreError> {
+    let mut tables = Vec::new();
+    if read::has_table(connection, "open_effects")? {
+        tables.extend(effects::difference(connection, open)?);
+    }
+    if tables.is_empty() {
+        return Ok(());
+    }
+    Err(StoreError::TablesDiffer { tables })
 }
 
 /// What the database itself finds wrong with its file: an index that leads astray, a lost page.

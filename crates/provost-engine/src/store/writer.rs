@@ -12,16 +12,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use provost_plan::digest::Digest;
+use provost_run::admission::Entry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::admission::Desk;
 use super::chain::{self, CommitEntries, GENESIS, Header};
 use super::error::plain;
 use super::event::{Prepared, goal_words};
-use super::{Receipt, StoreError, notices};
+use super::{Receipt, StoreError, effects, notices};
+use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
-use crate::owner::{Claim, Owner, Standing};
+use crate::owner::Owner;
 
+mod claim;
 mod head;
 mod job;
 
@@ -161,15 +164,17 @@ pub(super) enum Wake {
 #[derive(Debug)]
 pub(super) struct Writer {
     connection: Connection,
+    /// Tells time for what runs share: a run's own may be ahead of it.
+    clock: Clock,
     owner: Arc<Owner>,
     shared: Arc<Shared>,
     /// Whether `synchronous` is FULL now.
-    /// Tells time for what runs share: a run's own may be ahead of it.
-    clock: Clock,
     full: bool,
     since_checkpoint: u64,
     /// The name of the store, once it was read.
     store: Option<Arc<str>>,
+    /// Whether the guard over effects was held against the events.
+    guarded: bool,
 }
 
 /// A transaction that is open.
@@ -193,12 +198,13 @@ impl Writer {
     ) -> Self {
         Self {
             connection,
+            clock,
             owner,
             shared,
             full: false,
             since_checkpoint: 0,
             store: None,
-            clock,
+            guarded: false,
         }
     }
 
@@ -421,11 +427,15 @@ impl Writer {
         };
         let mut opened = Vec::new();
         if !append.admission.is_empty() {
+            if let Err(error) = self.guard(append)? {
+                return Ok(Err(error));
+            }
             let desk = Desk {
                 connection: &self.connection,
                 owner: &self.owner,
                 run,
                 at_ms: append.events.last().map_or(0, |event| event.at_ms),
+                now_ms: self.clock.now_ms(),
             };
             opened = match desk.enter(&append.admission)? {
                 Ok(opened) => opened,
@@ -435,7 +445,6 @@ impl Writer {
                 }
             };
         }
-                now_ms: self.clock.now_ms(),
         notices::keep(&self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
         let (seq, link) = self.insert_events(batch, append, &head)?;
@@ -466,6 +475,22 @@ impl Writer {
             head: link,
             durable: batch.durable,
         }))
+    }
+
+    /// Before the first write of this process: makes what guards effects tell what the events tell.
+    fn guard(&mut self, append: &Prepared) -> rusqlite::Result<Result<(), StoreError>> {
+        let is_write =
+            |entry: &Entry| matches!(entry, Entry::Begin(begin) if begin.sinks.is_some());
+        if self.guarded || !append.admission.iter().any(is_write) {
+            return Ok(Ok(()));
+        }
+        let told = match effects::told(&self.connection) {
+            Ok(told) => told,
+            Err(error) => return Ok(Err(error)),
+        };
+        effects::restore(&self.connection, told, |owner| self.owner.lives(owner))?;
+        self.guarded = true;
+        Ok(Ok(()))
     }
 
     /// Why apart: most appends show nothing new, and what is shown stands in indices.
@@ -554,53 +579,5 @@ impl Writer {
             batch.entries.push(&append.run, seq, &link);
         }
         Ok((seq, link))
-    }
-
-    fn claim(
-        &mut self,
-        batch: &mut Batch,
-        run: &str,
-    ) -> rusqlite::Result<Result<Claim, StoreError>> {
-        let Some(head) = self.head(run)? else {
-            return Ok(Err(StoreError::UnknownRun {
-                run: run.to_owned(),
-            }));
-        };
-        let mine = self.owner.instance();
-        let before = match head.owner.as_deref() {
-            Some(owner) if owner == mine => return Ok(Ok(Claim::Taken)),
-            Some(owner) => match self.owner.standing_of(owner) {
-                Standing::Alive { pid } => return Ok(Ok(Claim::HeldBy { pid })),
-                Standing::Dead { file } => {
-                    batch.dead.extend(file);
-                    Some(owner)
-                }
-            },
-            None => None,
-        };
-        if let Some(before) = before {
-            // Why: its lock file goes, so every other run that names it must be free as well.
-            self.connection
-                .prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?
-                .execute([before])?;
-        }
-        self.connection
-            .prepare_cached("UPDATE runs SET owner = ?2 WHERE n = ?1")?
-            .execute(params![head.n, mine])?;
-        Ok(Ok(Claim::Taken))
-    }
-
-    fn release(&mut self, run: &str) -> rusqlite::Result<Result<(), StoreError>> {
-        let changed = self
-            .connection
-            .prepare_cached("UPDATE runs SET owner = NULL WHERE id = ?1 AND owner = ?2")?
-            .execute(params![run, self.owner.instance()])?;
-        Ok(if changed == 1 {
-            Ok(())
-        } else {
-            Err(StoreError::Moved {
-                run: run.to_owned(),
-            })
-        })
     }
 }

@@ -1,15 +1,22 @@
 //! What runs share: the guard over doubts, breakers, rates, places, budgets, stops; between
 //! processes as within one.
 
-use provost_engine::store::{StopScope, Stopped, Store, StoreError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use provost_engine::clock::Clock;
+use provost_engine::store::{NewEvent, StopScope, Stopped, Store, StoreError};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::money::Money;
 use provost_run::admission::{
     Begin, Breaker, Budget, Denial, Entry, Period, Rate, Reserve, Spent, ToolLimits, planner_slot,
 };
 use provost_run::call::Slot;
+use provost_run::event::Event;
+use rusqlite::Connection;
+use serde_json::json;
 
-use super::{append, durable};
+use super::{append, durable, second};
 
 fn slot(step: &str) -> Slot {
     Slot {
@@ -52,6 +59,52 @@ fn ends(step: &str, healthy: bool, known: bool, breaker: Option<Breaker>) -> Ent
     }
 }
 
+thread_local! {
+    /// What the stores of a test tell time by.
+    static CLOCK: Arc<AtomicI64> = Arc::new(AtomicI64::new(1_000));
+}
+
+fn clock() -> Clock {
+    Clock::Set(CLOCK.with(Arc::clone))
+}
+
+/// The event that an entry goes with.
+fn event_of(entry: &Entry) -> Event {
+    let attempt_of = |slot: &Slot| json!({ "slot": slot, "attempt": 1 });
+    let digest = sinks("any");
+    let (kind, mut payload, more) = match entry {
+        Entry::Begin(begin) => {
+            let is_read = begin.sinks.is_none();
+            let key = (!is_read && !begin.plain).then_some("a key");
+            let more = json!({
+                "operation": begin.operation, "tool": digest, "closure": digest, "args": {},
+                "args_digest": digest, "sinks": begin.sinks, "read": is_read, "key": key,
+                "verdict": { "decision": "permit", "policies": [] },
+            });
+            ("AttemptStarted", attempt_of(&begin.slot), more)
+        }
+        Entry::End { slot, known, .. } => {
+            let landing = if *known { "happened" } else { "unknown" };
+            let more = json!({ "class": "ok", "landing": landing });
+            ("AttemptEnded", attempt_of(slot), more)
+        }
+        Entry::Doubt { slot } => {
+            let more = json!({ "status": "in_doubt" });
+            ("StepSettled", json!({ "slot": slot }), more)
+        }
+        Entry::Settled { slot } => {
+            let by = json!({ "kind": "person", "id": "ada" });
+            let more = json!({ "settled": "happened", "by": by });
+            ("DoubtSettled", json!({ "slot": slot }), more)
+        }
+        Entry::Reserve(_) | Entry::Spent(_) => ("RunStarted", json!({ "revision": 1 }), json!({})),
+    };
+    let fields = payload.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    fields.retain(|_, value| !value.is_null());
+    Event::from_stored(kind, 1, &payload).unwrap()
+}
+
 /// One run of a store, that appends one event with each entry.
 struct Writes<'s> {
     store: &'s Store,
@@ -66,12 +119,29 @@ impl<'s> Writes<'s> {
     }
 
     fn at(&mut self, at_ms: i64, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
+        CLOCK.with(|clock| clock.store(at_ms, Ordering::Relaxed));
+        self.by_own_clock(at_ms, entries)
+    }
+
+    /// The run's clock shows `at_ms`, and the store's what it did before.
+    fn by_own_clock(&mut self, at_ms: i64, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
         let mut one = durable(append(self.run, self.seq, 1));
-        one.events[0].at_ms = at_ms;
+        let events = entries.iter().map(event_of).map(|event| {
+            let (kind, version, payload) = event.to_stored();
+            let (kind, payload) = (kind.into(), payload.into());
+            NewEvent {
+                kind,
+                version,
+                at_ms,
+                payload,
+            }
+        });
+        one.events.extend(events);
+        one.events.iter_mut().for_each(|event| event.at_ms = at_ms);
         one.admission = entries;
         match self.store.append(one).wait() {
-            Ok(_) => {
-                self.seq += 1;
+            Ok(receipt) => {
+                self.seq = receipt.seq();
                 Ok(())
             }
             Err(StoreError::NotAdmitted { denials, .. }) => Err(denials),
@@ -86,7 +156,7 @@ impl<'s> Writes<'s> {
 
 fn opened() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path()).unwrap();
+    let store = Store::open_by_clock(dir.path(), clock()).unwrap();
     (dir, store)
 }
 
@@ -183,6 +253,91 @@ fn what_is_not_admitted_leaves_no_row() {
     assert_eq!(rows, 0);
 }
 
+/// Changes the journal from outside.
+fn change(dir: &tempfile::TempDir, sql: &str) {
+    let journal = Connection::open(dir.path().join("journal.db")).unwrap();
+    journal.execute_batch(sql).unwrap();
+}
+
+#[test]
+fn a_guard_that_somebody_took_away_is_found_and_stands_before_the_next_write() {
+    for (tampered, sql) in [
+        (false, ""),
+        (true, "DELETE FROM open_effects"),
+        (true, "UPDATE open_effects SET standing = 'keyed'"),
+        (true, "UPDATE open_effects SET sinks = zeroblob(32)"),
+        (true, "UPDATE open_effects SET operation = 'mail.read'"),
+        (true, "UPDATE open_effects SET slot = 'other'"),
+        (true, "UPDATE open_effects SET run = 'other'"),
+    ] {
+        for dies in [false, true] {
+            let (dir, store) = opened();
+            let mut one = Writes::new(&store, "one");
+            one.enter(vec![begins(begin("a"))]).unwrap();
+            if !dies {
+                one.enter(vec![
+                    ends("a", false, false, None),
+                    Entry::Doubt { slot: slot("a") },
+                ])
+                .unwrap();
+            }
+            drop(store);
+            change(&dir, sql);
+            let store = Store::open_by_clock(dir.path(), clock()).unwrap();
+            let verified = store.verify();
+            assert_eq!(verified.is_err(), tampered, "{sql}: {verified:?}");
+            let second = second(dir.path());
+            assert_eq!(second.status.success(), !tampered, "{sql}: {second:?}");
+            if let Err(error) = verified {
+                assert!(error.to_string().contains("open_effects"), "{error}");
+            }
+            let mut two = Writes::new(&store, "two");
+            let refused = two.enter(vec![begins(begin("b"))]);
+            assert_eq!(refused, Err(doubted("one", "a")), "{sql}");
+            store.verify().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_dead_run_given_to_a_living_process_is_still_in_doubt() {
+    let (dir, store) = opened();
+    let mut one = Writes::new(&store, "one");
+    one.enter(vec![begins(begin("a"))]).unwrap();
+    drop(store);
+    let store = Store::open_by_clock(dir.path(), clock()).unwrap();
+    let living = store.instance().unwrap();
+    change(&dir, &format!("UPDATE open_effects SET owner = '{living}'"));
+    let mut two = Writes::new(&store, "two");
+    assert_eq!(
+        two.enter(vec![begins(begin("b"))]),
+        Err(doubted("one", "a"))
+    );
+}
+
+#[test]
+fn a_guard_that_somebody_made_up_is_found_and_binds_nobody() {
+    let (dir, store) = opened();
+    let mut one = Writes::new(&store, "one");
+    one.enter(vec![begins(begin("a")), ends("a", true, true, None)])
+        .unwrap();
+    drop(store);
+    let target = sinks("bob");
+    change(
+        &dir,
+        &format!(
+            "INSERT INTO open_effects VALUES ('one', 'a', 'mail.send', x'{}', 'doubtful', '', 1)",
+            target.hex()
+        ),
+    );
+    let store = Store::open_by_clock(dir.path(), clock()).unwrap();
+    let error = store.verify().unwrap_err();
+    assert!(error.to_string().contains("was made up"), "{error}");
+    let mut two = Writes::new(&store, "two");
+    two.enter(vec![begins(begin("b"))]).unwrap();
+    store.verify().unwrap();
+}
+
 fn begin_read(step: &str, limits: ToolLimits) -> Entry {
     begins(Begin {
         sinks: None,
@@ -277,9 +432,79 @@ fn a_rate_and_places_are_shared_by_all_runs() {
     two.at(9_100, vec![begin_read("b", narrow())]).unwrap();
     // Why: the place of a process that died is free.
     drop(store);
-    let store = Store::open(dir.path()).unwrap();
+    let store = Store::open_by_clock(dir.path(), clock()).unwrap();
     let mut three = Writes::new(&store, "three");
     three.at(9_200, vec![begin_read("c", narrow())]).unwrap();
+}
+
+/// A rate of ten calls a second.
+fn ten_a_second() -> ToolLimits {
+    ToolLimits {
+        rate: Some(Rate {
+            count: 10,
+            per_ms: 1_000,
+        }),
+        ..ToolLimits::default()
+    }
+}
+
+#[test]
+fn a_run_whose_own_clock_is_ahead_gets_no_rate_of_its_own() {
+    let (_dir, store) = opened();
+    let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
+    CLOCK.with(|clock| clock.store(50_000, Ordering::Relaxed));
+    let mut admitted = 0;
+    for _ in 0..20 {
+        for (run, at_ms) in [(&mut one, 50_000), (&mut two, 50_600)] {
+            let begun = run.by_own_clock(at_ms, vec![begin_read("a", ten_a_second())]);
+            admitted += u32::from(begun.is_ok());
+        }
+    }
+    assert_eq!(admitted, 10);
+    // The run is told the moment by its own clock.
+    let denials = two.by_own_clock(50_600, vec![begin_read("a", ten_a_second())]);
+    let until = match &denials.unwrap_err()[0].1 {
+        Denial::Later { until, .. } => *until,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(until, 51_600);
+}
+
+#[test]
+fn two_processes_whose_clocks_differ_share_one_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    let (slow, fast) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
+    let open = |clock: &Arc<AtomicI64>| {
+        Store::open_by_clock(dir.path(), Clock::Set(Arc::clone(clock))).unwrap()
+    };
+    let (behind, ahead) = (open(&slow), open(&fast));
+    let (mut one, mut two) = (Writes::new(&behind, "one"), Writes::new(&ahead, "two"));
+    let mut seconds = [0; 5];
+    for tick in 0..250_i64 {
+        let now = 50_000 + tick * 20;
+        slow.store(now, Ordering::Relaxed);
+        fast.store(now + 600, Ordering::Relaxed);
+        for (run, at_ms) in [(&mut one, now), (&mut two, now + 600)] {
+            let begun = run.by_own_clock(at_ms, vec![begin_read("a", ten_a_second())]);
+            seconds[usize::try_from(tick / 50).unwrap()] += u32::from(begun.is_ok());
+        }
+    }
+    // Why twenty: the end of one window and the beginning of the next may lie in one second.
+    assert!(seconds.iter().all(|calls| *calls <= 20), "{seconds:?}");
+    assert!(seconds.iter().sum::<u32>() <= 60, "{seconds:?}");
+}
+
+#[test]
+fn a_clock_that_was_set_back_for_long_blocks_no_tool() {
+    let (_dir, store) = opened();
+    let mut one = Writes::new(&store, "one");
+    let year = 365 * 86_400_000;
+    for _ in 0..10 {
+        one.at(year, vec![begin_read("a", ten_a_second())]).unwrap();
+    }
+    assert!(one.at(year, vec![begin_read("a", ten_a_second())]).is_err());
+    one.at(5_000, vec![begin_read("a", ten_a_second())])
+        .unwrap();
 }
 
 #[test]

@@ -84,6 +84,14 @@ fn small_store() -> tempfile::TempDir {
     dir
 }
 
+/// The second verifier's verdict on the journal in `dir`.
+fn second(dir: &Path) -> std::process::Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verify.py");
+    let mut command = std::process::Command::new("python3");
+    command.arg(script).arg(dir.join("journal.db"));
+    command.output().unwrap()
+}
+
 /// How often a test repeats: `PROVOST_COUNT`, or what is enough on every change.
 fn count(otherwise: u64) -> u64 {
     let given = std::env::var("PROVOST_COUNT").ok();

@@ -87,6 +87,8 @@ impl Fault {
                     | StoreError::EvidenceBroken { .. }
                     | StoreError::EvidenceMissing { .. }
                     | StoreError::RowBroken { .. }
+                    | StoreError::TablesDiffer { .. }
+                    | StoreError::Erased { .. }
                     | StoreError::Damaged { .. }
                     | StoreError::NotAJournal { .. }
                     | StoreError::Failed { .. }
@@ -230,13 +232,10 @@ fn page(verified: &Verified, agreement: Option<&Agreement>) -> Page {
         "head",
         &format!("commit {}, {}", verified.commits, verified.head),
     );
-    if verified.erased + verified.pruned > 0 {
-        let bodies = count(n(verified.erased), "body").replace("bodys", "bodies");
-        let said = format!(
-            "{bodies} of events, {} of evidence; their digests are there",
-            count(n(verified.pruned), "piece")
-        );
-        page.field("erased", &said);
+    if verified.pruned > 0 {
+        let pieces = count(n(verified.pruned), "piece");
+        let said = format!("{pieces} of evidence; their digests are there");
+        page.field("pruned", &said);
     }
     if let Some(agreement) = agreement {
         let newest = &agreement.newest;
@@ -284,7 +283,6 @@ fn to_json(verified: &Verified, agreement: Option<&Agreement>) -> Value {
         "holds": true,
         "store": verified.store,
         "events": verified.events,
-        "erased": verified.erased,
         "commits": verified.commits,
         "runs": verified.runs,
         "evidence": verified.evidence,

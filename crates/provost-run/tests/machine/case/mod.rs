@@ -29,9 +29,11 @@ use provost_run::statement::{PlanText, Statement};
 use serde_json::{Value, json};
 
 mod lines;
+mod shared;
 pub mod world;
 
 use lines::line;
+use shared::Shared;
 pub use world::{rules, rules_with};
 
 pub fn person(name: &str) -> Principal {
@@ -62,6 +64,8 @@ pub struct Case {
     requests: Vec<PlanRequest>,
     denials: BTreeMap<Slot, Denial>,
     entries: Vec<Entry>,
+    evidence: BTreeSet<Digest>,
+    shared: Shared,
 }
 
 /// `step` or `step[2]`.
@@ -127,6 +131,8 @@ impl Case {
             requests: Vec::new(),
             denials: BTreeMap::new(),
             entries: Vec::new(),
+            evidence: BTreeSet::new(),
+            shared: Shared::default(),
         }
     }
 
@@ -498,7 +504,9 @@ impl Case {
             admission,
             blobs,
         } = output;
+        self.shared.take(&admission);
         self.entries = admission;
+        self.evidence.extend(blobs.iter().map(|blob| blob.digest));
         for event in &append {
             writeln!(self.transcript, "+ {}", line(event)).unwrap();
             // Why: every event must survive being stored.
@@ -506,8 +514,10 @@ impl Case {
             assert_eq!(
                 &Event::from_stored(&kind, version, &payload).unwrap(),
                 event
-        self.evidence.extend(blobs.iter().map(|blob| blob.digest));
             );
+            if let Event::ObservationMade { evidence, .. } = event {
+                assert!(self.evidence.contains(evidence), "its bytes are kept");
+            }
         }
         let through = first_seq + append.len() as u64 - 1;
         let at = self.state().last_at;
@@ -515,9 +525,6 @@ impl Case {
             .extend(append.into_iter().map(|event| (event, at)));
         assert_eq!(
             through,
-            if let Event::ObservationMade { evidence, .. } = event {
-                assert!(self.evidence.contains(evidence), "its bytes are kept");
-            }
             self.journal.len() as u64,
             "sequence numbers have no gaps"
         );
@@ -528,6 +535,7 @@ impl Case {
             format!("{:?}", self.state())
         );
         assert_eq!(folded.seq(), self.run.as_ref().unwrap().seq());
+        self.shared.check(&self.journal);
         let receipt = Receipt {
             run: "run".to_owned(),
             through,

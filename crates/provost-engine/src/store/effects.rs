@@ -1,0 +1,190 @@
+//! The guard over effects, held against the events that it follows from.
+//!
+//! Owns the table `open_effects` as a whole; `admission` owns each change of it. Never trusts a
+//! row: who can write the file can write one, or take one away. INVARIANT: no process begins a
+//! write before the table tells what the events of all runs tell.
+
+use std::collections::BTreeMap;
+
+use provost_run::event::Event;
+use provost_run::open_effects::{OpenEffect, OpenEffects};
+use rusqlite::{Connection, params};
+
+use super::StoreError;
+use super::read::{self, EVENT_COLUMNS, EventRow};
+
+/// What is open, by run and slot.
+pub(super) type Open = BTreeMap<(String, String), OpenEffect>;
+
+/// A row of the table that fits its run.
+struct Row {
+    operation: String,
+    sinks: [u8; 32],
+    standing: String,
+    owner: String,
+}
+
+impl Row {
+    fn tells(&self, open: &OpenEffect) -> bool {
+        self.operation == open.operation
+            && self.sinks == *open.sinks.bytes()
+            && self.standing == open.standing.word()
+    }
+}
+
+/// Takes an event into what is open of its run. Events that bear on nothing are not read.
+pub(super) fn apply(
+    effects: &mut OpenEffects,
+    row: &EventRow,
+    run: &str,
+) -> Result<(), StoreError> {
+    if !OpenEffects::KINDS.contains(&row.kind.as_str()) {
+        return Ok(());
+    }
+    let payload = row.payload(run)?;
+    let event = Event::from_stored(&row.kind, row.version, &payload).map_err(|error| {
+        StoreError::ChainBroken {
+            run: run.to_owned(),
+            seq: row.seq,
+            reason: error.to_string(),
+        }
+    })?;
+    effects.apply(&event, row.at_ms);
+    Ok(())
+}
+
+/// What the events say is open. A run that succeeded leaves nothing open and is not read.
+pub(super) fn told(connection: &Connection) -> Result<Open, StoreError> {
+    let mut runs = connection
+        .prepare(
+            "SELECT runs.n, runs.id FROM runs \
+             LEFT JOIN events ON events.run = runs.n AND events.seq = runs.head_seq \
+             WHERE events.kind IS NOT 'RunEnded' \
+             OR json_extract(events.payload, '$.status') IS NOT 'succeeded'",
+        )
+        .map_err(StoreError::read)?;
+    let mut runs = runs.query([]).map_err(StoreError::read)?;
+    let mut open = Open::new();
+    while let Some(row) = runs.next().map_err(StoreError::read)? {
+        let (n, run): (i64, String) = (
+            row.get(0).map_err(StoreError::read)?,
+            row.get(1).map_err(StoreError::read)?,
+        );
+        open.extend(of_run(&told_by(connection, n, &run)?, &run));
+    }
+    Ok(open)
+}
+
+/// The open effects of one run as rows name them.
+pub(super) fn of_run(effects: &OpenEffects, run: &str) -> Open {
+    let named = |(slot, open): (&provost_run::call::Slot, &OpenEffect)| {
+        ((run.to_owned(), slot.to_string()), open.clone())
+    };
+    effects.open().iter().map(named).collect()
+}
+
+fn told_by(connection: &Connection, n: i64, run: &str) -> Result<OpenEffects, StoreError> {
+    let head = read::run(connection, run)?;
+    let mut query = connection
+        .prepare_cached(&format!(
+            "SELECT {EVENT_COLUMNS} FROM events WHERE run = ?1 ORDER BY seq"
+        ))
+        .map_err(StoreError::read)?;
+    let mut rows = query.query([n]).map_err(StoreError::read)?;
+    let (mut seq, mut link) = (0, super::chain::GENESIS);
+    let mut effects = OpenEffects::default();
+    while let Some(row) = rows.next().map_err(StoreError::read)? {
+        let event = EventRow::read(row).map_err(StoreError::read)?;
+        event.check(run, seq, &link)?;
+        apply(&mut effects, &event, run)?;
+        (seq, link) = (event.seq, event.link);
+    }
+    read::check_head(&head, seq, &link)?;
+    Ok(effects)
+}
+
+fn rows(connection: &Connection) -> rusqlite::Result<BTreeMap<(String, String), Row>> {
+    let mut query = connection
+        .prepare("SELECT run, slot, operation, sinks, standing, owner FROM open_effects")?;
+    let rows = query.query_map([], |row| {
+        let key = (row.get(0)?, row.get(1)?);
+        let row = Row {
+            operation: row.get(2)?,
+            sinks: row.get(3)?,
+            standing: row.get(4)?,
+            owner: row.get(5)?,
+        };
+        Ok((key, row))
+    })?;
+    rows.collect()
+}
+
+/// Makes the table tell what the events tell, inside the transaction that is open. `lives` says of
+/// an owner whether it does.
+pub(super) fn restore(
+    connection: &Connection,
+    mut told: Open,
+    lives: impl Fn(&str) -> bool,
+) -> rusqlite::Result<()> {
+    for (key, row) in rows(connection)? {
+        let (run, slot) = &key;
+        // Why the owner: a row that names a living process is a write in flight and no doubt.
+        let is_right = match told.get(&key) {
+            Some(open) => {
+                row.tells(open) && (!lives(&row.owner) || owner_of(connection, run)? == row.owner)
+            }
+            None => false,
+        };
+        if is_right {
+            told.remove(&key);
+        } else {
+            connection.execute(
+                "DELETE FROM open_effects WHERE run = ?1 AND slot = ?2",
+                [run, slot],
+            )?;
+        }
+    }
+    for ((run, slot), open) in told {
+        connection.execute(
+            "INSERT INTO open_effects (run, slot, operation, sinks, standing, owner, at_ms) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                run,
+                slot,
+                open.operation,
+                open.sinks.bytes(),
+                open.standing.word(),
+                owner_of(connection, &run)?,
+                open.at_ms
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// Who owns a run; empty, which no living process is called, if nobody does.
+fn owner_of(connection: &Connection, run: &str) -> rusqlite::Result<String> {
+    connection
+        .prepare_cached("SELECT coalesce(owner, '') FROM runs WHERE id = ?1")?
+        .query_row([run], |row| row.get(0))
+}
+
+/// Where the table does not tell what the events tell, in words; none if it does.
+pub(super) fn difference(
+    connection: &Connection,
+    told: &Open,
+) -> Result<Option<String>, StoreError> {
+    let rows = rows(connection).map_err(StoreError::read)?;
+    let said = |(run, slot): &(String, String), what: &str| {
+        Some(format!("open_effects (`{slot}` of run {run} {what})"))
+    };
+    for (key, open) in told {
+        match rows.get(key) {
+            Some(row) if row.tells(open) => {}
+            Some(_) => return Ok(said(key, "stands otherwise there")),
+            None => return Ok(said(key, "is missing there")),
+        }
+    }
+    let made_up = rows.keys().find(|key| !told.contains_key(*key));
+    Ok(made_up.and_then(|key| said(key, "was made up")))
+}

@@ -1,0 +1,57 @@
+//! Ownership of runs as rows: taken from the dead, never from the living.
+
+use rusqlite::params;
+
+use super::{Batch, Writer};
+use crate::owner::{Claim, Standing};
+use crate::store::StoreError;
+
+impl Writer {
+    pub(super) fn claim(
+        &mut self,
+        batch: &mut Batch,
+        run: &str,
+    ) -> rusqlite::Result<Result<Claim, StoreError>> {
+        let Some(head) = self.head(run)? else {
+            return Ok(Err(StoreError::UnknownRun {
+                run: run.to_owned(),
+            }));
+        };
+        let mine = self.owner.instance();
+        let before = match head.owner.as_deref() {
+            Some(owner) if owner == mine => return Ok(Ok(Claim::Taken)),
+            Some(owner) => match self.owner.standing_of(owner) {
+                Standing::Alive { pid } => return Ok(Ok(Claim::HeldBy { pid })),
+                Standing::Dead { file } => {
+                    batch.dead.extend(file);
+                    Some(owner)
+                }
+            },
+            None => None,
+        };
+        if let Some(before) = before {
+            // Why: its lock file goes, so every other run that names it must be free as well.
+            self.connection
+                .prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?
+                .execute([before])?;
+        }
+        self.connection
+            .prepare_cached("UPDATE runs SET owner = ?2 WHERE n = ?1")?
+            .execute(params![head.n, mine])?;
+        Ok(Ok(Claim::Taken))
+    }
+
+    pub(super) fn release(&mut self, run: &str) -> rusqlite::Result<Result<(), StoreError>> {
+        let changed = self
+            .connection
+            .prepare_cached("UPDATE runs SET owner = NULL WHERE id = ?1 AND owner = ?2")?
+            .execute(params![run, self.owner.instance()])?;
+        Ok(if changed == 1 {
+            Ok(())
+        } else {
+            Err(StoreError::Moved {
+                run: run.to_owned(),
+            })
+        })
+    }
+}

@@ -1,0 +1,55 @@
+//! The rows that guard effects between runs, as a store keeps them by the entries of a run; after
+//! every output they are what the events alone tell.
+
+use std::collections::BTreeMap;
+
+use provost_run::admission::Entry;
+use provost_run::call::Slot;
+use provost_run::event::{Event, RunStatus};
+use provost_run::open_effects::{OpenEffects, OpenStanding};
+
+#[derive(Default)]
+pub struct Shared(BTreeMap<Slot, OpenStanding>);
+
+impl Shared {
+    pub fn take(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            match entry {
+                Entry::Begin(begin) if begin.sinks.is_some() => {
+                    let standing = OpenStanding::of_begun(begin.plain);
+                    self.0.insert(begin.slot.clone(), standing);
+                }
+                Entry::Doubt { slot } => {
+                    if let Some(standing) = self.0.get_mut(slot) {
+                        *standing = OpenStanding::Doubtful;
+                    }
+                }
+                Entry::Settled { slot }
+                | Entry::End {
+                    slot, known: true, ..
+                } => {
+                    self.0.remove(slot);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub fn check(&self, journal: &[(Event, i64)]) {
+        let mut told = OpenEffects::default();
+        for (event, at) in journal {
+            told.apply(event, *at);
+        }
+        let told: BTreeMap<Slot, OpenStanding> = told
+            .open()
+            .iter()
+            .map(|(slot, open)| (slot.clone(), open.standing))
+            .collect();
+        assert_eq!(told, self.0, "what the events tell, and the rows");
+        if let Some((Event::RunEnded(ended), _)) = journal.last()
+            && ended.status == RunStatus::Succeeded
+        {
+            assert!(told.is_empty(), "a run succeeded with an open effect");
+        }
+    }
+}
