@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A second verifier of provost journals: plain Python 3, and nothing of provost in it.
 
-    python3 verify.py journal.db [heads.jsonl ed25519:PUBLIC…]
+    python3 verify.py journal.db [heads.jsonl ed25519:PUBLIC…] [--people policies/entities.json]
 
 Rebuilds both chains, all payload digests and all evidence, and holds the journal against signed
-heads. Exit 0 if it holds, 1 with the first place that does not fit, 2 if nobody could look.
-The form is described in docs/reference/journal.md."""
+heads; with the people of a workspace that requires signatures, what they said against their keys.
+Exit 0 if it holds, 1 with the first place that does not fit, 2 if nobody could look. The form is
+described in docs/reference/journal.md."""
 import base64, hashlib, json, pathlib, sqlite3, sys
 
 GENESIS = bytes(32)
@@ -14,6 +15,10 @@ D, I = -121665 * pow(121666, -1, P) % P, pow(2, (P - 1) // 4, P)
 
 
 class Fault(Exception):
+    pass
+
+
+class Unsigned(Fault):
     pass
 
 
@@ -105,6 +110,105 @@ def guard(state, kind, event):
             landed[slot] = (known.get(event["settled"], "happened"), False)
 
 
+def statement(kind, event):
+    """The statement that an event records, and who made it; none where none has to be signed."""
+    said = {k: v for k, v in event.items() if k not in ("by", "said", "complete", "valid_until")}
+    by, verbs = event.get("by"), {"ApprovalGiven": "approve", "ApprovalRejected": "reject",
+                                  "QuestionAnswered": "answer", "DoubtSettled": "settle",
+                                  "CancelRequested": "cancel"}
+    if kind == "DoubtSettled" and by["kind"] == "person":
+        by = by["id"]
+    elif kind in ("GoalAmended", "PlanAmended"):
+        said = {k: v for k, v in said.items() if k in ("goal", "plan", "reason")}
+        if kind == "GoalAmended":
+            said["goal"] = event["goal"]["text"]
+        else:
+            said["plan"] = {"name": event["name"], "text": event["text"]}
+    elif kind not in verbs or kind == "DoubtSettled" or not event.get("undo", kind[0] != "C"):
+        return None, None
+    return by, {**said, "kind": verbs.get(kind, "amend")}
+
+
+def stands(store, run, seen, last, kind, event, people):
+    """Whether the statement behind an event counts: signed by whom it names, who may, and once."""
+    by, said = statement(kind, event)
+    if not said:
+        return
+    record = event.get("said") or {}
+    if "signature" not in record:
+        raise Unsigned(f"the statement of {by} is not signed")
+    key, person = record["key"], people.get(by) or {}
+    need(key in [person.get("key"), *person.get("former_keys", ())], f"{by} has another key")
+    envelope = {**said, "by": by, "schema": "provost/word/v1", "store": store, "run": run,
+                "revision": record["revision"], "nonce": record["nonce"],
+                "said_at": record["at"], "expires_at": record["expires_at"]}
+    form, raw = canonical(envelope), base64.b64decode(key.removeprefix("ed25519:"))
+    need(signed(raw, b"provost/word/v1\0" + form, base64.b64decode(record["signature"])),
+         f"the signature of {by} does not fit what it says")
+    need(record["nonce"] not in seen["nonces"] or kind == "PlanAmended" and last == "GoalAmended",
+         "it was recorded before")
+    need(seen["at"] < record["expires_at"] + 300_000, "it had lapsed")
+    asked = seen["asked"].get(said.get("card") or said.get("question"))
+    if kind in ("ApprovalGiven", "ApprovalRejected", "QuestionAnswered"):
+        need(asked and asked["open"], "nothing waited for it")
+        need(asked["fits"], "what is recorded is not what was asked")
+        authors = {asked["what"].get("requester"), *asked["what"].get("amended_by", ())}
+        need(seen["solo"] or by not in authors, f"{by} asked for it")
+        need(by not in asked["by"], f"{by} said yes already")
+        needed = set(asked["what"].get("terms", {}).get("approvers", ()))
+        roles = person.get("groups", []) + person.get("roles", [])
+        need(needed <= set(roles), f"{by} lacks a role")
+        asked["by"].add(by)
+        need(kind != "ApprovalGiven" or event["complete"] ==
+             (len(asked["by"]) >= asked["what"]["terms"]["quorum"]), "the quorum is another")
+        lasts = asked["what"].get("terms", {}).get("valid_ms", 86_400_000)
+        need(event.get("valid_until", 0) <= seen["at"] + lasts, "it gives itself another life")
+        asked["open"] = kind == "ApprovalGiven" and not event["complete"]
+
+
+def take_in(seen, kind, event):
+    """Keeps what later statements to the run are held to."""
+    for asks, what, tag in (("ApprovalRequested", "card", "card"),
+                            ("QuestionAsked", "question", "question")):
+        if kind == asks:
+            fits = named(digest(tag, canonical(event[what]))) == event["digest"]
+            seen["asked"][event["digest"]] = {"what": event[what], "fits": fits, "open": True,
+                                              "by": set()}
+    if kind == "ApprovalExpired" and event["card"] in seen["asked"]:
+        seen["asked"][event["card"]]["open"] = False
+    seen["nonces"].add((event.get("said") or {}).get("nonce"))
+    seen["over"] = kind == "RunEnded"
+
+
+def people_said(db, store, people):
+    """Judges every statement that has to be signed; those of runs that ended before were not."""
+    runs, bare, signing = {}, {}, False
+    for run, seq, at, kind, payload in db.execute(
+            "SELECT r.id, seq, at_ms, kind, payload FROM events e JOIN runs r ON r.n = e.run"
+            " ORDER BY e.n"):
+        event = json.loads(payload)
+        if kind == "RunCreated":
+            signing = signing or event.get("signed", False)
+            runs[run] = {"nonces": set(), "asked": {}, "solo": event["solo"], "over": False,
+                         "before": not signing, "last": kind}
+        if run not in runs:
+            continue
+        seen, runs[run]["at"] = runs[run], at
+        try:
+            stands(store, run, seen, seen["last"], kind, event, people)
+        except Fault as why:
+            fault = Fault(f"event {seq} of run {run} may not stand: {why}")
+            if not seen["before"] or not isinstance(why, Unsigned):
+                raise fault from None
+            bare.setdefault(run, fault)
+        take_in(seen, kind, event)
+        seen["last"] = kind
+    for run, fault in bare.items():
+        if not runs[run]["over"]:
+            raise fault
+    return f", statements of {len(people)} people" + (f", {len(bare)} runs before" if bare else "")
+
+
 def journal(db):
     """Walks the commits and their events; the links of the commits, and what was counted."""
     tables = {name for name, in db.execute("SELECT name FROM sqlite_schema")}
@@ -185,10 +289,17 @@ def witnesses(path, known, store, links):
     return f", {len(heads)} signed heads"
 
 
-def main(path, heads=None, *known):
+def main(path, *rest):
+    rest, people = list(rest), None
+    if "--people" in rest:
+        at = rest.index("--people")
+        people = json.load(open(rest[at + 1], encoding="utf-8"))["users"]
+        del rest[at:at + 2]
+    heads, *known = rest or [None]
     db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
     db.execute("BEGIN")
     store, links, said = journal(db)
+    said += people_said(db, store, people) if people is not None else ", no statements looked at"
     print(f"holds: store {store}, {said}{witnesses(heads, known, store, links) if heads else ''}")
 
 

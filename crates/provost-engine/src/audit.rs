@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use provost_wire::{SecretError, SecretName};
 
 use crate::clock::now_ms;
+use crate::inbox::{Inbox, TestimonyError};
 use crate::keys::{KeyFile, PrivateKey, PublicKey};
 use crate::limits::REASON_BYTES_MAX;
 use crate::store::heads::{Accepted, Head, HeadsError, HeadsFile, Standing};
@@ -70,6 +71,9 @@ pub enum AuditError {
     /// The journal.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What people said, as the journal has it.
+    #[error(transparent)]
+    Testimony(#[from] TestimonyError),
     /// The key cannot be used.
     #[error("the key {} cannot be used: {reason}", path.display())]
     Key {
@@ -106,6 +110,7 @@ impl AuditError {
         match self {
             Self::Heads(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::Testimony(error) => error.hint(),
             Self::Key { .. } | Self::Passphrase(_) => {
                 Some("look at `key` and `passphrase` in `[audit]` of provost.toml")
             }
@@ -178,10 +183,10 @@ impl Audit {
     ///
     /// # Errors
     /// [`AuditError::Heads`] says how they differ.
-    pub fn hold(&self, store: &Store) -> Result<(), AuditError> {
+    pub fn hold(&self, store: &Store, inbox: &Inbox) -> Result<(), AuditError> {
         match self.newest()? {
             Some(head) => Ok(head.check_store(store)?),
-            None if store.standing()?.commit == 0 => self.sign(store).map(drop),
+            None if store.standing()?.commit == 0 => self.sign(store, inbox).map(drop),
             None => Err(AuditError::Heads(HeadsError::None {
                 path: self.heads.path().to_owned(),
             })),
@@ -193,23 +198,28 @@ impl Audit {
     }
 
     /// Signs where the journal stands, durably, unless nothing happened since the newest head.
-    /// Does nothing where no key is named. Waits on this thread.
+    /// Does nothing where no key is named, and signs nothing over an event that may not stand.
+    /// Waits on this thread.
     ///
     /// # Errors
     /// [`AuditError::Heads`] if the journal is not the one that was signed last, or the file of
     /// heads cannot be written.
-    pub fn sign(&self, store: &Store) -> Result<Option<Head>, AuditError> {
+    pub fn sign(&self, store: &Store, inbox: &Inbox) -> Result<Option<Head>, AuditError> {
         let Some(key) = &self.key else {
             return Ok(None);
         };
         self.heads.append(&self.known, |newest| {
+            let mut signed = 0;
             if let Some(newest) = newest {
                 newest.check_store(store)?;
                 if store.events_after_commit(newest.commit)? == 0 {
                     return Ok(None);
                 }
+                signed = newest.commit;
             }
             let standing = durable_standing(store)?;
+            // Why only what is new: what stands under an earlier head was judged before it.
+            inbox.testimony(store, signed)?.refuse()?;
             Ok(Some(Head::sign(key, standing, now_ms(), None)))
         })
     }
@@ -218,7 +228,12 @@ impl Audit {
     ///
     /// # Errors
     /// [`AuditError::Agrees`] if none does, and whatever is wrong with the journal itself.
-    pub fn accept(&self, store: &Store, by: &str, reason: &str) -> Result<Head, AuditError> {
+    pub fn accept(
+        &self,
+        (store, inbox): (&Store, &Inbox),
+        by: &str,
+        reason: &str,
+    ) -> Result<Head, AuditError> {
         let Some(key) = &self.key else {
             return Err(AuditError::NoKey);
         };
@@ -227,6 +242,7 @@ impl Audit {
             return Err(AuditError::Reason);
         }
         store.verify()?;
+        inbox.testimony(store, 0)?.refuse()?;
         let appended = self.heads.append(&self.known, |newest| {
             let Some(newest) = newest else {
                 return Err(AuditError::Heads(HeadsError::None {

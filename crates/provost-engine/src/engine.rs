@@ -11,12 +11,12 @@ use provost_plan::plan::request::Mode;
 use provost_planner::Planner;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Input, Rules, Run, StepError};
-use provost_run::state::FoldError;
 use provost_tools::{ToolConfig, Toolbox, Trouble};
 
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
-use crate::inbox::{Inbox, StatementEnvelope};
+use crate::inbox::testimony::events_of;
+use crate::inbox::{BeliefError, Contradiction, Inbox, StatementEnvelope};
 use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
@@ -77,6 +77,9 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
+    /// An event of its journal may not stand where it stands.
+    #[error(transparent)]
+    Contradiction(#[from] Box<Contradiction>),
     /// Another process drives it, or another task of this one.
     #[error("run `{run}` is driven by {}", driver(*pid))]
     Held {
@@ -129,6 +132,15 @@ pub struct Record {
     pub run: Run,
 }
 
+impl EngineError {
+    fn journal(run: &str, reason: impl std::fmt::Display) -> Self {
+        Self::Journal {
+            run: run.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
 impl Engine {
     /// Opens the journal and the tools of a workspace.
     ///
@@ -147,13 +159,11 @@ impl Engine {
             audit.refuse_lost(&dir)?;
         }
         let store = Store::open(&dir)?;
+        let engine = Self::with(workspace, store, toolbox)?;
         if let Some(audit) = &audit {
-            audit.hold(&store)?;
+            audit.hold(&engine.store, &engine.inbox)?;
         }
-        Ok(Self {
-            audit,
-            ..Self::with(workspace, store, toolbox)?
-        })
+        Ok(Self { audit, ..engine })
     }
 
     /// Opens a workspace to look at only: no run can be begun or taken up, and no tool is opened.
@@ -172,7 +182,8 @@ impl Engine {
         toolbox: Toolbox,
     ) -> Result<Self, EngineError> {
         let people = workspace.people().clone();
-        let inbox = Inbox::new(store.name()?, people, workspace.requires_signatures());
+        let inbox = Inbox::new(store.name()?, people, workspace.requires_signatures())
+            .in_solo(workspace.is_solo());
         Ok(Self {
             workspace: Arc::new(workspace),
             store: Arc::new(store),
@@ -189,7 +200,7 @@ impl Engine {
     /// [`AuditError`] if it cannot; what was driven stands all the same.
     pub fn sign_head(&self) -> Result<Option<Head>, AuditError> {
         match &self.audit {
-            Some(audit) => audit.sign(&self.store),
+            Some(audit) => audit.sign(&self.store, &self.inbox),
             None => Ok(None),
         }
     }
@@ -256,6 +267,7 @@ impl Engine {
             limits: self.workspace.limits().clone(),
             ask: new.ask,
             solo: self.workspace.is_solo(),
+            signed: self.workspace.requires_signatures(),
         };
         let by = &new.interpreted_by;
         let mut denials = BTreeMap::new();
@@ -342,7 +354,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Drive`] says why it would not.
     pub fn rehearse(&self, envelope: &StatementEnvelope) -> Result<(), EngineError> {
-        let mut run = self.read(&envelope.run)?.run;
+        let mut run = self.believed(&envelope.run)?;
         let now = now_ms();
         let input = self.inbox.verify(envelope, run.state(), now);
         let input = input.map_err(DriveError::from)?;
@@ -376,9 +388,16 @@ impl Engine {
                 });
             }
         }
-        let record = self.read(run)?;
-        let planner = self.planner(&record.run.state().planner)?;
-        let mut session = self.session(record.run, planner, driving);
+        let run = match self.believed(run) {
+            Ok(run) => run,
+            Err(error) => {
+                // Why ignored: the error that counts is the one above.
+                let _ = self.store.release(run).await;
+                return Err(error);
+            }
+        };
+        let planner = self.planner(&run.state().planner)?;
+        let mut session = self.session(run, planner, driving);
         session.expect_words();
         Ok(session)
     }
@@ -388,21 +407,29 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Journal`] if an event cannot be read or does not follow.
     pub fn read(&self, run: &str) -> Result<Record, EngineError> {
-        let stored = self.store.load(run)?;
-        let journal = |reason: String| EngineError::Journal {
-            run: run.to_owned(),
-            reason,
-        };
-        let mut events = Vec::with_capacity(stored.len());
-        for row in stored {
-            let event = Event::from_stored(&row.kind, row.version, &row.payload)
-                .map_err(|error| journal(error.to_string()))?;
-            events.push((event, row.at_ms));
-        }
+        let events = self.events(run)?;
         let pairs = events.iter().map(|(event, at)| (event, *at));
-        let run = Run::from_journal(pairs, self.rules())
-            .map_err(|error: FoldError| journal(error.to_string()))?;
-        Ok(Record { events, run })
+        let folded = Run::from_journal(pairs, self.rules())
+            .map_err(|error| EngineError::journal(run, error))?;
+        Ok(Record {
+            events,
+            run: folded,
+        })
+    }
+
+    /// A run that may be driven: every event of its journal may stand where it stands.
+    fn believed(&self, run: &str) -> Result<Run, EngineError> {
+        let events = self.events(run)?;
+        match self.inbox.fold(&events, self.rules()) {
+            Ok(run) => Ok(run),
+            Err(BeliefError::Fold(error)) => Err(EngineError::journal(run, error)),
+            Err(BeliefError::Contradiction(found)) => Err(EngineError::Contradiction(found)),
+        }
+    }
+
+    fn events(&self, run: &str) -> Result<Vec<(Event, i64)>, EngineError> {
+        let stored = self.store.load(run)?;
+        events_of(&stored).map_err(|reason| EngineError::journal(run, reason))
     }
 
     /// The full id of the run that `prefix` begins.

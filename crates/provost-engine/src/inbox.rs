@@ -15,9 +15,13 @@ use crate::limits::{STATEMENT_EARLY_MAX, STATEMENT_LIFE_MAX};
 
 mod card_file;
 mod envelope;
+mod recorded;
+pub(crate) mod testimony;
 
 pub use card_file::{CARD_SCHEMA, CardFile, NoCard};
 pub use envelope::{MalformedStatement, STATEMENT_SCHEMA, Signature, StatementEnvelope};
+pub use recorded::{BeliefError, Contradiction, Implausible};
+pub use testimony::{Testimony, TestimonyError};
 
 /// What statements are held to.
 #[derive(Clone, Debug)]
@@ -25,6 +29,7 @@ pub struct Inbox {
     store: String,
     people: People,
     signed: bool,
+    solo: bool,
 }
 
 /// A statement that does not count.
@@ -102,7 +107,14 @@ impl Inbox {
             store,
             people,
             signed,
+            solo: false,
         }
+    }
+
+    /// The same for a workspace in which one person may be everybody.
+    #[must_use]
+    pub fn in_solo(self, solo: bool) -> Self {
+        Self { solo, ..self }
     }
 
     /// The name of the store that statements must name.
@@ -180,11 +192,24 @@ impl Inbox {
             };
         };
         // Why even where none is required: a signature that does not fit is worse than none.
-        let known = self.people.key(&envelope.by);
-        let known = known.ok_or_else(|| StatementError::NoKey { by: by() })?;
-        if signed.key != known {
-            return Err(StatementError::OtherKey { by: by() });
+        self.verify_signed_with(envelope, signed, self.people.key(&envelope.by).into_iter())
+    }
+
+    /// Whether a signature is one of these keys', over the very bytes of the envelope.
+    fn verify_signed_with<'k>(
+        &self,
+        envelope: &StatementEnvelope,
+        signed: &Signature,
+        keys: impl Iterator<Item = &'k str>,
+    ) -> Result<(), StatementError> {
+        let by = || envelope.by.clone();
+        let mut keys = keys.peekable();
+        if keys.peek().is_none() {
+            return Err(StatementError::NoKey { by: by() });
         }
+        let Some(known) = keys.find(|known| *known == signed.key) else {
+            return Err(StatementError::OtherKey { by: by() });
+        };
         let key = known.parse();
         let fits = key.is_ok_and(|key| envelope.is_signed_by(&key));
         fits.then_some(())

@@ -24,7 +24,7 @@ use provost_tools::Toolbox;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::inbox::{Inbox, StatementError};
+use crate::inbox::{BeliefError, Contradiction, Inbox, StatementError};
 use crate::notify::{Target, made};
 use crate::store::{Append, Driving, Evidence, NewEvent, Payload, Store, StoreError};
 use crate::summary;
@@ -101,6 +101,9 @@ pub enum DriveError {
     /// The store's receipt does not cover the commands.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// An event of the journal may not stand where it stands.
+    #[error(transparent)]
+    Contradiction(Box<Contradiction>),
     /// A stored event cannot be read.
     #[error(transparent)]
     Event(#[from] EventError),
@@ -232,7 +235,11 @@ impl Session {
             ));
         }
         let pairs = events.iter().map(|(event, at)| (event, *at));
-        Ok(self.run.refolded(pairs)?)
+        match self.run.refolded(pairs, self.inbox.judge()) {
+            Ok(run) => Ok(run),
+            Err(BeliefError::Fold(error)) => Err(error.into()),
+            Err(BeliefError::Contradiction(found)) => Err(DriveError::Contradiction(found)),
+        }
     }
 
     /// Keeps an output and starts what it commands.

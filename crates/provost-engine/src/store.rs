@@ -32,6 +32,7 @@ mod open;
 mod pending;
 mod prune;
 mod read;
+mod stated;
 mod stops;
 #[cfg(test)]
 mod tests;
@@ -48,6 +49,7 @@ pub use notices::{DueNotice, NewNotice};
 pub use pending::Pending;
 pub use prune::Pruned;
 pub use read::{RunFilter, RunRow};
+pub use stated::StatedRun;
 pub use stops::{StopScope, Stopped};
 pub use used::UsedOperations;
 pub use verify::Verified;

@@ -35,6 +35,7 @@ mod roles;
 mod rules;
 mod scaffold;
 mod servers;
+mod statements;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +49,7 @@ pub use scaffold::{ScaffoldError, scaffold};
 pub use servers::{
     ServerDrift, ServerError, append_to_config, list_servers, list_servers_of, server_drift,
 };
+pub use statements::{StatementSettings, statement_settings};
 
 /// The file that makes a directory a workspace.
 pub const CONFIG_FILE: &str = "provost.toml";

@@ -85,6 +85,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
         limits: terms.limits.clone(),
         ask: AskMode::Step,
         solo: false,
+        signed: false,
     };
     let (mut run, output) = Run::create(created, "a test", rules, 0).expect("a run");
     let mut next = commands(output);

@@ -449,6 +449,9 @@ pub struct RunCreated {
     pub ask: AskMode,
     /// Whether requester and approver may be one person.
     pub solo: bool,
+    /// Whether what people say to it has to be signed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed: bool,
 }
 
 fn is_trusted(label: &Label) -> bool {

@@ -356,14 +356,19 @@ impl Run {
         events: impl IntoIterator<Item = (&'e Event, i64)>,
         rules: Rules,
     ) -> Result<Self, FoldError> {
-        let mut events = events.into_iter();
-        let (first, at) = events.next().ok_or(FoldError::NoBeginning)?;
-        let mut state = State::begin(first, at)?;
-        let mut seq = 1;
-        for (event, at) in events {
-            state.apply(event, at)?;
-            seq += 1;
-        }
+        Self::from_journal_judged(events, rules, |_, _, _| Ok(()))
+    }
+
+    /// [`Run::from_journal`], where `judge` sees each event before it changes the state.
+    ///
+    /// # Errors
+    /// As [`State::fold`].
+    pub fn from_journal_judged<'e, E: From<FoldError>>(
+        events: impl IntoIterator<Item = (&'e Event, i64)>,
+        rules: Rules,
+        judge: impl FnMut(&State, &'e Event, i64) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let (state, seq) = State::fold(events, judge)?;
         Ok(Self {
             state,
             seq,
@@ -375,12 +380,13 @@ impl Run {
     /// The same run under the same rules, folded anew from its journal.
     ///
     /// # Errors
-    /// [`FoldError`] if the events do not follow from one another.
-    pub fn refolded<'e>(
+    /// As [`State::fold`].
+    pub fn refolded<'e, E: From<FoldError>>(
         &self,
         events: impl IntoIterator<Item = (&'e Event, i64)>,
-    ) -> Result<Self, FoldError> {
-        let run = Self::from_journal(events, self.rules.clone())?;
+        judge: impl FnMut(&State, &'e Event, i64) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let run = Self::from_journal_judged(events, self.rules.clone(), judge)?;
         Ok(Self {
             held: self.held,
             ..run

@@ -26,6 +26,7 @@ mod fold;
 mod frontier;
 mod goal;
 mod item;
+mod objection;
 pub(crate) mod progress;
 mod undo;
 
@@ -37,6 +38,7 @@ use frontier::Frontier;
 pub use goal::Unplanned;
 pub(crate) use item::PREVIEW_ATTEMPT;
 pub use item::{InFlight, ItemState, Previewed, StepState};
+pub use objection::{Objection, Signatory};
 pub use progress::Progress;
 pub use undo::{Undo, Undoing};
 
@@ -63,6 +65,8 @@ pub struct State {
     pub ask: AskMode,
     /// Whether requester and approver may be one person.
     pub solo: bool,
+    /// Whether what people say to it has to be signed.
+    pub signed: bool,
     /// When it was created, in milliseconds since the epoch.
     pub created_at: i64,
     /// The plan in force.
@@ -460,6 +464,27 @@ impl State {
             Some(own) => self.limits.narrowed(own),
             None => self.limits.clone(),
         }
+    }
+
+    /// Folds a journal: events with the moments they were recorded at, and the number of the last.
+    /// `judge` sees each event after the first, before it changes the state.
+    ///
+    /// # Errors
+    /// [`FoldError`] if the events do not follow from one another, and whatever `judge` says.
+    pub fn fold<'e, E: From<FoldError>>(
+        events: impl IntoIterator<Item = (&'e Event, i64)>,
+        mut judge: impl FnMut(&Self, &'e Event, i64) -> Result<(), E>,
+    ) -> Result<(Self, u64), E> {
+        let mut events = events.into_iter();
+        let (first, at) = events.next().ok_or(FoldError::NoBeginning)?;
+        let mut state = Self::begin(first, at)?;
+        let mut seq = 1;
+        for (event, at) in events {
+            judge(&state, event, at)?;
+            state.apply(event, at)?;
+            seq += 1;
+        }
+        Ok((state, seq))
     }
 
     /// Applies one event that was recorded at `at`.

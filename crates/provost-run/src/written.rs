@@ -300,6 +300,7 @@ fn created(words: &[&str], goal: &str) -> Event {
         limits,
         ask: AskMode::Step,
         solo: true,
+        signed: false,
     })
 }
 

@@ -5,7 +5,7 @@
 
 use provost_engine::audit::AuditError;
 use provost_engine::engine::EngineError;
-use provost_engine::inbox::StatementError;
+use provost_engine::inbox::{Contradiction, StatementError};
 use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::StepError;
 use provost_engine::session::DriveError;
@@ -248,6 +248,9 @@ impl From<DriveError> for Failure {
             DriveError::Seal(error) => Self::failed(error.to_string()),
             DriveError::Event(error) => Self::failed(error.to_string()),
             DriveError::Fold(error) => Self::failed(error.to_string()),
+            DriveError::Contradiction(found) => {
+                Self::failed(found.to_string()).hint(Contradiction::HINT)
+            }
             DriveError::Statement(error) => Self::from(error),
         }
     }
@@ -273,6 +276,7 @@ impl From<EngineError> for Failure {
             }
             EngineError::Journal { .. } => Self::usage(message)
                 .hint("the journal was written by another version, or was changed from outside"),
+            EngineError::Contradiction(_) => Self::usage(message).hint(Contradiction::HINT),
             EngineError::Held { .. } => {
                 Self::usage(message).hint("wait until it ends, or end that process")
             }

@@ -146,6 +146,7 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
         },
         ask: AskMode::Step,
         solo: true,
+        signed: false,
     };
     let (run, output) =
         Run::create(created, "enumeration", rules.clone(), 0).map_err(|e| e.to_string())?;

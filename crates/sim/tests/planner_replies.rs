@@ -215,6 +215,7 @@ fn begun(workspace: &Workspace) -> Machine {
         limits,
         ask: AskMode::Step,
         solo: true,
+        signed: false,
     };
     let rules = Rules {
         catalog: workspace.catalog().clone(),

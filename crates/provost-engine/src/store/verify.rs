@@ -76,6 +76,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         not_checked: vec![
             "goal and summary in the listing of runs: they are computed from the events".to_owned(),
             "the media types noted beside evidence: its digests cover its bytes".to_owned(),
+            "which evidence was pruned: the table `pruned` is believed as it stands".to_owned(),
             "what processes share beside the journal: breakers, rates, places, budgets, stops, \
              notices, posted words, owners of runs"
                 .to_owned(),

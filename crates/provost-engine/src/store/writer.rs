@@ -425,26 +425,10 @@ impl Writer {
             None if append.expect_seq == 0 => (self.create(append)?, false),
             None => return Ok(Err(StoreError::UnknownRun { run: run.clone() })),
         };
-        let mut opened = Vec::new();
-        if !append.admission.is_empty() {
-            if let Err(error) = self.guard(append)? {
-                return Ok(Err(error));
-            }
-            let desk = Desk {
-                connection: &self.connection,
-                owner: &self.owner,
-                run,
-                at_ms: append.events.last().map_or(0, |event| event.at_ms),
-                now_ms: self.clock.now_ms(),
-            };
-            opened = match desk.enter(&append.admission)? {
-                Ok(opened) => opened,
-                Err(denials) => {
-                    let run = run.clone();
-                    return Ok(Err(StoreError::NotAdmitted { run, denials }));
-                }
-            };
-        }
+        let opened = match self.admit(append)? {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Err(error)),
+        };
         notices::keep(&self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
         let (seq, link) = self.insert_events(batch, append, &head)?;
@@ -474,6 +458,27 @@ impl Writer {
             seq,
             head: link,
             durable: batch.durable,
+        }))
+    }
+
+    /// Changes what runs share by the entries of an append; the tools whose breaker opened.
+    fn admit(&mut self, append: &Prepared) -> rusqlite::Result<Result<Vec<String>, StoreError>> {
+        if append.admission.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
+        if let Err(error) = self.guard(append)? {
+            return Ok(Err(error));
+        }
+        let desk = Desk {
+            connection: &self.connection,
+            owner: &self.owner,
+            run: &append.run,
+            at_ms: append.events.last().map_or(0, |event| event.at_ms),
+            now_ms: self.clock.now_ms(),
+        };
+        Ok(desk.enter(&append.admission)?.map_err(|denials| {
+            let run = append.run.clone();
+            StoreError::NotAdmitted { run, denials }
         }))
     }
 

@@ -262,7 +262,7 @@ fn hold_reads(tools: &[ToolConfig], catalog: &Catalog, diagnostics: &mut Vec<Dia
 }
 
 /// When a person is asked, and whether what they say must be signed.
-fn read_approvals(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (AskMode, bool) {
+pub(super) fn read_approvals(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (AskMode, bool) {
     let Some(mut fields) = Fields::new("`[approvals]`", node, diagnostics) else {
         return Default::default();
     };

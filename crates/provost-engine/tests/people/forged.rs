@@ -15,10 +15,10 @@ use provost_run::machine::Run;
 use super::place::{Place, begin, card, count, key, runtime, yes};
 
 /// A small generator: the same seed gives the same words.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -26,7 +26,7 @@ impl Dice {
         (x ^ (x >> 31)) % sides
     }
 
-    fn key(&mut self) -> PrivateKey {
+    pub fn key(&mut self) -> PrivateKey {
         let mut seed = [0; 32];
         for byte in &mut seed {
             *byte = u8::try_from(self.roll(256)).unwrap();

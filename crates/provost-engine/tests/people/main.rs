@@ -8,6 +8,8 @@
 
 mod answers;
 mod forged;
+mod forged_rows;
+mod forger;
 mod place;
 mod posted;
 mod working;

@@ -142,6 +142,13 @@ impl Place {
 
 /// A run that this engine drives, and that waits for a yes.
 pub async fn begin(engine: &Engine) -> Session {
+    let mut session = begin_plan(engine, PLAN).await;
+    assert_eq!(drive(&mut session).await, Stop::Waiting);
+    session
+}
+
+/// A run of this plan, in which nothing was driven yet.
+pub async fn begin_plan(engine: &Engine, plan: &str) -> Session {
     let new = NewRun {
         goal: Goal {
             success: vec![provost_plan::plan::Criterion {
@@ -153,7 +160,7 @@ pub async fn begin(engine: &Engine) -> Session {
         interpreted_by: "test".to_owned(),
         planner: PlannerChoice::File {
             name: "plan".to_owned(),
-            text: PLAN.to_owned(),
+            text: plan.to_owned(),
             playbook: None,
         },
         fallback: None,
@@ -161,9 +168,7 @@ pub async fn begin(engine: &Engine) -> Session {
         ask: AskMode::Step,
         again: true,
     };
-    let mut session = engine.begin(new, &mut Unwatched).await.unwrap();
-    assert_eq!(drive(&mut session).await, Stop::Waiting);
-    session
+    engine.begin(new, &mut Unwatched).await.unwrap()
 }
 
 pub async fn drive(session: &mut Session) -> Stop {

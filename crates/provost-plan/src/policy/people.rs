@@ -3,8 +3,9 @@
 //! Owns the format of `policies/entities.json`:
 //! `{"users": {"ada": {"groups": ["oncall"], "roles": ["approver"], "key": "ed25519:…"}}}`. A role
 //! is a group by another name: policies see both as `Group`, and `@approver` names either. A key is
-//! the public key that the person's words are signed with. INVARIANT: a name that is not listed is
-//! in no group and has no key.
+//! the public key that the person's statements are signed with; `former_keys` are those of earlier
+//! ones, which a journal may still bear. INVARIANT: a name that is not listed is in no group and has
+//! no key, and what is made now counts with the key of now alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,7 @@ const NAME_CHARS_MAX: usize = 80;
 pub struct People {
     users: BTreeMap<String, BTreeSet<String>>,
     keys: BTreeMap<String, String>,
+    former_keys: BTreeMap<String, Vec<String>>,
 }
 
 impl People {
@@ -40,9 +42,14 @@ impl People {
             fields.finish();
             for (name, user) in users {
                 check_name(name, "a user", &mut diagnostics);
-                let (groups, key) = read_user(name, user, &mut diagnostics);
+                let User {
+                    groups,
+                    key,
+                    former_keys,
+                } = read_user(name, user, &mut diagnostics);
                 people.users.insert(name.value.clone(), groups);
                 people.keys.extend(key.map(|key| (name.value.clone(), key)));
+                people.former_keys.insert(name.value.clone(), former_keys);
             }
         }
         if diagnostics.is_empty() {
@@ -79,6 +86,12 @@ impl People {
         self.keys.get(id).map(String::as_str)
     }
 
+    /// The key of a person and those they had before: a journal may bear a signature of each.
+    pub fn keys_ever(&self, id: &str) -> impl Iterator<Item = &str> {
+        let former = self.former_keys.get(id).into_iter().flatten();
+        self.key(id).into_iter().chain(former.map(String::as_str))
+    }
+
     pub(super) fn value(&self) -> Value {
         if self.keys.is_empty() {
             // Why: people without keys have the digest they had before there were keys.
@@ -88,27 +101,34 @@ impl People {
     }
 }
 
-fn read_user(
-    name: &Spanned<String>,
-    node: &Node,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> (BTreeSet<String>, Option<String>) {
-    let mut groups = BTreeSet::new();
+/// What is said of one person.
+#[derive(Default)]
+struct User {
+    groups: BTreeSet<String>,
+    key: Option<String>,
+    former_keys: Vec<String>,
+}
+
+fn read_user(name: &Spanned<String>, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> User {
+    let mut user = User::default();
     if node.kind == Kind::Null {
-        return (groups, None);
+        return user;
     }
     let owner = format!("user `{}`", name.value);
     let Some(mut fields) = Fields::new(owner, node, diagnostics) else {
-        return (groups, None);
+        return user;
     };
     for (key, what) in [("groups", "a group"), ("roles", "a role")] {
         for group in fields.texts(key) {
             check_name(&group, what, fields.diagnostics());
-            groups.insert(group.value);
+            user.groups.insert(group.value);
         }
     }
     let key = fields.text("key");
-    if let Some(key) = key.as_ref().filter(|key| !is_public_key(&key.value)) {
+    let former_keys = fields.texts("former_keys");
+    let keys = key.iter().chain(&former_keys);
+    let wrong: Vec<_> = keys.filter(|key| !is_public_key(&key.value)).collect();
+    for key in wrong {
         let message = "a public key is `ed25519:` and 44 base64 characters";
         fields.diagnostics().push(
             Diagnostic::new(Code::BadName, key.span, message)
@@ -116,7 +136,9 @@ fn read_user(
         );
     }
     fields.finish();
-    (groups, key.map(|key| key.value))
+    user.key = key.map(|key| key.value);
+    user.former_keys = former_keys.into_iter().map(|key| key.value).collect();
+    user
 }
 
 /// Whether a text has the form of an Ed25519 public key: 32 bytes in base64, written one way only.

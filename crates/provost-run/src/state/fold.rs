@@ -75,6 +75,7 @@ impl State {
             limits,
             ask,
             solo,
+            signed,
         } = created.clone();
         Ok(Self {
             run,
@@ -88,6 +89,7 @@ impl State {
             limits,
             ask,
             solo,
+            signed,
             created_at: at,
             plan: None,
             document: Arc::default(),

@@ -27,6 +27,7 @@ fn create() -> Result<(Run, Output), StepError> {
         limits: Limits::default(),
         ask: AskMode::Step,
         solo: true,
+        signed: false,
     };
     Run::create(created, "test", rules_with(|_| {}), 1_000)
 }

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use provost_engine::audit::{Audit as Auditor, AuditError, AuditSettings};
+use provost_engine::inbox::{Inbox, Testimony, TestimonyError};
 use provost_engine::keys::PublicKey;
 use provost_engine::store::heads::{self, Agreement, Head, HeadsError, HeadsFile};
 use provost_engine::store::{Store, StoreError, Verified};
-use provost_engine::workspace::audit_settings;
+use provost_engine::workspace::{StatementSettings, audit_settings, statement_settings};
+use provost_plan::policy::People;
+use provost_plan::source::Source;
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -50,6 +53,9 @@ struct Verify {
     /// the public key of the heads; otherwise those that provost.toml names
     #[arg(long, value_name = "KEY")]
     public: Option<String>,
+    /// the people of the copy, with their keys; otherwise those of the workspace
+    #[arg(long, value_name = "FILE")]
+    people: Option<PathBuf>,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -74,13 +80,16 @@ struct Witness {
 enum Fault {
     Store(StoreError),
     Heads(HeadsError),
+    Testimony(TestimonyError),
 }
 
 impl Fault {
     /// Whether it says something about the journal, and not only that nobody could look.
     fn is_found(&self) -> bool {
         match self {
-            Self::Store(error) | Self::Heads(HeadsError::Store(error)) => matches!(
+            Self::Store(error)
+            | Self::Heads(HeadsError::Store(error))
+            | Self::Testimony(TestimonyError::Store(error)) => matches!(
                 error,
                 StoreError::ChainBroken { .. }
                     | StoreError::CommitBroken { .. }
@@ -94,7 +103,7 @@ impl Fault {
                     | StoreError::Failed { .. }
             ),
             Self::Heads(HeadsError::File { .. }) => false,
-            Self::Heads(_) => true,
+            Self::Heads(_) | Self::Testimony(_) => true,
         }
     }
 
@@ -103,6 +112,7 @@ impl Fault {
         let (message, hint) = match self {
             Self::Store(error) => (error.to_string(), error.hint()),
             Self::Heads(error) => (error.to_string(), error.hint()),
+            Self::Testimony(error) => (error.to_string(), error.hint()),
         };
         let failure = if found {
             Failure::failed(message)
@@ -119,13 +129,13 @@ fn verify(verb: &Verify, place: &Place) -> Result<Exit, Failure> {
         Some(copy) => copy.clone(),
         None => place.root()?.join(provost_engine::workspace::STORE_DIR),
     };
-    let looked = look(&path, witness.as_ref());
-    match looked {
-        Ok((verified, agreement)) => {
+    let held_to = held_to(verb, place)?;
+    match look(&path, witness.as_ref(), held_to) {
+        Ok(found) => {
             if verb.json {
-                output::json(&to_json(&verified, agreement.as_ref()));
+                output::json(&to_json(&found));
             } else {
-                output::data(&page(&verified, agreement.as_ref()).finish());
+                output::data(&page(&found).finish());
             }
             Ok(Exit::Done)
         }
@@ -145,10 +155,18 @@ fn verify(verb: &Verify, place: &Place) -> Result<Exit, Failure> {
     }
 }
 
+/// What was found of a journal that holds.
+struct Found {
+    verified: Verified,
+    testimony: Option<Testimony>,
+    agreement: Option<Agreement>,
+}
+
 fn look(
     path: &std::path::Path,
     witness: Option<&Witness>,
-) -> Result<(Verified, Option<Agreement>), Fault> {
+    held_to: Result<StatementSettings, String>,
+) -> Result<Found, Fault> {
     let store = if path.is_file() {
         Store::open_file_read_only(path)
     } else {
@@ -156,6 +174,24 @@ fn look(
     };
     let store = store.map_err(Fault::Store)?;
     let mut verified = store.verify().map_err(Fault::Store)?;
+    let testimony = match held_to {
+        Ok(settings) => {
+            let inbox = inbox(&store, settings).map_err(Fault::Store)?;
+            let heard = inbox.testimony(&store, 0).and_then(Testimony::refuse);
+            Some(heard.map_err(Fault::Testimony)?)
+        }
+        Err(why) => {
+            verified.not_checked.insert(0, why);
+            None
+        }
+    };
+    if let Some(testimony) = testimony.as_ref().filter(|found| found.unsigned > 0) {
+        let runs = count(testimony.unsigned, "run");
+        verified.not_checked.insert(
+            0,
+            format!("who said what to {runs} that ended before statements had to be signed"),
+        );
+    }
     let agreement = match witness {
         Some(Witness { file, known }) => {
             Some(heads::hold(&store, file, known).map_err(Fault::Heads)?)
@@ -170,7 +206,44 @@ fn look(
             None
         }
     };
-    Ok((verified, agreement))
+    Ok(Found {
+        verified,
+        testimony,
+        agreement,
+    })
+}
+
+/// What the statements of a journal are held to; otherwise why nobody can tell.
+fn held_to(verb: &Verify, place: &Place) -> Result<Result<StatementSettings, String>, Failure> {
+    if let Some(path) = &verb.people {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let source = Source::new(path.display().to_string(), text);
+        let people = People::read(&source).map_err(|_| {
+            Failure::usage(format!("{} is no list of people", path.display()))
+                .hint("name the `policies/entities.json` of the workspace")
+        })?;
+        return Ok(Ok(StatementSettings {
+            people,
+            ..StatementSettings::default()
+        }));
+    }
+    if verb.copy.is_some() {
+        let why = "who said what: the people and their keys are not in the journal; `--people` \
+                   names them";
+        return Ok(Err(why.to_owned()));
+    }
+    let unread = |_| "who said what: provost.toml or the people cannot be read".to_owned();
+    Ok(statement_settings(&place.root()?).map_err(unread))
+}
+
+fn inbox(store: &Store, settings: StatementSettings) -> Result<Inbox, StoreError> {
+    let StatementSettings {
+        people,
+        signed,
+        solo,
+    } = settings;
+    Ok(Inbox::new(store.name()?, people, signed).in_solo(solo))
 }
 
 /// The heads and keys that were named; none if the workspace has no `[audit]`.
@@ -217,7 +290,8 @@ fn witness(verb: &Verify, place: &Place) -> Result<Option<Witness>, Failure> {
     }))
 }
 
-fn page(verified: &Verified, agreement: Option<&Agreement>) -> Page {
+fn page(found: &Found) -> Page {
+    let (verified, agreement) = (&found.verified, found.agreement.as_ref());
     let n = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let mut page = Page::new();
     page.put(Look::Good, "the journal holds").line(&format!(
@@ -232,6 +306,10 @@ fn page(verified: &Verified, agreement: Option<&Agreement>) -> Page {
         "head",
         &format!("commit {}, {}", verified.commits, verified.head),
     );
+    if let Some(testimony) = found.testimony.as_ref().filter(|found| found.runs > 0) {
+        let runs = count(testimony.runs, "run");
+        page.field("statements", &format!("of people to {runs}: all may stand"));
+    }
     if verified.pruned > 0 {
         let pieces = count(n(verified.pruned), "piece");
         let said = format!("{pieces} of evidence; their digests are there");
@@ -269,8 +347,9 @@ fn page(verified: &Verified, agreement: Option<&Agreement>) -> Page {
     page
 }
 
-fn to_json(verified: &Verified, agreement: Option<&Agreement>) -> Value {
-    let heads = agreement.map(|agreement| {
+fn to_json(found: &Found) -> Value {
+    let verified = &found.verified;
+    let heads = found.agreement.as_ref().map(|agreement| {
         json!({
             "agree": agreement.agree,
             "set_aside": agreement.set_aside,
@@ -287,6 +366,10 @@ fn to_json(verified: &Verified, agreement: Option<&Agreement>) -> Value {
         "runs": verified.runs,
         "evidence": verified.evidence,
         "pruned": verified.pruned,
+        "statements": found.testimony.as_ref().map(|testimony| json!({
+            "runs": testimony.runs,
+            "unsigned_runs": testimony.unsigned,
+        })),
         "head": verified.head,
         "heads": heads,
         "not_checked": verified.not_checked,
@@ -294,7 +377,7 @@ fn to_json(verified: &Verified, agreement: Option<&Agreement>) -> Value {
 }
 
 /// The auditor of the workspace, and its journal open to be signed.
-fn auditor(place: &Place) -> Result<(Auditor, Store), Failure> {
+fn auditor(place: &Place) -> Result<(Auditor, Store, Inbox), Failure> {
     let root = place.root()?;
     let settings = audit_settings(&root)?;
     let settings: AuditSettings = settings.ok_or_else(|| {
@@ -308,15 +391,17 @@ fn auditor(place: &Place) -> Result<(Auditor, Store), Failure> {
     let dir = root.join(provost_engine::workspace::STORE_DIR);
     // Why a look first: opening to write would make a journal where there is none.
     drop(Store::open_read_only(&dir)?);
-    Ok((auditor, Store::open(&dir)?))
+    let store = Store::open(&dir)?;
+    let inbox = inbox(&store, statement_settings(&root)?)?;
+    Ok((auditor, store, inbox))
 }
 
 fn sign(place: &Place) -> Result<Exit, Failure> {
-    let (auditor, store) = auditor(place)?;
+    let (auditor, store, inbox) = auditor(place)?;
     store
         .verify()
         .map_err(|error| Fault::Store(error).into_failure())?;
-    match auditor.sign(&store)? {
+    match auditor.sign(&store, &inbox)? {
         Some(head) => said(&auditor, &head),
         None => output::note("nothing happened since the newest head: there is nothing to sign\n"),
     }
@@ -324,8 +409,8 @@ fn sign(place: &Place) -> Result<Exit, Failure> {
 }
 
 fn accept(place: &Place, reason: &str) -> Result<Exit, Failure> {
-    let (auditor, store) = auditor(place)?;
-    let head = auditor.accept(&store, &user(), reason)?;
+    let (auditor, store, inbox) = auditor(place)?;
+    let head = auditor.accept((&store, &inbox), &user(), reason)?;
     said(&auditor, &head);
     Ok(Exit::Done)
 }

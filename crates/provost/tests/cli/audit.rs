@@ -242,6 +242,38 @@ fn nothing_is_driven_over_an_older_journal_until_a_person_says_so() {
 }
 
 #[test]
+fn a_yes_that_is_not_signed_is_named_and_not_driven_where_it_has_to_be() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    place
+        .run(&["approve", &format!("{run}@{card}"), "--record"])
+        .exits(0);
+    place.run(&["audit", "verify"]).exits(0);
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let required = "\n[approvals]\nrequire = \"signature\"\n";
+    place.write("provost.toml", config.clone() + required);
+    let ran = place.run(&["audit", "verify"]).exits(1);
+    assert!(
+        ran.stderr.contains("(ApprovalGiven) may not stand: ")
+            && ran.stderr.contains("is not signed"),
+        "{ran}"
+    );
+    let ran = place.run(&["resume", &run]).exits(2);
+    assert!(ran.stderr.contains("may not stand: "), "{ran}");
+    assert_eq!(
+        place.json(&["audit", "verify", "--json"])["holds"],
+        serde_json::json!(false)
+    );
+    // Of a copy nobody knows the people, and it says so.
+    place.run(&["backup", "copy.db"]).exits(0);
+    let ran = place.run(&["audit", "verify", "copy.db"]).exits(0);
+    assert!(ran.stdout.contains("`--people`"), "{ran}");
+    // The control: where nothing has to be signed, the yes counts.
+    place.write("provost.toml", config);
+    place.run(&["resume", &run]).exits(0);
+}
+
+#[test]
 fn an_old_head_appended_once_more_lets_no_older_journal_be_driven() {
     let place = audited();
     let (run, card) = put_back(&place);

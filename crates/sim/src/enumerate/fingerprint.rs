@@ -95,6 +95,7 @@ fn of_whole(state: &State) -> u64 {
         limits: _,
         ask: _,
         solo: _,
+        signed: _,
         created_at: _,
         plan,
         document: _,

@@ -106,6 +106,7 @@ pub fn play(
         limits: Default::default(),
         ask: AskMode::Step,
         solo: false,
+        signed: false,
     };
     let (run, output) =
         Run::create(created, "case", rules, 0).map_err(|error| error.to_string())?;

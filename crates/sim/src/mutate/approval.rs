@@ -200,6 +200,7 @@ impl Session {
             limits: Limits::default(),
             ask,
             solo: false,
+            signed: false,
         };
         let begun = Run::create(created, "a test", rules.clone(), 0);
         let (run, output) = begun.map_err(|error| error.to_string())?;

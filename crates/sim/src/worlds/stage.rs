@@ -132,6 +132,7 @@ impl<'r> Stage<'r> {
                 AskMode::Step
             },
             solo: false,
+            signed: false,
         };
         stage.forecast();
         stage.begin(created);

@@ -262,6 +262,7 @@ impl Case {
             limits: self.limits.clone(),
             ask: self.ask,
             solo: self.rules.policy.is_solo(),
+            signed: false,
         };
         let (rules, now) = (self.rules.clone(), self.now);
         let begun = Run::create_beside(created, "test", rules, now, &self.denials);

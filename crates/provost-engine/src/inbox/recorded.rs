@@ -1,0 +1,148 @@
+//! Recorded statements: whether a journal may be believed.
+//!
+//! Owns the one judgment of an event that a person's statement led to: its signature, its number
+//! and the rights of who made it, at that event. Reads and never changes. INVARIANT: take-up,
+//! signing and audit judge by [`Inbox::may_stand`] and by nothing else.
+
+use provost_run::event::Event;
+use provost_run::machine::{Rules, Run};
+use provost_run::state::{FoldError, Objection, Signatory, State};
+
+use super::{Inbox, StatementEnvelope, StatementError, about};
+use crate::limits::STATEMENT_EARLY_MAX;
+
+/// An event that may not stand where it stands.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("event {seq} of run {run} ({kind}) may not stand: {reason}")]
+pub struct Contradiction {
+    /// The run.
+    pub run: String,
+    /// The event.
+    pub seq: u64,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Why.
+    pub reason: Implausible,
+}
+
+impl Contradiction {
+    /// What to do about it.
+    pub const HINT: &'static str = "the journal was changed from outside, or what it rests on \
+        (people, their keys, `require`) was: nothing of the run is driven; put back what was \
+        changed, or compare the journal with a backup";
+
+    /// Whether all that is wrong is that a statement is not signed.
+    #[must_use]
+    pub fn is_unsigned(&self) -> bool {
+        matches!(
+            self.reason,
+            Implausible::Statement(StatementError::Unsigned { .. })
+        )
+    }
+}
+
+/// Why an event may not stand.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Implausible {
+    /// Its statement does not count.
+    #[error(transparent)]
+    Statement(#[from] StatementError),
+    /// Who made the statement may not have made it there.
+    #[error(transparent)]
+    Objection(#[from] Objection),
+}
+
+/// A journal that does not fold, or that is not believed.
+#[derive(Debug, thiserror::Error)]
+pub enum BeliefError {
+    /// It does not fold.
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+    /// An event may not stand.
+    #[error(transparent)]
+    Contradiction(#[from] Box<Contradiction>),
+}
+
+impl Inbox {
+    /// Whether an event may follow on this state at `at`; `before` is the event before it. Where
+    /// neither the run nor the workspace requires signatures, a name in the journal proves nothing,
+    /// and nothing is held against it.
+    ///
+    /// # Errors
+    /// [`Implausible`] says why it may not.
+    pub fn may_stand(
+        &self,
+        state: &State,
+        before: Option<&Event>,
+        event: &Event,
+        at: i64,
+    ) -> Result<(), Implausible> {
+        let Some(recorded) = event.statement() else {
+            return Ok(());
+        };
+        let is_required = self.signed || state.signed;
+        if !is_required || !recorded.statement.needs_signature() {
+            return Ok(());
+        }
+        let by = recorded.by.clone();
+        let signatory = Signatory {
+            by: self.people.principal(&by),
+            listed: self.people.is_listed(&by),
+            solo: self.solo && state.solo,
+        };
+        let envelope = StatementEnvelope::of_recorded(&self.store, &state.run, recorded);
+        let Some((envelope, signed)) = envelope.and_then(|envelope| {
+            let signed = envelope.signed.clone()?;
+            Some((envelope, signed))
+        }) else {
+            return Err(StatementError::Unsigned { by }.into());
+        };
+        // Why former ones too: who has another key now did not take back what they said.
+        self.verify_signed_with(&envelope, &signed, self.people.keys_ever(&by))?;
+        about(&envelope, state)?;
+        was_in_time(&envelope, at)?;
+        Ok(state.object(before, event, at, &signatory)?)
+    }
+
+    /// Folds the journal of a run, and judges every event of it.
+    ///
+    /// # Errors
+    /// [`BeliefError`] names the first event that does not follow or may not stand.
+    pub fn fold(&self, events: &[(Event, i64)], rules: Rules) -> Result<Run, BeliefError> {
+        let pairs = events.iter().map(|(event, at)| (event, *at));
+        Run::from_journal_judged(pairs, rules, self.judge())
+    }
+
+    /// Judges a run as a fold goes through it.
+    pub(crate) fn judge<'e>(
+        &'e self,
+    ) -> impl FnMut(&State, &'e Event, i64) -> Result<(), BeliefError> + 'e {
+        let (mut seq, mut before) = (1, None);
+        move |state, event, at| {
+            seq += 1;
+            let judged = self.may_stand(state, before, event, at);
+            before = Some(event);
+            judged.map_err(|reason| {
+                BeliefError::from(Box::new(Contradiction {
+                    run: state.run.clone(),
+                    seq,
+                    kind: event.kind(),
+                    reason,
+                }))
+            })
+        }
+    }
+}
+
+/// Whether a statement was in time when it was recorded, as far as the clock of the run tells it.
+fn was_in_time(envelope: &StatementEnvelope, at: i64) -> Result<(), StatementError> {
+    // Why: the moment of the event is a little later than the one at which it was judged, and by
+    // the clock of the run, which may be ahead.
+    let early = i64::try_from(STATEMENT_EARLY_MAX.as_millis()).unwrap_or(i64::MAX);
+    match super::in_time(envelope, at) {
+        Err(StatementError::Lapsed { .. }) if envelope.expires_at > at.saturating_sub(early) => {
+            Ok(())
+        }
+        judged => judged,
+    }
+}

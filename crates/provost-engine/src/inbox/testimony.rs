@@ -1,0 +1,118 @@
+//! Testimony: the statements that the runs of a whole journal record, judged one by one.
+//!
+//! Owns what an audit, and whoever signs a head, finds out of them. Judges by
+//! [`Inbox::may_stand`]. INVARIANT: a run that its workspace would not take up is named.
+
+use provost_run::event::Event;
+use provost_run::state::State;
+
+use super::recorded::BeliefError;
+use super::{Contradiction, Inbox};
+use crate::store::{Store, StoreError, StoredEvent};
+
+/// What the statements of a journal come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Testimony {
+    /// Runs of which every statement may stand.
+    pub runs: usize,
+    /// Runs that ended before statements had to be signed, and whose statements are not.
+    pub unsigned: usize,
+    /// The first event of each run that may not stand.
+    pub contradictions: Vec<Contradiction>,
+}
+
+/// Statements could not be judged, or one may not stand.
+#[derive(Debug, thiserror::Error)]
+pub enum TestimonyError {
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A run does not fold.
+    #[error("run {run} cannot be read: {reason}")]
+    Unreadable {
+        /// The run.
+        run: String,
+        /// Why.
+        reason: String,
+    },
+    /// An event may not stand.
+    #[error(transparent)]
+    Contradiction(#[from] Box<Contradiction>),
+}
+
+impl TestimonyError {
+    /// What to do about it, where there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Unreadable { .. } => None,
+            Self::Contradiction(_) => Some(Contradiction::HINT),
+        }
+    }
+}
+
+impl Testimony {
+    /// The first contradiction as an error.
+    ///
+    /// # Errors
+    /// [`TestimonyError::Contradiction`] if there is one.
+    pub fn refuse(self) -> Result<Self, TestimonyError> {
+        match self.contradictions.into_iter().next() {
+            Some(first) => Err(TestimonyError::Contradiction(Box::new(first))),
+            None => Ok(Self {
+                contradictions: Vec::new(),
+                ..self
+            }),
+        }
+    }
+}
+
+impl Inbox {
+    /// Judges the runs of a store to which people said something after the commit `after`.
+    ///
+    /// # Errors
+    /// [`TestimonyError`] if the journal cannot be read.
+    pub fn testimony(&self, store: &Store, after: u64) -> Result<Testimony, TestimonyError> {
+        let mut found = Testimony::default();
+        let signed_since = store.signed_since()?;
+        for stated in store.stated_runs(after)? {
+            let run = stated.run;
+            let unreadable = |reason: String| TestimonyError::Unreadable {
+                run: run.clone(),
+                reason,
+            };
+            let events = events_of(&store.load(&run)?).map_err(unreadable)?;
+            let pairs = events.iter().map(|(event, at)| (event, *at));
+            match State::fold(pairs, self.judge()) {
+                Ok(_) => found.runs += 1,
+                Err(BeliefError::Fold(error)) => return Err(unreadable(error.to_string())),
+                Err(BeliefError::Contradiction(contradiction)) => {
+                    // Why only then: nobody takes it up again, and when it began nothing had to be
+                    // signed, as far as the order of the commits tells.
+                    let is_before = signed_since.is_none_or(|since| stated.began < since);
+                    if is_before && contradiction.is_unsigned() && ended(&events) {
+                        found.unsigned += 1;
+                    } else {
+                        found.contradictions.push(*contradiction);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn ended(events: &[(Event, i64)]) -> bool {
+    matches!(events.last(), Some((Event::RunEnded(_), _)))
+}
+
+/// The events of a run, with the moments they were recorded at.
+pub(crate) fn events_of(stored: &[StoredEvent]) -> Result<Vec<(Event, i64)>, String> {
+    let read = |row: &StoredEvent| {
+        Event::from_stored(&row.kind, row.version, &row.payload)
+            .map(|event| (event, row.at_ms))
+            .map_err(|error| error.to_string())
+    };
+    stored.iter().map(read).collect()
+}

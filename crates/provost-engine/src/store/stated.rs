@@ -1,0 +1,91 @@
+//! Which runs hold statements of people, for whoever judges them.
+//!
+//! Owns the questions, asked of kinds and numbers of events alone. Judges nothing.
+
+use std::collections::BTreeSet;
+
+use rusqlite::OptionalExtension as _;
+
+use super::{Store, StoreError};
+
+/// The kinds of events that follow from a statement which may have to be signed.
+const KINDS: [&str; 7] = [
+    "ApprovalGiven",
+    "ApprovalRejected",
+    "QuestionAnswered",
+    "DoubtSettled",
+    "CancelRequested",
+    "GoalAmended",
+    "PlanAmended",
+];
+
+/// A run that holds statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedRun {
+    /// Its id.
+    pub run: String,
+    /// The place of its first event in the order of the commits.
+    pub began: i64,
+}
+
+impl Store {
+    /// The runs to which people said something in a commit after `after`, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn stated_runs(&self, after: u64) -> Result<Vec<StatedRun>, StoreError> {
+        self.read(|connection| {
+            // Why backwards: what came after a commit stands at the end.
+            let mut query = connection
+                .prepare("SELECT run, kind, commit_n FROM events ORDER BY n DESC")
+                .map_err(StoreError::read)?;
+            let mut rows = query.query([]).map_err(StoreError::read)?;
+            let mut runs = BTreeSet::new();
+            while let Some(row) = rows.next().map_err(StoreError::read)? {
+                let commit: u64 = row.get(2).map_err(StoreError::read)?;
+                if commit <= after {
+                    break;
+                }
+                let kind = row.get_ref(1).map_err(StoreError::read)?;
+                if kind.as_str().is_ok_and(|kind| KINDS.contains(&kind)) {
+                    runs.insert(row.get::<_, i64>(0).map_err(StoreError::read)?);
+                }
+            }
+            let mut named = connection
+                .prepare(
+                    "SELECT runs.id, events.n FROM runs \
+                     JOIN events ON events.run = runs.n AND events.seq = 1 WHERE runs.n = ?1",
+                )
+                .map_err(StoreError::read)?;
+            let mut found = Vec::with_capacity(runs.len());
+            for n in runs {
+                let run = named
+                    .query_row([n], |row| {
+                        let (run, began) = (row.get(0)?, row.get(1)?);
+                        Ok(StatedRun { run, began })
+                    })
+                    .optional();
+                found.extend(run.map_err(StoreError::read)?);
+            }
+            found.sort_by_key(|run| run.began);
+            Ok(found)
+        })
+    }
+
+    /// The place of the first run that began when statements had to be signed.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn signed_since(&self) -> Result<Option<i64>, StoreError> {
+        self.read(|connection| {
+            connection
+                .query_row(
+                    "SELECT min(n) FROM events WHERE kind = 'RunCreated' \
+                     AND json_extract(payload, '$.signed') = 1",
+                    [],
+                    |row| row.get(0),
+                )
+                .map_err(StoreError::read)
+        })
+    }
+}

@@ -1,0 +1,480 @@
+//! Rows written straight into the journal by somebody who has no key, with both chains computed
+//! anew: none begins a call, each is named, and no head is signed over it.
+//!
+//! `PROVOST_COUNT` says how many; of one in [`SAMPLE`] the second verifier is asked as well.
+
+use std::process::Command;
+
+use provost_engine::audit::AuditError;
+use provost_engine::clock::now_ms;
+use provost_engine::engine::{Engine, EngineError};
+use provost_engine::inbox::{Statement, StatementEnvelope};
+use provost_engine::session::{Stop, Unwatched};
+use provost_plan::plan::Goal;
+use provost_run::call::Slot;
+use provost_run::card::Subject;
+use provost_run::event::{Event, SettledBy, Settlement};
+use provost_run::state::State;
+
+use super::forged::Dice;
+use super::forger::Forger;
+use super::place::{Place, begin, begin_plan, card, count, drive, key, runtime, yes};
+
+const SAMPLE: usize = 50;
+
+const QUESTION: &str = r#"schema: provost/plan/v1
+goal: { text: Write a note, success: [ { id: noted, text: the note is written } ] }
+steps:
+  - id: what
+    question: { text: "What is to be noted?", answer: { type: string } }
+  - id: note
+    tool: notes.write
+    args: { path: note.txt, text: '${ steps.what.output }' }
+success:
+  - { for: noted, check: '${ steps.note.status == "succeeded" }' }
+answer:
+  - { text: The note is written., cites: [note] }
+"#;
+
+const AUDIT: &str = r#"
+[audit]
+key = "kept/audit.key"
+passphrase = "file:kept/passphrase"
+heads = "kept/heads.jsonl"
+"#;
+/// A key file whose passphrase is `correct horse`: one round, so that a test takes no seconds.
+const KEY: &str = r#"{
+  "schema": "provost/key/v1",
+  "owner": "auditor",
+  "public": "ed25519:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=",
+  "kdf": "pbkdf2-hmac-sha256",
+  "rounds": 1,
+  "salt": "AQEBAQEBAQEBAQEBAQEBAQ==",
+  "cipher": "chacha20-poly1305",
+  "nonce": "AgICAgICAgICAgIC",
+  "sealed": "aUN7aYq0L/xUGtaj1qfwovQaMcLXgs7fnM3DKVQmhiuRDgSnkzB0tdM1hd4as6Ii"
+}"#;
+
+/// A workspace that signs heads.
+fn audited(require: &str) -> Place {
+    let place = Place::new(require);
+    place.write("kept/audit.key", KEY);
+    place.write("kept/passphrase", "correct horse");
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    place.write("provost.toml", &(config + AUDIT));
+    place
+}
+
+/// A run that waits for a yes, another one, and one that waits for an answer.
+struct Waiting {
+    asked: State,
+    other: State,
+    question: State,
+}
+
+fn waiting(engine: &Engine) -> Waiting {
+    runtime().block_on(async {
+        let (asked, other) = (begin(engine).await, begin(engine).await);
+        let mut question = begin_plan(engine, QUESTION).await;
+        assert_eq!(drive(&mut question).await, Stop::Waiting);
+        let mut states = Vec::new();
+        for session in [asked, other, question] {
+            states.push(session.state().clone());
+            session.release().await.unwrap();
+        }
+        let mut states = states.into_iter();
+        let mut next = || states.next().unwrap();
+        Waiting {
+            asked: next(),
+            other: next(),
+            question: next(),
+        }
+    })
+}
+
+/// The event that the journal would have of an envelope, had it been taken in.
+fn event_of(state: &State, envelope: &StatementEnvelope) -> Event {
+    let (by, record) = (envelope.by.clone(), Some(envelope.record()));
+    match envelope.statement.clone() {
+        Statement::Approve { card, steps } => Event::ApprovalGiven {
+            card,
+            by,
+            steps,
+            complete: true,
+            valid_until: None,
+            record,
+        },
+        Statement::Answer { question, value } => Event::QuestionAnswered {
+            question,
+            value,
+            by,
+            record,
+        },
+        Statement::Amend { goal, reason, plan } => Event::GoalAmended {
+            goal: Goal {
+                text: goal.unwrap(),
+                ..state.goal.clone()
+            },
+            planner: None,
+            clears: true,
+            by,
+            reason,
+            plan,
+            record,
+        },
+        Statement::Cancel { reason, undo } => Event::CancelRequested {
+            by,
+            reason,
+            undo,
+            record,
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn without_record(event: Event) -> Event {
+    let (kind, version, mut payload) = event.to_stored();
+    payload.as_object_mut().unwrap().remove("said");
+    Event::from_stored(&kind, version, &payload).unwrap()
+}
+
+fn envelope(engine: &Engine, state: &State, statement: Statement, by: &str) -> StatementEnvelope {
+    let to = (engine.inbox().store(), state.run.as_str(), state.revision);
+    StatementEnvelope::new(to, statement, by, (now_ms(), None)).unwrap()
+}
+
+const KINDS: [&str; 17] = [
+    "a yes that nobody made a statement of",
+    "a yes that is not signed",
+    "a yes signed with a key of nobody",
+    "a yes with a signature that is not of the key it names",
+    "a yes of who asked",
+    "a yes of somebody who is not listed",
+    "a yes with the signature of a yes to another card",
+    "a yes to another run",
+    "a yes with the signature of a no",
+    "a yes changed after signing",
+    "a yes that had lapsed",
+    "a yes to a card with other contents",
+    "a yes that is to count for ever",
+    "an answer",
+    "a settlement",
+    "another goal",
+    "an undoing cancel",
+];
+
+/// What is appended to which run; the event that may not stand is the last of it.
+fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (String, Vec<Event>) {
+    let state = &runs.asked;
+    let who = ["bo", "eve", "dan"][dice.roll(3) as usize];
+    let valid = || yes(engine, state, who);
+    let signed = || valid().signed_with(&key(who));
+    let envelope = match KINDS[kind] {
+        "a yes that nobody made a statement of" => {
+            let bare = without_record(event_of(state, &valid()));
+            return (state.run.clone(), vec![bare]);
+        }
+        "a yes that is not signed" => valid(),
+        "a yes signed with a key of nobody" => valid().signed_with(&dice.key()),
+        "a yes with a signature that is not of the key it names" => {
+            let mut forged = valid().signed_with(&dice.key());
+            forged.signed.as_mut().unwrap().key = key(who).public().to_string();
+            forged
+        }
+        "a yes of who asked" => yes(engine, state, "ada").signed_with(&key("ada")),
+        "a yes of somebody who is not listed" => yes(engine, state, "zoe").signed_with(&dice.key()),
+        "a yes with the signature of a yes to another card" => {
+            let mut forged = yes(engine, &runs.other, who).signed_with(&key(who));
+            forged.statement = valid().statement;
+            forged
+        }
+        "a yes to another run" => yes(engine, &runs.other, who).signed_with(&key(who)),
+        "a yes with the signature of a no" => {
+            let mut forged = valid();
+            forged.statement = Statement::Reject {
+                card: card(state),
+                reason: "no".to_owned(),
+            };
+            let mut forged = forged.signed_with(&key(who));
+            forged.statement = valid().statement;
+            forged
+        }
+        "a yes changed after signing" => {
+            let mut forged = signed();
+            match dice.roll(4) {
+                0 => forged.by = if who == "bo" { "eve" } else { "bo" }.to_owned(),
+                1 => forged.nonce = format!("n{}", dice.roll(1 << 40)),
+                2 => forged.expires_at += 1,
+                _ => forged.revision += 1,
+            }
+            forged
+        }
+        "a yes that had lapsed" => {
+            let mut forged = valid();
+            forged.said_at -= 1 << 32;
+            forged.expires_at = forged.said_at + i64::try_from(1 + dice.roll(1 << 30)).unwrap();
+            forged.signed_with(&key(who))
+        }
+        "a yes to a card with other contents" => {
+            let mut other = state.cards[&card(state)].card.clone();
+            if let Subject::Step { calls, .. } = &mut other.subject {
+                calls[0].args["text"] = format!("other {}", dice.roll(1 << 40)).into();
+            }
+            let digest = card(state);
+            let asked = Event::ApprovalRequested {
+                card: other,
+                digest,
+            };
+            return (state.run.clone(), vec![asked, event_of(state, &signed())]);
+        }
+        "a yes that is to count for ever" => {
+            let given = match event_of(state, &signed()) {
+                Event::ApprovalGiven {
+                    card,
+                    by,
+                    steps,
+                    complete,
+                    record,
+                    ..
+                } => Event::ApprovalGiven {
+                    card,
+                    by,
+                    steps,
+                    complete,
+                    valid_until: Some(i64::MAX >> 16),
+                    record,
+                },
+                other => panic!("{other:?}"),
+            };
+            return (state.run.clone(), vec![given]);
+        }
+        "an answer" => {
+            let state = &runs.question;
+            let question = *state.open_questions().next().unwrap().0;
+            let value = format!("note {}", dice.roll(1 << 40)).into();
+            let said = Statement::Answer { question, value };
+            let forged = maybe_signed(envelope(engine, state, said, who), dice);
+            return (state.run.clone(), vec![event_of(state, &forged)]);
+        }
+        "a settlement" => {
+            let slot = Slot {
+                step: "note".to_owned(),
+                item: None,
+            };
+            let settled = Event::DoubtSettled {
+                slot,
+                settled: Settlement::DidNotHappen,
+                by: SettledBy::Person { id: who.to_owned() },
+                reason: Some("I looked".to_owned()),
+                output: None,
+                record: Some(maybe_signed(valid(), dice).record()),
+            };
+            return (state.run.clone(), vec![settled]);
+        }
+        "another goal" => {
+            let said = Statement::Amend {
+                plan: None,
+                goal: Some(format!("Write note {}", dice.roll(1 << 40))),
+                reason: "better".to_owned(),
+            };
+            maybe_signed(envelope(engine, state, said, who), dice)
+        }
+        _ => {
+            let said = Statement::Cancel {
+                reason: None,
+                undo: true,
+            };
+            maybe_signed(envelope(engine, state, said, who), dice)
+        }
+    };
+    (state.run.clone(), vec![event_of(state, &envelope)])
+}
+
+/// Not signed, or signed with a key of nobody.
+fn maybe_signed(envelope: StatementEnvelope, dice: &mut Dice) -> StatementEnvelope {
+    match dice.roll(2) {
+        0 => envelope,
+        _ => envelope.signed_with(&dice.key()),
+    }
+}
+
+/// The second verifier's verdict on the journal, with the people and their keys.
+fn second(place: &Place) -> (bool, String) {
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verify.py");
+    let ran = Command::new("python3")
+        .arg(script)
+        .arg(place.path(".provost/journal.db"))
+        .arg("--people")
+        .arg(place.path("policies/entities.json"))
+        .output()
+        .unwrap();
+    let said = [ran.stdout, ran.stderr].concat();
+    (ran.status.success(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn no_forged_row_begins_a_call_and_each_is_named() {
+    let place = audited("signature");
+    let engine = place.engine();
+    let runs = waiting(&engine);
+    engine.sign_head().unwrap().unwrap();
+    let inbox = engine.inbox();
+    let forger = Forger::new(place.journal());
+    // The control: a journal that nobody touched is believed, by both verifiers.
+    let heard = inbox.testimony(engine.store(), 0).unwrap();
+    assert_eq!(heard.contradictions, []);
+    let (holds, said) = second(&place);
+    assert!(holds, "{said}");
+    let all = count(320);
+    let (mut made, mut asked) = ([0usize; KINDS.len()], 0);
+    for seed in 0..all {
+        let kind = seed % KINDS.len();
+        let mut dice = Dice(seed as u64);
+        let (run, events) = forge(&engine, &runs, kind, &mut dice);
+        let seq = forger.append(&run, &events);
+        let what = format!("seed {seed}, {}", KINDS[kind]);
+        let taken = runtime().block_on(engine.take_up(&run, &mut Unwatched));
+        match taken.err() {
+            Some(EngineError::Contradiction(found)) => {
+                assert_eq!((&found.run, found.seq), (&run, seq), "{what}");
+            }
+            Some(other) => panic!("{what}: {other}"),
+            None => panic!("{what}: the run was taken up"),
+        }
+        let heard = inbox.testimony(engine.store(), 0).unwrap();
+        let named: Vec<_> = heard
+            .contradictions
+            .iter()
+            .map(|found| (&found.run, found.seq))
+            .collect();
+        assert_eq!(named, [(&run, seq)], "{what}");
+        if seed % SAMPLE < KINDS.len() && seed < 2_000 {
+            engine.store().verify().unwrap();
+            let signed = engine.sign_head();
+            assert!(matches!(signed, Err(AuditError::Testimony(_))), "{what}");
+            let (holds, said) = second(&place);
+            let names = format!("event {seq} of run {run}");
+            assert!(!holds && said.contains(&names), "{what}: {said}");
+            asked += 1;
+        }
+        forger.put_back();
+        made[kind] += 1;
+    }
+    for (kind, made) in KINDS.iter().zip(made) {
+        println!("{made:>7} {kind}");
+    }
+    println!("begun: 0 of {all}; {asked} of them judged by the second verifier too");
+    assert_eq!(place.count("AttemptStarted"), 0);
+    assert!(!place.path("notes/note.txt").exists());
+}
+
+/// The control: where nothing has to be signed, the same row is believed, and the note is written.
+#[test]
+fn where_nothing_must_be_signed_a_forged_row_begins_a_call() {
+    let place = audited("nothing");
+    let engine = place.engine();
+    let runs = waiting(&engine);
+    let (run, events) = forge(&engine, &runs, 0, &mut Dice(0));
+    Forger::new(place.journal()).append(&run, &events);
+    runtime().block_on(async {
+        let mut session = engine.take_up(&run, &mut Unwatched).await.unwrap();
+        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+    });
+    assert!(place.path("notes/note.txt").exists());
+}
+
+#[test]
+fn a_run_that_says_it_needed_no_signature_is_held_to_the_workspace() {
+    // Begun before signatures were required, or so its first event says.
+    let place = Place::new("nothing");
+    let run = place.waiting();
+    let engine = place.engine();
+    let record = engine.read(&run).unwrap();
+    let bare = without_record(event_of(
+        record.run.state(),
+        &yes(&engine, record.run.state(), "bo"),
+    ));
+    drop(engine);
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let config = config.replace("require = \"nothing\"", "require = \"signature\"");
+    place.write("provost.toml", &config);
+    let engine = place.engine();
+    // The control: without a statement nothing is held against it.
+    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    assert_eq!((heard.runs, heard.contradictions.len()), (0, 0));
+    Forger::new(place.journal()).append(&run, &[bare]);
+    let taken = runtime().block_on(engine.take_up(&run, &mut Unwatched));
+    let error = taken.err().unwrap();
+    assert!(matches!(error, EngineError::Contradiction(_)), "{error}");
+    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    assert_eq!(heard.contradictions.len(), 1);
+}
+
+#[test]
+fn what_was_taken_in_signed_is_believed_when_it_is_read_again() {
+    let place = audited("signature");
+    let run = place.waiting();
+    let engine = place.engine();
+    runtime().block_on(async {
+        let mut session = engine.take_up(&run, &mut Unwatched).await.unwrap();
+        let word = yes(&engine, session.state(), "bo").signed_with(&key("bo"));
+        session.hear(&word, &mut Unwatched).await.unwrap();
+        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+        session.release().await.unwrap();
+    });
+    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    assert_eq!((heard.runs, heard.contradictions), (1, Vec::new()));
+    engine.sign_head().unwrap().unwrap();
+    let (holds, said) = second(&place);
+    assert!(holds, "{said}");
+    // A statement counts once: the same yes recorded a second time is named.
+    let events = engine.read(&run).unwrap().events;
+    let given = |(event, _): &&(Event, i64)| matches!(event, Event::ApprovalGiven { .. });
+    let again = events.iter().find(given).unwrap().0.clone();
+    let forger = Forger::new(place.journal());
+    forger.append(&run, &[again]);
+    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    assert_eq!(heard.contradictions.len(), 1);
+    assert!(!second(&place).0);
+}
+
+#[test]
+fn who_has_another_key_now_did_not_take_back_what_they_said() {
+    let place = Place::new("signature");
+    let run = place.waiting();
+    let engine = place.engine();
+    runtime().block_on(async {
+        let mut session = engine.take_up(&run, &mut Unwatched).await.unwrap();
+        let word = yes(&engine, session.state(), "bo").signed_with(&key("bo"));
+        session.hear(&word, &mut Unwatched).await.unwrap();
+        session.release().await.unwrap();
+    });
+    drop(engine);
+    let (old, new) = (key("bo").public(), key("new").public());
+    for (person, contradictions) in [
+        (
+            format!(r#"{{"key": "{new}", "former_keys": ["{old}"]}}"#),
+            0,
+        ),
+        (format!(r#"{{"former_keys": ["{old}"]}}"#), 0),
+        (format!(r#"{{"key": "{new}"}}"#), 1),
+        ("{}".to_owned(), 1),
+    ] {
+        let people = format!(r#"{{"users": {{"ada": {{}}, "bo": {person}}}}}"#);
+        place.write("policies/entities.json", &people);
+        let engine = place.engine();
+        let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+        assert_eq!(heard.contradictions.len(), contradictions, "{person}");
+        assert_eq!(second(&place).0, contradictions == 0, "{person}");
+        // With a former key nothing new counts.
+        let state = engine.read(&run).unwrap().run.state().clone();
+        let to = (engine.inbox().store(), run.as_str(), 1);
+        let said = Statement::Cancel {
+            reason: None,
+            undo: true,
+        };
+        let late = StatementEnvelope::new(to, said, "bo", (now_ms(), None)).unwrap();
+        let late = late.signed_with(&key("bo"));
+        assert!(engine.inbox().verify(&late, &state, now_ms()).is_err());
+    }
+}
