@@ -161,6 +161,8 @@ pub struct Operation {
     pub trusted: bool,
     /// Whether its output is secret.
     pub secret: bool,
+    /// Whether a secret may be among its arguments: the operator says that it keeps them.
+    pub accepts_secrets: bool,
     /// Arguments that are mere content: they decide nobody who is reached.
     pub content: BTreeSet<String>,
     /// How repetition is recognised.
@@ -197,6 +199,7 @@ impl Operation {
             output: None,
             trusted: false,
             secret: false,
+            accepts_secrets: false,
             content: BTreeSet::new(),
             idempotency: Idempotency::None,
             errors_no_effect: false,
@@ -230,6 +233,9 @@ impl Operation {
             "endpoint": self.endpoint,
         });
         // Why: an operation with none of them keeps the digest that locks and journals hold.
+        if self.accepts_secrets {
+            insert(&mut value, "accepts_secrets", json!(true));
+        }
         if let Some(reconcile) = &self.reconcile {
             insert(&mut value, "reconcile", json!(reconcile));
         }

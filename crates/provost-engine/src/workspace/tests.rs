@@ -21,6 +21,7 @@ fn operation(name: &str) -> Operation {
         output: None,
         trusted: false,
         secret: false,
+        accepts_secrets: false,
         content: BTreeSet::new(),
         idempotency: Idempotency::None,
         errors_no_effect: false,

@@ -92,6 +92,7 @@ fn operation() -> Operation {
         output: None,
         trusted: false,
         secret: false,
+        accepts_secrets: false,
         content: BTreeSet::from(["message".to_owned()]),
         idempotency: Idempotency::None,
         errors_no_effect: false,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Catalog, Effect};
-use crate::expr::{EvalError, Root, Scope, Template};
+use crate::expr::{EvalError, Reference, Root, Scope, Segment, Template};
 use crate::source::Span;
 
 /// The read that tells whether a write landed.
@@ -89,6 +89,24 @@ impl<'a> Doubted<'a> {
 }
 
 impl Reconcile {
+    /// Whether the read is given something of the write's argument `name`.
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        let reads = |reference: &Reference| {
+            let first = reference.path.first();
+            reference.root == Root::Args
+                && first.is_none_or(|first| !matches!(first, Segment::Field(f) if f != name))
+        };
+        let looked = for_texts(&self.args, &mut |text| {
+            let template = Template::parse(text, Span::default(), text);
+            match template.is_ok_and(|template| template.references().any(reads)) {
+                true => Err(()),
+                false => Ok(()),
+            }
+        });
+        looked.is_err()
+    }
+
     /// The arguments of the read that asks about a write.
     ///
     /// # Errors

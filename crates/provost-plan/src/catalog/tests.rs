@@ -15,6 +15,7 @@ fn operation(name: &str, effect: Effect) -> Operation {
         output: None,
         trusted: false,
         secret: false,
+        accepts_secrets: false,
         content: BTreeSet::new(),
         idempotency: Idempotency::None,
         errors_no_effect: false,

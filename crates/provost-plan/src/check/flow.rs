@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::closed::is_closed;
 use super::{Pass, StepRecord};
-use crate::catalog::{Catalog, Effect, Operation};
+use crate::catalog::{Catalog, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::tree::ExprKind;
@@ -23,6 +23,7 @@ use crate::schema::{PathType, Schema};
 mod author;
 pub(super) mod opinion;
 mod path;
+mod secret;
 mod undo;
 
 use author::Author;
@@ -513,22 +514,29 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         let Some(own) = pass.labels.get(step.id.value.as_str()) else {
             continue;
         };
-        // Why a question has none: it reaches nobody but those who may approve.
-        if let StepKind::Tool { args, .. } = &step.kind {
-            let Some(operation) = pass.operation(step) else {
-                continue;
-            };
-            for (name, tree) in args.entries() {
-                if let Some(label) = own.args.get(&**name) {
-                    found.extend(argument(&labels, step, operation, (name, tree), label));
+        match &step.kind {
+            StepKind::Tool { args, .. } => {
+                let Some(operation) = pass.operation(step) else {
+                    continue;
+                };
+                for (name, tree) in args.entries() {
+                    if let Some(label) = own.args.get(&**name) {
+                        found.extend(argument(&labels, step, operation, (name, tree), label));
+                    }
                 }
+                found.extend(secret::in_other_reads(pass, &labels, step, own));
+                found.extend(undo::found(pass, &labels, step, own));
             }
-            found.extend(undo::found(pass, &labels, step, own));
+            StepKind::Question { text, .. } => {
+                found.extend(secret::in_question(&labels, step, text));
+            }
+            StepKind::Subgoal(_) => {}
         }
         if own.control.integrity == Integrity::Text {
             found.push(control(&labels, step, &own.control));
         }
     }
+    found.extend(secret::in_answer(&labels));
     pass.diagnostics.extend(found);
 }
 
@@ -552,13 +560,14 @@ fn argument(
     (name, tree): (&str, &ArgTree),
     label: &Label,
 ) -> Option<Diagnostic> {
-    if label.secret && operation.effect != Effect::Read {
-        let message = format!("a secret would leave in `{name}` of `{}`", operation.name);
-        let finding = Diagnostic::new(Code::SecretLeaves, tree.span(), message)
-            .note(from(label))
-            .hint("bind secrets to the tool's connection; a plan cannot pass them on")
-            .step(&step.id.value);
-        return Some(Ways::new(labels, Want::Secret).into_argument(finding, step, tree));
+    if label.secret && !operation.accepts_secrets {
+        return Some(secret::in_argument(
+            labels,
+            step,
+            operation,
+            (name, tree),
+            label,
+        ));
     }
     if label.integrity == Integrity::Trusted || !operation.is_sink(name) {
         return None;

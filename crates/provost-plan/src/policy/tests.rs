@@ -38,6 +38,7 @@ pub(super) fn operation(line: &str) -> Operation {
         output: None,
         trusted: false,
         secret: false,
+        accepts_secrets: false,
         content: BTreeSet::from(["message".to_owned()]),
         idempotency: Idempotency::None,
         errors_no_effect: false,

@@ -245,7 +245,7 @@ steps:
   - { id: page, tool: pager.notify, args: { message: "${ json(steps.list.output.total) }" }, accept: ["${ output.delivered }"] }
 answer: "${ steps.page.status }"
 "#;
-    let way = drawn(secret, "F403").join("\n");
+    let way = drawn(secret, "a secret would leave in `message`").join("\n");
     let hops = [
         "the output of `key` is a secret",
         "`list` is given it as `project`",

@@ -39,6 +39,7 @@ pub fn operation(name: &str, effect: Effect, input: Value, output: Option<Value>
         output: output.map(schema),
         trusted: false,
         secret: false,
+        accepts_secrets: false,
         content: BTreeSet::new(),
         idempotency: Idempotency::Key {
             carrier: KeyCarrier::Header("Idempotency-Key".to_owned()),

@@ -126,6 +126,7 @@ fn to_json(tool: &Operation) -> Value {
         "tags": tool.tags,
         "trusted": tool.trusted,
         "secret": tool.secret,
+        "accepts_secrets": tool.accepts_secrets,
         "content": tool.content,
         "idempotency": tool.idempotency,
         "reconcile": tool.reconcile,
@@ -249,6 +250,7 @@ fn described(
 /// How far its output may be believed.
 fn worth(tool: &Operation) -> &'static str {
     match (tool.trusted, tool.secret) {
+        _ if tool.accepts_secrets && !tool.secret => "is secret where it is given a secret",
         (true, false) => "may be believed",
         (true, true) => "may be believed, and is secret",
         (false, false) => "is untrusted",

@@ -178,6 +178,7 @@ fn operation(name: &str, effect: Effect, says: &str) -> Result<Operation, String
         }))?),
         trusted: true,
         secret: false,
+        accepts_secrets: false,
         content: ["n".to_owned()].into(),
         idempotency: Idempotency::Natural,
         errors_no_effect: false,

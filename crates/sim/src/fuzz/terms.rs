@@ -136,6 +136,7 @@ fn operation(name: &str, effect: Effect, input: Value, output: Value) -> Option<
         output: Some(Schema::compile(output).ok()?),
         trusted: effect == Effect::External,
         secret: false,
+        accepts_secrets: false,
         content: BTreeSet::from(["message".to_owned(), "note".to_owned()]),
         idempotency: if effect == Effect::External {
             Idempotency::Key {

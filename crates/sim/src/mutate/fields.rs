@@ -96,10 +96,10 @@ pub fn operations(operation: &Operation) -> Vec<(String, Operation)> {
     }
     change("trusted", &|op| op.trusted = !op.trusted);
     change("secret", &|op| op.secret = !op.secret);
+    change("keeps", &|op| op.accepts_secrets = !op.accepts_secrets);
     for name in ["to", "text", "amount"] {
         change(&format!("content {name}"), &|op| {
-            let known = op.content.remove(name);
-            if !known {
+            if !op.content.remove(name) {
                 op.content.insert(name.to_owned());
             }
         });

@@ -1,8 +1,8 @@
 //! Labels: where each value comes from, followed along every edge until nothing moves.
 //!
 //! Owns F401 to F403 and the labels of arguments and of control. The label of a value is the worst
-//! of what it was made of; only `==` and `in` against literals, and selection from a literal map,
-//! make text data.
+//! of what it was made of; a length, a presence, a number, a flag, a time and one of the plan's own
+//! words make text data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,8 @@ use provost_plan::plan::{Step, StepKind};
 use serde_json::Value;
 
 use super::{Answers, Setting, Tag, Trust, place_of, refs, schemas};
+
+mod kept;
 
 /// The label of what decides that each step runs, by the step's number.
 pub type Controls = BTreeMap<usize, Tag>;
@@ -28,10 +30,18 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
         if control.trust == Trust::Text {
             answers.find("F402", place.clone());
         }
-        let StepKind::Tool { args, .. } = &step.kind else {
-            continue;
+        let args = match &step.kind {
+            StepKind::Tool { args, .. } => args,
+            StepKind::Question { text, .. } => {
+                if flow.template(text).secret {
+                    answers.find("F403", place.clone());
+                }
+                continue;
+            }
+            StepKind::Subgoal(_) => continue,
         };
         let operation = setting.operation(step);
+        let keeps = operation.is_some_and(|op| op.accepts_secrets);
         let effect = operation.map_or(Effect::Destructive, |op| op.effect);
         for (name, value) in args.entries() {
             let tag = flow.tree(value);
@@ -39,15 +49,19 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
                 .labels
                 .insert((place.clone(), name.to_string()), tag);
             let is_content = operation.is_some_and(|op| op.content.contains(&**name));
-            if effect == Effect::Read {
-                continue;
-            }
             // A secret there is an error, beside which the rest does not count.
-            if tag.secret {
+            if tag.secret && !keeps {
                 answers.find("F403", format!("{place}.{}", &**name));
-            } else if !is_content && tag.trust != Trust::Trusted {
+            } else if effect != Effect::Read && !is_content && tag.trust != Trust::Trusted {
                 answers.find("F401", format!("{place}.{}", &**name));
             }
+        }
+    }
+    let flow = Flow::new(setting, &controls, None);
+    let spots = setting.spots().into_iter();
+    for spot in spots.filter(|spot| spot.place.starts_with("answer")) {
+        if flow.template(spot.template).secret {
+            answers.find("F403", spot.place);
         }
     }
 }
@@ -285,10 +299,10 @@ impl<'a> Flow<'a> {
 
     fn made(&self, expr: &Expr, bound: &Bound<'_>) -> Made {
         match &expr.kind {
+            ExprKind::Bool(_) => Made::Flat(lowered(self.literal(None))),
             // Why not the text: what an expression makes of a known word need not be known.
             ExprKind::Text(_)
             | ExprKind::Null
-            | ExprKind::Bool(_)
             | ExprKind::Int(_)
             | ExprKind::Double(_)
             | ExprKind::Type(_) => Made::Flat(self.literal(None)),
@@ -296,14 +310,30 @@ impl<'a> Flow<'a> {
             ExprKind::Root(_) | ExprKind::Var(_) => self.path(expr, &[], bound),
             ExprKind::Path(base, accesses) => self.path(base, accesses, bound),
             ExprKind::Compare(operator, left, right) => {
-                let tag = self.label(left, bound).worse(self.label(right, bound));
-                let literal = match operator {
-                    // `a != b` says what `!(a == b)` says.
-                    Compare::Equal | Compare::NotEqual => left.is_literal() || right.is_literal(),
-                    Compare::In => right.is_literal(),
-                    _ => false,
+                let whole = matches!(operator, Compare::Equal | Compare::NotEqual | Compare::In)
+                    && (left.is_literal() || right.is_literal());
+                let side = |side: &Expr| match whole {
+                    true => self.kept(side, bound),
+                    false => self.ordered(side, bound),
                 };
-                Made::Flat(if literal { lowered(tag) } else { tag })
+                Made::Flat(side(left).worse(side(right)))
+            }
+            ExprKind::Has(path) => Made::Flat(self.kept(path, bound)),
+            ExprKind::Call(Function::Size, arguments) => match arguments.first() {
+                Some(counted) => Made::Flat(self.counted(counted, bound)),
+                None => Made::Flat(Tag::TRUSTED),
+            },
+            ExprKind::Call(
+                Function::Int
+                | Function::Double
+                | Function::Bool
+                | Function::Type
+                | Function::Timestamp
+                | Function::Duration,
+                arguments,
+            ) => {
+                let kept = arguments.iter().map(|argument| self.kept(argument, bound));
+                Made::Flat(kept.fold(Tag::TRUSTED, Tag::worse))
             }
             ExprKind::Walk(walk) => self.walk(walk, bound),
             ExprKind::Call(Function::First, arguments) => match arguments.first() {
@@ -458,7 +488,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// What a comparison with a literal leaves of a label: text is data then.
+/// What a closed kind leaves of a label: text is data then.
 fn lowered(tag: Tag) -> Tag {
     Tag {
         trust: tag.trust.min(Trust::Data),

@@ -184,6 +184,7 @@ fn operation(name: &str, effect: Effect, idempotency: Idempotency) -> Result<Ope
         }))?),
         trusted: false,
         secret: false,
+        accepts_secrets: false,
         content: ["n".to_owned(), "text".to_owned()].into(),
         idempotency,
         errors_no_effect: false,

@@ -80,6 +80,25 @@ impl<'a> Ways<'a> {
         self.draw(finding)
     }
 
+    /// Adds the way into a text to a finding; no step, of a claim.
+    pub(super) fn into_template(
+        mut self,
+        finding: Diagnostic,
+        step: Option<&Step>,
+        text: &Template,
+    ) -> Diagnostic {
+        match (self.culprit(step, text), step) {
+            (Some(reference), Some(step)) => self.follow(step, &reference),
+            (Some(reference), None) => {
+                if let Root::Step(id) = &reference.root {
+                    self.follow_step(id, &reference.path);
+                }
+            }
+            (None, _) => {}
+        }
+        self.draw(finding)
+    }
+
     /// Adds the way into what decides whether `step` runs to a finding.
     pub(super) fn into_control(mut self, finding: Diagnostic, step: &Step) -> Diagnostic {
         if let Some((_, reference)) = self.deciding(step) {

@@ -435,6 +435,7 @@ fn operation(name: &str, value: &Value) -> Operation {
         "output",
         "trusted",
         "secret",
+        "accepts_secrets",
         "content",
         "idempotency",
         "timeout_s",
@@ -471,6 +472,7 @@ fn operation(name: &str, value: &Value) -> Operation {
         output: schema("output", "gives"),
         trusted: value["trusted"] == json!(true),
         secret: value["secret"] == json!(true),
+        accepts_secrets: value["accepts_secrets"] == json!(true),
         content: texts("content"),
         idempotency: match value["idempotency"].as_str() {
             None | Some("none") => Idempotency::None,

@@ -55,7 +55,7 @@ pub fn run(verb: &Call, place: &Place) -> Result<Exit, Failure> {
             "id": "call", "tool": verb.name, "args": literal(&Value::Object(args)),
             "description": format!("Call {} with the arguments that were typed", verb.name),
         }],
-        "answer": [{ "text": "${ json(steps.call.output) }", "cites": ["call"] }],
+        "answer": [answer(tool)],
     });
     let text = serde_json::to_string_pretty(&plan).unwrap_or_default();
     let source = Source::new(format!("a call of {}", verb.name), text);
@@ -71,6 +71,15 @@ pub fn run(verb: &Call, place: &Place) -> Result<Exit, Failure> {
     };
     let engine = Engine::open(workspace)?;
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)
+}
+
+/// What is said of the call: its output, unless that is secret.
+fn answer(tool: &Operation) -> Value {
+    if tool.secret {
+        let text = format!("{} gave a secret, which is not shown", tool.name);
+        return json!({ "text": text, "cites": ["call"] });
+    }
+    json!({ "text": "${ json(steps.call.output) }", "cites": ["call"] })
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, Failure> {

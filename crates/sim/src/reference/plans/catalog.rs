@@ -7,8 +7,8 @@ use provost_plan::catalog::{Effect, Idempotency, KeyCarrier, Operation};
 use provost_plan::schema::{Schema, SchemaError};
 use serde_json::{Map, Value, json};
 
-/// One row: name, effect, words (tags, `natural`, `key`, `trusted`, `secret`), arguments, content,
-/// output. A field is `name` or `name?` and a word of [`field`].
+/// One row: name, effect, words (tags, `natural`, `key`, `trusted`, `secret`, `keeps`: it accepts
+/// secrets), arguments, content, output. A field is `name` or `name?` and a word of [`field`].
 type Row = (
     &'static str,
     Effect,
@@ -22,7 +22,7 @@ const ROWS: &[Row] = &[
     (
         "tickets.count",
         Effect::Read,
-        "",
+        "keeps",
         "project:text",
         "",
         "total:int",
@@ -30,7 +30,7 @@ const ROWS: &[Row] = &[
     (
         "tickets.list",
         Effect::Read,
-        "",
+        "keeps",
         "project:text limit?:int",
         "",
         "total:int items:tickets",
@@ -150,7 +150,7 @@ const ROWS: &[Row] = &[
     (
         "vault.read",
         Effect::Read,
-        "secret",
+        "secret keeps",
         "name:text",
         "",
         "value:text uses:int",
@@ -158,7 +158,7 @@ const ROWS: &[Row] = &[
     (
         "metrics.latency",
         Effect::Read,
-        "",
+        "keeps",
         "service:text",
         "",
         "peak?:int points:points meta:perhaps flag:bool day:date slug:slug long:long",
@@ -166,7 +166,7 @@ const ROWS: &[Row] = &[
     (
         "notes.add",
         Effect::Write,
-        "trusted",
+        "trusted keeps",
         "list:text text:text",
         "text",
         "ok:bool",
@@ -174,7 +174,7 @@ const ROWS: &[Row] = &[
     (
         "ledger.post",
         Effect::Write,
-        "key",
+        "key keeps",
         "account:text amount:int",
         "account",
         "ok:bool",
@@ -187,8 +187,15 @@ const ROWS: &[Row] = &[
         "",
         "ok:bool",
     ),
-    ("free.get", Effect::Read, "", "data?:free", "", "blob:any"),
-    ("raw.get", Effect::Read, "", "name:text", "", ""),
+    (
+        "free.get",
+        Effect::Read,
+        "keeps",
+        "data?:free",
+        "",
+        "blob:any",
+    ),
+    ("raw.get", Effect::Read, "keeps", "name:text", "", ""),
     (
         "old.drop",
         Effect::Write,
@@ -233,7 +240,7 @@ fn operation(row: &Row) -> Result<Operation, SchemaError> {
     let (name, effect, words, args, content, output) = *row;
     let words: Vec<&str> = words.split_whitespace().collect();
     let says = |word: &str| words.contains(&word);
-    let marks = ["natural", "key", "trusted", "secret"];
+    let marks = ["natural", "key", "trusted", "secret", "keeps"];
     let tags = words.iter().filter(|word| !marks.contains(word));
     let output = match output {
         "" => None,
@@ -248,6 +255,7 @@ fn operation(row: &Row) -> Result<Operation, SchemaError> {
         output,
         trusted: says("trusted"),
         secret: says("secret"),
+        accepts_secrets: says("keeps"),
         content: content.split_whitespace().map(str::to_owned).collect(),
         idempotency: if says("natural") {
             Idempotency::Natural
