@@ -88,7 +88,7 @@ fn label_of(reference: &Reference) -> Label {
 }
 
 #[test]
-fn labels_are_joined_and_lowered_only_by_comparison_with_literals() {
+fn labels_are_joined_and_lowered_only_where_a_closed_kind_is_left() {
     use Integrity::{Data, Text, Trusted};
     let cases: &[(&str, Integrity)] = &[
         ("${ 1 }", Trusted),
@@ -106,7 +106,7 @@ fn labels_are_joined_and_lowered_only_by_comparison_with_literals() {
         ("${ steps.a.output.s == params.x }", Text),
         ("${ steps.a.output.s in [params.x] }", Text),
         ("${ steps.a.output.s < 'x' }", Text),
-        ("${ size(steps.a.output.s) }", Text),
+        ("${ size(steps.a.output.s) }", Data),
         ("${ steps.a.output.s.contains('x') }", Text),
         ("${ steps.a.output.s == 'x' ? 1 : 2 }", Data),
         ("${ steps.a.output.flag ? 1 : 2 }", Text),
@@ -134,11 +134,11 @@ fn labels_are_joined_and_lowered_only_by_comparison_with_literals() {
         ("${ steps.a.output.rows.filter(r, r.n > 1)[0].n }", Data),
         ("${ steps.a.output.rows.filter(r, r.s > 'x')[0].n }", Text),
         ("${ first(steps.a.output.rows.filter(r, r.n > 1)).n }", Data),
-        ("${ size(steps.a.output.rows.filter(r, r.n > 1)) }", Text),
+        ("${ size(steps.a.output.rows.filter(r, r.n > 1)) }", Data),
         ("${ steps.a.output.rows[steps.b.output.s].n }", Text),
-        ("${ [steps.a.output.s].filter(x, true).map(y, 1) }", Text),
+        ("${ [steps.a.output.s].filter(x, true).map(y, 1) }", Data),
         ("${ steps.a.output.rows.map(r, [r.s].map(s, s)) }", Text),
-        ("${ [steps.a.output.s].map(x, 1) }", Text),
+        ("${ [steps.a.output.s].map(x, 1) }", Data),
         ("${ [steps.a.output.n].map(x, x) }", Data),
         ("${ first(steps.a.output.rows).n }", Data),
         ("${ json(steps.a.output) }", Text),
@@ -151,6 +151,150 @@ fn labels_are_joined_and_lowered_only_by_comparison_with_literals() {
     let both = template("${ steps.a.output.n + steps.b.output.n }");
     let sources = both.label(&Label::trusted(), &label_of).sources;
     assert_eq!(sources, BTreeSet::from(["a".to_owned(), "b".to_owned()]));
+}
+
+/// Guards that hold for the same values, by the label they all have.
+const ALIKE: &[(Integrity, &[&str])] = &[
+    (
+        Integrity::Data,
+        &[
+            "size(steps.a.output.rows) > 0",
+            "size(steps.a.output.rows) != 0",
+            "size(steps.a.output.rows) >= 1",
+            "0 < size(steps.a.output.rows)",
+            "1 <= size(steps.a.output.rows)",
+            "!(size(steps.a.output.rows) == 0)",
+            "!(size(steps.a.output.rows) < 1)",
+            "size(steps.a.output.rows) == 0 ? false : true",
+            "steps.a.output.rows != []",
+            "steps.a.output.rows.size() > 0",
+            "steps.a.output.rows.exists(r, true)",
+            "!steps.a.output.rows.all(r, false)",
+            "size(steps.a.output.rows.map(r, r.s)) > 0",
+            "size(steps.a.output.rows.filter(r, true)) > 0",
+            "steps.a.output.rows.map(r, r.s) != []",
+            "steps.a.output.rows.map(r, r.s).exists(s, true)",
+        ],
+    ),
+    (
+        Integrity::Data,
+        &[
+            "steps.a.output.s == 'x'",
+            "'x' == steps.a.output.s",
+            "!(steps.a.output.s != 'x')",
+            "steps.a.output.s in ['x']",
+            "[steps.a.output.s].exists(s, s == 'x')",
+            "[steps.a.output.s] == ['x']",
+            "steps.a.output.s == 'x' ? true : false",
+            "(steps.a.output.s == 'x') == true",
+            "steps.a.output.s == 'x' && true",
+        ],
+    ),
+    (
+        Integrity::Data,
+        &[
+            "steps.a.output.rows.exists(r, r.s == 'x')",
+            "'x' in steps.a.output.rows.map(r, r.s)",
+            "steps.a.output.rows.map(r, r.s).exists(s, s == 'x')",
+            "size(steps.a.output.rows.filter(r, r.s == 'x')) > 0",
+            "steps.a.output.rows.filter(r, r.s == 'x') != []",
+            "!steps.a.output.rows.all(r, r.s != 'x')",
+        ],
+    ),
+    (
+        Integrity::Data,
+        &[
+            "int(steps.a.output.s) > 4",
+            "int(steps.a.output.s) >= 5",
+            "!(int(steps.a.output.s) <= 4)",
+            "int(steps.a.output.s) - 4 > 0",
+        ],
+    ),
+    (
+        Integrity::Data,
+        &[
+            "steps.a.output.s != ''",
+            "size(steps.a.output.s) > 0",
+            "!(steps.a.output.s == '')",
+        ],
+    ),
+    (
+        Integrity::Data,
+        &[
+            "has(steps.a.output.s)",
+            "steps.a.output.s != null",
+            "!(steps.a.output.s == null)",
+        ],
+    ),
+    // What a search in a text says stays text, however it is wrapped.
+    (
+        Integrity::Text,
+        &[
+            "steps.a.output.s.contains('x')",
+            "steps.a.output.s.contains('x') == true",
+            "steps.a.output.s.matches('x')",
+            "(steps.a.output.s.contains('x') ? 'a' : 'b') == 'a'",
+            "(steps.a.output.s.contains('x') ? 1 : 0) > 0",
+            "size(steps.a.output.s.contains('x') ? 'a' : '') > 0",
+            "[steps.a.output.s].exists(s, s.contains('x'))",
+            "size([1].filter(i, steps.a.output.s.contains('x'))) > 0",
+            "{'x': steps.a.output.s.contains('x')}['x']",
+            "[true, false][steps.a.output.s.contains('x') ? 0 : 1] == true",
+        ],
+    ),
+    (
+        Integrity::Text,
+        &[
+            "steps.a.output.rows.exists(r, r.s.contains('x'))",
+            "size(steps.a.output.rows.filter(r, r.s.contains('x'))) > 0",
+            "steps.a.output.rows.filter(r, r.s.contains('x')) != []",
+            "steps.a.output.rows.map(r, r.s).exists(s, s.contains('x'))",
+            "!steps.a.output.rows.all(r, !r.s.contains('x'))",
+        ],
+    ),
+    // So does what decided that the step ran which is asked.
+    (
+        Integrity::Text,
+        &[
+            "size(steps.chosen.output.rows) > 0",
+            "steps.chosen.output.rows != []",
+            "steps.chosen.output.rows.exists(r, true)",
+        ],
+    ),
+];
+
+#[test]
+fn guards_that_say_the_same_have_equal_labels() {
+    for literals in [Label::trusted(), Label::from_step("seen", Integrity::Text)] {
+        for (wanted, guards) in ALIKE {
+            let of = |guard: &&str| {
+                let text = format!("${{ {guard} }}");
+                template(&text).label(&literals, &label_of)
+            };
+            let labels: Vec<Label> = guards.iter().map(of).collect();
+            for (guard, label) in guards.iter().zip(&labels) {
+                assert_eq!(label.integrity, *wanted, "{guard}");
+            }
+            // Why not the author among them: not every spelling has a literal.
+            let sources = |label: &Label| {
+                let mut sources = label.sources.clone();
+                sources.remove("seen");
+                sources
+            };
+            for (guard, label) in guards.iter().zip(&labels) {
+                assert_eq!(sources(label), sources(&labels[0]), "{guard}");
+            }
+        }
+    }
+}
+
+/// The guard that the hint of R106 writes asks no more than a count does.
+#[test]
+fn a_guard_over_a_length_asks_no_more_than_one_over_a_count() {
+    let label = |text: &str| template(text).label(&Label::trusted(), &label_of);
+    let count = label("${ steps.a.output.n > 0 }");
+    let length = label("${ size(steps.a.output.rows) > 0 }");
+    assert_eq!(count, length);
 }
 
 #[test]

@@ -15,7 +15,7 @@ success:
   - { for: goal, check: '${ steps.mail.status == "succeeded" }' }
 steps:
   - { id: look, tool: look.up, accept: ['${ has(output.names) }'] }
-  - { id: each, tool: page.send, when: '${ has(steps.look.output.names) && size(steps.look.output.names) > 0 }', for_each: '${ [1, 2] }', args: { to: box, count: '${ item }' }, accept: ['${ output.done }'] }
+  - { id: each, tool: page.send, when: '${ has(steps.look.output.names) && size(steps.look.output.names) > 0 && steps.look.output.names[0].contains("a") }', for_each: '${ [1, 2] }', args: { to: box, count: '${ item }' }, accept: ['${ output.done }'] }
   - { id: put, tool: note.put, args: { to: box }, needs: [look], accept: ['${ output.done }'] }
   - { id: which, question: { text: "which?", answer: { type: integer } } }
   - { id: mail, tool: mail.send, args: { to: team, count: '${ steps.which.output }' }, needs: [each, put], accept: ['${ output.done }'] }
