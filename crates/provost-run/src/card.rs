@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::catalog::{Effect, Risk};
 use provost_plan::digest::{Digest, Domain};
-use provost_plan::label::Label;
+use provost_plan::label::{Integrity, Label};
 use provost_plan::policy::{AskTerms, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -89,7 +89,7 @@ pub struct StepAsk {
     pub closure: Digest,
     /// Policy's word.
     pub verdict: Verdict,
-    /// The label of each argument that is not trusted.
+    /// The label of each argument that is not trusted, or is secret.
     pub labels: BTreeMap<String, Label>,
     /// The label of what decided that it runs.
     pub control: Label,
@@ -101,10 +101,14 @@ pub struct ConcreteCall {
     /// The item of a `for_each`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<usize>,
-    /// The arguments.
+    /// The arguments, as they may be shown: the digest is of the real ones.
     pub args: Value,
     /// Their digest.
     pub args_digest: Digest,
+    /// Where the values of arguments stand that are not just trusted: in the goal, in a person's
+    /// answer or in a trusted reading, as a whole.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub origins: BTreeMap<String, String>,
     /// The step whose call this one repeats, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
@@ -163,6 +167,7 @@ impl ConcreteCall {
             args,
             args_digest,
             repeats,
+            origins: _,
             preview: _,
         } = other;
         (&self.item, &self.args) == (item, args)
@@ -205,6 +210,34 @@ impl Card {
             }
         }
         Ok(meant)
+    }
+
+    /// The arguments whose values are not trusted, and stand in no goal, answer or trusted reading;
+    /// of a plan's card, all that are not trusted, because their values are not known.
+    #[must_use]
+    pub fn foreign_values(&self) -> BTreeSet<String> {
+        let untrusted = |ask: &StepAsk| -> BTreeSet<String> {
+            let labels = ask.labels.iter();
+            let labels = labels.filter(|(_, label)| label.integrity != Integrity::Trusted);
+            labels.map(|(name, _)| name.clone()).collect()
+        };
+        match &self.subject {
+            Subject::Plan { steps } => {
+                let of = |(id, ask): (&String, &StepAsk)| {
+                    let id = id.clone();
+                    untrusted(ask)
+                        .into_iter()
+                        .map(move |name| format!("{id}.{name}"))
+                };
+                steps.iter().flat_map(of).collect()
+            }
+            Subject::Step { ask, calls, .. } => {
+                let names = untrusted(ask).into_iter();
+                names
+                    .filter(|name| calls.iter().any(|call| !call.origins.contains_key(name)))
+                    .collect()
+            }
+        }
     }
 
     /// The card's identity.

@@ -233,6 +233,9 @@ pub enum Event {
         step: String,
         /// The items.
         items: Vec<Value>,
+        /// Whether they are secret: nothing shows them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
     },
     /// A step or an item does not run.
     StepSkipped {
@@ -303,6 +306,9 @@ pub enum Event {
         /// What the person said besides, as words do: the output they know of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Value>,
+        /// Whether that output is secret: nothing shows it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
         /// What stands behind the statement it follows from.
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
@@ -548,6 +554,9 @@ pub enum Proven {
 pub struct AnswerPart {
     /// Pieces of text, in order.
     pub spans: Vec<AnswerSpan>,
+    /// Whether its text reads nothing of what it cites: it is said, not shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assertion: bool,
     /// The observations it cites; a claim without any is unsupported.
     pub cites: Vec<Citation>,
 }
@@ -557,7 +566,8 @@ pub struct AnswerPart {
 pub struct AnswerSpan {
     /// The text.
     pub text: String,
-    /// Whether it came from a source nobody vouches for.
+    /// Whether it came from a source nobody vouches for: a tool, or a planner that may have read
+    /// untrusted text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untrusted: bool,
 }

@@ -14,6 +14,7 @@ pub mod machine;
 pub mod open_effects;
 pub mod outcome;
 pub mod search;
+pub mod shown;
 pub mod state;
 pub mod statement;
 pub mod trace;

@@ -240,6 +240,8 @@ pub struct EffectFact {
     pub args_digest: Digest,
     /// The arguments, to compare what is reached.
     pub args: Value,
+    /// The names of those that are secret.
+    pub secret_args: BTreeSet<String>,
     /// Whether it took place.
     pub landing: Landing,
     /// Whether any attempt of it ended without anybody knowing.

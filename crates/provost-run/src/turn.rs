@@ -30,9 +30,11 @@ mod finish;
 mod fresh;
 mod gate;
 mod judge;
+mod origin;
 mod planning;
 mod preview;
 mod scope;
+mod secret;
 mod settle;
 mod subgoal;
 mod undo;
@@ -92,6 +94,7 @@ impl<'r> Turn<'r> {
 
     /// Records an event and changes the state by it.
     pub(crate) fn emit(&mut self, event: Event) -> Result<(), StepError> {
+        let event = self.marked(event);
         let ends = self.flight_of(&event);
         let spent = self.spent_of(&event);
         self.state.apply(&event, self.now)?;
@@ -353,6 +356,7 @@ impl<'r> Turn<'r> {
                 retry_at: None,
                 lost: true,
                 unsent: false,
+                secret: false,
                 used: None,
                 shows: None,
             };

@@ -309,7 +309,11 @@ pub(crate) fn output_label(
     }
     let reader = Reader::of_labels(catalog, step, record);
     let integrity = worst(&reader, output, &mut Vec::new());
-    Label::from_step(step.id.value.clone(), integrity).join(&reader.record.control)
+    let label = Label::from_step(step.id.value.clone(), integrity).join(&reader.record.control);
+    Label {
+        secret: is_secret(catalog, step, record),
+        ..label
+    }
 }
 
 /// The label of an expression over the steps of a run.
@@ -319,5 +323,5 @@ pub(crate) fn expression_label(state: &State, catalog: &Catalog, expression: &Ex
     };
     let checked = plan.checked();
     let labels = flow::Labels::new(checked.plan(), catalog, &checked.record().steps);
-    expression.label(&Label::trusted(), &|reference| labels.of(None, reference))
+    expression.label(&state.literals, &|reference| labels.of(None, reference))
 }

@@ -187,6 +187,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
         "list" => Event::ListEvaluated {
             step: words[1].to_owned(),
             items: serde_json::from_str(&said).unwrap(),
+            secret: false,
         },
         "skipped" => Event::StepSkipped {
             slot: slot(words[1]),
@@ -211,6 +212,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             retry_at: words.contains(&"again").then_some(BEGIN),
             lost: words[0] == "lost",
             unsent: false,
+            secret: false,
             used: None,
             shows: None,
         }),
@@ -411,6 +413,7 @@ fn card(step: &str, repeats: bool) -> Card {
         item: None,
         args: json!({}),
         args_digest: digest("args"),
+        origins: Default::default(),
         repeats: repeats.then(|| "earlier".to_owned()),
         preview: None,
     };
@@ -450,6 +453,7 @@ fn started(words: &[&str], args: &str) -> Event {
         tool: digest("tool"),
         closure: digest("closure"),
         args: Value::Null,
+        secret_args: Default::default(),
         args_digest: digest(args),
         key: words.contains(&"key").then(|| "k".to_owned()),
         verdict: verdict(false),

@@ -49,9 +49,65 @@ impl Goal {
         }
     }
 
+    /// Where a text or a number stands in a goal that a person typed: one of its parameters, or its
+    /// text as whole words. What a planner wrote holds nothing.
+    #[must_use]
+    pub fn place_of(&self, value: &Value) -> Option<String> {
+        if self.untrusted {
+            return None;
+        }
+        let mut params = self.params.iter();
+        if let Some((name, _)) = params.find(|(_, param)| *param == value) {
+            return Some(format!("params.{name}"));
+        }
+        let in_text = match value {
+            Value::String(text) => stands_in(&self.text, text),
+            Value::Number(number) => stands_in(&self.text, &number.to_string()),
+            _ => false,
+        };
+        in_text.then(|| "its text".to_owned())
+    }
+
     /// The goal's identity.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of_value(Domain::Goal, &json!(self))
+    }
+}
+
+/// Whether `part` stands in `text` as whole words.
+fn stands_in(text: &str, part: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '@' | '.' | '/');
+    let is_part = |c: Option<char>| c.is_some_and(is_word);
+    !part.trim().is_empty()
+        && text.match_indices(part).any(|(at, _)| {
+            let before = text.get(..at).and_then(|before| before.chars().next_back());
+            let mut after = text.get(at + part.len()..).unwrap_or_default().chars();
+            let next = after.next();
+            // Why: a sentence's full stop behind an address is not a part of it.
+            let next = next.filter(|c| *c != '.' || is_part(after.next()));
+            !is_part(before) && !is_part(next)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stands_in;
+
+    #[test]
+    fn words_of_the_goal() {
+        let goal = "Page ada@example.org about PAY-7, not bob@example.org.";
+        for (part, expected) in [
+            ("ada@example.org", true),
+            ("bob@example.org", true),
+            ("PAY-7", true),
+            ("PAY", false),
+            ("example.org", false),
+            ("eve@example.org", false),
+            ("", false),
+            (" ", false),
+        ] {
+            assert_eq!(stands_in(goal, part), expected, "{part}");
+        }
     }
 }

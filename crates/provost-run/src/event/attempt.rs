@@ -3,6 +3,8 @@
 //! Owns the payloads and their stored form. Decides nothing: that is the machine's. INVARIANT: a
 //! field that is not in old journals is optional and means the same there by its absence.
 
+use std::collections::BTreeSet;
+
 use provost_plan::digest::Digest;
 use provost_plan::money::Money;
 use provost_plan::policy::Verdict;
@@ -28,6 +30,9 @@ pub struct AttemptStarted {
     pub closure: Digest,
     /// The arguments.
     pub args: Value,
+    /// The names of those that are secret: nothing shows their values.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub secret_args: BTreeSet<String>,
     /// Their digest.
     pub args_digest: Digest,
     /// The idempotency key, where one is sent.
@@ -114,6 +119,10 @@ pub struct AttemptEnded {
     /// What it took of a model: it stands in the place of what was reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Used>,
+    /// Whether it is of a step that works with a secret: its message is withheld, and nothing shows
+    /// the bytes behind it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// Of a preview: what the card shows of what it brought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shows: Option<Shown>,

@@ -274,7 +274,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         } => {
             question_answered(state, *question, value, by)?;
         }
-        Event::ListEvaluated { step, items } => {
+        Event::ListEvaluated { step, items, .. } => {
             let step = step_mut(state, step, kind)?;
             step.listed = true;
             step.items = items.iter().map(|_| ItemState::default()).collect();

@@ -180,7 +180,7 @@ fn skipped(because: SkipReason) -> &'static str {
 fn line_of_execution(event: &Event) -> String {
     match event {
         Event::RunStarted { revision } => format!("revision {revision}"),
-        Event::ListEvaluated { step, items } => {
+        Event::ListEvaluated { step, items, .. } => {
             format!("`{step}` over {}", counted(items.len(), "item"))
         }
         Event::StepSkipped { slot, because } => format!("`{slot}`: {}", skipped(*because)),

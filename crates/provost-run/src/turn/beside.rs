@@ -5,6 +5,8 @@
 //! what follows: that is [`super::preview`]'s, [`super::doubt`]'s and [`super::confirm`]'s.
 //! INVARIANT: a read beside a call changes nothing of what is known of the call itself.
 
+use std::collections::BTreeSet;
+
 use provost_plan::catalog::{Operation, Spend};
 use provost_plan::digest::{Digest, Domain, canonical, normalize};
 use provost_plan::expr::{Scope, Template};
@@ -66,6 +68,7 @@ impl Turn<'_> {
             tool: operation.digest(),
             closure,
             args,
+            secret_args: BTreeSet::new(),
             args_digest,
             key: None,
             verdict,
@@ -146,6 +149,7 @@ impl Turn<'_> {
             retry_at,
             lost: false,
             unsent: false,
+            secret: false,
             used: None,
             shows: None,
         }))

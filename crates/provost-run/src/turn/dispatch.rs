@@ -3,7 +3,7 @@
 //! Owns readiness, guards, lists, arguments, the verdict on concrete values and the limits. The
 //! one place where a [`Call`] is made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use provost_plan::catalog::{Idempotency, Operation, Spend};
@@ -20,11 +20,13 @@ use serde_json::Value;
 use super::Turn;
 use super::gate::{Asked, with_caution};
 use super::scope::Roots;
+use super::secret;
 use crate::call::{Call, Slot, idempotency_key};
 use crate::card::{ConcreteCall, Purpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
+use crate::shown;
 use crate::state::{Need, StepState};
 
 /// A call that could be made, before anybody allowed it.
@@ -35,6 +37,8 @@ pub(super) struct Candidate {
     pub(super) args_digest: Digest,
     pub(super) verdict: Verdict,
     pub(super) repeats: Option<String>,
+    /// The names of the arguments that are secret.
+    pub(super) secrets: BTreeSet<String>,
 }
 
 /// A step that cannot become a call, and why.
@@ -115,18 +119,13 @@ impl Turn<'_> {
             });
         }
         if let StepKind::Question { text, answer, of } = &step.kind {
-            let roots = Roots::new();
-            let text = text.eval(&roots.scope(self.state));
-            return match text {
+            return match self.question_text(text) {
                 Ok(text) => {
-                    let text = text
-                        .as_str()
-                        .map_or_else(|| text.to_string(), str::to_owned);
                     let of = of.as_ref().map(|of| of.value.clone());
                     let purpose = Purpose::Step { step: id.clone() };
                     self.ask_question(purpose, text, answer.value().clone(), of)
                 }
-                Err(error) => self.settle_failed(&slot, Class::Expression, error.to_string()),
+                Err((class, message)) => self.settle_failed(&slot, class, message),
             };
         }
         if let Some(subgoal) = step.subgoal() {
@@ -178,6 +177,7 @@ impl Turn<'_> {
         self.emit(Event::ListEvaluated {
             step: id.clone(),
             items,
+            secret: false,
         })?;
         if empty {
             self.settle_list(id)?;
@@ -306,6 +306,8 @@ impl Turn<'_> {
                 )
             })?
             .clone();
+        let secrets = secret::refused(step, record, &operation)
+            .map_err(|message| refusal(Class::PolicyDenied, &message))?;
         let roots = Roots::new().with_item(self.item_value(slot));
         let args = args
             .eval(&roots.scope_for(
@@ -335,6 +337,7 @@ impl Turn<'_> {
             args_digest,
             verdict,
             repeats,
+            secrets,
         })
     }
 
@@ -465,6 +468,7 @@ impl Turn<'_> {
             tool: record.tool.unwrap_or_else(|| operation.digest()),
             closure: record.closure,
             args,
+            secret_args: BTreeSet::new(),
             args_digest,
             key,
             verdict,
@@ -533,8 +537,9 @@ impl Turn<'_> {
     pub(super) fn concrete(candidate: &Candidate) -> ConcreteCall {
         ConcreteCall {
             item: candidate.slot.item,
-            args: candidate.args.clone(),
+            args: shown::args(&candidate.args, &candidate.secrets),
             args_digest: candidate.args_digest,
+            origins: BTreeMap::new(),
             repeats: candidate.repeats.clone(),
             preview: None,
         }

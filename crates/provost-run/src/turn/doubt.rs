@@ -456,6 +456,7 @@ impl Turn<'_> {
             by: testimony.by,
             reason: testimony.reason,
             output: testimony.output,
+            secret: false,
             record: testimony.record,
         })?;
         match (settled, output) {

@@ -17,7 +17,7 @@ use super::scope::{Roots, steps_named};
 use crate::event::{AnswerPart, AnswerSpan, Citation, Event, Proven, RunEnded, RunStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
-use crate::view;
+use crate::{shown, view};
 
 impl Turn<'_> {
     /// Ends the run if nothing more can happen in it.
@@ -66,7 +66,7 @@ impl Turn<'_> {
             let proven = match proof.check.eval_bool(&scope) {
                 Ok(true) => Proven::Held,
                 Ok(false) => Proven::NotHeld,
-                Err(error) => Proven::Failed(error.to_string()),
+                Err(error) => Proven::Failed(self.told_of(&proof.check, &error.to_string())),
             };
             let known = criteria
                 .entry(proof.criterion.value.clone())
@@ -97,23 +97,30 @@ impl Turn<'_> {
         match claim.when.as_ref().map(|when| when.eval_bool(&scope)) {
             None | Some(Ok(true)) => {}
             Some(Ok(false)) => return None,
-            Some(Err(error)) => return Some(failed_claim(&error.to_string())),
+            Some(Err(error)) => {
+                let when = claim.when.as_ref().unwrap_or(&claim.text);
+                return Some(failed_claim(&self.told_of(when, &error.to_string())));
+            }
         }
         let mut spans = Vec::new();
         for part in claim.text.parts() {
             match part {
                 Part::Text(text) => {
-                    spans.push(AnswerSpan {
-                        text: text.clone(),
-                        untrusted: false,
-                    });
+                    // Why only words: a stop or a bracket tells nothing.
+                    let words = text.contains(char::is_alphanumeric);
+                    let untrusted = words && self.state.literals.integrity == Integrity::Text;
+                    let text = text.clone();
+                    spans.push(AnswerSpan { text, untrusted });
                 }
                 Part::Expr(expression) => {
-                    let text = match expression.print(&scope) {
-                        Ok(text) => text,
-                        Err(error) => return Some(failed_claim(&error.to_string())),
-                    };
                     let label = view::expression_label(self.state, &self.rules.catalog, expression);
+                    let text = match expression.print(&scope) {
+                        Ok(text) => shown::text(&label, text),
+                        Err(error) => {
+                            let error = self.told_of(&claim.text, &error.to_string());
+                            return Some(failed_claim(&error));
+                        }
+                    };
                     // Why: a number or a flag carries no words, whatever it was counted from.
                     let words = expression.eval(&scope).is_ok_and(|value| value.is_string());
                     let untrusted = words && label.integrity == Integrity::Text;
@@ -123,14 +130,19 @@ impl Turn<'_> {
         }
         let named = steps_named(claim.text.references());
         let said = claim.cites.iter().map(|cite| cite.value.clone());
-        let mut cited: Vec<String> = named.into_keys().chain(said).collect();
+        let mut cited: Vec<String> = named.keys().cloned().chain(said).collect();
         cited.sort();
         cited.dedup();
-        let cites = cited
+        let cites: Vec<Citation> = cited
             .into_iter()
             .filter_map(|step| self.citation(step))
             .collect();
-        Some(AnswerPart { spans, cites })
+        let reads_one = cites.iter().any(|cite| named.contains_key(&cite.step));
+        Some(AnswerPart {
+            spans,
+            assertion: !cites.is_empty() && !reads_one,
+            cites,
+        })
     }
 
     fn citation(&self, step: String) -> Option<Citation> {
@@ -283,6 +295,7 @@ fn failed_claim(error: &str) -> AnswerPart {
             text,
             untrusted: false,
         }],
+        assertion: false,
         cites: Vec::new(),
     }
 }

@@ -307,6 +307,7 @@ impl Turn<'_> {
         self.emit(Event::ListEvaluated {
             step: id.clone(),
             items: list,
+            secret: false,
         })?;
         if empty {
             self.settle_list(id)?;

@@ -192,7 +192,7 @@ impl Turn<'_> {
 
     fn step_ask(&self, step: &Step, record: &StepRecord, verdict: Verdict) -> Option<StepAsk> {
         let operation = self.rules.catalog.get(&step.tool()?.value)?;
-        let untrusted = |label: &Label| label.integrity != Integrity::Trusted;
+        let marked = |label: &Label| label.integrity != Integrity::Trusted || label.secret;
         Some(StepAsk {
             description: step.description.as_ref().map(|text| text.value.clone()),
             operation: operation.name.clone(),
@@ -204,7 +204,7 @@ impl Turn<'_> {
             labels: record
                 .labels
                 .iter()
-                .filter(|(_, label)| untrusted(label))
+                .filter(|(_, label)| marked(label))
                 .map(|(name, label)| (name.clone(), label.clone()))
                 .collect(),
             control: record.control.clone(),

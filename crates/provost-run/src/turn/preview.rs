@@ -61,6 +61,7 @@ impl Turn<'_> {
         let mut calls = Vec::with_capacity(candidates.len());
         for candidate in candidates {
             let mut call = Self::concrete(candidate);
+            call.origins = self.origins(candidate);
             match self.look(record, candidate)? {
                 Look::Nothing => {}
                 Look::At(preview) => call.preview = Some(*preview),
@@ -97,7 +98,10 @@ impl Turn<'_> {
         let asked = declared.request(&candidate.args);
         let mut preview = Preview {
             tool: declared.tool.clone(),
-            args: asked.clone().unwrap_or_default(),
+            args: match &asked {
+                Ok(args) if candidate.secrets.is_empty() => args.clone(),
+                _ => Value::Null,
+            },
             at: None,
             evidence: None,
             came: Came::Failed(String::new()),
@@ -126,6 +130,9 @@ impl Turn<'_> {
 
     /// The concrete read, or why there is none.
     fn reading_of(&self, candidate: &Candidate, args: Value) -> Result<Reading, String> {
+        if !candidate.secrets.is_empty() {
+            return Err("the call carries a secret, which no card may show".to_owned());
+        }
         let declared = candidate.operation.preview.as_ref();
         let operation = declared.and_then(|declared| self.rules.catalog.get(&declared.tool));
         let operation = operation
@@ -230,6 +237,7 @@ impl Turn<'_> {
             retry_at: None,
             lost: false,
             unsent: lacks.is_some(),
+            secret: false,
             used,
             shows,
         }))

@@ -80,6 +80,7 @@ impl Turn<'_> {
             retry_at: None,
             lost: false,
             unsent: true,
+            secret: false,
             used: None,
             shows: None,
         };
@@ -122,6 +123,7 @@ impl Turn<'_> {
             retry_at,
             lost: false,
             unsent: false,
+            secret: false,
             used,
             shows: None,
         };
@@ -244,7 +246,7 @@ impl Turn<'_> {
             id: sent
                 .zip(output)
                 // Why: what is secret is not listed.
-                .filter(|_| !operation.secret)
+                .filter(|_| !self.is_secret(&slot.step))
                 .and_then(|(args, output)| creates.id_of(args, output)),
         })
     }

@@ -7,6 +7,7 @@
 use provost_engine::run::call::Slot;
 use provost_engine::run::event::{RunStatus, StepStatus};
 use provost_engine::run::outcome::Landing;
+use provost_engine::run::shown;
 use provost_engine::run::state::State;
 use provost_plan::catalog::Catalog;
 use serde_json::{Value, json};
@@ -58,7 +59,11 @@ impl Aftermath {
             let write = Write {
                 slot: effect.slot.clone(),
                 operation: effect.operation.clone(),
-                target: target(&effect.operation, &effect.args, catalog),
+                target: target(
+                    &effect.operation,
+                    &shown::effect_args(state, effect),
+                    catalog,
+                ),
                 key: item.and_then(|item| item.key.clone()),
                 note: match effect.landing {
                     Landing::Unknown if abandoned => "abandoned".to_owned(),

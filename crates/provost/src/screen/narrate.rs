@@ -175,7 +175,7 @@ impl Narrator {
             } => {
                 self.settled(&mut page, slot, (*status, *class), message.as_deref(), at);
             }
-            Event::ListEvaluated { step, items } => {
+            Event::ListEvaluated { step, items, .. } => {
                 page.strong(step)
                     .line(&format!(": {} to go through", items.len()));
             }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use provost_engine::run::event::Event;
+use provost_engine::run::shown;
 use provost_engine::run::state::State;
 use provost_engine::session::Watcher;
 use provost_plan::catalog::Catalog;
@@ -69,7 +70,7 @@ impl Watcher for View {
             Self::Live(live) => live.kept(events, state),
             Self::Journal => {
                 for (seq, event) in (first_seq..).zip(events) {
-                    let (kind, version, payload) = event.to_stored();
+                    let (kind, version, payload) = shown::stored(event);
                     output::json_line(&json!({
                         "schema": "provost/event/v1",
                         "run": state.run,

@@ -10,6 +10,7 @@
     reason = "tests: the tree is this repository's"
 )]
 
+mod doors;
 mod mutants;
 mod names;
 mod pages;
@@ -227,4 +228,25 @@ fn the_tree_is_really_walked() {
     ] {
         assert!(tree.files().any(|file| file.path == path), "{path}");
     }
+}
+
+#[test]
+fn values_of_a_run_are_shown_by_one_way_out() {
+    none(Tree::of_repository().sources().flat_map(doors::raw_values));
+    let faults = |path: &str, text: &str| doors::raw_values(&file(path, text)).len();
+    for text in [
+        "let payload = event.to_stored();",
+        "Event::ObservationMade {\n    slot,\n    output,\n    ..\n} => page.line(output),",
+        "page.line(&effect.args.to_string());",
+        "store.evidence(&digest)",
+    ] {
+        assert_eq!(faults("crates/provost/src/cli/new.rs", text), 1, "{text}");
+        assert_eq!(
+            faults("crates/provost-engine/src/store/read.rs", text),
+            0,
+            "{text}"
+        );
+    }
+    let label = "Event::ObservationMade { slot, label, .. } => page.line(label),";
+    assert_eq!(faults("crates/provost/src/cli/new.rs", label), 0);
 }

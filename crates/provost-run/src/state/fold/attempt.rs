@@ -64,6 +64,7 @@ pub(super) fn attempt_started(
             operation: started.operation.clone(),
             args_digest: started.args_digest,
             args: started.args.clone(),
+            secret_args: started.secret_args.clone(),
             landing: Landing::Unknown,
             doubtful: false,
         });

@@ -90,7 +90,7 @@ pub fn line(event: &Event) -> String {
             )
         }
         Event::ApprovalRejected { by, reason, .. } => format!("{kind} by {by}: {reason}"),
-        Event::ListEvaluated { step, items } => format!("{kind} {step} of {}", items.len()),
+        Event::ListEvaluated { step, items, .. } => format!("{kind} {step} of {}", items.len()),
         Event::StepSkipped { slot, because } => format!("{kind} {slot} {because:?}"),
         Event::StepBlocked { step, on } => format!("{kind} {step} on {on}"),
         Event::AdmissionRefused { slot, limit } => format!("{kind} {slot}: {limit}"),

@@ -186,6 +186,12 @@ impl Case {
         self
     }
 
+    /// The goal has this text.
+    pub fn goal_text(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.goal.text);
+        self
+    }
+
     /// The goal has this parameter.
     pub fn param(mut self, name: &str, value: Value) -> Self {
         self.goal.params.insert(name.to_owned(), value);

@@ -50,6 +50,7 @@ fn operation(name: &str, effect: Effect, idempotency: Idempotency, output: Value
         output: Some(Schema::compile(output).unwrap()),
         trusted: false,
         secret: false,
+        accepts_secrets: false,
         content: ["text".to_owned()].into(),
         idempotency,
         errors_no_effect: false,

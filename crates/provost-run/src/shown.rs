@@ -1,0 +1,137 @@
+//! What may be shown of a run: the one way out for its values.
+//!
+//! Owns the form in which an event, arguments, an output, a list and evidence are printed, listed,
+//! sent to a client or put on a card. Every reader but the store and its backup, which hold the
+//! journal itself, goes through here. Never decides what is secret: the labels of the check do, and
+//! the marks that events carry. INVARIANT: what is labelled secret leaves as [`secret`] alone.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use provost_plan::digest::Digest;
+use provost_plan::label::Label;
+use serde_json::{Value, json};
+
+use crate::event::Event;
+use crate::state::{EffectFact, State};
+
+/// What stands in the place of words that may repeat a secret.
+pub const WITHHELD: &str = "withheld: it may repeat a secret";
+
+/// What stands in the place of a secret value.
+#[must_use]
+pub fn secret() -> Value {
+    json!({ "secret": true })
+}
+
+/// A text, unless its label says that it is secret.
+#[must_use]
+pub fn text(label: &Label, text: String) -> String {
+    if label.secret {
+        "(a secret, not shown)".to_owned()
+    } else {
+        text
+    }
+}
+
+/// An output, unless its label says that it is secret.
+#[must_use]
+pub fn output(label: &Label, output: &Value) -> Value {
+    if label.secret {
+        secret()
+    } else {
+        output.clone()
+    }
+}
+
+/// Arguments, without the values of those named in `secrets`.
+#[must_use]
+pub fn args(args: &Value, secrets: &BTreeSet<String>) -> Value {
+    match args {
+        Value::Object(map) if !secrets.is_empty() => map
+            .iter()
+            .map(|(name, value)| {
+                let shown = if secrets.contains(name) {
+                    secret()
+                } else {
+                    value.clone()
+                };
+                (name.clone(), shown)
+            })
+            .collect(),
+        plain => plain.clone(),
+    }
+}
+
+/// The arguments of a write that began.
+#[must_use]
+pub fn effect_args(state: &State, effect: &EffectFact) -> Value {
+    let plan = state.plan.as_ref();
+    let record = plan.and_then(|plan| plan.checked().step(&effect.slot.step));
+    let labels = record.iter().flat_map(|(_, record)| &record.labels);
+    let mut secrets: BTreeSet<String> = labels
+        .filter(|(_, label)| label.secret)
+        .map(|(name, _)| name.clone())
+        .collect();
+    // Why as well: the plan in force may have another step of that name, or none.
+    secrets.extend(effect.secret_args.iter().cloned());
+    args(&effect.args, &secrets)
+}
+
+/// An event, with nothing in it that is marked secret.
+#[must_use]
+pub fn event(event: &Event) -> Cow<'_, Event> {
+    let mut shown = Cow::Borrowed(event);
+    match event {
+        Event::AttemptStarted(started) if !started.secret_args.is_empty() => {
+            if let Event::AttemptStarted(shown) = shown.to_mut() {
+                shown.args = args(&started.args, &started.secret_args);
+            }
+        }
+        Event::AttemptEnded(ended) if ended.secret => {
+            if let Event::AttemptEnded(shown) = shown.to_mut() {
+                shown.shows = None;
+            }
+        }
+        Event::ObservationMade { label, .. } if label.secret => {
+            if let Event::ObservationMade { output, .. } = shown.to_mut() {
+                *output = secret();
+            }
+        }
+        Event::ListEvaluated { secret: true, .. } => {
+            if let Event::ListEvaluated { items, .. } = shown.to_mut() {
+                items.iter_mut().for_each(|item| *item = secret());
+            }
+        }
+        Event::DoubtSettled {
+            secret: true,
+            output: Some(_),
+            ..
+        } => {
+            if let Event::DoubtSettled { output, .. } = shown.to_mut() {
+                *output = Some(secret());
+            }
+        }
+        _ => {}
+    }
+    shown
+}
+
+/// The kind, version and payload of an event, as they may be shown.
+#[must_use]
+pub fn stored(of: &Event) -> (String, u32, Value) {
+    event(of).to_stored()
+}
+
+/// Whether the bytes with this digest may be shown of a run: they stand behind nothing secret.
+#[must_use]
+pub fn evidence<'e>(events: impl IntoIterator<Item = &'e Event>, digest: &Digest) -> bool {
+    let behind = |event: &Event| match event {
+        Event::ObservationMade {
+            label, evidence, ..
+        } => label.secret && evidence == digest,
+        Event::AttemptEnded(ended) => ended.secret && ended.evidence.as_ref() == Some(digest),
+        _ => false,
+    };
+    !events.into_iter().any(behind)
+}

@@ -1,0 +1,64 @@
+//! Doors: whoever prints values of a run goes through `provost_run::shown`.
+
+use crate::tree::File;
+
+/// Who shows a run: to people, to programs, to clients, in notices.
+const READERS: [&str; 6] = [
+    "crates/provost/src/",
+    "crates/provost-engine/src/notify",
+    "crates/provost-engine/src/summary",
+    "crates/provost-engine/src/inbox",
+    "crates/provost-run/src/trace",
+    "crates/provost-run/src/why",
+];
+
+/// Ways to a value as the journal holds it.
+const RAW: [&str; 9] = [
+    ".to_stored(",
+    ".to_canonical(",
+    "effect.args",
+    "started.args",
+    "item.output",
+    ".view.get(",
+    ".evidence(",
+    "json!(event)",
+    "to_value(event)",
+];
+
+/// Events, and the field of each that may hold a secret.
+const FIELDS: [(&str, &str); 4] = [
+    ("ObservationMade {", "output"),
+    ("DoubtSettled {", "output"),
+    ("AttemptStarted {", "args"),
+    ("AttemptEnded {", "shows"),
+];
+
+pub fn raw_values(file: &File) -> Vec<String> {
+    let reads = READERS.iter().any(|path| file.path.starts_with(path));
+    if !reads {
+        return Vec::new();
+    }
+    let fault = |at: usize, what: &str| {
+        let line = file.text[..at].matches('\n').count() + 1;
+        format!("{}:{line}: `{what}` past `shown`", file.path)
+    };
+    let mut faults = Vec::new();
+    for raw in RAW {
+        for (at, _) in file.text.match_indices(raw) {
+            // Why: a digest of a value is no value.
+            if !file.text[at + raw.len()..].starts_with('_') {
+                faults.push(fault(at, raw));
+            }
+        }
+    }
+    for (event, field) in FIELDS {
+        for (at, _) in file.text.match_indices(event) {
+            let fields = file.text[at..].split('}').next().unwrap_or_default();
+            let mut words = fields.split(|c: char| !c.is_alphanumeric() && c != '_');
+            if words.any(|word| word == field) {
+                faults.push(fault(at, &format!("{event} {field}")));
+            }
+        }
+    }
+    faults
+}
