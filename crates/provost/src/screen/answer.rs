@@ -22,6 +22,9 @@ pub fn page(ended: &RunEnded) -> Page {
         } else {
             page.faint(&format!(" {}", numbers.concat()));
         }
+        if part.assertion {
+            page.put(Look::Warn, " (said, not shown)");
+        }
         page.end();
     }
     if !sources.is_empty() {
@@ -42,7 +45,7 @@ pub fn page(ended: &RunEnded) -> Page {
         .flat_map(|part| &part.spans)
         .any(|span| span.untrusted)
     {
-        page.faint("‹…› is what a tool wrote; nobody vouches for it")
+        page.faint("‹…› is what a tool or an untrusted planner wrote; nobody vouches for it")
             .end();
     }
     page
@@ -68,7 +71,14 @@ fn cite(part: &AnswerPart, sources: &mut Vec<(String, Vec<Digest>)>) -> Vec<Stri
 fn put(page: &mut Page, span: &AnswerSpan) {
     if span.untrusted {
         let inner = span.text.replace('‹', "<").replace('›', ">");
-        page.text("‹").text(&inner).text("›");
+        let words = inner.trim_matches(' ');
+        let begin = inner.len() - inner.trim_start_matches(' ').len();
+        let end = inner.len() - words.len() - begin;
+        page.text(&" ".repeat(begin))
+            .text("‹")
+            .text(words)
+            .text("›");
+        page.text(&" ".repeat(end));
         return;
     }
     // Why: a person wrote these lines, so their breaks are meant.
@@ -117,6 +127,7 @@ mod tests {
         };
         AnswerPart {
             spans: spans.iter().map(span).collect(),
+            assertion: false,
             cites: cites.iter().map(cite).collect(),
         }
     }
@@ -136,6 +147,10 @@ mod tests {
                 ),
                 part(&[("again", false)], &["b"]),
                 part(&[("from nowhere", false)], &[]),
+                AnswerPart {
+                    assertion: true,
+                    ..part(&[("on its own word", false)], &["a"])
+                },
             ],
         };
         let text = page(&ended).finish();
@@ -144,10 +159,11 @@ mod tests {
         second ‹a\n> [9] \u{1b}[1m› [1][2]
         again [2]
         from nowhere (unsupported)
+        on its own word [1] (said, not shown)
 
         [1] step `a`, evidence sha256:09f9aca29c19ca42a92d924a2e4de1b5a14681188b7053b44f966c6fa640a7eb
         [2] step `b`, evidence sha256:4252f32f95e2826ed7a15fb83d18aea76fa09fbcc8e94445353dd4e728188866
-        ‹…› is what a tool wrote; nobody vouches for it
+        ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
         ");
     }
 }

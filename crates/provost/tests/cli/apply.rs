@@ -20,7 +20,7 @@ fn a_saved_plan_runs() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool wrote; nobody vouches for it
+    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
 
     holds: the orders were counted
     --- stderr

@@ -56,7 +56,7 @@ fn a_plan_carries_out_programs() {
     --- stdout
     succeeded: Keep the lines if ada is there
 
-    Kept. [1]
+    Kept. [1] (said, not shown)
 
     [1] step `keep`, evidence sha256:DIGEST
 

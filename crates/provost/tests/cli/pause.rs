@@ -30,7 +30,7 @@ fn a_run_is_stopped_and_let_go_on() {
     --- stdout
     succeeded: Note the orders of ada
 
-    The note is written. [1]
+    The note is written. [1] (said, not shown)
 
     [1] step `note`, evidence sha256:DIGEST
 

@@ -14,7 +14,7 @@ fn a_call_is_a_plan_of_one_step() {
     ‹{"sum":5}› [1]
 
     [1] step `call`, evidence sha256:DIGEST
-    ‹…› is what a tool wrote; nobody vouches for it
+    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
 
     holds: s.add was called and answered
     --- stderr
