@@ -31,6 +31,9 @@ pub struct Approve {
     /// write the signed yes to a card that came as a file, for `provost record`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// refuse if an untrusted value stands in no goal, answer or trusted reading
+    #[arg(long)]
+    only_goal_values: bool,
     #[command(flatten)]
     signing: SigningArgs,
     #[command(flatten)]
@@ -56,6 +59,9 @@ pub fn run(verb: Approve, place: &Place) -> Result<Exit, Failure> {
         if let Some(path) = &verb.card {
             return say::save_card(path, &engine, state, picked);
         }
+        if verb.only_goal_values {
+            refuse_foreign(picked, state)?;
+        }
         let card = match picked {
             Some(card) if verb.target.digest.is_some() => card,
             only => ask(only, state, place)?,
@@ -69,6 +75,25 @@ pub fn run(verb: Approve, place: &Place) -> Result<Exit, Failure> {
         )?
     };
     say::say(envelope, &verb.signing, verb.watching, place)
+}
+
+/// Refuses a card with a value that only an untrusted planner or tool brought.
+fn refuse_foreign(picked: Option<Digest>, state: &State) -> Result<(), Failure> {
+    let mut cards = state.open_cards();
+    let card = cards.find(|(digest, _)| picked.is_none_or(|picked| **digest == picked));
+    let foreign = card
+        .map(|(_, card)| card.foreign_values())
+        .unwrap_or_default();
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = foreign.iter().map(String::as_str).collect();
+    let message = format!(
+        "values stand in no goal, answer or trusted reading: {}",
+        names.join(", ")
+    );
+    Err(Failure::usage(message)
+        .hint("look at them on the card, then approve without `--only-goal-values`"))
 }
 
 /// Shows a card and asks; without a terminal nobody can have seen it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use provost_engine::run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
 use provost_plan::digest::Digest;
 use provost_plan::duration;
-use provost_plan::label::Label;
+use provost_plan::label::{Integrity, Label};
 use provost_plan::policy::{AskTerms, OnExpiry};
 use provost_plan::reach::needs;
 use serde_json::Value;
@@ -54,6 +54,19 @@ pub fn page(digest: &Digest, card: &Card) -> Page {
             }
         }
     }
+    if card.planned_by.is_some() {
+        let foreign: Vec<String> = card.foreign_values().into_iter().collect();
+        match foreign.as_slice() {
+            [] => page.field(
+                "values",
+                "none but those of the goal, of answers and of trusted readings",
+            ),
+            names => page.put(Look::Warn, "  look twice ").line(&format!(
+                "the goal, answers and trusted readings do not hold: {}",
+                names.join(", ")
+            )),
+        };
+    }
     terms(&mut page, card);
     for (word, scripts) in mixed_words(card) {
         page.bad("  look twice ")
@@ -89,15 +102,20 @@ fn call(page: &mut Page, call: &ConcreteCall, labels: &BTreeMap<String, Label>) 
     }
     match &call.args {
         Value::Object(args) if !args.is_empty() => {
-            for (name, value) in args {
-                let from = labels.get(name).map(plan::label).unwrap_or_default();
-                page.faint("  argument   ")
-                    .strong(name)
-                    .text(&format!(": {value}"));
-                if !from.is_empty() {
-                    page.put(Look::Warn, &format!("  ({from})"));
-                }
-                page.end();
+            // Why first: what nobody trusted wrote anywhere is what there is to look at.
+            let is_foreign = |name: &str| {
+                let untrusted = |label: &Label| label.integrity != Integrity::Trusted;
+                labels.get(name).is_some_and(untrusted) && !call.origins.contains_key(name)
+            };
+            let (foreign, others): (Vec<_>, Vec<_>) =
+                args.iter().partition(|(name, _)| is_foreign(name));
+            for (name, value) in foreign.into_iter().chain(others) {
+                argument(
+                    page,
+                    (name.as_str(), value),
+                    labels.get(name),
+                    call.origins.get(name),
+                );
             }
         }
         Value::Object(_) => {
@@ -114,6 +132,29 @@ fn call(page: &mut Page, call: &ConcreteCall, labels: &BTreeMap<String, Label>) 
         page.bad("  look twice ")
             .line(&format!("it repeats the call that step `{repeats}` made"));
     }
+}
+
+/// One argument, with where its value stands, or what it is worth.
+fn argument(
+    page: &mut Page,
+    (name, value): (&str, &Value),
+    label: Option<&Label>,
+    origin: Option<&String>,
+) {
+    let from = label.map(plan::label).unwrap_or_default();
+    page.faint("  argument   ")
+        .strong(name)
+        .text(&format!(": {value}"));
+    match origin {
+        Some(origin) => {
+            page.faint(&format!("  (from {origin})"));
+        }
+        None if !from.is_empty() => {
+            page.put(Look::Warn, &format!("  ({from})"));
+        }
+        None => {}
+    }
+    page.end();
 }
 
 /// What a read showed of what a call is about, or why it showed nothing.

@@ -24,8 +24,8 @@ fn an_argument_can_be_put_right_before_it_is_approved() {
       tool       notes.write
       effect     write, high risk
       asked      by production-writes
-      argument   path: "count.txt"
       argument   text: "2 orders of ada"  (untrusted data from count)
+      argument   path: "count.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
       written    note.args.path: by ada

@@ -15,7 +15,7 @@ fn a_yes_to_the_card_drives_the_run_to_its_end() {
     --- stdout
     succeeded: Note the orders of ada
 
-    The note is written. [1]
+    The note is written. [1] (said, not shown)
 
     [1] step `note`, evidence sha256:DIGEST
 
@@ -59,8 +59,8 @@ fn without_a_digest_and_a_terminal_nothing_is_approved() {
       tool       notes.write
       effect     write, high risk
       asked      by production-writes
-      argument   path: "orders.txt"
       argument   text: "2 orders of ada"  (untrusted data from count)
+      argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
       solo       this workspace is solo: who asks may also approve

@@ -22,8 +22,8 @@ fn what_waits_is_listed_with_commands() {
       tool       notes.write
       effect     write, high risk
       asked      by production-writes
-      argument   path: "orders.txt"
       argument   text: "2 orders of ada"  (untrusted data from count)
+      argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
       solo       this workspace is solo: who asks may also approve

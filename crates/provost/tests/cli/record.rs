@@ -69,8 +69,8 @@ fn a_card_goes_out_as_a_file_and_comes_back_signed() {
       tool       notes.write
       effect     write, high risk
       asked      by production-writes
-      argument   path: "orders.txt"
       argument   text: "2 orders of ada"  (untrusted data from count)
+      argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
       digest     sha256:DIGEST
@@ -231,7 +231,7 @@ fn where_signatures_are_required_the_key_decides_who_speaks() {
     --- stdout
     succeeded: Note the orders of ada
 
-    The note is written. [1]
+    The note is written. [1] (said, not shown)
 
     [1] step `note`, evidence sha256:DIGEST
 

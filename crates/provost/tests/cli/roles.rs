@@ -97,8 +97,8 @@ fn a_writer_is_asked_about_in_its_role() {
       role       writer
       effect     write, high risk
       asked      by production-writes
-      argument   path: "orders.txt"
       argument   text: "3 orders"  (untrusted data from count)
+      argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
       solo       this workspace is solo: who asks may also approve

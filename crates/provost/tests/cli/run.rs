@@ -13,7 +13,7 @@ fn a_goal_becomes_a_plan_and_an_answer() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool wrote; nobody vouches for it
+    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
 
     holds: the orders were counted
     --- stderr
@@ -43,7 +43,7 @@ fn an_observation_leads_to_a_revision() {
 
     [1] step `count`, evidence sha256:DIGEST
     [2] step `everybody`, evidence sha256:DIGEST
-    ‹…› is what a tool wrote; nobody vouches for it
+    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
 
     holds: the orders were counted
     --- stderr
@@ -79,8 +79,8 @@ fn without_a_terminal_it_prints_the_card_and_the_command() {
       tool       notes.write
       effect     write, high risk
       asked      by production-writes
-      argument   path: "orders.txt"
       argument   text: "2 orders of ada"  (untrusted data from count)
+      argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
       solo       this workspace is solo: who asks may also approve
@@ -217,7 +217,7 @@ fn a_goal_that_two_playbooks_match_is_asked_about() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool wrote; nobody vouches for it
+    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
 
     holds: the orders were counted
     --- stderr
@@ -270,7 +270,7 @@ fn what_a_goal_leaves_out_is_asked_for() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool wrote; nobody vouches for it
+    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
 
     holds: the orders were counted
     --- stderr

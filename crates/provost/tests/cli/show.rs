@@ -94,8 +94,8 @@ fn a_run_is_shown_with_its_outcome() {
       tool       notes.write
       effect     write, high risk
       asked      by production-writes
-      argument   path: "orders.txt"
       argument   text: "2 orders of ada"  (untrusted data from count)
+      argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
       solo       this workspace is solo: who asks may also approve
@@ -125,7 +125,7 @@ fn a_run_is_shown_with_its_outcome() {
 
     succeeded: Note the orders of ada
 
-    The note is written. [1]
+    The note is written. [1] (said, not shown)
 
     [1] step `note`, evidence sha256:DIGEST
 
