@@ -16,6 +16,7 @@ mod apply;
 mod approve;
 mod audit;
 mod backup;
+mod canaries;
 mod canary;
 mod cancel;
 mod check;

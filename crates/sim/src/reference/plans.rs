@@ -125,7 +125,7 @@ impl Generator<'_> {
         text.push_str("answer:\n");
         // Why often nothing: an answer that reads anything would tell most secrets, an error beside
         // which the labels of the rest are not compared.
-        let claims = match self.rng.permille(500) {
+        let claims = match self.rng.permille(650) {
             true => 0,
             false => self.rng.between(1, 3),
         };
