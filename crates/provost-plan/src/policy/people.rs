@@ -4,8 +4,8 @@
 //! `{"users": {"ada": {"groups": ["oncall"], "roles": ["approver"], "key": "ed25519:…"}}}`. A role
 //! is a group by another name: policies see both as `Group`, and `@approver` names either. A key is
 //! the public key that the person's statements are signed with; `former_keys` are those of earlier
-//! ones, which a journal may still bear. INVARIANT: a name that is not listed is in no group and has
-//! no key, and what is made now counts with the key of now alone.
+//! ones, which a journal may still bear. INVARIANT: a name that is not listed is in no group and
+//! has no key, and what is made now counts with the key of now alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
