@@ -242,7 +242,7 @@ fn what_is_not_admitted_leaves_no_row() {
     let both = vec![begins(other.clone()), begins(begin("b"))];
     assert_eq!(two.enter(both), Err(doubted("one", "a")));
     assert_eq!(store.load("two").unwrap().len(), 1);
-    let bare = rusqlite::Connection::open(_dir.path().join("journal.db")).unwrap();
+    let bare = Connection::open(_dir.path().join("journal.db")).unwrap();
     let rows: i64 = bare
         .query_row(
             "SELECT count(*) FROM open_effects WHERE run = 'two'",

@@ -87,7 +87,7 @@ fn small_store() -> tempfile::TempDir {
 /// The second verifier's verdict on the journal in `dir`.
 fn second(dir: &Path) -> std::process::Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verify.py");
-    let mut command = std::process::Command::new("python3");
+    let mut command = Command::new("python3");
     command.arg(script).arg(dir.join("journal.db"));
     command.output().unwrap()
 }
