@@ -12,10 +12,10 @@ use provost_engine::engine::{Engine, EngineError};
 use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::session::{Stop, Unwatched};
 use provost_plan::plan::Goal;
-use provost_run::call::Slot;
 use provost_run::card::Subject;
-use provost_run::event::{Event, SettledBy, Settlement};
+use provost_run::event::Event;
 use provost_run::state::State;
+use serde_json::{Value, json};
 
 use super::forged::Dice;
 use super::forger::Forger;
@@ -95,48 +95,44 @@ fn waiting(engine: &Engine) -> Waiting {
 
 /// The event that the journal would have of an envelope, had it been taken in.
 fn event_of(state: &State, envelope: &StatementEnvelope) -> Event {
-    let (by, record) = (envelope.by.clone(), Some(envelope.record()));
-    match envelope.statement.clone() {
-        Statement::Approve { card, steps } => Event::ApprovalGiven {
-            card,
-            by,
-            steps,
-            complete: true,
-            valid_until: None,
-            record,
-        },
-        Statement::Answer { question, value } => Event::QuestionAnswered {
-            question,
-            value,
-            by,
-            record,
-        },
-        Statement::Amend { goal, reason, plan } => Event::GoalAmended {
-            goal: Goal {
+    let (kind, mut payload) = match envelope.statement.clone() {
+        Statement::Approve { card, steps } => (
+            "ApprovalGiven",
+            json!({ "card": card, "steps": steps, "complete": true }),
+        ),
+        Statement::Answer { question, value } => (
+            "QuestionAnswered",
+            json!({ "question": question, "value": value }),
+        ),
+        Statement::Amend { goal, reason, .. } => {
+            let goal = Goal {
                 text: goal.unwrap(),
                 ..state.goal.clone()
-            },
-            planner: None,
-            clears: true,
-            by,
-            reason,
-            plan,
-            record,
-        },
-        Statement::Cancel { reason, undo } => Event::CancelRequested {
-            by,
-            reason,
-            undo,
-            record,
-        },
+            };
+            let payload = json!({ "goal": goal, "clears": true, "reason": reason });
+            ("GoalAmended", payload)
+        }
+        Statement::Cancel { undo, .. } => ("CancelRequested", json!({ "undo": undo })),
         other => panic!("{other:?}"),
-    }
+    };
+    payload["by"] = envelope.by.clone().into();
+    payload["said"] = json!(envelope.record());
+    Event::from_stored(kind, 1, &payload).unwrap()
 }
 
-fn without_record(event: Event) -> Event {
+/// The event with one field of its payload changed, or taken out.
+fn with(event: &Event, field: &str, value: Option<Value>) -> Event {
     let (kind, version, mut payload) = event.to_stored();
-    payload.as_object_mut().unwrap().remove("said");
+    let fields = payload.as_object_mut().unwrap();
+    match value {
+        Some(value) => drop(fields.insert(field.to_owned(), value)),
+        None => drop(fields.remove(field)),
+    }
     Event::from_stored(&kind, version, &payload).unwrap()
+}
+
+fn without_record(event: &Event) -> Event {
+    with(event, "said", None)
 }
 
 fn envelope(engine: &Engine, state: &State, statement: Statement, by: &str) -> StatementEnvelope {
@@ -172,7 +168,7 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
     let signed = || valid().signed_with(&key(who));
     let envelope = match KINDS[kind] {
         "a yes that nobody made a statement of" => {
-            let bare = without_record(event_of(state, &valid()));
+            let bare = without_record(&event_of(state, &valid()));
             return (state.run.clone(), vec![bare]);
         }
         "a yes that is not signed" => valid(),
@@ -229,24 +225,8 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
             return (state.run.clone(), vec![asked, event_of(state, &signed())]);
         }
         "a yes that is to count for ever" => {
-            let given = match event_of(state, &signed()) {
-                Event::ApprovalGiven {
-                    card,
-                    by,
-                    steps,
-                    complete,
-                    record,
-                    ..
-                } => Event::ApprovalGiven {
-                    card,
-                    by,
-                    steps,
-                    complete,
-                    valid_until: Some(i64::MAX >> 16),
-                    record,
-                },
-                other => panic!("{other:?}"),
-            };
+            let until = Some(json!(i64::MAX >> 16));
+            let given = with(&event_of(state, &signed()), "valid_until", until);
             return (state.run.clone(), vec![given]);
         }
         "an answer" => {
@@ -258,18 +238,12 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
             return (state.run.clone(), vec![event_of(state, &forged)]);
         }
         "a settlement" => {
-            let slot = Slot {
-                step: "note".to_owned(),
-                item: None,
-            };
-            let settled = Event::DoubtSettled {
-                slot,
-                settled: Settlement::DidNotHappen,
-                by: SettledBy::Person { id: who.to_owned() },
-                reason: Some("I looked".to_owned()),
-                output: None,
-                record: Some(maybe_signed(valid(), dice).record()),
-            };
+            let payload = json!({
+                "slot": { "step": "note" }, "settled": "did_not_happen",
+                "by": { "kind": "person", "id": who }, "reason": "I looked",
+                "said": maybe_signed(valid(), dice).record(),
+            });
+            let settled = Event::from_stored("DoubtSettled", 1, &payload).unwrap();
             return (state.run.clone(), vec![settled]);
         }
         "another goal" => {
@@ -391,7 +365,7 @@ fn a_run_that_says_it_needed_no_signature_is_held_to_the_workspace() {
     let run = place.waiting();
     let engine = place.engine();
     let record = engine.read(&run).unwrap();
-    let bare = without_record(event_of(
+    let bare = without_record(&event_of(
         record.run.state(),
         &yes(&engine, record.run.state(), "bo"),
     ));
