@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
+use provost_plan::diagnostic::Diagnostic;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::{Limits, Step};
 use provost_plan::policy::{Policy, Principal};
@@ -36,6 +37,7 @@ mod rules;
 mod scaffold;
 mod servers;
 mod statements;
+mod tags;
 #[cfg(test)]
 mod tests;
 
@@ -81,6 +83,7 @@ pub struct Workspace {
     planner: Option<PlannerConfig>,
     sources: Vec<Source>,
     not_checked: Vec<String>,
+    warnings: Vec<(Source, Diagnostic)>,
     servers: BTreeMap<String, Listing>,
 }
 
@@ -186,6 +189,8 @@ impl Workspace {
         let Some(rules) = rules.filter(|_| found.is_empty()) else {
             return Err(found.refused());
         };
+        let tags = config.catalog.tags();
+        let warnings = tags::unseen(&config.source, tags, &config.tools, &rules.policy);
         let user = config.user.as_deref().unwrap_or(opening.user);
         let mut sources = vec![config.source];
         sources.extend(policies.sources().cloned());
@@ -212,6 +217,7 @@ impl Workspace {
             planner: config.planner,
             sources,
             not_checked,
+            warnings,
             servers,
         })
     }
@@ -387,6 +393,12 @@ impl Workspace {
     #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// What is probably a mistake in its files, each with the file it stands in.
+    #[must_use]
+    pub fn warnings(&self) -> &[(Source, Diagnostic)] {
+        &self.warnings
     }
 
     /// What was not looked at when it was opened, in words.

@@ -19,6 +19,7 @@ mod creates;
 mod preview;
 mod reconcile;
 mod role;
+mod tag;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use creates::{Creates, CreatesError};
 pub use preview::{Preview, PreviewError};
 pub use reconcile::{Doubted, Reconcile, ReconcileError};
 pub use role::Role;
+pub use tag::Tags;
 
 /// What a call does to the world. Ordered by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -312,9 +314,7 @@ impl Operation {
         match self.effect {
             Effect::Read => Risk::Low,
             Effect::Egress => Risk::Medium,
-            Effect::Write if tagged(&["money", "permission", "deploy", "delete"]) || production => {
-                Risk::High
-            }
+            Effect::Write if tagged(&Tags::OF_RISK) => Risk::High,
             Effect::Write => Risk::Medium,
             Effect::External if tagged(&["money"]) => Risk::Critical,
             Effect::External => Risk::High,
@@ -339,6 +339,7 @@ pub struct Catalog {
     digests: BTreeMap<String, OnceLock<Digest>>,
     reconciled: BTreeMap<String, OnceLock<bool>>,
     roles: role::Roles,
+    tags: Tags,
 }
 
 impl Catalog {
@@ -354,6 +355,7 @@ impl Catalog {
             reconciled: names().map(|name| (name, OnceLock::new())).collect(),
             operations,
             roles: role::Roles::new(),
+            tags: Tags::default(),
         }
     }
 

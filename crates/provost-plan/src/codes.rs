@@ -134,7 +134,9 @@ codes! {
     BadPlaybook = "W805", Error, "a playbook that cannot be used";
     PolicyNeverApplies = "W807", Warning, "a policy that can never apply";
     Uncovered = "W808", Warning, "a tool that no policy permits";
-    NamesNobody = "W809", Warning, "a policy that names a tag, a group or a role that there is not";
+    NamesNobody = "W809", Warning, "a policy that names a group, person or role that there is not";
+    UnseenTag = "W810", Warning, "a tag that no policy looks at";
+    UnknownTag = "W811", Error, "a tag that is not declared";
     Drift = "W806", Error, "a tool that is not what `provost.lock` holds";
 }
 

@@ -28,6 +28,7 @@ mod hosts;
 mod lint;
 mod load;
 mod mentions;
+mod names;
 mod partial;
 mod people;
 mod ready;
@@ -249,8 +250,8 @@ struct Loaded {
     operations: BTreeMap<String, OperationTerms>,
     approve: entities::ActionTerms,
     people: People,
-    /// The names of the roles that the operator declares.
-    roles: BTreeSet<String>,
+    /// The names that policies may mention.
+    known: names::Known,
     solo: bool,
     digest: Digest,
     authorizer: Authorizer,
@@ -320,7 +321,8 @@ impl Policy {
             typed.map_err(|reason| broken(format!("the catalog cannot be typed: {reason}")))?;
         let entries = entries?;
         let actions = lint::Actions::new(catalog, &fields);
-        load::validate(&schema, &entries, &sources, &actions)?;
+        let known = names::Known::of(catalog, people);
+        load::validate(&schema, &entries, &sources, &(actions, &known))?;
         let entries: Vec<load::Entry> = entries.into_iter().map(|(entry, _)| entry).collect();
         let action_entities = schema
             .action_entities()
@@ -343,7 +345,7 @@ impl Policy {
             operations,
             approve,
             people: people.clone(),
-            roles: catalog.roles().map(|role| role.name.clone()).collect(),
+            known,
             solo: makes_solo(&sources),
             digest: digest_of(&sources, people),
             authorizer: Authorizer::new(),
@@ -376,6 +378,18 @@ impl Policy {
     #[must_use]
     pub fn schema_text(&self) -> String {
         vocabulary::text(self.inner.schema_value.clone()).unwrap_or_default()
+    }
+
+    /// The tags that no policy looks at, of those that an operation bears or the workspace declares
+    /// as its own. One that raises the risk is looked at where the risk is.
+    #[must_use]
+    pub fn unseen_tags(&self) -> BTreeSet<&str> {
+        let mut unseen = self.inner.known.tags_in_use();
+        for entry in &self.inner.entries {
+            let names = names::Names::of(&entry.tree);
+            unseen.retain(|tag| !names.looks_at_tag(tag));
+        }
+        unseen
     }
 
     /// The ids of all policies, in the order of the files.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_plan::catalog::Operation;
+use provost_plan::catalog::{Operation, Tags};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, has_errors};
 use provost_plan::node::{Fields, Node};
@@ -69,6 +69,8 @@ pub(crate) struct Site<'a> {
     pub(crate) models: &'a BTreeMap<String, ModelConfig>,
     /// The proxy of the workspace.
     pub(crate) proxy: Option<&'a Arc<Proxy>>,
+    /// The tags of the workspace.
+    pub(crate) tags: &'a Tags,
 }
 
 /// What a tool may name that stands elsewhere.
@@ -82,6 +84,8 @@ pub struct Surroundings<'a> {
     pub models: &'a BTreeMap<String, ModelConfig>,
     /// The proxy through which it reaches others.
     pub proxy: Option<&'a Arc<Proxy>>,
+    /// The tags that it may bear.
+    pub tags: &'a Tags,
 }
 
 /// What a kind of tool makes of its table.
@@ -146,6 +150,7 @@ impl ToolConfig {
             listings: around.listings,
             models: around.models,
             proxy: around.proxy,
+            tags: around.tags,
         };
         let limits = pace::read(&mut fields);
         let (settings, operations) = match kind {
@@ -197,8 +202,12 @@ impl ToolConfig {
 
     /// A tool that the program around the engine carries out itself. Returns `None` if it does
     /// not describe itself as a tool must; why is in `diagnostics`.
-    pub fn own(tool: Arc<dyn Tool>, diagnostics: &mut Vec<Diagnostic>) -> Option<Self> {
-        let (name, operations) = own::described(tool.as_ref(), diagnostics)?;
+    pub fn own(
+        tool: Arc<dyn Tool>,
+        tags: &Tags,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        let (name, operations) = own::described(tool.as_ref(), tags, diagnostics)?;
         Some(Self {
             name,
             span: Span::default(),

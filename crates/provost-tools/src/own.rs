@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use provost_plan::catalog::Operation;
+use provost_plan::catalog::{Operation, Tags};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::duration;
@@ -80,6 +80,7 @@ pub trait Tool: fmt::Debug + Send + Sync {
 /// What such a tool is called, and its operations.
 pub(crate) fn described(
     tool: &dyn Tool,
+    tags: &Tags,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(String, Vec<Operation>)> {
     let operations = tool.describe();
@@ -91,6 +92,8 @@ pub(crate) fn described(
     let before = diagnostics.len();
     check_name("a tool", &name, Span::default(), diagnostics);
     for operation in &operations {
+        let borne = operation.tags.iter();
+        diagnostics.extend(borne.filter_map(|tag| tags.finding(tag, Span::default())));
         match operation.name.split_once('.') {
             Some((server, short)) if server == name => {
                 check_name("an operation", short, Span::default(), diagnostics);

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use provost_plan::catalog::Operation;
+use provost_plan::catalog::{Operation, Tags};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Kind, parse_toml};
 use provost_run::outcome::{Class, Landing, Reply};
@@ -195,6 +195,7 @@ fn configs_listed(
                 listings,
                 models: &models,
                 proxy: None,
+                tags: &Tags::default(),
             };
             ToolConfig::read(&name.value, node, around, &mut diagnostics)
         })

@@ -18,7 +18,7 @@ use provost_wire::http::Proxy;
 
 use super::error::Collector;
 use super::{ModelConfig, PlannerConfig};
-use super::{audit, network, notify, planners, roles};
+use super::{audit, network, notify, planners, roles, tags};
 use crate::audit::AuditSettings;
 use crate::limits::CONCURRENT_CALLS_MAX;
 use crate::notify::Target;
@@ -82,6 +82,7 @@ fn fields(
     let audit = fields.node("audit");
     let network = fields.node("network");
     let tools = fields.map("tools").unwrap_or_default();
+    let tags = fields.map("tags").unwrap_or_default();
     let roles = fields.map("roles").unwrap_or_default();
     let notify = fields.map("notify").unwrap_or_default();
     let models = fields.map("models").unwrap_or_default();
@@ -98,25 +99,23 @@ fn fields(
     let (playbooks_dir, planner) = planner.unwrap_or_default();
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
     let notify = notify::read(notify, proxy.as_ref(), diagnostics);
+    let tags = tags::read(tags, diagnostics);
     let around = Surroundings {
         base: root,
         listings,
         models: &models,
         proxy: proxy.as_ref(),
+        tags: &tags,
     };
     let tools = read_tools(tools, own, around, diagnostics)?;
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
     let roles = roles::read(roles, &catalog, listings, diagnostics);
-    let catalog = catalog.with_roles(roles);
+    let catalog = catalog.with_roles(roles).with_tags(tags);
     // Why not: a read whose schemas are not known yet cannot be judged.
     if !listings.is_lenient() {
         hold_reads(&tools, &catalog, diagnostics);
     }
-    let limits_of = |tool: &ToolConfig| (tool.name().to_owned(), tool.limits().clone());
-    let admission = AdmissionRules {
-        tools: Arc::new(tools.iter().map(limits_of).collect()),
-        budget: budget.and_then(|node| read_budget(node, diagnostics)),
-    };
+    let admission = read_admission(&tools, budget, diagnostics);
     Some(Config {
         source: source.clone(),
         description,
@@ -136,6 +135,18 @@ fn fields(
     })
 }
 
+fn read_admission(
+    tools: &[ToolConfig],
+    budget: Option<&Node>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> AdmissionRules {
+    let limits_of = |tool: &ToolConfig| (tool.name().to_owned(), tool.limits().clone());
+    AdmissionRules {
+        tools: Arc::new(tools.iter().map(limits_of).collect()),
+        budget: budget.and_then(|node| read_budget(node, diagnostics)),
+    }
+}
+
 fn read_tools(
     nodes: &[(Spanned<String>, Node)],
     own: &[Arc<dyn Tool>],
@@ -148,7 +159,7 @@ fn read_tools(
         .collect();
     let mut tools: Vec<ToolConfig> = read.into_iter().collect::<Option<_>>()?;
     for tool in own {
-        let tool = ToolConfig::own(Arc::clone(tool), diagnostics)?;
+        let tool = ToolConfig::own(Arc::clone(tool), around.tags, diagnostics)?;
         if tools.iter().any(|other| other.name() == tool.name()) {
             let message = format!("there are two tools called `{}`", tool.name());
             bad(diagnostics, Span::default(), message);

@@ -10,7 +10,7 @@ use cedar_policy::{Effect, PolicyId, PolicySet, Schema, ValidationMode, Validato
 use cedar_policy_core::parser::parse_policyset_to_ests_and_pset;
 
 use super::mentions::{Mention, mentions};
-use super::{AskTerms, OnExpiry, lint};
+use super::{AskTerms, OnExpiry, lint, names};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::duration;
@@ -312,7 +312,7 @@ pub(super) fn validate(
     schema: &Schema,
     entries: &[(Entry, usize)],
     sources: &[Source],
-    actions: &lint::Actions,
+    (actions, known): &(lint::Actions, &names::Known),
 ) -> Result<(), Vec<Finding>> {
     let Some(first) = sources.first() else {
         return Ok(());
@@ -336,7 +336,12 @@ pub(super) fn validate(
     }
     for (entry, _) in entries {
         let (source, span) = place(&entry.id);
-        for (needle, message, hint) in lint::findings(entry, actions) {
+        let strays = known
+            .strays(entry)
+            .into_iter()
+            .filter(|stray| stray.unguards);
+        let strays = strays.map(|stray| (stray.written, stray.message, stray.hint));
+        for (needle, message, hint) in lint::findings(entry, actions).into_iter().chain(strays) {
             let rest = source.text.get(span.start..).unwrap_or_default();
             let span = rest
                 .find(&needle)

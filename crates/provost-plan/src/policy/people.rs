@@ -4,8 +4,9 @@
 //! `{"users": {"ada": {"groups": ["oncall"], "roles": ["approver"], "key": "ed25519:…"}}}`. A role
 //! is a group by another name: policies see both as `Group`, and `@approver` names either. A key is
 //! the public key that the person's statements are signed with; `former_keys` are those of earlier
-//! ones, which a journal may still bear. INVARIANT: a name that is not listed is in no group and
-//! has no key, and what is made now counts with the key of now alone.
+//! ones, which a journal may still bear. `"groups": ["oncall"]` beside `users` names groups that
+//! may be empty. INVARIANT: a name that is not listed is in no group and has no key, and what is
+//! made now counts with the key of now alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,8 @@ pub struct People {
     users: BTreeMap<String, BTreeSet<String>>,
     keys: BTreeMap<String, String>,
     former_keys: BTreeMap<String, Vec<String>>,
+    /// Groups that are there even while nobody is in them.
+    groups: BTreeSet<String>,
 }
 
 impl People {
@@ -39,7 +42,12 @@ impl People {
         let mut people = Self::default();
         if let Some(mut fields) = Fields::new("the list of people", &node, &mut diagnostics) {
             let users = fields.map("users").unwrap_or_default();
+            let groups = fields.texts("groups");
             fields.finish();
+            for group in groups {
+                check_name(&group, "a group", &mut diagnostics);
+                people.groups.insert(group.value);
+            }
             for (name, user) in users {
                 check_name(name, "a user", &mut diagnostics);
                 let User {
@@ -73,6 +81,12 @@ impl People {
     #[must_use]
     pub fn is_listed(&self, id: &str) -> bool {
         self.users.contains_key(id)
+    }
+
+    /// The groups that are declared, or that somebody is in.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        let of_people = self.users.values().flatten();
+        self.groups.iter().chain(of_people).map(String::as_str)
     }
 
     /// The names of all listed people, sorted.

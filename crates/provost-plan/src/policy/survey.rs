@@ -7,18 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cedar_policy::Request;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::load::{Entry, base_name, span_of};
 use super::mentions::Mention;
+use super::names::{Names, Stray};
 use super::partial::{self, Part, Partial};
 use super::ready::{Ready, ReadySide, Standing};
 use super::values::Seen;
-use super::vocabulary::KNOWN_TAGS;
 use super::{CallFacts, OperationTerms, Policy, Principal, PrincipalKind, Verdict, entities, lint};
 use crate::catalog::Effect;
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::label::{Integrity, Label};
 use crate::source::{Source, Span};
 
@@ -53,8 +53,8 @@ impl Policy {
         let mut findings = Vec::new();
         let mut idle = Vec::new();
         for entry in &self.inner.entries {
-            let named = Named::of(entry);
-            findings.extend(self.names_nobody(entry, &named));
+            let named = Names::of(&entry.tree);
+            findings.extend(self.names_nobody(entry));
             if lint::reaches_only_approve(&entry.tree.action) || self.applies(entry, &named, false)
             {
                 continue;
@@ -116,9 +116,9 @@ impl Policy {
 
     /// Whether a policy may apply to a call: of an operation as it is declared, or, if `freely`,
     /// as it could be declared.
-    fn applies(&self, entry: &Entry, named: &Named, freely: bool) -> bool {
+    fn applies(&self, entry: &Entry, named: &Names, freely: bool) -> bool {
         let people = self.candidates(named, freely);
-        let roles = named.roles_in(&self.inner.roles, freely);
+        let roles = named.roles_in(&self.inner.known.roles, freely);
         self.inner.operations.values().any(|terms| {
             let Ok(action) = terms.action(self) else {
                 return false;
@@ -154,8 +154,8 @@ impl Policy {
         let mut reaching = permits
             .filter(|entry| lint::reaches(&entry.tree.action, &terms.operation.name, &group));
         reaching.any(|entry| {
-            let named = Named::of(entry);
-            let roles = named.roles_in(&self.inner.roles, false);
+            let named = Names::of(&entry.tree);
+            let roles = named.roles_in(&self.inner.known.roles, false);
             self.candidates(&named, false).iter().any(|person| {
                 let own = &terms.operation;
                 named
@@ -214,7 +214,7 @@ impl Policy {
     }
 
     /// People and agents that a policy may be about.
-    fn candidates(&self, named: &Named, freely: bool) -> Vec<Principal> {
+    fn candidates(&self, named: &Names, freely: bool) -> Vec<Principal> {
         if !named.principal {
             return vec![self.people().principal("somebody")];
         }
@@ -275,103 +275,23 @@ impl Policy {
         (source, finding)
     }
 
-    fn names_nobody(&self, entry: &Entry, named: &Named) -> Vec<(Source, Diagnostic)> {
-        let mut findings = Vec::new();
-        let mut find = |what: &str, name: &str, known: &BTreeSet<String>, hint: &str| {
-            if known.contains(name) {
-                return;
-            }
-            let message = format!("policy `{}` names {what} `{name}`", entry.id);
-            let finding = Diagnostic::new(Code::NamesNobody, Span::default(), message);
-            let finding = match nearest(name, known.iter().map(String::as_str)) {
-                Some(near) => finding.hint(format!("did you mean `{near}`?")),
-                None => finding.hint(hint),
-            };
-            let (source, mut finding) = self.at(entry, finding);
+    fn names_nobody(&self, entry: &Entry) -> Vec<(Source, Diagnostic)> {
+        let find = |stray: Stray| {
+            let finding = Diagnostic::new(Code::NamesNobody, Span::default(), stray.message);
+            let (source, mut finding) = self.at(entry, finding.hint(stray.hint));
             let rest = source.text.get(finding.span.start..).unwrap_or_default();
-            let quoted = format!("\"{name}\"");
-            if let Some(at) = rest.find(&quoted) {
-                finding.span = finding.span.sub(at, quoted.len());
+            if let Some(at) = rest.find(&stray.written) {
+                finding.span = finding.span.sub(at, stray.written.len());
             }
-            findings.push((source, finding));
+            (source, finding)
         };
-        let tags = self.inner.operations.values();
-        let mut tags: BTreeSet<String> = tags
-            .flat_map(|terms| terms.operation.tags.iter().cloned())
-            .collect();
-        tags.extend(KNOWN_TAGS.map(str::to_owned));
-        for tag in &named.tags {
-            find(
-                "the tag that no tool bears,",
-                tag,
-                &tags,
-                "tags stand in provost.toml",
-            );
-        }
-        for role in named.roles.iter().filter(|role| !role.is_empty()) {
-            let hint = "roles stand in provost.toml";
-            find(
-                "the role that is not declared,",
-                role,
-                &self.inner.roles,
-                hint,
-            );
-        }
-        let people = self.people();
-        let users: BTreeSet<String> = people.names().map(str::to_owned).collect();
-        let groups: BTreeSet<String> = users
-            .iter()
-            .flat_map(|id| people.principal(id).groups)
-            .collect();
-        let roles = entry.ask.iter().flat_map(|ask| &ask.approvers);
-        for group in named.groups.iter().chain(roles) {
-            let hint = "groups and roles stand in policies/entities.json";
-            find("the group that nobody is in,", group, &groups, hint);
-        }
-        for user in &named.users {
-            let hint = "people stand in policies/entities.json";
-            find("somebody who is not listed,", user, &users, hint);
-        }
-        findings
+        // Why not all: with one that takes a guard away, the policy did not load.
+        let strays = self.inner.known.strays(entry).into_iter();
+        strays.filter(|stray| !stray.unguards).map(find).collect()
     }
 }
 
-/// What a policy mentions.
-#[derive(Debug, Default)]
-struct Named {
-    /// Whether it looks at who asks.
-    principal: bool,
-    /// Attributes of anything.
-    attributes: BTreeSet<String>,
-    tags: BTreeSet<String>,
-    groups: BTreeSet<String>,
-    users: BTreeSet<String>,
-    /// Names that the role of a call is compared with.
-    roles: BTreeSet<String>,
-    /// Texts that fit the patterns it is compared with.
-    like: BTreeSet<String>,
-}
-
-impl Named {
-    fn of(entry: &Entry) -> Self {
-        let mut named = Self::default();
-        let written = cedar_policy_core::est::Policy::try_from(entry.tree.clone());
-        if let Some(tree) = written
-            .ok()
-            .and_then(|tree| serde_json::to_value(tree).ok())
-        {
-            named.principal = tree.pointer("/principal/op").and_then(Value::as_str) != Some("All");
-            named.walk(&tree);
-        }
-        named
-    }
-
-    fn looks_at(&self, attributes: &[&str]) -> bool {
-        attributes
-            .iter()
-            .any(|name| self.attributes.contains(*name))
-    }
-
+impl Names {
     fn standings(
         &self,
         person: &Principal,
@@ -392,63 +312,6 @@ impl Named {
             roles.extend(self.like.iter().filter(|_| freely).cloned());
         }
         roles
-    }
-
-    /// Collects from Cedar's JSON form of a policy.
-    fn walk(&mut self, tree: &Value) {
-        match tree {
-            Value::Object(map) => {
-                if let (Some(kind), Some(id)) = (text(map, "type"), text(map, "id")) {
-                    match kind {
-                        "Group" => self.groups.insert(id.to_owned()),
-                        "User" => self.users.insert(id.to_owned()),
-                        _ => false,
-                    };
-                }
-                self.attributes.extend(text(map, "attr").map(str::to_owned));
-                self.principal |= text(map, "Var") == Some("principal");
-                let of_tags = ["contains", "containsAny", "containsAll"].iter();
-                for asked in of_tags.filter_map(|op| map.get(*op)) {
-                    let attribute = asked.pointer("/left/./attr").and_then(Value::as_str);
-                    if attribute == Some("tags") {
-                        texts_of(asked.get("right").unwrap_or(&Value::Null), &mut self.tags);
-                    }
-                }
-                self.walk_roles(map);
-                map.values().for_each(|value| self.walk(value));
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
-            _ => {}
-        }
-    }
-
-    /// Collects what `resource.role` is compared with, on either side.
-    fn walk_roles(&mut self, map: &Map<String, Value>) {
-        let is_role = |side: &Value| side.pointer("/./attr") == Some(&Value::from("role"));
-        for asked in ["==", "!=", "contains"]
-            .iter()
-            .filter_map(|op| map.get(*op))
-        {
-            let (Some(left), Some(right)) = (asked.get("left"), asked.get("right")) else {
-                continue;
-            };
-            for (one, other) in [(left, right), (right, left)] {
-                if is_role(one) {
-                    texts_of(other, &mut self.roles);
-                }
-            }
-        }
-        let like = map.get("like").filter(|like| {
-            let left = like.get("left");
-            left.is_some_and(is_role)
-        });
-        let parts = like.and_then(|like| like.get("pattern")?.as_array());
-        // Why: a text without anything for its wildcards fits a pattern like any other.
-        let text = |parts: &Vec<Value>| -> String {
-            let literals = parts.iter().filter_map(|part| part.get("Literal"));
-            literals.filter_map(Value::as_str).collect()
-        };
-        self.like.extend(parts.map(text));
     }
 
     /// The effects and tags to ask with: those declared, or all that could make a difference.
@@ -473,20 +336,4 @@ impl Named {
             .flat_map(|effect| tags.iter().map(move |tags| (effect, tags.clone())))
             .collect()
     }
-}
-
-/// Every text in a tree.
-fn texts_of(tree: &Value, into: &mut BTreeSet<String>) {
-    match tree {
-        Value::String(text) => {
-            into.insert(text.clone());
-        }
-        Value::Array(items) => items.iter().for_each(|item| texts_of(item, into)),
-        Value::Object(map) => map.values().for_each(|value| texts_of(value, into)),
-        _ => {}
-    }
-}
-
-fn text<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
-    map.get(key).and_then(Value::as_str)
 }

@@ -43,16 +43,6 @@ pub(super) const APPROVAL_ATTRIBUTES: [(&str, &str); 5] = [
     ("quorum", "Long"),
 ];
 
-/// Tags that policies may name whether or not a tool bears them yet.
-pub(super) const KNOWN_TAGS: [&str; 6] = [
-    "email",
-    "money",
-    "permission",
-    "deploy",
-    "delete",
-    "production",
-];
-
 /// The group of a server's operations.
 pub(super) fn server_group(server: &str) -> String {
     format!("server:{server}")

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use provost_plan::catalog::{
-    Cost, Creates, Effect, Idempotency, KeyCarrier, Operation, Preview, Reconcile, Tokens,
+    Cost, Creates, Effect, Idempotency, KeyCarrier, Operation, Preview, Reconcile, Tags, Tokens,
 };
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
@@ -68,7 +68,7 @@ impl Declared {
             span: fields.span(),
             description: description(fields),
             effect: fields.choice("effect", &Effect::WORDS),
-            tags: tags(fields),
+            tags: tags(site, fields),
             content: fields.texts("content"),
             idempotency: idempotency(fields, keys),
             trusted: fields.boolean("trusted").unwrap_or(false),
@@ -199,22 +199,13 @@ fn description(fields: &mut Fields<'_, '_>) -> Option<String> {
     Some(text.value)
 }
 
-fn tags(fields: &mut Fields<'_, '_>) -> BTreeSet<String> {
+fn tags(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> BTreeSet<String> {
     let tags = fields.texts("tags");
-    for tag in &tags {
-        if !is_tag(&tag.value) {
-            let message = format!("`{}` cannot be a tag", tag.value);
-            let diagnostic = Diagnostic::new(Code::BadName, tag.span, message)
-                .hint("a tag has lower-case letters, digits, `_` and `-`");
-            fields.diagnostics().push(diagnostic);
-        }
-    }
+    let wrong = tags
+        .iter()
+        .filter_map(|tag| site.tags.finding(&tag.value, tag.span));
+    fields.diagnostics().extend(wrong);
     tags.into_iter().map(|tag| tag.value).collect()
-}
-
-fn is_tag(word: &str) -> bool {
-    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
-    !word.is_empty() && word.chars().all(good)
 }
 
 /// `{ money = "0.02", tokens_in = { max = 8000, price = "3.00" }, tokens_out = { … } }`
@@ -280,7 +271,7 @@ fn creates(outer: &mut Fields<'_, '_>) -> Option<Spanned<Creates>> {
     let kind = fields.required_text("kind");
     let id = fields.required_text("id");
     if let Some(kind) = &kind
-        && !is_tag(&kind.value)
+        && !Tags::is_name(&kind.value)
     {
         let message = format!("`{}` cannot name a kind of thing", kind.value);
         let diagnostic = Diagnostic::new(Code::BadName, kind.span, message)

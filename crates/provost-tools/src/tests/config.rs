@@ -210,6 +210,14 @@ tags = ["a b"]
 #> P010 `a b` cannot be a tag
 
 query = "select 1"
+tags = ["money", "prodution"]
+#> W811 the tag `prodution` is not declared -> did you mean `production`?
+
+query = "select 1"
+tags = ["quarterly"]
+#> W811 the tag `quarterly` is not declared
+
+query = "select 1"
 content = ["x"]
 #> W801 `content` names `x`, which is no argument
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use provost_plan::catalog::Effect;
+use provost_plan::catalog::{Effect, Tags};
 use provost_plan::schema::Schema;
 
 use super::*;
@@ -45,7 +45,7 @@ impl Tool for Own {
 
 fn open(tool: Arc<dyn Tool>) -> Bench {
     let workspace = Workspace::new();
-    let config = ToolConfig::own(tool, &mut Vec::new()).unwrap();
+    let config = ToolConfig::own(tool, &Tags::default(), &mut Vec::new()).unwrap();
     Bench {
         operations: config.operations(),
         toolbox: Toolbox::open(workspace.dir.path(), vec![config]).unwrap(),
@@ -91,7 +91,7 @@ fn its_name_is_one_that_a_plan_can_call() {
     ];
     for (names, message) in table {
         let mut found = Vec::new();
-        assert!(ToolConfig::own(Own::named(names), &mut found).is_none());
+        assert!(ToolConfig::own(Own::named(names), &Tags::default(), &mut found).is_none());
         assert!(found[0].message.contains(message), "{found:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use provost_engine::planners::Playbook;
 use provost_engine::workspace::Workspace;
-use provost_plan::diagnostic::Severity;
+use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::render::{self, Report, Style, to_sarif};
 use provost_plan::source::Source;
 use serde_json::{Value, json};
@@ -60,7 +60,9 @@ pub fn run(verb: &Check, place: &Place) -> Result<Exit, Failure> {
     } else {
         (judge(&workspace, document), None)
     };
-    let worst = judged.diagnostics.iter().map(|d| d.severity()).max();
+    let around = workspace.warnings().iter().map(|(_, finding)| finding);
+    let found = judged.diagnostics.iter().chain(around);
+    let worst = found.map(Diagnostic::severity).max();
     let fails = match worst {
         Some(Severity::Error) => true,
         Some(Severity::Warning) => verb.deny_warnings,
@@ -77,8 +79,9 @@ pub fn run(verb: &Check, place: &Place) -> Result<Exit, Failure> {
         }
         Format::Json => {
             let mut value = to_json(&judged, !fails);
-            if let (Value::Object(map), Some(outcome)) = (&mut value, &outcome) {
-                map.insert("fixes".to_owned(), outcome.to_json());
+            if let Value::Object(map) = &mut value {
+                map.insert("workspace".to_owned(), warnings_json(&workspace));
+                map.extend(outcome.map(|outcome| ("fixes".to_owned(), outcome.to_json())));
             }
             output::json(&value);
         }
@@ -160,8 +163,27 @@ pub fn to_json(judged: &Judged, ok: bool) -> Value {
     })
 }
 
+/// What is probably a mistake in the files of the workspace, as data.
+pub fn warnings_json(workspace: &Workspace) -> Value {
+    let lists = workspace.warnings().iter();
+    let lists =
+        lists.map(|(source, finding)| render::to_json(source, std::slice::from_ref(finding)));
+    lists
+        .flat_map(|list| list.as_array().cloned().unwrap_or_default())
+        .collect()
+}
+
+/// Draws what is probably a mistake in the files of the workspace.
+pub fn warnings(page: &mut Page, workspace: &Workspace) {
+    for (source, finding) in workspace.warnings() {
+        let finding = std::slice::from_ref(finding);
+        page.drawn(&render::render(source, finding, Style { color: true }));
+    }
+}
+
 fn human(judged: &Judged, fails: bool, workspace: &Workspace) -> Page {
     let mut page = Page::new();
+    warnings(&mut page, workspace);
     let drawn = render::render(&judged.source, &judged.diagnostics, Style { color: true });
     page.drawn(&drawn);
     let tally = render::tally(&judged.diagnostics);

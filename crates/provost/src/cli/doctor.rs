@@ -91,10 +91,13 @@ fn report(verb: &Doctor, workspace: &Workspace, found: &[Finding], not_checked: 
             "fit": fit,
             "solo": workspace.is_solo(),
             "checks": checks,
+            "warnings": super::check::warnings_json(workspace),
             "not_checked": not_checked,
         }));
     } else {
-        output::data(&page(found, not_checked).finish());
+        let mut page = page(found, not_checked);
+        super::check::warnings(&mut page, workspace);
+        output::data(&page.finish());
     }
     if fit { Exit::Done } else { Exit::Usage }
 }

@@ -62,7 +62,8 @@ pub fn run(verb: &Policy, place: &Place) -> Result<Exit, Failure> {
 }
 
 fn check(workspace: &Workspace, deny_warnings: bool, json: bool) -> Exit {
-    let survey = workspace.policy().survey(workspace.user());
+    let mut survey = workspace.policy().survey(workspace.user());
+    survey.findings.extend(workspace.warnings().iter().cloned());
     let warns = survey
         .findings
         .iter()

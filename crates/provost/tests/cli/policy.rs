@@ -24,8 +24,8 @@ fn a_check_says_what_becomes_of_every_tool() {
     notes.write  write   ask        production-writes  ask (untrusted-sink)
     shop.orders  read    permit     plain-reads        the same
 
-    without a tool to apply to: outside-communication, money, permissions, deployments, deletions, opaque-arguments, unvalidated-inputs
-    ok: 14 policies, 3 tools
+    without a tool to apply to: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs
+    ok: 15 policies, 3 tools
     not checked:
       calls with particular arguments: `provost policy test` does that
     ");
@@ -41,7 +41,7 @@ fn a_rule_that_does_nothing_is_drawn() {
         "policies/extra.cedar",
         r#"@id("live") @approver("oncall")
 forbid (principal, action in Action::"call", resource)
-when { !resource.attended && resource.tags.contains("prodution") };
+when { !resource.attended && resource.tags.contains("deploy") };
 "#,
     );
     assert_snapshot!(place.run(&["policy", "check", "--deny-warnings"]), @r#"
@@ -53,27 +53,116 @@ when { !resource.attended && resource.tags.contains("prodution") };
     1 | @id("live") @approver("oncall")
       |                       ^^^^^^^^
       |
-      = hint: groups and roles stand in policies/entities.json
-
-    warning[W809]: policy `live` names the tag that no tool bears, `prodution`
-     --> policies/extra.cedar:3:53
-      |
-    3 | when { !resource.attended && resource.tags.contains("prodution") };
-      |                                                     ^^^^^^^^^^^
-      |
-      = hint: did you mean `production`?
+      = hint: groups and roles stand in policies/entities.json: with each person who is in them, or in the list `groups` while nobody is
 
     tool         effect  its calls  because of         with untrusted arguments
     notes.read   read    permit     plain-reads        the same
     notes.write  write   ask        production-writes  ask (untrusted-sink)
     shop.orders  read    permit     plain-reads        the same
 
-    without a tool to apply to: outside-communication, money, permissions, deployments, deletions, opaque-arguments, unvalidated-inputs, live
-    not ok: 15 policies, 3 tools; 2 warnings
+    without a tool to apply to: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs, live
+    not ok: 16 policies, 3 tools; 1 warning
     not checked:
       calls with particular arguments: `provost policy test` does that
     "#);
     place.run(&["policy", "check"]).exits(0);
+}
+
+#[test]
+fn a_misspelt_tag_of_a_tool_takes_no_rule_away() {
+    let place = Workplace::new();
+    place.edit(
+        "provost.toml",
+        r#"tags = ["production"]"#,
+        r#"tags = ["prodution"]"#,
+    );
+    let verbs = [
+        &["policy", "check"][..],
+        &["doctor"],
+        &["tools", "list"],
+        &["run", "Anything"],
+    ];
+    for verb in verbs {
+        let refused = place.run(verb).exits(2);
+        assert!(
+            refused.stderr.contains("error[W811]: the tag `prodution`"),
+            "{refused}"
+        );
+        assert!(
+            refused.stderr.contains("did you mean `production`?"),
+            "{refused}"
+        );
+    }
+    // The control: with the tag that is meant, a write asks.
+    place.edit("provost.toml", "prodution", "production");
+    place.waiting();
+}
+
+#[test]
+fn a_misspelt_tag_of_a_rule_takes_no_guard_away() {
+    let place = Workplace::new();
+    place.edit(
+        "policies/default.cedar",
+        r#"contains("production")"#,
+        r#"contains("prodution")"#,
+    );
+    let refused = place.run(&["run", "Note the orders of ada"]).exits(2);
+    assert!(
+        refused
+            .stderr
+            .contains("names the tag that is not declared, `prodution`"),
+        "{refused}"
+    );
+    assert!(!place.path("notes/orders.txt").exists());
+}
+
+#[test]
+fn a_tag_of_ones_own_is_declared_and_looked_at() {
+    let place = Workplace::new();
+    place.write("plan.yaml", super::workplace::PLAN);
+    place.edit(
+        "provost.toml",
+        r#"tags = ["production"]"#,
+        r#"tags = ["production", "books"]"#,
+    );
+    let text = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let tags = "[tags]\nbooks = \"what the accounts rest on\"\n";
+    place.write("provost.toml", format!("{text}{tags}"));
+    let warned = |args: &[&str], code: i32| {
+        let ran = place.run(args).exits(code);
+        assert!(
+            ran.stdout.contains("W810") && ran.stdout.contains("`books`"),
+            "{ran}"
+        );
+    };
+    warned(&["policy", "check"], 0);
+    warned(&["policy", "check", "--deny-warnings"], 1);
+    warned(&["check", "plan.yaml"], 0);
+    warned(&["check", "plan.yaml", "--deny-warnings"], 1);
+    warned(&["check", "plan.yaml", "--json"], 0);
+    warned(&["doctor"], 0);
+    warned(&["doctor", "--json"], 0);
+    place.write(
+        "policies/books.cedar",
+        r#"@id("books") forbid (principal, action in Action::"call", resource)
+when { !resource.attended && resource.effect != "read" && resource.tags.contains("books") };
+"#,
+    );
+    place.run(&["policy", "check", "--deny-warnings"]).exits(0);
+}
+
+#[test]
+fn a_write_that_an_audit_looks_at_asks_by_default() {
+    let place = Workplace::new();
+    place.edit(
+        "provost.toml",
+        r#"tags = ["production"]"#,
+        r#"tags = ["compliance"]"#,
+    );
+    place.run(&["run", "Note the orders of ada"]).exits(3);
+    let inbox = place.run(&["inbox"]).exits(0);
+    assert!(inbox.stdout.contains("asked      by compliance"), "{inbox}");
+    assert!(!place.path("notes/orders.txt").exists());
 }
 
 #[test]

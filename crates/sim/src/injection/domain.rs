@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use provost_engine::tools::{Definition, Listing, Listings, Surroundings, ToolConfig};
-use provost_plan::catalog::Catalog;
+use provost_plan::catalog::{Catalog, Tags};
 use provost_plan::node::{Kind, parse_toml};
 use provost_plan::policy::{DEFAULT_POLICY, People, Policy};
 use provost_plan::source::Source;
@@ -223,6 +223,7 @@ impl Domain {
             listings: &listings,
             models: &BTreeMap::new(),
             proxy: None,
+            tags: &Tags::default(),
         };
         let configs = entries
             .iter()

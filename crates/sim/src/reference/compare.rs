@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use provost_plan::catalog::{Catalog, Operation, Role};
+use provost_plan::catalog::{Catalog, Operation, Role, Tags};
 use provost_plan::check::{Base, Checked, Draft, Origin, Terms, check};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
@@ -71,7 +71,9 @@ impl Bench {
             description: String::new(),
             tools: tools.clone(),
         });
-        let catalog = Catalog::new(operations.values().cloned()).with_roles(declared);
+        let banned = Tags::declared([("banned".to_owned(), Span::default())]);
+        let catalog = Catalog::new(operations.values().cloned());
+        let catalog = catalog.with_roles(declared).with_tags(banned);
         let people = Source::new("entities.json", r#"{ "users": { "ada": {} } }"#);
         let people = People::read(&people).map_err(|found| format!("{found:?}"))?;
         let texts = [

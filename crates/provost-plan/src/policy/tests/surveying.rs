@@ -26,11 +26,12 @@ fn findings(texts: &[&str]) -> Vec<String> {
 const ALL: &str = r#"@id("all") permit (principal, action in Action::"call", resource);"#;
 
 #[test]
-fn the_default_policy_has_no_finding_and_no_idle_rule_here() {
+fn the_default_policy_has_no_finding_here_and_one_idle_rule() {
     let policy = policy(&[DEFAULT_POLICY]);
     let survey = policy.survey(&people().principal("ada"));
     assert!(survey.findings.is_empty(), "{:?}", survey.findings);
-    assert_eq!(survey.idle, Vec::<String>::new());
+    // No operation here bears its tag.
+    assert_eq!(survey.idle, ["compliance"]);
     let verdict = |name: &str| {
         let all = &survey.operations;
         let outlook = all.iter().find(|o| o.operation == name).unwrap();
@@ -116,9 +117,9 @@ fn names_of_nothing_are_found_where_they_stand() {
     let text = r#"
 @id("live") @approver("oncal")
 forbid (principal, action in Action::"call", resource)
-when { !resource.attended && resource.tags.contains("prodution") };
+when { !resource.attended && resource.tags.contains("production") };
 @id("chef")
-forbid (principal == User::"eve", action in Action::"call", resource);
+permit (principal == User::"eve", action in Action::"call", resource);
 "#;
     let found = findings(&[ALL, text]);
     assert_eq!(
@@ -126,12 +127,112 @@ forbid (principal == User::"eve", action in Action::"call", resource);
         [
             "W809 `\"oncal\"` policy `live` names the group that nobody is in, `oncal` [did you \
              mean `oncall`?]",
-            "W809 `\"prodution\"` policy `live` names the tag that no tool bears, `prodution` \
-             [did you mean `production`?]",
             "W809 `\"eve\"` policy `chef` names somebody who is not listed, `eve` [people stand \
              in policies/entities.json]",
         ]
     );
+}
+
+/// A rule that guards nothing because of a misspelt name is refused wherever policies load.
+#[test]
+fn a_misspelt_name_that_takes_a_guard_away_does_not_load() {
+    let forbid = |when: &str| {
+        format!("forbid (principal, action in Action::\"call\", resource) when {{ {when} }};")
+    };
+    let table = [
+        (
+            forbid(r#"!resource.attended && resource.tags.contains("prodution")"#),
+            "`production`",
+        ),
+        (
+            forbid(r#"resource.tags.containsAny(["money", "emial"])"#),
+            "`email`",
+        ),
+        (forbid(r#"principal in Group::"finanec""#), "`finance`"),
+        (forbid(r#"principal == User::"adda""#), "`ada`"),
+        (
+            r#"forbid (principal in Group::"oncal", action in Action::"call", resource);"#
+                .to_owned(),
+            "`oncall`",
+        ),
+        (
+            r#"permit (principal, action in Action::"call", resource)
+               unless { principal in Group::"finanec" };"#
+                .to_owned(),
+            "`finance`",
+        ),
+        (
+            r#"permit (principal, action in Action::"call", resource)
+               when { !resource.tags.contains("prodution") };"#
+                .to_owned(),
+            "`production`",
+        ),
+    ];
+    for (text, near) in table {
+        let refused = load(&[ALL, &text]).map(|_| ()).unwrap_err().join("\n");
+        assert!(
+            refused.contains("W802") && refused.contains(near),
+            "{text}: {refused}"
+        );
+        // The control: the name that is meant loads.
+        let meant = ["prodution", "emial", "finanec", "adda", "oncal\""]
+            .iter()
+            .zip(["production", "email", "finance", "ada", "oncall\""])
+            .fold(text, |text, (wrong, right)| text.replace(wrong, right));
+        policy(&[ALL, &meant]);
+    }
+}
+
+#[test]
+fn a_group_that_is_declared_may_be_empty_and_a_tag_may_be_ones_own() {
+    let text = r#"forbid (principal, action in Action::"call", resource)
+        when { principal in Group::"guests" && resource.tags.contains("books") };"#;
+    let sources = [Source::new("p.cedar", text)];
+    let load = |catalog: &Catalog, people: &str| {
+        let people = People::read(&Source::new("entities.json", people)).unwrap();
+        Policy::load(catalog, &sources, &people).map_err(|found| found.len())
+    };
+    let catalog = catalog();
+    let tags = crate::catalog::Tags::declared([("books".to_owned(), Span::default())]);
+    let tagged = catalog.clone().with_tags(tags);
+    let declared = r#"{"users": {"ada": {}}, "groups": ["guests"]}"#;
+    assert!(load(&tagged, declared).is_ok());
+    // The controls: each declaration is needed.
+    assert_eq!(load(&catalog, declared).map(|_| ()).unwrap_err(), 1);
+    assert_eq!(
+        load(&tagged, r#"{"users": {"ada": {}}}"#)
+            .map(|_| ())
+            .unwrap_err(),
+        1
+    );
+}
+
+#[test]
+fn tags_that_no_policy_looks_at_are_known() {
+    let tags = ["books", "seen"].map(|tag| (tag.to_owned(), Span::default()));
+    let catalog = Catalog::new(["a.b write books money", "a.c write email"].map(operation))
+        .with_tags(crate::catalog::Tags::declared(tags));
+    let unseen = |when: &str| {
+        let text = format!("permit (principal, action, resource) when {{ {when} }};");
+        let policy = Policy::load(&catalog, &[Source::new("p.cedar", text)], &people()).unwrap();
+        let unseen: Vec<String> = policy
+            .unseen_tags()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        unseen.join(" ")
+    };
+    assert_eq!(
+        unseen(r#"resource.effect == "read""#),
+        "books email money seen"
+    );
+    assert_eq!(
+        unseen(r#"resource.tags.contains("books")"#),
+        "email money seen"
+    );
+    let risk = r#"resource.effect == "read" && resource.risk == "low""#;
+    assert_eq!(unseen(risk), "books email seen");
+    assert_eq!(unseen("resource.tags.isEmpty()"), "");
 }
 
 #[test]
