@@ -2,7 +2,7 @@
 //!
 //! Owns the listener, the token and the bounds of connections. Speaks no MCP itself. INVARIANT: of
 //! a request whose token is not the one asked for nothing but its head is read, and the token goes
-//! no further than here.
+//! no further than here; a connection has a place only while a request with the token is answered.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -20,13 +20,20 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use provost_engine::secrets::SecretName;
 use ring::hmac;
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::server::Server;
 use crate::failure::Failure;
+
+mod clients;
+mod lobby;
+
+use clients::{Answering, Clients};
+use lobby::{Guest, Lobby};
 
 /// Where MCP is spoken.
 const PATH: &str = "/mcp";
@@ -34,14 +41,18 @@ const PATH: &str = "/mcp";
 const BODY_MAX: usize = 8 * 1024 * 1024;
 /// Fewest characters of a token: whoever is on this machine may try them.
 const TOKEN_MIN: usize = 16;
-/// Most connections at once; more wait to be taken.
-const CONNECTIONS_MAX: usize = 64;
-/// Most clients that are remembered at once.
+/// Most requests that are answered at once.
+const REQUESTS_MAX: usize = 64;
+/// Most connections without a request; with more, the one that was silent longest is closed.
+const SILENT_MAX: usize = 128;
+/// Most clients that are remembered at once; with more, one that is not in use is forgotten.
 const SESSIONS_MAX: usize = 64;
 /// How long a client that says nothing is remembered.
 const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
 /// How long the head of a request may take, and a connection may say nothing.
 const HEAD_TIME: Duration = Duration::from_secs(15);
+/// How long the body of a request may take.
+const BODY_TIME: Duration = Duration::from_secs(30);
 /// How long nothing is taken after the system could not give a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -111,32 +122,48 @@ impl Door {
             token: self.token,
             sessions,
             service,
+            clients: Clients::new(SESSIONS_MAX),
+            room: Arc::new(Semaphore::new(REQUESTS_MAX)),
         });
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+        let lobby = Lobby::new(SILENT_MAX);
+        loop {
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            let behind = Arc::clone(&behind);
-            tokio::spawn(async move {
-                converse(stream, &behind).await;
-                drop(place);
-            });
+            let (behind, guest) = (Arc::clone(&behind), lobby.enter());
+            tokio::spawn(async move { converse(stream, &behind, &guest).await });
         }
     }
 }
 
 /// One connection, until either end closes it.
-async fn converse(stream: TcpStream, behind: &Arc<Behind>) {
+async fn converse(stream: TcpStream, behind: &Arc<Behind>, guest: &Arc<Guest>) {
     let answering = service_fn(|request| {
-        let behind = Arc::clone(behind);
-        async move { Ok::<_, Infallible>(behind.answer(request).await) }
+        let (behind, guest) = (Arc::clone(behind), Arc::clone(guest));
+        async move { Ok::<_, Infallible>(behind.answer(request, guest).await) }
     });
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
-    // Why ignored: whatever ended it, the client sees it and asks again.
-    let _ = http.serve_connection(TokioIo::new(stream), answering).await;
+    tokio::select! {
+        // Why ignored: whatever ended it, the client sees it and asks again.
+        _ = http.serve_connection(TokioIo::new(stream), answering) => {}
+        () = guest.sent_away() => {}
+    }
+    guest.leave();
+}
+
+/// What a request holds until the last byte of its answer is written.
+struct Held {
+    guest: Arc<Guest>,
+    _client: Answering,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.guest.wait();
+    }
 }
 
 /// What stands behind the door.
@@ -144,10 +171,12 @@ struct Behind {
     token: Token,
     sessions: Arc<LocalSessionManager>,
     service: Service,
+    clients: Arc<Clients>,
+    room: Arc<Semaphore>,
 }
 
 impl Behind {
-    async fn answer(&self, mut request: Request<Incoming>) -> Answer {
+    async fn answer(&self, mut request: Request<Incoming>, guest: Arc<Guest>) -> Answer {
         if !self.token.is_in(request.headers()) {
             let mut answer = refused(StatusCode::UNAUTHORIZED, "the token is wrong or absent");
             let headers = answer.headers_mut();
@@ -160,15 +189,79 @@ impl Behind {
         if request.uri().path() != PATH {
             return refused(StatusCode::NOT_FOUND, "MCP is spoken at `/mcp`");
         }
-        let is_new = !request.headers().contains_key("mcp-session-id");
-        if is_new && self.sessions.sessions.read().await.len() >= SESSIONS_MAX {
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            let mut answer = refused(status, "there are too many clients");
-            answer.headers_mut().insert(RETRY_AFTER, 60.into());
-            return answer;
+        let session = session_of(request.headers());
+        let place = Arc::clone(&self.room).try_acquire_owned();
+        let Some((client, place)) = self.clients.begin(session.as_deref()).zip(place.ok()) else {
+            return later("too many requests are answered at once", 1);
+        };
+        guest.leave();
+        let held = Held {
+            guest,
+            _client: client,
+            _place: place,
+        };
+        let request = match whole(request).await {
+            Ok(request) => request,
+            Err(answer) => return answer,
+        };
+        let answer = self.service.handle(request).await;
+        let given = session_of(answer.headers()).filter(|id| session.as_ref() != Some(id));
+        if let Some(id) = given
+            && !self.remember(&id).await
+        {
+            return later("there are too many clients, and all of them are in use", 60);
         }
-        self.service.handle(request).await
+        answer.map(|body| {
+            // Why inside: an answer may be a stream, and lasts as long as it does.
+            let with_place = move |frame| {
+                let _ = &held;
+                frame
+            };
+            body.map_frame(with_place).boxed()
+        })
     }
+
+    /// Makes room for a client that was given the session `id`; if there is none, ends it.
+    async fn remember(&self, id: &str) -> bool {
+        let sessions = self.sessions.sessions.read().await;
+        let gone = self.clients.add(id, |known| sessions.contains_key(known));
+        drop(sessions);
+        if let Some(gone) = &gone {
+            // Why ignored: one that has ended needs no ending.
+            let _ = self.sessions.close_session(&gone.as_str().into()).await;
+        }
+        gone.as_deref() != Some(id)
+    }
+}
+
+fn session_of(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("mcp-session-id")?.to_str().ok()?;
+    Some(id.to_owned())
+}
+
+/// The request with all of its body, if that came in time and is not too large.
+async fn whole(request: Request<Incoming>) -> Result<Request<Full<Bytes>>, Answer> {
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, BODY_MAX).collect();
+    match tokio::time::timeout(BODY_TIME, body).await {
+        Ok(Ok(body)) => Ok(Request::from_parts(head, Full::new(body.to_bytes()))),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let status = StatusCode::PAYLOAD_TOO_LARGE;
+            Err(refused(status, "the request is too large"))
+        }
+        Ok(Err(_)) => Err(refused(StatusCode::BAD_REQUEST, "the request broke off")),
+        Err(_) => {
+            let status = StatusCode::REQUEST_TIMEOUT;
+            Err(refused(status, "the request did not come in time"))
+        }
+    }
+}
+
+/// Not now: again after so many seconds.
+fn later(message: &'static str, seconds: u16) -> Answer {
+    let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, message);
+    answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+    answer
 }
 
 fn refused(status: StatusCode, message: &'static str) -> Answer {

@@ -3,10 +3,12 @@
 //! Owns the protocol's side: names, schemas, results, progress. Judges nothing. INVARIANT: the
 //! list of tools is closed, and none of them approves, answers, settles or calls.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use provost_plan::plan::read::PLAN_JSON_SCHEMA;
+use provost_plan::schema::Schema;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
@@ -16,7 +18,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::requests::{Check, ListRuns, ListTools, Moment, Refusal, Requests, Status, Submit};
 use crate::failure::Failure;
@@ -63,18 +65,44 @@ const PAGES: [Page; 2] = [
 pub struct Server {
     requests: Arc<Requests>,
     tools: Vec<Tool>,
+    /// What the arguments of each tool must be, by its name.
+    inputs: Arc<BTreeMap<String, Schema>>,
 }
 
 impl Server {
     /// A server of these requests.
     pub fn new(requests: Requests) -> Result<Self, Failure> {
-        let tools = serde_json::from_str(TOOLS).map_err(|error| {
+        let broken = |error: String| {
             Failure::failed(format!("the list of the server's tools is broken: {error}"))
-        })?;
+        };
+        let tools: Vec<Tool> =
+            serde_json::from_str(TOOLS).map_err(|error| broken(error.to_string()))?;
+        let input = |tool: &Tool| {
+            let schema = Schema::compile(Value::Object((*tool.input_schema).clone()));
+            let schema = schema.map_err(|error| broken(error.to_string()))?;
+            Ok::<_, Failure>((tool.name.to_string(), schema))
+        };
+        let inputs = tools.iter().map(input).collect::<Result<_, _>>()?;
         Ok(Self {
             requests: Arc::new(requests),
             tools,
+            inputs: Arc::new(inputs),
         })
+    }
+
+    /// The arguments of a call of `tool`, if they are what the list of tools asks for.
+    fn read<T: DeserializeOwned>(&self, tool: &str, args: &Value) -> Result<T, Refusal> {
+        let unfit = |what: &str| {
+            Refusal::new(&format!("the arguments do not fit: {what}"))
+                .hint("`tools/list` has the schema of each tool's arguments")
+        };
+        let read = T::deserialize(args).map_err(|error| unfit(&error.to_string()))?;
+        let schema = self.inputs.get(tool);
+        let wrong = schema.and_then(|schema| schema.violations(args).into_iter().next());
+        match wrong {
+            None => Ok(read),
+            Some(wrong) => Err(unfit(&format!("`{}`: {}", wrong.pointer, wrong.message))),
+        }
     }
 
     async fn answer(
@@ -82,26 +110,33 @@ impl Server {
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, Refusal> {
-        let args = request.arguments.unwrap_or_default();
+        let name = request.name.as_ref();
+        let args = Value::Object(request.arguments.unwrap_or_default());
         let client = client_of(context);
-        match request.name.as_ref() {
-            "list_tools" => self.requests.list_tools(&read::<ListTools>(args)?),
-            "check_plan" => self.requests.check(read::<Check>(args)?, &client),
+        match name {
+            "list_tools" => self
+                .requests
+                .list_tools(&self.read::<ListTools>(name, &args)?),
+            "check_plan" => self
+                .requests
+                .check(self.read::<Check>(name, &args)?, &client),
             "submit_plan" => {
-                let submit: Submit = read(args)?;
+                let submit: Submit = self.read(name, &args)?;
                 let wait = submit.wait_seconds;
                 let run = self.requests.submit(submit, &client).await?;
                 self.follow(&run, wait, Moment::is_at_rest, context).await
             }
             "run_status" => {
-                let status: Status = read(args)?;
+                let status: Status = self.read(name, &args)?;
                 let run = self.requests.find(&status.run)?;
                 let before = self.requests.moment(&run)?;
                 let changed = |now: &Moment| now.seq != before.seq || now.is_over();
                 self.follow(&run, status.wait_seconds, changed, context)
                     .await
             }
-            "list_runs" => self.requests.list_runs(&read::<ListRuns>(args)?),
+            "list_runs" => self
+                .requests
+                .list_runs(&self.read::<ListRuns>(name, &args)?),
             other => Err(Refusal::new(&format!("there is no tool `{other}`"))
                 .hint("`tools/list` names those there are")),
         }
@@ -115,7 +150,10 @@ impl Server {
         until: impl Fn(&Moment) -> bool,
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, Refusal> {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(wait_seconds);
+        let now = tokio::time::Instant::now();
+        let deadline = now
+            .checked_add(Duration::from_secs(wait_seconds))
+            .unwrap_or(now);
         let token = context.meta.get_progress_token();
         let mut told = None;
         loop {
@@ -196,14 +234,6 @@ impl ServerHandler for Server {
         let contents = ResourceContents::text(page.text, page.uri).with_mime_type(page.mime);
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
-}
-
-/// The arguments of a call, or what is wrong with them.
-fn read<T: DeserializeOwned>(args: Map<String, Value>) -> Result<T, Refusal> {
-    T::deserialize(Value::Object(args)).map_err(|error| {
-        Refusal::new(&format!("the arguments do not fit: {error}"))
-            .hint("`tools/list` has the schema of each tool's arguments")
-    })
 }
 
 /// What the client calls itself, in a form that is safe to show.

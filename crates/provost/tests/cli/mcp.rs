@@ -237,7 +237,7 @@ fn a_check_says_what_is_wrong_and_begins_nothing() {
     assert_eq!(refused.unwrap_err()["findings"], found["findings"]);
     for (args, error) in [
         (json!({}), "missing field `plan`"),
-        (json!({ "plan": 3 }), "neither text nor an object"),
+        (json!({ "plan": 3 }), "`/plan`"),
         (
             json!({ "plan": PLAN, "approve": true }),
             "unknown field `approve`",

@@ -69,6 +69,35 @@ impl Door {
         self.send(&format!("POST {path}"), &all, &hello.to_string())
     }
 
+    /// The session that an `initialize` with the token gives.
+    fn shake_hands(&self) -> String {
+        let (host, token) = (self.host(), bearer());
+        let known = [("Host", host.as_str()), ("Authorization", token.as_str())];
+        let hello = self.knock("/mcp", &known);
+        assert_eq!(hello.status, 200, "{}{}", hello.head, hello.body);
+        let mut lines = hello.head.lines();
+        let session = lines.find_map(|line| line.strip_prefix("mcp-session-id: "));
+        session.unwrap().to_owned()
+    }
+
+    /// A request of a session.
+    fn ask(&self, session: &str, method: &str, params: &Value) -> Answer {
+        let (host, token) = (self.host(), bearer());
+        let heads = [
+            ACCEPT,
+            TYPE,
+            ("Host", host.as_str()),
+            ("Authorization", token.as_str()),
+            ("Mcp-Session-Id", session),
+            ("MCP-Protocol-Version", "2025-11-25"),
+        ];
+        let mut asked = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        if !method.starts_with("notifications/") {
+            asked["id"] = json!(2);
+        }
+        self.send("POST /mcp", &heads, &asked.to_string())
+    }
+
     /// What clients are given.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.host())
@@ -118,30 +147,8 @@ fn message(body: &str) -> Value {
 fn who_sends_the_token_plans_and_can_do_nothing_else() {
     let place = Workplace::new();
     let door = Door::of(&place, &[]);
-    let (host, token) = (door.host(), bearer());
-    let known = [("Host", host.as_str()), ("Authorization", token.as_str())];
-    let hello = door.knock("/mcp", &known);
-    assert_eq!(hello.status, 200, "{}", hello.head);
-    let session = hello
-        .head
-        .lines()
-        .find_map(|line| line.strip_prefix("mcp-session-id: "));
-    let session = session.unwrap().to_owned();
-    let ask = |method: &str, params: Value| {
-        let heads = [
-            ACCEPT,
-            TYPE,
-            known[0],
-            known[1],
-            ("Mcp-Session-Id", session.as_str()),
-            ("MCP-Protocol-Version", "2025-11-25"),
-        ];
-        let mut asked = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        if !method.starts_with("notifications/") {
-            asked["id"] = json!(2);
-        }
-        door.send("POST /mcp", &heads, &asked.to_string())
-    };
+    let session = door.shake_hands();
+    let ask = |method: &str, params: Value| door.ask(&session, method, &params);
     assert_eq!(ask("notifications/initialized", json!({})).status, 202);
     let listed = message(&ask("tools/list", json!({})).body);
     let tools = listed["result"]["tools"].as_array().unwrap();
@@ -248,11 +255,98 @@ fn clients_and_what_they_send_are_bounded() {
     let long = format!("\"{}\"", "x".repeat(9 * 1024 * 1024));
     let all = [&[ACCEPT, TYPE], &known[..]].concat();
     assert_eq!(door.send("POST /mcp", &all, &long).status, 413);
-    let taken = (0..70).map(|_| door.knock("/mcp", &known).status);
-    let taken: Vec<u16> = taken.collect();
-    assert_eq!(taken.iter().filter(|status| **status == 200).count(), 64);
-    assert_eq!(taken.last(), Some(&503));
     assert_eq!(door.end().0, Some(0));
+}
+
+/// Who holds the token and shakes hands without end forgets their own sessions, and no other.
+#[test]
+fn handshakes_without_end_lock_nobody_out() {
+    let place = Workplace::new();
+    let door = Door::of(&place, &[]);
+    let list = |session: &str| door.ask(session, "tools/list", &json!({})).status;
+    let works = door.shake_hands();
+    assert_eq!(
+        door.ask(&works, "notifications/initialized", &json!({}))
+            .status,
+        202
+    );
+    assert_eq!((list(&works), list(&works)), (200, 200));
+    let hands: Vec<String> = (0..70).map(|_| door.shake_hands()).collect();
+    assert_eq!(list(&works), 200, "who works is remembered");
+    assert_eq!(list(hands.last().unwrap()), 200, "and so is who came last");
+    // The control: there is an end to what is remembered.
+    assert_eq!(list(&hands[0]), 404);
+    assert_eq!(door.end().0, Some(0));
+}
+
+#[test]
+fn connections_that_say_nothing_keep_nobody_out() {
+    let place = Workplace::new();
+    let door = Door::of(&place, &[]);
+    let silent = || TcpStream::connect(("127.0.0.1", door.port)).unwrap();
+    let mut held: Vec<TcpStream> = (0..80).map(|_| silent()).collect();
+    let begun = Instant::now();
+    door.shake_hands();
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(10), "heard only after {took:?}");
+    // The control: they are bounded, too. The one that was silent longest is sent away.
+    held.extend((0..60).map(|_| silent()));
+    let first = &mut held[0];
+    first
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    assert_eq!(first.read(&mut [0]).unwrap(), 0);
+    door.shake_hands();
+    assert_eq!(door.end().0, Some(0));
+}
+
+#[test]
+fn arguments_past_their_bounds_are_refused_and_nothing_stops() {
+    let place = Workplace::new();
+    let door = Door::of(&place, &[]);
+    let session = door.shake_hands();
+    let call = |tool: &str, args: Value| {
+        let params = json!({ "name": tool, "arguments": args });
+        message(&door.ask(&session, "tools/call", &params).body)["result"].clone()
+    };
+    for (tool, args, at) in [
+        (
+            "submit_plan",
+            json!({ "plan": PLAN, "wait_seconds": u64::MAX }),
+            "/wait_seconds",
+        ),
+        (
+            "submit_plan",
+            json!({ "plan": PLAN, "wait_seconds": 301 }),
+            "/wait_seconds",
+        ),
+        (
+            "run_status",
+            json!({ "run": "a", "wait_seconds": u64::MAX }),
+            "/wait_seconds",
+        ),
+        ("run_status", json!({ "run": "abcdefghijklm" }), "/run"),
+        ("list_runs", json!({ "limit": 0 }), "/limit"),
+        ("list_tools", json!({ "other": 1 }), "other"),
+    ] {
+        let answer = call(tool, args);
+        let said = answer["structuredContent"]["error"].to_string();
+        assert!(
+            answer["isError"] == true && said.contains(at),
+            "{tool}: {answer}"
+        );
+    }
+    assert!(
+        place.json(&["runs", "--json"])["runs"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    // The control: within them a run begins, and the server is the same.
+    let run = call("submit_plan", json!({ "plan": PLAN, "wait_seconds": 300 }));
+    assert_eq!(run["structuredContent"]["status"], "succeeded", "{run}");
+    let (code, log) = door.end();
+    assert!(code == Some(0) && !log.contains("panic"), "{log}");
 }
 
 /// What a command came to that must not serve. Why not only waited for: one that serves never ends.
