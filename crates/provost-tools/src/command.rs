@@ -221,7 +221,11 @@ fn output(printed: &[u8], answer: Answer) -> Result<Value, String> {
 
 /// How it ended and, in short, what it says about it.
 fn words(ended: &Ended, redactor: &Redactor) -> String {
-    let said = redactor.redact_text(&String::from_utf8_lossy(&ended.stderr));
+    let said = match ended.stderr_is_cut {
+        true => redactor.redact_cut(&ended.stderr),
+        false => redactor.redact(&ended.stderr),
+    };
+    let said = String::from_utf8_lossy(&said);
     let said: String = said.chars().take(WORDS_CHARS_MAX).collect();
     let status = &ended.status;
     if said.trim().is_empty() {

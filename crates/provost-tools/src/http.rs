@@ -86,7 +86,10 @@ impl Http {
         match self.exchange(endpoint, request).await {
             Ok(mut response) => {
                 // Why: before anything is cut short, since half a secret is not recognised.
-                response.body = redactor.redact(&response.body);
+                response.body = match response.body_is_cut {
+                    true => redactor.redact_cut(&response.body),
+                    false => redactor.redact(&response.body),
+                };
                 response.location = response.location.map(|text| redactor.redact_text(&text));
                 answered(response, endpoint, request, redactor)
             }

@@ -216,6 +216,9 @@ pub struct Response {
     pub media: String,
     /// The body; of an error only its beginning.
     pub body: Vec<u8>,
+    /// Whether more came, or was to come: then a secret may be cut at its end
+    /// ([`crate::Redactor::redact_cut`]).
+    pub body_is_cut: bool,
     /// How long the server asks to wait.
     pub retry_after: Option<Duration>,
     /// Where the server sends the client instead; nobody goes there.
@@ -434,6 +437,7 @@ async fn read(mut answer: reqwest::Response, max_bytes: u64) -> Result<Response,
         status: answer.status().as_u16(),
         media: text(answer.headers(), &CONTENT_TYPE).unwrap_or_default(),
         body: Vec::new(),
+        body_is_cut: false,
         retry_after: text(answer.headers(), &RETRY_AFTER)
             .and_then(|text| text.parse().ok())
             .map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX)),
@@ -450,7 +454,10 @@ async fn read(mut answer: reqwest::Response, max_bytes: u64) -> Result<Response,
             Ok(Some(chunk)) => chunk,
             Ok(None) => return Ok(response),
             // Why: the status of an error says what its body can only explain.
-            Err(_) if !success => return Ok(response),
+            Err(_) if !success => {
+                response.body_is_cut = true;
+                return Ok(response);
+            }
             Err(error) => return Err(failure_in_body(&error)),
         };
         let room = usize::try_from(max).unwrap_or(usize::MAX) - response.body.len();
@@ -459,6 +466,7 @@ async fn read(mut answer: reqwest::Response, max_bytes: u64) -> Result<Response,
                 return Err(SendError::TooLarge { max });
             }
             response.body.extend(chunk.iter().take(room));
+            response.body_is_cut = true;
             return Ok(response);
         }
         response.body.extend_from_slice(&chunk);

@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 mod child;
+mod family;
 pub mod http;
 mod limits;
 pub mod model;

@@ -24,3 +24,9 @@ pub(crate) const SECRET_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) const MODEL_TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// Most bytes of what a model's server says that it did not do.
 pub(crate) const MODEL_SAID_BYTES_MAX: usize = 400;
+/// How often processes of a family are looked for, since each may start another meanwhile.
+pub(crate) const FAMILY_ROUNDS_MAX: usize = 20;
+/// How often a control group is tried to be taken away.
+pub(crate) const FAMILY_REMOVALS_MAX: usize = 100;
+/// How long the next time is waited for.
+pub(crate) const FAMILY_REMOVAL_WAIT: Duration = Duration::from_millis(20);

@@ -1,19 +1,33 @@
 //! Programs: one command carried out for what it prints, within bounds of time, output and memory.
 //!
 //! Owns starting it, holding it to its bounds, and ending it with all that it started. Passes on no
-//! variable of this process. Reads no shell's language: a program gets its arguments as they are.
-//! INVARIANT: nothing that stays in the group of a program outlives the call that started it.
+//! variable of this process. A shell stands at the gate: it waits until the bounds are set, then
+//! becomes the program; the arguments are never its language. INVARIANT: no program begins without
+//! its bounds, and nothing that it starts outlives the call ([`Family`] says how that is held).
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
+use crate::family::Family;
 use crate::limits::{CHILD_LAST_WORDS, CHILD_SAID_BYTES_MAX};
 use crate::sandbox::{Held, Sandbox};
+
+/// What stands at the gate.
+const SHELL: &str = "/bin/sh";
+/// Variables that some shells set by themselves.
+const OF_SHELL: [&str; 3] = ["PWD", "OLDPWD", "SHLVL"];
+/// Opens the gate.
+const GO: &[u8] = b"go\n";
+/// The codes of a shell that could not become the program: it may not, or it is not there.
+const NOT_BECOME: [(i32, Errno); 2] = [(126, Errno::ACCESS), (127, Errno::NOENT)];
 
 /// A program to carry out.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +59,8 @@ pub struct Ended {
     pub stdout: Vec<u8>,
     /// The beginning of what it wrote to stderr.
     pub stderr: Vec<u8>,
+    /// Whether it wrote more to it than that.
+    pub stderr_is_cut: bool,
     /// How much of its sandbox the kernel held, if it had one.
     pub held: Option<Held>,
 }
@@ -77,25 +93,29 @@ pub enum ProgramError {
     },
 }
 
-/// The processes of a program; dropped, they are ended.
+/// Where the program is that a command names: below `dir` if there is a `/` in its name, else in
+/// one of the folders of `path`.
 ///
-/// Their number is the leader's, and stays theirs while one of them is left. With none left it may
-/// be given out again, but only after all other numbers were: long after this is dropped.
-struct Group(Option<Pid>);
-
-impl Group {
-    fn end(&self) {
-        if let Some(leader) = self.0 {
-            // Why ignored: who is gone needs no ending.
-            let _ = kill_process_group(leader, Signal::KILL);
-        }
+/// # Errors
+/// Why there is none, as the system says it.
+pub fn locate(program: &str, dir: &Path, path: &str) -> io::Result<PathBuf> {
+    let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    let candidates: Vec<PathBuf> = match program.contains('/') {
+        true => vec![dir.join(program)],
+        false => std::env::split_paths(path)
+            .map(|folder| dir.join(folder).join(program))
+            .collect(),
+    };
+    if let Some(found) = candidates.iter().find(|path| is_program(path)) {
+        return Ok(found.clone());
     }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
-    }
+    let is_there = !program.is_empty() && candidates.iter().any(|path| path.exists());
+    let error = if is_there {
+        Errno::ACCESS
+    } else {
+        Errno::NOENT
+    };
+    Err(error.into())
 }
 
 impl Program<'_> {
@@ -104,69 +124,105 @@ impl Program<'_> {
     /// # Errors
     /// [`ProgramError`] unless it ends by itself, within its bounds.
     pub async fn run(self) -> Result<Ended, ProgramError> {
-        let (mut child, held) = self.start()?;
+        let mut family = Family::new();
+        let (mut child, held) = self.start(&family)?;
         let id = child.id().and_then(|id| i32::try_from(id).ok());
-        let group = Group(id.and_then(Pid::from_raw));
+        let leader = id.and_then(Pid::from_raw);
+        family.lead(leader);
+        self.hold(leader)?;
         let ended = async {
-            self.hold(&group)?;
-            self.heard(&mut child, &group).await
+            if let Some(mut gate) = child.stdin.take() {
+                // Why ignored: with a closed gate the program does not begin, and that is heard.
+                let _ = gate.write_all(GO).await;
+            }
+            self.heard(&mut child, &family).await
         };
         match tokio::time::timeout(self.timeout, ended).await {
-            Ok(ended) => ended.map(|ended| Ended { held, ..ended }),
+            Ok(Ok(ended)) => self.begun(Ended { held, ..ended }, &family),
+            Ok(Err(error)) => Err(error),
             Err(_) => Err(ProgramError::TimedOut),
         }
     }
 
-    fn start(&self) -> Result<(Child, Option<Held>), ProgramError> {
-        let (program, args) = self
-            .argv
-            .split_first()
-            .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-        let mut command = Command::new(program);
+    fn name(&self) -> &str {
+        self.argv.first().map_or("", String::as_str)
+    }
+
+    fn not_started(&self, reason: impl ToString) -> ProgramError {
+        ProgramError::NotStarted {
+            program: self.name().to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// Waits for [`GO`], and becomes the program; at the end of its input without that, nothing.
+    fn gate(&self) -> String {
+        let is_given = |name: &str| self.env.iter().any(|(given, _)| given == name);
+        let own = OF_SHELL.into_iter().filter(|name| !is_given(name));
+        let unset: String = own.map(|name| format!(" {name}")).collect();
+        format!(r#"read -r go && [ "$go" = go ] && unset go{unset} && exec "$@" </dev/null"#)
+    }
+
+    fn start(&self, family: &Family) -> Result<(Child, Option<Held>), ProgramError> {
+        let path = self.env.iter().find(|(name, _)| name == "PATH");
+        let path = path.map_or("", |(_, path)| path.as_str());
+        let program = locate(self.name(), self.dir, path).map_err(|e| self.not_started(e))?;
+        let mut command = Command::new(SHELL);
         command
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .args(args)
+            .envs(family.variable())
+            .args(["-c", &self.gate(), &family.name()])
+            .arg(program)
+            .args(self.argv.iter().skip(1))
             .current_dir(self.dir)
             .process_group(0)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        Sandbox::start(self.sandbox, &mut command).map_err(|reason| ProgramError::NotStarted {
-            program: program.to_owned(),
-            reason,
-        })
+        let started = Sandbox::start(self.sandbox, &mut command);
+        started.map_err(|reason| self.not_started(reason))
     }
 
-    /// Sets the bounds that the system holds: of what it begins from here on, and leaves no core.
-    fn hold(&self, group: &Group) -> Result<(), ProgramError> {
+    /// Sets the bounds that the system holds, before the program begins; it leaves no core.
+    fn hold(&self, leader: Option<Pid>) -> Result<(), ProgramError> {
         let set = |resource, most| {
             let limit = Rlimit {
                 current: Some(most),
                 maximum: Some(most),
             };
-            match prlimit(group.0, resource, limit) {
-                // Why: it may be over already.
-                Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),
-                Err(error) => Err(ProgramError::Lost {
-                    reason: format!("its bounds cannot be set: {error}"),
-                }),
-            }
+            let set = prlimit(leader, resource, limit);
+            let refused = |error| self.not_started(format!("its bounds cannot be set: {error}"));
+            set.map(|_| ()).map_err(refused)
         };
         set(Resource::Core, 0)?;
         self.memory_bytes_max
             .map_or(Ok(()), |most| set(Resource::As, most))
     }
 
-    async fn heard(&self, child: &mut Child, group: &Group) -> Result<Ended, ProgramError> {
-        let lost = |reason: std::io::Error| ProgramError::Lost {
+    /// What ended, unless it is the shell at the gate, which could not become the program.
+    fn begun(&self, ended: Ended, family: &Family) -> Result<Ended, ProgramError> {
+        let code = NOT_BECOME
+            .iter()
+            .find(|(code, _)| Some(*code) == ended.code);
+        let by_shell = ended
+            .stderr
+            .starts_with(format!("{}:", family.name()).as_bytes());
+        match code {
+            Some((_, error)) if by_shell => Err(self.not_started(io::Error::from(*error))),
+            _ => Ok(ended),
+        }
+    }
+
+    async fn heard(&self, child: &mut Child, family: &Family) -> Result<Ended, ProgramError> {
+        let lost = |reason: io::Error| ProgramError::Lost {
             reason: reason.to_string(),
         };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let most = usize::try_from(self.output_bytes_max).unwrap_or(usize::MAX);
         let (mut printed, mut said) = (Vec::new(), Vec::new());
-        let mut is_more = false;
+        let (mut is_more, mut stderr_is_cut) = (false, true);
         let status = {
             let reading = async {
                 let print = read(stdout, &mut printed, most, true);
@@ -177,10 +233,13 @@ impl Program<'_> {
                         is_more = more;
                         // Why: who printed too much is not listened to any longer.
                         if !more {
-                            say.await;
+                            stderr_is_cut = say.await;
                         }
                     }
-                    _ = &mut say => is_more = print.await,
+                    cut = &mut say => {
+                        stderr_is_cut = cut;
+                        is_more = print.await;
+                    }
                 }
             };
             tokio::pin!(reading);
@@ -191,7 +250,8 @@ impl Program<'_> {
             };
             // Why: what it left behind ends with it, and with that its output.
             if status.is_some() {
-                group.end();
+                family.end();
+                family.forget_leader();
             }
             if !at_end {
                 let _ = tokio::time::timeout(CHILD_LAST_WORDS, reading).await;
@@ -211,6 +271,7 @@ impl Program<'_> {
             status: status.to_string(),
             stdout: printed,
             stderr: said,
+            stderr_is_cut,
             held: None,
         })
     }
@@ -235,4 +296,102 @@ async fn read(
         }
     }
     is_more
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Instant;
+
+    use super::*;
+
+    const MEMORY: u64 = 256 * 1024 * 1024;
+
+    async fn run(dir: &Path, argv: &[&str], timeout: Duration) -> Result<Ended, ProgramError> {
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
+        let program = Program {
+            argv: &argv,
+            dir,
+            env: &[("PATH".to_owned(), path)],
+            timeout,
+            output_bytes_max: 10_000,
+            memory_bytes_max: Some(MEMORY),
+            sandbox: None,
+        };
+        program.run().await
+    }
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn a_program_has_its_bounds_from_its_first_instruction() {
+        let dir = tempfile::tempdir().unwrap();
+        let asks = ["sh", "-c", "ulimit -v; ulimit -c"];
+        // Why so often: what is set beside a program that runs comes too late now and then.
+        for _ in 0..60 {
+            let ended = run(dir.path(), &asks, LONG).await.unwrap();
+            let told = String::from_utf8(ended.stdout).unwrap();
+            assert_eq!(told, format!("{}\n0\n", MEMORY / 1024));
+        }
+    }
+
+    #[tokio::test]
+    async fn arguments_arrive_as_they_are_and_the_input_is_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let argv = [
+            "printf", "%s|", "a b", "$HOME", "`id`", "", "-n", "*", "\\n", "'",
+        ];
+        let ended = run(dir.path(), &argv, LONG).await.unwrap();
+        assert_eq!(ended.stdout, b"a b|$HOME|`id`||-n|*|\\n|'|");
+        let ended = run(dir.path(), &["cat"], LONG).await.unwrap();
+        assert_eq!((ended.code, ended.stdout.as_slice()), (Some(0), &b""[..]));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_begin_is_not_started_and_what_says_so_itself_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = |name: &str, text: &str, mode: u32| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        script("locked", "#!/bin/sh\n", 0o644);
+        script("broken", "#!/no/such/interpreter\n", 0o755);
+        script(
+            "says-so",
+            "#!/bin/sh\necho provost-1-1: no >&2; exit 127\n",
+            0o755,
+        );
+        for program in ["no-such-program", "./none", "./locked", "./broken", ".", ""] {
+            let ended = run(dir.path(), &[program], LONG).await;
+            let is_not_started = matches!(ended, Err(ProgramError::NotStarted { .. }));
+            assert!(is_not_started, "{program}: {ended:?}");
+        }
+        let ended = run(dir.path(), &["./says-so"], LONG).await.unwrap();
+        assert_eq!(ended.code, Some(127));
+    }
+
+    #[tokio::test]
+    async fn what_fled_into_another_session_ends_with_the_time_of_its_call() {
+        let dir = tempfile::tempdir().unwrap();
+        let flees = "setsid sh -c 'echo $$ >fled.new; mv fled.new fled; exec sleep 600' & \
+                     exec sleep 600";
+        let ended = run(dir.path(), &["sh", "-c", flees], Duration::from_secs(2)).await;
+        assert_eq!(ended, Err(ProgramError::TimedOut));
+        let fled = std::fs::read_to_string(dir.path().join("fled")).unwrap();
+        let stat = format!("/proc/{}/stat", fled.trim());
+        let lives = || {
+            let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+            stat.rsplit_once(") ")
+                .is_some_and(|(_, rest)| !rest.starts_with('Z'))
+        };
+        let begun = Instant::now();
+        while lives() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "it lives on");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
 }

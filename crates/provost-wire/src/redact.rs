@@ -2,7 +2,8 @@
 //!
 //! Owns the forms in which a value may come back: as it is, escaped in JSON, percent-encoded, in
 //! base64 at any alignment, in hexadecimal. Knows no patterns: only values that are secrets are
-//! taken out. INVARIANT: nothing that [`Redactor::redact`] returns holds one of these forms.
+//! taken out. INVARIANT: nothing that [`Redactor::redact`] returns holds one of these forms, and
+//! nothing that [`Redactor::redact_cut`] returns ends in the beginning of one.
 
 use std::collections::BTreeSet;
 
@@ -67,6 +68,22 @@ impl Redactor {
                     rest = tail;
                 }
             }
+        }
+        clean
+    }
+
+    /// The bytes without the secrets, where they were cut off at their end: the beginning of a
+    /// secret that stands there goes with it, since it may be all of it but one character.
+    #[must_use]
+    pub fn redact_cut(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut clean = self.redact(bytes);
+        let begun = self
+            .needles
+            .iter()
+            .filter_map(|needle| begun(needle, &clean));
+        if let Some(length) = begun.max() {
+            clean.truncate(clean.len() - length);
+            clean.extend_from_slice(MARK);
         }
         clean
     }
@@ -147,6 +164,17 @@ fn forms(value: &str, needles: &mut Vec<Vec<u8>>) {
     };
     needles.push(hex(false));
     needles.push(hex(true));
+}
+
+/// How many bytes of the beginning of `needle` stand at the end of `bytes`, if any do.
+fn begun(needle: &[u8], bytes: &[u8]) -> Option<usize> {
+    let most = needle.len().saturating_sub(1).min(bytes.len());
+    let stands = |length: &usize| {
+        needle
+            .get(..*length)
+            .is_some_and(|part| bytes.ends_with(part))
+    };
+    (1..=most).rev().find(stands)
 }
 
 /// The same with `%2F` written `%2f`.
@@ -262,6 +290,35 @@ mod tests {
             // The control: without the secret nothing changes.
             assert_eq!(Redactor::default().redact_text(&text), text);
         }
+    }
+
+    #[test]
+    fn the_beginning_of_a_secret_at_a_cut_goes_with_it() {
+        let hex: String = VALUE.bytes().map(|b| format!("{b:02x}")).collect();
+        for form in [VALUE.to_owned(), base64(VALUE.as_bytes()), hex] {
+            let text = format!("{VALUE} before {form}");
+            for cut in 1..form.len().min(20) {
+                let Some(cut) = text.get(..text.len() - cut) else {
+                    continue;
+                };
+                let clean = String::from_utf8(redactor().redact_cut(cut.as_bytes())).unwrap();
+                let rest = clean.strip_prefix("[redacted] before ").unwrap();
+                assert!(rest.is_empty() || rest.starts_with("[redacted]"), "{clean}");
+                assert!(rest.len() < "[redacted]".len() + 3, "{clean}");
+            }
+        }
+        // The controls: what is whole stays whole, and what was cut elsewhere loses nothing.
+        let whole = format!("before {VALUE}");
+        assert_eq!(
+            redactor().redact_cut(whole.as_bytes()),
+            b"before [redacted]"
+        );
+        assert_eq!(
+            redactor().redact_cut(b"before and after"),
+            b"before and after"
+        );
+        let most = VALUE.get(..8).unwrap();
+        assert_eq!(redactor().redact_text(most), most, "an end is no cut");
     }
 
     #[test]

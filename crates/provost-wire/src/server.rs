@@ -2,18 +2,20 @@
 //!
 //! Owns starting it in a process group of its own, keeping the end of what it says on stderr, and
 //! ending it with all that it started. Passes on no variable of this process but `PATH`, and what
-//! it is told to. INVARIANT: nothing of its group outlives the [`Server`].
+//! it is told to. INVARIANT: nothing that it starts outlives the [`Server`] ([`Family`] says how
+//! that is held).
 
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Pid;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use crate::child::ChildError;
+use crate::family::Family;
 use crate::limits::{CHILD_LAST_WORDS, CHILD_SAID_BYTES_MAX};
 use crate::sandbox::{Held, Sandbox};
 
@@ -30,11 +32,12 @@ pub struct ServerCommand<'a> {
     pub sandbox: Option<&'a Sandbox>,
 }
 
-/// A process that was started; dropping it ends its whole group.
+/// A process that was started; dropping it ends all that it started.
 #[derive(Debug)]
 pub struct Server {
+    // Why first, and so dropped first: until somebody waited for the child, its number is its own.
+    family: Family,
     child: Child,
-    group: Option<Pid>,
     held: Option<Held>,
     said: Arc<Mutex<Said>>,
     listening: JoinHandle<()>,
@@ -74,6 +77,7 @@ impl Server {
             true => command.dir.join(program),
             false => program.into(),
         };
+        let mut family = Family::new();
         let mut inner = Command::new(path);
         inner.env_clear().args(args).current_dir(command.dir);
         if let Some(path) = std::env::var_os("PATH") {
@@ -81,6 +85,7 @@ impl Server {
         }
         inner
             .envs(command.env.iter().map(|(name, value)| (name, value)))
+            .envs(family.variable())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -88,13 +93,13 @@ impl Server {
             .kill_on_drop(true);
         let started = Sandbox::start(command.sandbox, &mut inner);
         let (mut child, held) = started.map_err(not_started)?;
-        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        family.lead(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
         let said = Arc::<Mutex<Said>>::default();
         let listening = tokio::spawn(listen(child.stderr.take(), Arc::clone(&said)));
         let pipes = child.stdin.take().zip(child.stdout.take());
         let server = Self {
+            family,
             child,
-            group,
             held,
             said,
             listening,
@@ -135,10 +140,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.listening.abort();
-        // Why before the child is dropped: until somebody waited for it, its number is its own.
-        if let Some(group) = self.group.filter(|_| self.child.id().is_some()) {
-            // Why ignored: a group that is gone needs no ending.
-            let _ = kill_process_group(group, Signal::KILL);
+        if self.child.id().is_none() {
+            self.family.forget_leader();
         }
     }
 }

@@ -31,7 +31,19 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Keeps from other processes of the same user what they could read of this one: its variables and
+/// its memory hold secrets, and what it starts is told only what it needs.
+fn hide() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // Why ignored: a kernel that cannot has nothing else to offer.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
 fn main() -> ExitCode {
+    hide();
     bug::report_panics();
     let code = match std::panic::catch_unwind(cli::main) {
         Ok(Ok(exit)) => exit.code(),

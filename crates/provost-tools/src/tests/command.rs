@@ -101,7 +101,7 @@ fn bench_of(tool: &str) -> Bench {
         .write("work/leaves", "(sleep 1; echo late > late) & echo gone")
         .write(
             "work/greedy",
-            "sleep 0.1; dd if=/dev/zero of=/dev/null bs=600M count=1",
+            "dd if=/dev/zero of=/dev/null bs=600M count=1",
         );
     workspace.open(tool)
 }
@@ -147,7 +147,11 @@ async fn a_value_is_one_argument_whatever_it_holds() {
 async fn a_program_sees_what_the_operator_gives_it_and_nothing_else() {
     let bench = bench();
     let env = bench.output("sh.env", json!({})).await;
-    let mut seen: Vec<&str> = env["text"].as_str().unwrap().lines().collect();
+    let seen = env["text"].as_str().unwrap().lines();
+    // Why left out: where there are no control groups, a call is found by its mark.
+    let mut seen: Vec<&str> = seen
+        .filter(|line| !line.starts_with("PROVOST_CALL="))
+        .collect();
     seen.sort_unstable();
     assert_eq!(
         seen,

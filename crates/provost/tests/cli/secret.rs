@@ -150,3 +150,69 @@ fn whoever_is_told_of_what_waits_is_told_of_a_missing_secret() {
     place.run(&["work", "--until-idle"]).exits(0);
     assert_eq!(of_secret().len(), 2, "not once it is there");
 }
+
+/// Answers everything with an error whose body is cut where it repeats the secret.
+fn repeats_the_secret(listener: &std::net::TcpListener) {
+    use std::io::{Read as _, Write as _};
+    const KEPT: usize = 64 * 1024;
+    let body = format!("{}{TOKEN}", "x".repeat(KEPT + 1 - TOKEN.len()));
+    for stream in listener.incoming() {
+        let mut stream = stream.unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let head = "HTTP/1.1 500 Broken\r\nContent-Type: text/plain\r\nConnection: close\r\n";
+        // Why ignored: who has read enough need not read on.
+        let _ = write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    }
+}
+
+/// Whether some file below a folder holds these bytes.
+fn is_below(dir: &std::path::Path, wanted: &[u8]) -> bool {
+    let entries = std::fs::read_dir(dir).unwrap().flatten();
+    let holds = |path: &std::path::Path| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        bytes.windows(wanted.len()).any(|window| window == wanted)
+    };
+    entries
+        .map(|entry| entry.path())
+        .any(|path| match path.is_dir() {
+            true => is_below(&path, wanted),
+            false => !path.ends_with("pager.canary") && holds(&path),
+        })
+}
+
+#[test]
+fn a_secret_that_is_cut_short_leaves_nothing_behind() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || repeats_the_secret(&listener));
+    let place = Workplace::new();
+    std::fs::remove_file(place.path(sim::canary::TOKEN_FILE)).unwrap();
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let tool = format!(
+        r#"
+[tools.echo]
+kind = "http"
+base_url = "{url}"
+auth = {{ bearer = "file:pager.canary" }}
+[tools.echo.ops.look]
+request = {{ method = "GET", path = "/" }}
+input = {{ type = "object", properties = {{}}, additionalProperties = false }}
+effect = "read"
+"#
+    );
+    place.write("provost.toml", format!("{config}{tool}"));
+    place.write("pager.canary", TOKEN);
+    place.run(&["tools", "call", "echo.look"]).exits(1);
+    let most = TOKEN.get(..TOKEN.len() - 1).unwrap();
+    assert!(
+        !is_below(&place.path(""), most.as_bytes()),
+        "it lacks one character"
+    );
+    let some = TOKEN.get(..8).unwrap();
+    assert!(
+        !is_below(&place.path(""), some.as_bytes()),
+        "its beginning is there"
+    );
+    // The control: what stood before it is.
+    assert!(is_below(&place.path(""), &[b'x'; 1000]));
+}
