@@ -14,6 +14,7 @@
 //! | the arguments cannot be built | `invalid_arguments` | none |
 //! | a secret is missing: the run pauses and names it | `unavailable` | none |
 //! | it cannot be started | `unavailable` | none |
+//! | what it runs is not what it was when the workspace was opened | `drift` | none |
 //! | it exits with a code that `exit` names, but `unavailable` | as named | none |
 //! | it exits with any other code, or by a signal | `unavailable` | unknown |
 //! | it prints more than `max_bytes`, and is ended | `output_invalid` | unknown |
@@ -38,10 +39,12 @@ use crate::fault::{Fault, Request, one_line};
 use crate::guard::Protected;
 
 mod argv;
+mod pin;
 mod settings;
 
 pub(crate) use settings::Settings;
 
+use pin::{Pins, Place};
 use settings::Line;
 
 /// Most characters of a program's own words in a message.
@@ -123,6 +126,7 @@ impl Commands {
         let key = request.key.clone().map_or(Value::Null, Value::from);
         let args = Value::Object(request.args.clone());
         let argv = line.argv.fill(&args, &key)?;
+        self.unmoved(line)?;
         let env = self.variables(request)?;
         let sandbox = self.settings.sandbox.as_ref();
         let sandbox = sandbox.map(|sandbox| sandbox.rules(&self.base, Some(&self.dir)));
@@ -137,6 +141,27 @@ impl Commands {
         }
         .run();
         ended.await.map_err(|error| lost(&error, request))
+    }
+
+    /// Refuses to run what is not what was looked at when the workspace was opened.
+    fn unmoved(&self, line: &Line) -> Result<(), Fault> {
+        let place = Place {
+            base: &self.base,
+            dir: &self.dir,
+            path: &self.settings.path,
+            pin: self.settings.pin,
+        };
+        let drift = |message: String| Err(Fault::refused(Class::Drift, message));
+        match Pins::look(&place, &line.argv.constants()) {
+            Ok(now) => match line.pins.moved(&now) {
+                None => Ok(()),
+                Some(file) => drift(format!(
+                    "`{file}` is not what it was when the workspace was opened; look at it, and \
+                     plan again"
+                )),
+            },
+            Err(message) => drift(message),
+        }
     }
 
     /// All variables that the program sees.

@@ -88,3 +88,5 @@ pub(crate) const MCP_TOOLS_MAX: usize = 1_000;
 pub(crate) const MCP_LISTING_AGE_MAX: Duration = Duration::from_secs(60);
 /// Most characters of a server's own words in a message.
 pub(crate) const MCP_WORDS_CHARS_MAX: usize = 300;
+/// Largest file of a command that is held to its bytes.
+pub(crate) const PIN_BYTES_MAX: u64 = 256 * 1024 * 1024;

@@ -24,6 +24,11 @@ impl Argv {
         self.0.iter().flat_map(Template::references)
     }
 
+    /// The arguments that no call fills anything into, each at its place.
+    pub(super) fn constants(&self) -> Vec<Option<&str>> {
+        self.0.iter().map(literal).collect()
+    }
+
     /// What is wrong with the argument at `index`, whatever a call fills in.
     pub(super) fn problem(&self, index: usize) -> Option<String> {
         let template = self.0.get(index)?;

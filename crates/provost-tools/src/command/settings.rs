@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::Lines;
 use super::argv::Argv;
+use super::pin::{Pin, Pins, Place};
 use crate::config::{
     Answer, Declared, Exchange, Keys, Parts, Read, SandboxSettings, Site, bad_setting, check_name,
     check_references, property_names,
@@ -48,6 +49,7 @@ pub(crate) struct Settings {
     pub(crate) secret_env: Vec<(String, SecretName)>,
     pub(crate) memory_bytes_max: Option<u64>,
     pub(crate) sandbox: Option<SandboxSettings>,
+    pub(crate) pin: Pin,
     pub(crate) lines: Lines,
 }
 
@@ -57,6 +59,8 @@ pub(crate) struct Line {
     pub(crate) argv: Argv,
     pub(crate) exit: BTreeMap<i32, Class>,
     pub(crate) answer: Answer,
+    /// What it runs, as it was when the workspace was opened.
+    pub(crate) pins: Pins,
 }
 
 impl Settings {
@@ -69,8 +73,11 @@ impl Settings {
         let secret_env = secrets(fields);
         let memory_bytes_max = memory(fields);
         let sandbox = SandboxSettings::read(fields);
+        let pin = fields.choice("pin", &Pin::WORDS).unwrap_or_default();
+        let dir = site.base.join(root.as_ref().map_or("", |root| &root.value));
         fields.required("ops");
         let [env_value, secrets_value] = nodes;
+        let base = std::fs::canonicalize(site.base).unwrap_or_else(|_| site.base.to_owned());
         let mut surroundings = json!({
             "root": root.as_ref().map(|root| &root.value),
             "path": path,
@@ -91,6 +98,12 @@ impl Settings {
                 site,
                 name: &name.value,
                 surroundings: &surroundings,
+                place: Place {
+                    base: &base,
+                    dir: &dir,
+                    path: &path,
+                    pin,
+                },
             };
             if let Some((line, operation)) = reader.read(node, fields.diagnostics()) {
                 lines.insert(name.value.clone(), Arc::new(line));
@@ -104,6 +117,7 @@ impl Settings {
             secret_env,
             memory_bytes_max,
             sandbox,
+            pin,
             lines,
         };
         Some(Read {
@@ -174,6 +188,7 @@ struct OperationReader<'a> {
     site: &'a Site<'a>,
     name: &'a str,
     surroundings: &'a Value,
+    place: Place<'a>,
 }
 
 impl OperationReader<'_> {
@@ -203,6 +218,21 @@ impl OperationReader<'_> {
             keyed,
             fields,
         );
+        let pins = Pins::look(&self.place, &argv.constants()).unwrap_or_else(|message| {
+            let span = fields.span();
+            bad_setting(fields, span, message);
+            Pins::default()
+        });
+        let mut endpoint = json!({
+            "kind": "command",
+            "surroundings": self.surroundings,
+            "argv": argv_value,
+            "exit": exit_value,
+            "response": exchange.answer.word(),
+        });
+        if let (Value::Object(map), Some(files)) = (&mut endpoint, pins.value()) {
+            map.insert("files".to_owned(), files);
+        }
         let parts = Parts {
             description: format!("carries out the operator's command `{name}`"),
             name,
@@ -210,19 +240,14 @@ impl OperationReader<'_> {
             input,
             output: exchange.output,
             errors_no_effect: exchange.errors_no_effect,
-            endpoint: json!({
-                "kind": "command",
-                "surroundings": self.surroundings,
-                "argv": argv_value,
-                "exit": exit_value,
-                "response": exchange.answer.word(),
-            }),
+            endpoint,
         };
         let operation = declared.operation(fields, parts);
         let line = Line {
             argv,
             exit,
             answer: exchange.answer,
+            pins,
         };
         Some((line, operation))
     }

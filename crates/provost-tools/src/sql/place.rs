@@ -5,6 +5,7 @@
 //! otherwise.
 
 use std::net::IpAddr;
+use std::path::{Component, Path};
 
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
@@ -112,6 +113,25 @@ impl Place {
                 ("server", value)
             }
         }
+    }
+
+    /// Where the file of a database really is, if a link leads there.
+    pub(crate) fn led(&self, base: &Path) -> Option<String> {
+        let Self::File(file) = self else { return None };
+        let base = std::fs::canonicalize(base).ok()?;
+        let real = std::fs::canonicalize(base.join(&file.value)).ok()?;
+        let mut plain = base.clone();
+        for part in Path::new(&file.value).components() {
+            match part {
+                Component::ParentDir => {
+                    plain.pop();
+                }
+                Component::CurDir => {}
+                part => plain.push(part),
+            }
+        }
+        let shown = real.strip_prefix(&base).unwrap_or(&real);
+        (real != plain).then(|| shown.display().to_string())
     }
 
     pub(crate) fn span(&self) -> Span {

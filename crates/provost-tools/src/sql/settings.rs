@@ -198,6 +198,10 @@ impl OperationReader<'_> {
         if let (Value::Object(map), Some(place)) = (&mut endpoint, self.place) {
             let (name, value) = place.endpoint();
             map.insert(name.to_owned(), value);
+            let led = place
+                .led(self.site.base)
+                .map(|real| ("leads_to".to_owned(), real.into()));
+            map.extend(led);
         }
         endpoint
     }

@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | rows, or a write that was committed, now or earlier under the same key | `ok` | happened |
 //! | database missing, corrupt, locked by another program | `unavailable` | none |
+//! | the path leads to another file than when the workspace was opened | `drift` | none |
 //! | a write with a key, and no table for keys | `unavailable` | none |
 //! | the key stands for another call | `conflict` | none |
 //! | the time is over (the statement is interrupted and rolled back) | `timeout` | none |
@@ -40,6 +41,8 @@ pub(super) struct Database {
     tool: String,
     shown: String,
     path: PathBuf,
+    /// Where that led when it was opened, if anywhere.
+    real: Option<PathBuf>,
     protected: Arc<Protected>,
 }
 
@@ -50,10 +53,12 @@ impl Database {
         shown: &str,
         protected: &Arc<Protected>,
     ) -> Result<Self, String> {
+        let path = protected.base().join(shown);
         let database = Self {
             tool: tool.to_owned(),
             shown: shown.to_owned(),
-            path: protected.base().join(shown),
+            real: std::fs::canonicalize(&path).ok(),
+            path,
             protected: Arc::clone(protected),
         };
         match database.protected_name() {

@@ -283,6 +283,130 @@ effect = "read"
     assert!(lacks.lacks.is_some());
 }
 
+const PINNED: &str = r#"
+[tools.sh]
+kind = "command"
+root = "work"
+path = "bin:/usr/bin:/bin"
+[tools.sh.ops.tool]
+argv = ["tool"]
+effect = "write"
+[tools.sh.ops.script]
+argv = ["sh", "-u", "script", "${ args.text }"]
+effect = "write"
+input = { type = "object", properties = { text = { type = "string" } }, required = ["text"] }
+[tools.sh.ops.data]
+argv = ["cat", "--", "data"]
+effect = "read"
+"#;
+
+/// A workspace with a program, a script and a file that is only read.
+fn with_programs() -> Workspace {
+    let workspace = Workspace::new();
+    for (path, text) in [
+        ("work/bin/tool", "#!/bin/sh\necho good\n"),
+        ("work/script", "echo good $1\n"),
+        ("work/data", "one\n"),
+    ] {
+        workspace.write(path, text);
+    }
+    executable(&workspace.path("work/bin/tool"));
+    workspace
+}
+
+fn executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_was_swapped_since_the_workspace_was_opened_is_not_run() {
+    let bench = with_programs().open(PINNED);
+    let (tool, script) = (json!({}), json!({ "text": "a" }));
+    bench.output("sh.tool", tool.clone()).await;
+    bench.output("sh.script", script.clone()).await;
+    let evil = "#!/bin/sh\ntouch evil\n";
+    bench.workspace.write("work/bin/tool", evil);
+    let refused = bench.call("sh.tool", tool.clone()).await;
+    assert_eq!(said(&refused).0, "drift none", "{refused:?}");
+    assert!(
+        said(&refused)
+            .1
+            .contains("`work/bin/tool` is not what it was"),
+        "{refused:?}"
+    );
+    bench.workspace.write("work/script", evil);
+    assert_eq!(
+        said(&bench.call("sh.script", script.clone()).await).0,
+        "drift none"
+    );
+    assert!(!bench.workspace.path("work/evil").exists());
+    // Back as it was, it runs: what counts are the bytes.
+    bench.workspace.write("work/script", "echo good $1\n");
+    bench.output("sh.script", script).await;
+    // The control: what a program only reads may change.
+    bench.workspace.write("work/data", "two\n");
+    assert_eq!(bench.output("sh.data", json!({})).await["text"], "two\n");
+}
+
+#[tokio::test]
+async fn a_program_that_another_place_now_leads_to_is_not_run() {
+    let workspace = with_programs();
+    std::fs::rename(workspace.path("work/script"), workspace.path("work/one")).unwrap();
+    workspace.write("work/two", "touch evil\n");
+    std::os::unix::fs::symlink("one", workspace.path("work/script")).unwrap();
+    // A program of the system, found along the path behind a folder of the workspace.
+    let bench = workspace.open(PINNED);
+    let script = json!({ "text": "a" });
+    bench.output("sh.script", script.clone()).await;
+    bench.output("sh.data", json!({})).await;
+    std::fs::remove_file(bench.workspace.path("work/script")).unwrap();
+    std::os::unix::fs::symlink("two", bench.workspace.path("work/script")).unwrap();
+    assert_eq!(said(&bench.call("sh.script", script).await).0, "drift none");
+    bench
+        .workspace
+        .write("work/bin/cat", "#!/bin/sh\ntouch evil\n");
+    executable(&bench.workspace.path("work/bin/cat"));
+    assert_eq!(
+        said(&bench.call("sh.data", json!({})).await).0,
+        "drift none"
+    );
+    assert!(!bench.workspace.path("work/evil").exists());
+}
+
+#[tokio::test]
+async fn what_is_pinned_is_part_of_the_operation_and_the_operator_may_let_it_be() {
+    let digest = |bench: &Bench, name: &str| bench.operation(name).digest();
+    let names = ["sh.tool", "sh.script", "sh.data"];
+    let (one, same) = (with_programs().open(PINNED), with_programs().open(PINNED));
+    // Why equal: where the workspace lies does not count.
+    assert!(
+        names
+            .iter()
+            .all(|name| digest(&one, name) == digest(&same, name))
+    );
+    let changed = with_programs();
+    changed
+        .write("work/bin/tool", "#!/bin/sh\necho other\n")
+        .write("work/data", "two\n");
+    let changed = changed.open(PINNED);
+    let differ = names.map(|name| digest(&one, name) != digest(&changed, name));
+    assert_eq!(differ, [true, false, false]);
+    let free = PINNED.replace("root = \"work\"", "root = \"work\"\npin = \"none\"");
+    let free = with_programs().open(&free);
+    free.workspace
+        .write("work/bin/tool", "#!/bin/sh\necho other\n");
+    assert_eq!(free.output("sh.tool", json!({})).await["text"], "other\n");
+    let all = PINNED.replace("root = \"work\"", "root = \"work\"\npin = \"content\"");
+    let all = with_programs().open(&all);
+    assert_ne!(
+        digest(&all, "sh.data"),
+        digest(&one, "sh.data"),
+        "`cat` itself is pinned"
+    );
+    all.output("sh.data", json!({})).await;
+}
+
 #[test]
 fn a_root_that_governs_the_workspace_is_refused() {
     let workspace = Workspace::new();

@@ -404,3 +404,40 @@ async fn a_write_that_is_rolled_back_leaves_no_key() {
     assert_eq!(call("k2").await, "ok happened");
     assert_eq!(count(&bench, keys).await, 2);
 }
+
+/// A link that leads to another database between the yes and the call is noticed.
+#[tokio::test]
+async fn a_database_behind_a_link_that_was_swapped_is_not_written() {
+    let workspace = Workspace::new();
+    for name in ["data/one.db", "data/two.db"] {
+        workspace.database(name, DATA);
+    }
+    let link = |workspace: &Workspace, to: &str| {
+        let path = workspace.path("data/m.db");
+        let _ = std::fs::remove_file(&path);
+        std::os::unix::fs::symlink(to, path).unwrap();
+    };
+    link(&workspace, "one.db");
+    let bench = workspace.open(TOOL);
+    let before = bench.operation("db.note").digest();
+    bench.output("db.note", json!({ "name": "a" })).await;
+    link(&bench.workspace, "two.db");
+    let refused = bench.call("db.note", json!({ "name": "b" })).await;
+    assert_eq!(said(&refused).0, "drift none", "{refused:?}");
+    let rows = |name: &str| {
+        let database = rusqlite::Connection::open(bench.workspace.path(name)).unwrap();
+        database
+            .query_row("select count(*) from seen", [], |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    assert_eq!((rows("data/one.db"), rows("data/two.db")), (1, 0));
+    // Opened anew it is another operation, so that an approval of the one is none of the other.
+    let anew = configs(TOOL, bench.workspace.dir.path()).unwrap();
+    let anew = anew.iter().flat_map(ToolConfig::operations);
+    let anew: Vec<_> = anew
+        .filter(|one| one.name == "db.note")
+        .map(|one| one.digest())
+        .collect();
+    assert_eq!(anew.len(), 1);
+    assert!(!anew.contains(&before));
+}

@@ -115,3 +115,106 @@ fn the_folder_of_the_workspace_is_out_of_reach() {
     hint: `provost doctor` looks at every tool
     ");
 }
+
+/// A tool whose program is a script of the workspace.
+const JOB: &str = r#"
+[tools.lines.ops.swap]
+argv = ["cp", "--", "evil.sh", "job.sh"]
+input = { type = "object", properties = {}, additionalProperties = false }
+effect = "write"
+
+[tools.job]
+kind = "command"
+root = "lines"
+memory_bytes = 268435456
+[tools.job.ops.run]
+argv = ["sh", "job.sh"]
+input = { type = "object", properties = {}, additionalProperties = false }
+effect = "write"
+[tools.job.ops.bounds]
+argv = ["sh", "-c", "ulimit -v"]
+input = { type = "object", properties = {}, additionalProperties = false }
+effect = "read"
+[tools.job.ops.flees]
+argv = ["sh", "-c", "setsid sh -c 'echo $$ >new; mv new fled; exec sleep 600' & exec sleep 600"]
+input = { type = "object", properties = {}, additionalProperties = false }
+effect = "write"
+timeout = "2s"
+"#;
+
+const JOB_PLAN: &str = r#"
+schema: provost/plan/v1
+goal: { text: Do the job }
+steps:
+  - { id: job, tool: job.run, approval: required, accept: ["${ output.text != '' }"] }
+success:
+  - { for: goal, check: '${ steps.job.status == "succeeded" }' }
+answer:
+  - { text: "Done.", cites: [job] }
+"#;
+
+fn place_with_job() -> Workplace {
+    let place = place();
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    place.write("provost.toml", format!("{config}{JOB}"));
+    place.write("lines/job.sh", "echo good\n");
+    place.write("lines/evil.sh", "touch evil.txt; echo evil\n");
+    place.write("job.yaml", JOB_PLAN);
+    place
+}
+
+#[test]
+fn a_script_that_was_swapped_between_the_yes_and_the_call_is_not_run() {
+    for is_swapped in [true, false] {
+        let place = place_with_job();
+        place.run(&["apply", "job.yaml"]).exits(3);
+        let (run, card) = place.card();
+        place
+            .run(&["approve", &format!("{run}@{card}"), "--record"])
+            .exits(0);
+        if is_swapped {
+            std::fs::rename(place.path("lines/evil.sh"), place.path("lines/job.sh")).unwrap();
+        }
+        let resumed = place.run(&["resume", &run]);
+        assert!(!place.path("lines/evil.txt").exists(), "{resumed}");
+        // The control: as it was when it was approved, it runs.
+        assert_eq!(resumed.code == Some(0), !is_swapped, "{resumed}");
+    }
+}
+
+#[test]
+fn a_script_that_the_run_itself_swaps_is_not_run() {
+    let place = place_with_job();
+    let swap = "steps:\n  - { id: swap, tool: lines.swap, accept: [\"${ output.text == '' }\"] }\n";
+    place.edit("job.yaml", "steps:\n", swap);
+    place.edit("job.yaml", "approval: required", "needs: [swap]");
+    let ran = place.run(&["apply", "job.yaml"]).exits(1);
+    assert!(
+        ran.stderr.contains("`lines/job.sh` is not what it was"),
+        "{ran}"
+    );
+    assert!(!place.path("lines/evil.txt").exists());
+}
+
+#[test]
+fn a_program_is_bounded_and_what_it_starts_ends_with_its_time() {
+    let place = place_with_job();
+    let bounds = place.run(&["tools", "call", "job.bounds"]).exits(0);
+    assert!(bounds.stdout.contains("262144"), "{bounds}");
+    // A write that did not end in time: nobody knows whether it took place.
+    place.run(&["tools", "call", "job.flees"]).exits(4);
+    let fled = std::fs::read_to_string(place.path("lines/fled")).unwrap();
+    let stat = format!("/proc/{}/stat", fled.trim());
+    let lives = || {
+        let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+        let state = stat
+            .rsplit_once(") ")
+            .map(|(_, rest)| rest.starts_with('Z'));
+        state == Some(false)
+    };
+    let begun = std::time::Instant::now();
+    while lives() {
+        assert!(begun.elapsed().as_secs() < 10, "it outlives its call");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}

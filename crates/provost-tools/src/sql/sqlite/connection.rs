@@ -48,6 +48,13 @@ impl Database {
                 "check its permissions",
             )
         })?;
+        if self.real.as_ref().is_some_and(|before| *before != real) {
+            let message = format!(
+                "the database `{}` leads to another file than when the workspace was opened",
+                self.shown
+            );
+            return Err(Fault::refused(Class::Drift, message));
+        }
         if self.protected_name().is_some() {
             let message = format!("the database `{}` governs this workspace", self.shown);
             return Err(Fault::refused(Class::PermissionDenied, message));
