@@ -56,6 +56,8 @@ pub enum Domain {
     Key,
     /// A finding, wherever it stands.
     Finding,
+    /// What a run waits for, as the listing keeps it.
+    Waits,
 }
 
 impl Domain {
@@ -81,6 +83,7 @@ impl Domain {
             Self::Evidence => "provost/evidence/v1",
             Self::Key => "provost/key/v1",
             Self::Finding => "provost/finding/v1",
+            Self::Waits => "provost/waits/v1",
         }
     }
 }
@@ -135,6 +138,12 @@ impl Digest {
     #[must_use]
     pub fn short(&self) -> String {
         self.hex().chars().take(12).collect()
+    }
+
+    /// The first sixteen, as commands name it: enough to be unique, short enough to type.
+    #[must_use]
+    pub fn in_command(&self) -> String {
+        self.hex().chars().take(16).collect()
     }
 
     /// The digest whose 32 bytes these are.

@@ -29,6 +29,7 @@ mod item;
 mod objection;
 pub(crate) mod progress;
 mod undo;
+mod waiting;
 
 pub(crate) use authors::fields_written;
 pub use authors::{Authors, Authorship, Fields};
@@ -41,6 +42,7 @@ pub use item::{InFlight, ItemState, Previewed, StepState};
 pub use objection::{Objection, Signatory};
 pub use progress::Progress;
 pub use undo::{Undo, Undoing};
+pub use waiting::{WaitKind, Waiting, waiting};
 
 /// What is remembered of a run.
 #[derive(Clone, Debug)]
@@ -157,6 +159,8 @@ pub struct Pause {
     pub reason: String,
     /// The secret that is missing, if that stopped it.
     pub missing: Option<String>,
+    /// When it was stopped, in milliseconds since the epoch.
+    pub at: i64,
 }
 
 /// Where planning stands.
@@ -227,6 +231,8 @@ pub struct QuestionState {
     pub answer: Option<Value>,
     /// Whether it is still open: not answered, and not withdrawn with what it was for.
     pub open: bool,
+    /// When it was asked, in milliseconds since the epoch.
+    pub asked_at: i64,
 }
 
 /// A call that is no read and whose attempt began.

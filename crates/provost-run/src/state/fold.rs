@@ -21,11 +21,13 @@ use crate::card::Purpose;
 use crate::event::{Event, RunCreated, SettledBy, SkipReason, StepStatus};
 
 mod attempt;
+mod ending;
 mod people;
 
 use super::chain::{handed_on, reviewed};
 use super::goal::goal_amended;
-use attempt::{attempt_ended, attempt_started, doubt_settled, step_settled};
+use ending::{close, end_all};
+use attempt::{attempt_ended, attempt_started, doubt_settled, doubted, step_settled};
 
 use people::{
     approval_given, approval_requested, approvals_revised, close_card, plan_amended,
@@ -263,6 +265,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 question: question.clone(),
                 answer: None,
                 open: true,
+                asked_at: at,
             };
             state.questions.insert(*digest, asked);
         }
@@ -316,6 +319,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         } => {
             let message = message.as_ref();
             step_settled(state, slot, *status, *class, message, *reconcile_at)?;
+            doubted(state, slot, at);
             if created.is_some() {
                 item_mut(state, slot, kind)?.created.clone_from(created);
             }
@@ -354,6 +358,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 what: what.clone(),
                 reason: reason.clone(),
                 missing: missing.as_ref().map(|missing| missing.secret.clone()),
+                at,
             });
         }
         Event::ReplanRequested { why } => {
@@ -418,45 +423,6 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         }
     }
     Ok(())
-}
-
-/// Withdraws what is asked, and ends every step that is not over.
-fn end_all(state: &mut State) {
-    for card in state.cards.values_mut() {
-        card.open = false;
-    }
-    for asked in state.questions.values_mut() {
-        asked.open = false;
-    }
-    for step in state
-        .steps
-        .values_mut()
-        .filter(|step| !step.status.is_final())
-    {
-        let doubt = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
-        let doubtful = step.items.iter().any(doubt);
-        step.set_status(if doubtful {
-            StepStatus::InDoubt
-        } else {
-            StepStatus::Cancelled
-        });
-    }
-}
-
-/// Ends every step of a run of which only undoing is left, and what planning waits for.
-fn close(state: &mut State) {
-    end_all(state);
-    for step in state.steps.values_mut() {
-        if step.status == StepStatus::Cancelled {
-            step.items.iter_mut().for_each(|item| item.retry_at = None);
-        }
-    }
-    let requests = state.planning.requests;
-    state.planning = Planning {
-        requests,
-        ..Planning::default()
-    };
-    state.stopping = None;
 }
 
 fn step_mut<'s>(

@@ -45,6 +45,8 @@ pub struct StepState {
 pub struct ItemState {
     /// Its status, once it is final.
     pub settled: Option<StepStatus>,
+    /// Since when nobody knows whether it took place, while that is so.
+    pub doubted_at: Option<i64>,
     /// The number of the last attempt.
     pub attempt: u32,
     /// Attempts that a tool answered (those lost with a process are not counted).

@@ -50,3 +50,4 @@ mod together;
 mod undo;
 mod untrusted;
 mod view;
+mod waiting;

@@ -274,6 +274,8 @@ fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
 fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher) {
     let ItemState {
         settled,
+        // Why not: it is only shown.
+        doubted_at: _,
         attempt,
         tries,
         tool: _,

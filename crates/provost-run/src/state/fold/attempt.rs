@@ -253,6 +253,15 @@ pub(super) fn step_settled(
     Ok(())
 }
 
+/// Notes since when nobody knows whether a write took place.
+pub(super) fn doubted(state: &mut State, slot: &Slot, at: i64) {
+    let step = state.steps.get_mut(&slot.step);
+    let item = step.and_then(|step| step.items.get_mut(slot.item.unwrap_or(0)));
+    if let Some(item) = item.filter(|item| item.settled == Some(StepStatus::InDoubt)) {
+        item.doubted_at.get_or_insert(at);
+    }
+}
+
 pub(super) fn doubt_settled(
     state: &mut State,
     slot: &Slot,
@@ -266,6 +275,7 @@ pub(super) fn doubt_settled(
     };
     let item = item_mut(state, slot, kind)?;
     item.settled = None;
+    item.doubted_at = None;
     item.retry_at = None;
     item.reconcile_tries = 0;
     item.landing = Some(landing);

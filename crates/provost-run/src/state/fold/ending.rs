@@ -1,0 +1,45 @@
+//! How the end of a run changes its state.
+//!
+//! Owns what is withdrawn and which steps are over then. INVARIANT: a write in doubt stays in doubt.
+
+use crate::event::StepStatus;
+use crate::state::{ItemState, Planning, State};
+
+/// Withdraws what is asked, and ends every step that is not over.
+pub(super) fn end_all(state: &mut State) {
+    for card in state.cards.values_mut() {
+        card.open = false;
+    }
+    for asked in state.questions.values_mut() {
+        asked.open = false;
+    }
+    for step in state
+        .steps
+        .values_mut()
+        .filter(|step| !step.status.is_final())
+    {
+        let doubt = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
+        let doubtful = step.items.iter().any(doubt);
+        step.set_status(if doubtful {
+            StepStatus::InDoubt
+        } else {
+            StepStatus::Cancelled
+        });
+    }
+}
+
+/// Ends every step of a run of which only undoing is left, and what planning waits for.
+pub(super) fn close(state: &mut State) {
+    end_all(state);
+    for step in state.steps.values_mut() {
+        if step.status == StepStatus::Cancelled {
+            step.items.iter_mut().for_each(|item| item.retry_at = None);
+        }
+    }
+    let requests = state.planning.requests;
+    state.planning = Planning {
+        requests,
+        ..Planning::default()
+    };
+    state.stopping = None;
+}
