@@ -124,6 +124,7 @@ fn step(run: &str, at: u64) -> Append {
             goal: "time the store".to_owned(),
             summary: json!({ "revision": 1 }),
             due_ms: None,
+            waits: Vec::new(),
         },
         durable: true,
     }

@@ -74,7 +74,9 @@ impl Owner {
             TryLockError::Error(error) => error,
             TryLockError::WouldBlock => io::Error::other("a new file is locked already"),
         })?;
-        write!(lock, "{}", std::process::id())?;
+        // Why ignored: the lock alone says who lives, and the number is only shown; a disk that
+        // takes no more must not keep anybody from stopping what runs.
+        let _ = write!(lock, "{}", std::process::id());
         fs::rename(&hidden, dir.join(format!("{instance}.lock")))?;
         Ok(Self {
             dir,

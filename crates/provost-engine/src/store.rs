@@ -38,6 +38,7 @@ mod stops;
 mod tests;
 mod used;
 mod verify;
+mod waits;
 mod words;
 mod writer;
 
@@ -53,6 +54,7 @@ pub use stated::StatedRun;
 pub use stops::{StopScope, Stopped};
 pub use used::UsedOperations;
 pub use verify::Verified;
+pub use waits::Waits;
 pub use words::Posted;
 pub use writer::Counts;
 

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use super::{Occasion, Target};
 use crate::store::{DueNotice, NewNotice};
-use crate::summary::short;
 
 /// Something worth telling.
 struct Fact {
@@ -77,13 +76,13 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
             let about = ("card", digest.to_string());
             let step = card.step();
             let what = step.map_or_else(|| "the plan".to_owned(), |step| format!("step `{step}`"));
-            let command = format!("provost approve {run}@{}", short(digest));
+            let command = format!("provost approve {run}@{}", digest.in_command());
             let text = format!("{what} waits for approval");
             Some(fact(Occasion::Waiting, about, step, text, Some(command)))
         }
         Event::QuestionAsked { question, digest } if is_open(state, digest) => {
             let about = ("question", digest.to_string());
-            let command = format!("provost answer {run}@{} VALUE", short(digest));
+            let command = format!("provost answer {run}@{} VALUE", digest.in_command());
             let text = format!("a question waits for an answer: {}", question.text);
             Some(fact(Occasion::Waiting, about, None, text, Some(command)))
         }
@@ -100,12 +99,12 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
             Some(fact(Occasion::Waiting, about, None, text, command))
         }
         Event::StepSettled { slot, .. } | Event::ReconcileGivenUp { slot, .. }
-            if is_doubt(state, slot) && doubts.insert(slot.clone()) =>
+            if state.is_unanswered_doubt(slot) && doubts.insert(slot.clone()) =>
         {
             Some(doubt(seq, slot, state))
         }
         Event::AttemptEnded(ended)
-            if is_doubt(state, &ended.slot) && doubts.insert(ended.slot.clone()) =>
+            if state.is_unanswered_doubt(&ended.slot) && doubts.insert(ended.slot.clone()) =>
         {
             Some(doubt(seq, &ended.slot, state))
         }
@@ -261,15 +260,6 @@ fn is_open(state: &State, digest: &Digest) -> bool {
     state.ended.is_none()
         && (state.open_cards().any(|(open, _)| open == digest)
             || state.open_questions().any(|(open, _)| open == digest))
-}
-
-/// Whether the effect is in doubt and no read is made, or will be, that asks about it.
-fn is_doubt(state: &State, slot: &Slot) -> bool {
-    state.item(slot).is_some_and(|item| {
-        item.settled == Some(StepStatus::InDoubt)
-            && item.in_flight.is_none()
-            && item.retry_at.is_none()
-    })
 }
 
 fn set(notice: &mut Value, name: &str, value: Value) {

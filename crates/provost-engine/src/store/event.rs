@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use provost_plan::digest::{Digest, Domain, NumberError};
 use provost_run::admission::Entry;
 use provost_run::event::Event;
+use provost_run::state::Waiting;
 use serde_json::Value;
 
-use super::{NewNotice, StoreError, canonical_text};
+use super::{NewNotice, StoreError, canonical_text, waits};
 use crate::limits::{EVENT_BYTES_MAX, EVIDENCE_BYTES_MAX};
 
 /// Events of one run that are stored together or not at all.
@@ -88,6 +89,8 @@ pub struct Projection {
     /// When somebody has to look at it next, in milliseconds since 1970; none if only a person's
     /// word moves it.
     pub due_ms: Option<i64>,
+    /// What it waits for.
+    pub waits: Vec<Waiting>,
 }
 
 /// Bytes with their digest.
@@ -171,6 +174,9 @@ pub(super) struct Prepared {
     pub(super) goal: String,
     pub(super) summary: String,
     pub(super) due_ms: Option<i64>,
+    pub(super) waits: Vec<Waiting>,
+    /// What tells the rows of these from others.
+    pub(super) waits_digest: Vec<u8>,
     pub(super) durable: bool,
 }
 
@@ -234,6 +240,8 @@ impl Prepared {
             status: append.row.status,
             goal: append.row.goal,
             due_ms: append.row.due_ms,
+            waits_digest: waits::digest(&append.row.waits),
+            waits: append.row.waits,
             durable: append.durable,
         })
     }

@@ -13,15 +13,16 @@ use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format that this version writes.
-const FORMAT: i64 = 4;
+const FORMAT: i64 = 5;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What each later format adds, from format 2 on.
-const ADDITIONS: [&str; 3] = [
+const ADDITIONS: [&str; 4] = [
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
+    include_str!("format5.sql"),
 ];
 
 /// Makes the store directory, private to its user and out of version control.

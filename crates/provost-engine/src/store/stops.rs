@@ -5,6 +5,7 @@
 
 use rusqlite::{Connection, params};
 
+use super::read::UNFINISHED;
 use super::{Pending, Store, StoreError};
 
 /// What a stop binds.
@@ -80,7 +81,12 @@ impl Store {
         self.change(move |connection| {
             connection
                 .execute(
-                    "INSERT OR REPLACE INTO stops VALUES (?1, ?2, ?3, ?4, ?5)",
+                    // Why asked again here: a stop of a run that is over would stand for ever.
+                    &format!(
+                        "INSERT OR REPLACE INTO stops SELECT ?1, ?2, ?3, ?4, ?5 \
+                         WHERE ?1 <> 'run' OR EXISTS \
+                         (SELECT 1 FROM runs WHERE id = ?2 AND status IN {UNFINISHED})"
+                    ),
                     params![
                         stopped.scope.word(),
                         stopped.name,
@@ -113,6 +119,17 @@ impl Store {
     pub fn stops(&self) -> Result<Vec<Stopped>, StoreError> {
         self.read(|connection| stops(connection).map_err(StoreError::read))
     }
+}
+
+/// A run that is over is stopped no more.
+pub(super) fn end(connection: &Connection, run: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(&format!(
+            "DELETE FROM stops WHERE scope = 'run' AND name = ?1 AND NOT EXISTS \
+             (SELECT 1 FROM runs WHERE id = ?1 AND status IN {UNFINISHED})"
+        ))?
+        .execute([run])
+        .map(|_| ())
 }
 
 fn stops(connection: &Connection) -> rusqlite::Result<Vec<Stopped>> {

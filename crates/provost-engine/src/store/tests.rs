@@ -27,6 +27,7 @@ fn append(after: u64, size: usize) -> Append {
             goal: "fill the disk".to_owned(),
             summary: json!({}),
             due_ms: None,
+            waits: Vec::new(),
         },
         durable: true,
     }

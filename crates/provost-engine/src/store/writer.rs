@@ -18,7 +18,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use super::admission::Desk;
 use super::chain::{self, CommitEntries, GENESIS, Header};
 use super::error::plain;
-use super::event::{Prepared, goal_words};
+use super::event::Prepared;
 use super::{Receipt, StoreError, effects, notices};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
@@ -27,10 +27,12 @@ use crate::owner::Owner;
 mod claim;
 mod head;
 mod job;
+mod shown;
 
 use head::Head;
 pub(super) use job::Job;
 use job::{Settled, fail};
+use shown::Shown;
 
 /// What the writer did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -377,26 +379,6 @@ impl Writer {
         Ok(())
     }
 
-    /// The row of an append's run, and whether it shows what the append wants shown.
-    fn head_shown(&self, append: &Prepared) -> rusqlite::Result<Option<(Head, bool)>> {
-        self.connection
-            .prepare_cached(
-                "SELECT n, owner, head_seq, head, status = ?2 AND goal = ?3 AND summary = ?4 \
-                 AND due_ms IS ?5 FROM runs WHERE id = ?1",
-            )?
-            .query_row(
-                params![
-                    append.run,
-                    append.status,
-                    append.goal,
-                    append.summary,
-                    append.due_ms
-                ],
-                |row| Ok((Head::read(row)?, row.get(4)?)),
-            )
-            .optional()
-    }
-
     fn head(&self, run: &str) -> rusqlite::Result<Option<Head>> {
         self.connection
             .prepare_cached("SELECT n, owner, head_seq, head FROM runs WHERE id = ?1")?
@@ -410,7 +392,7 @@ impl Writer {
         append: &Prepared,
     ) -> rusqlite::Result<Result<Receipt, StoreError>> {
         let run = &append.run;
-        let (head, is_shown) = match self.head_shown(append)? {
+        let (head, shown) = match self.head_shown(append)? {
             Some((head, _)) if head.seq != append.expect_seq => {
                 return Ok(Err(StoreError::SeqMismatch {
                     run: run.clone(),
@@ -422,7 +404,7 @@ impl Writer {
                 return Ok(Err(StoreError::Moved { run: run.clone() }));
             }
             Some(found) => found,
-            None if append.expect_seq == 0 => (self.create(append)?, false),
+            None if append.expect_seq == 0 => (self.create(append)?, Shown::default()),
             None => return Ok(Err(StoreError::UnknownRun { run: run.clone() })),
         };
         let opened = match self.admit(append)? {
@@ -433,9 +415,7 @@ impl Writer {
         self.keep_evidence(append)?;
         let (seq, link) = self.insert_events(batch, append, &head)?;
         let updated_at = append.events.last().map_or(0, |event| event.at_ms);
-        if !is_shown {
-            self.show(append, head.n)?;
-        }
+        self.show(append, head.n, shown)?;
         let changed = self
             .connection
             .prepare_cached(
@@ -496,23 +476,6 @@ impl Writer {
         effects::restore(&self.connection, told, |owner| self.owner.lives(owner))?;
         self.guarded = true;
         Ok(Ok(()))
-    }
-
-    /// Why apart: most appends show nothing new, and what is shown stands in indices.
-    fn show(&self, append: &Prepared, n: i64) -> rusqlite::Result<usize> {
-        self.connection
-            .prepare_cached(
-                "UPDATE runs SET status = ?2, goal = ?3, summary = ?4, goal_words = ?5, \
-                 due_ms = ?6 WHERE n = ?1",
-            )?
-            .execute(params![
-                n,
-                append.status,
-                append.goal,
-                append.summary,
-                goal_words(&append.goal).bytes(),
-                append.due_ms,
-            ])
     }
 
     fn create(&mut self, append: &Prepared) -> rusqlite::Result<Head> {

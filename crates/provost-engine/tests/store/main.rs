@@ -23,6 +23,7 @@ mod opening;
 mod owning;
 mod speed;
 mod tampering;
+mod waits;
 
 /// `count` events for `run` after event `after`.
 fn append(run: &str, after: u64, count: u64) -> Append {
@@ -44,6 +45,7 @@ fn append(run: &str, after: u64, count: u64) -> Append {
             goal: format!("the goal of {run}"),
             summary: json!({ "events": after + count }),
             due_ms: None,
+            waits: Vec::new(),
         },
         durable: false,
     }

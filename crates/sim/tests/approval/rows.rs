@@ -36,6 +36,7 @@ fn stored(history: &History, cut: usize) -> tempfile::TempDir {
             goal: goal().text,
             summary: json!({}),
             due_ms: None,
+            waits: Vec::new(),
         },
         durable: true,
     };

@@ -1,0 +1,125 @@
+//! What runs wait for, as rows: equal to the fold after every event, in old journals too.
+
+use std::path::{Path, PathBuf};
+
+use provost_engine::history;
+use provost_engine::store::{Append, NewEvent, Projection, Store};
+use provost_run::event::Event;
+use provost_run::state::{State, Waiting, waiting};
+use serde_json::{Value, json};
+
+/// The recorded journals, each a list of events with their moments.
+fn recorded() -> Vec<(String, Vec<(Event, i64)>)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../corpus/runs");
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "jsonl")
+        {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let events = text.lines().map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let version = u32::try_from(line["version"].as_u64().unwrap()).unwrap();
+            let kind = line["kind"].as_str().unwrap();
+            let event = Event::from_stored(kind, version, &line["payload"]).unwrap();
+            (event, line["at"].as_i64().unwrap())
+        });
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        all.push((name, events.collect()));
+    }
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    all
+}
+
+fn keep(store: &Store, after: u64, event: &Event, at_ms: i64, state: &State) {
+    let (kind, version, payload) = event.to_stored();
+    let append = Append {
+        run: state.run.clone(),
+        expect_seq: after,
+        events: vec![NewEvent {
+            kind: kind.into(),
+            version,
+            at_ms,
+            payload: payload.into(),
+        }],
+        evidence: Vec::new(),
+        admission: Vec::new(),
+        notices: Vec::new(),
+        row: Projection {
+            status: state.status().word().to_owned(),
+            goal: state.goal.text.clone(),
+            summary: json!({}),
+            due_ms: None,
+            waits: waiting(state),
+        },
+        durable: false,
+    };
+    store.append(append).wait().unwrap();
+}
+
+/// What the rows say of a run.
+fn rows(store: &Store, run: &str) -> Option<Vec<Waiting>> {
+    store.waits().unwrap().remove(run).flatten()
+}
+
+#[test]
+fn the_rows_are_equal_to_the_fold_after_every_event_of_every_recorded_journal() {
+    let mut waited = 0;
+    for (name, events) in recorded() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        for length in 1..=events.len() {
+            let pairs = events.iter().take(length).map(|(event, at)| (event, *at));
+            let (state, seq) = State::from_journal(pairs).unwrap();
+            let (event, at) = &events[length - 1];
+            keep(&store, seq - 1, event, *at, &state);
+            let expected = state.ended.is_none().then(|| waiting(&state));
+            assert_eq!(
+                rows(&store, &state.run),
+                expected,
+                "{name} after event {seq}"
+            );
+            waited += waiting(&state).len();
+        }
+        assert!(
+            count(dir.path(), "waits") == 0,
+            "{name}: a run that is over left rows"
+        );
+    }
+    assert!(waited > 20, "the journals wait for nobody: {waited}");
+}
+
+fn count(dir: &Path, table: &str) -> i64 {
+    let journal = rusqlite::Connection::open(dir.join("journal.db")).unwrap();
+    let query = format!("SELECT count(*) FROM {table}");
+    journal.query_row(&query, [], |row| row.get(0)).unwrap()
+}
+
+/// The control is the same run with its rows: nothing of its events is read then.
+#[test]
+fn a_run_that_an_older_version_wrote_waits_for_what_its_events_say() {
+    for (name, events) in recorded() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        for length in 1..=events.len() {
+            let pairs = events.iter().take(length).map(|(event, at)| (event, *at));
+            let (state, seq) = State::from_journal(pairs).unwrap();
+            let (event, at) = &events[length - 1];
+            keep(&store, seq - 1, event, *at, &state);
+            if state.ended.is_some() {
+                continue;
+            }
+            let journal = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
+            journal
+                .execute_batch("DELETE FROM waits; UPDATE runs SET waits = NULL")
+                .unwrap();
+            assert_eq!(rows(&store, &state.run), None, "{name}");
+            let read = history::waits(&store).unwrap().remove(&state.run).unwrap();
+            assert_eq!(read, waiting(&state), "{name} after event {seq}");
+        }
+    }
+}
