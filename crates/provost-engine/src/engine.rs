@@ -3,19 +3,20 @@
 //! Owns the join of workspace, store and tools. Never prints. INVARIANT: a run is driven only by
 //! the process that holds its claim, and there by one session at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use provost_plan::plan::Goal;
 use provost_plan::plan::request::Mode;
+use provost_plan::plan::{Goal, Step};
 use provost_planner::Planner;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Input, Rules, Run, StepError};
-use provost_tools::{ToolConfig, Toolbox, Trouble};
+use provost_run::state::State;
+use provost_tools::{OpenError, ToolConfig, Toolbox, Trouble};
 
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
-use crate::inbox::testimony::events_of;
+use crate::history;
 use crate::inbox::{BeliefError, Contradiction, Inbox, StatementEnvelope};
 use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
@@ -172,7 +173,8 @@ impl Engine {
     /// [`EngineError::Store`] if there is no journal or it cannot be read.
     pub fn open_to_read(workspace: Workspace) -> Result<Self, EngineError> {
         let store = Store::open_read_only(&workspace.store_dir())?;
-        let toolbox = Toolbox::open(workspace.root(), Vec::new()).map_err(no_tools)?;
+        let toolbox = Toolbox::open_beside(workspace.root(), Vec::new(), &[], &[]);
+        let toolbox = toolbox.map_err(no_tools)?;
         Self::with(workspace, store, toolbox)
     }
 
@@ -286,9 +288,44 @@ impl Engine {
         }
     }
 
+    /// The tools that cannot work now: those left out because of their entries, those that stay
+    /// closed, and those that lack what they need.
+    fn troubles(&self) -> Vec<Trouble> {
+        self.damaged().chain(self.toolbox.troubles()).collect()
+    }
+
+    /// Whether what a run's plan needs is there to drive it. Why before it is taken up: a plan whose
+    /// tools are gone is over as soon as it is looked at, and an entry is soon mended.
+    ///
+    /// # Errors
+    /// [`EngineError::Trouble`] names a tool of the plan whose entry is damaged, or that must not be
+    /// opened.
+    pub fn refuse_damaged(&self, state: &State) -> Result<(), EngineError> {
+        let plan = state.plan.as_ref().filter(|_| state.ended.is_none());
+        let steps = plan
+            .into_iter()
+            .flat_map(|plan| &plan.checked().plan().steps);
+        let named: BTreeSet<&str> = steps
+            .flat_map(Step::tools)
+            .filter_map(|tool| tool.value.split('.').next())
+            .collect();
+        let mut damaged = self.damaged().chain(self.toolbox.closed());
+        match damaged.find(|one| named.contains(one.tool.as_str())) {
+            Some(Trouble { tool, message }) => Err(EngineError::Trouble { tool, message }),
+            None => Ok(()),
+        }
+    }
+
+    fn damaged(&self) -> impl Iterator<Item = Trouble> {
+        self.workspace.damaged().iter().map(|one| Trouble {
+            tool: one.tool.clone(),
+            message: "its entry in provost.toml has errors".to_owned(),
+        })
+    }
+
     /// A run whose tools cannot work is not begun: it would only fail later and slower.
     async fn refuse_unfit(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
-        let troubles = self.toolbox.troubles();
+        let troubles = self.troubles();
         // Why first: which tools a plan names is known only once it is read.
         if troubles.is_empty() && !self.workspace.tools().iter().any(ToolConfig::is_looked_at) {
             return Ok(());
@@ -388,7 +425,10 @@ impl Engine {
                 });
             }
         }
-        let run = match self.believed(run) {
+        let run = match self.believed(run).and_then(|run| {
+            self.refuse_damaged(run.state())?;
+            Ok(run)
+        }) {
             Ok(run) => run,
             Err(error) => {
                 // Why ignored: the error that counts is the one above.
@@ -407,7 +447,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Journal`] if an event cannot be read or does not follow.
     pub fn read(&self, run: &str) -> Result<Record, EngineError> {
-        let events = self.events(run)?;
+        let events = history::events(&self.store, run)?;
         let pairs = events.iter().map(|(event, at)| (event, *at));
         let folded = Run::from_journal(pairs, self.rules())
             .map_err(|error| EngineError::journal(run, error))?;
@@ -419,17 +459,13 @@ impl Engine {
 
     /// A run that may be driven: every event of its journal may stand where it stands.
     fn believed(&self, run: &str) -> Result<Run, EngineError> {
-        let events = self.events(run)?;
+        let events = history::events(&self.store, run)?;
         match self.inbox.fold(&events, self.rules()) {
             Ok(run) => Ok(run),
             Err(BeliefError::Fold(error)) => Err(EngineError::journal(run, error)),
             Err(BeliefError::Contradiction(found)) => Err(EngineError::Contradiction(found)),
         }
     }
-
-    fn events(&self, run: &str) -> Result<Vec<(Event, i64)>, EngineError> {
-        let stored = self.store.load(run)?;
-        events_of(&stored).map_err(|reason| EngineError::journal(run, reason))
     }
 
     /// The full id of the run that `prefix` begins.
@@ -449,10 +485,11 @@ async fn resumed(mut session: Session, watcher: &mut dyn Watcher) -> Result<Sess
     }
 }
 
-/// Opens every tool of a workspace.
+/// Opens the tools of a workspace. One that must not be opened stays closed: see
+/// [`Toolbox::troubles`].
 ///
 /// # Errors
-/// [`EngineError::Tools`] with a line for each that cannot be opened.
+/// [`EngineError::Tools`] if the workspace itself cannot be reached.
 pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
     let private = workspace.audit().map(AuditSettings::files);
     Toolbox::open_beside(
@@ -465,9 +502,8 @@ pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]
-fn no_tools<E: std::fmt::Display>(errors: Vec<E>) -> EngineError {
-    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    EngineError::Tools(lines.join("\n"))
+fn no_tools(error: OpenError) -> EngineError {
+    EngineError::Tools(error.to_string())
 }
 
 /// The number of a process, where it is known.

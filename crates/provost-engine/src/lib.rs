@@ -7,6 +7,7 @@ pub mod audit;
 pub mod bundle;
 pub mod clock;
 pub mod engine;
+pub mod history;
 pub mod inbox;
 pub mod keys;
 pub mod limits;

@@ -23,6 +23,7 @@ use provost_wire::http::Proxy;
 
 use crate::audit::AuditSettings;
 use crate::notify::Target;
+use config::Damage;
 
 mod audit;
 mod config;
@@ -40,9 +41,10 @@ mod statements;
 mod tags;
 #[cfg(test)]
 mod tests;
+mod tools;
 
 pub use audit::audit_settings;
-pub use error::{Findings, WorkspaceError};
+pub use error::{DamagedTool, Findings, WorkspaceError};
 pub use lock::{Drift, LOCK_FILE, Lock};
 pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
@@ -66,6 +68,7 @@ pub struct Workspace {
     root: PathBuf,
     description: Option<String>,
     tools: Vec<ToolConfig>,
+    damaged: Vec<DamagedTool>,
     catalog: Arc<Catalog>,
     policy: Arc<Policy>,
     people: People,
@@ -99,10 +102,11 @@ pub struct Opening<'a> {
 /// What is made of `provost.lock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockUse {
-    /// A tool that differs is a finding: for everything that may call a tool.
+    /// A tool that differs is a finding, and one whose entry has errors is left out: for
+    /// everything that may call a tool.
     Hold,
-    /// It is no finding: for whoever shows the tools or writes the lock anew. What it pins of MCP
-    /// servers is taken for what they are.
+    /// It is no finding, and an entry with errors is: for whoever shows the tools or writes the
+    /// lock anew. What it pins of MCP servers is taken for what they are.
     Ignore,
 }
 
@@ -120,6 +124,14 @@ impl Workspace {
             .ok_or_else(|| WorkspaceError::NotFound {
                 start: start.to_owned(),
             })
+    }
+
+    /// Who works in the workspace at `root`, if its `provost.toml` can be read and says so. Looks
+    /// at nothing else: whoever only stops something needs no more.
+    #[must_use]
+    pub fn user_of(root: &Path) -> Option<String> {
+        let source = files::read(root, CONFIG_FILE).ok().flatten()?;
+        config::user(&source)
     }
 
     /// Opens the workspace whose directory is `root`.
@@ -166,8 +178,12 @@ impl Workspace {
         }
         let mut found = error::Collector::new();
         let text = files::required(&root, CONFIG_FILE, &mut found);
-        let config =
-            text.and_then(|source| config::read(&root, &source, own, listings, &mut found));
+        let damage = match opening.lock {
+            LockUse::Hold => Damage::LeaveOut,
+            LockUse::Ignore => Damage::Refuse,
+        };
+        let given = (listings, damage);
+        let config = text.and_then(|source| config::read(&root, &source, own, given, &mut found));
         let playbooks_dir = config.as_ref().map(|config| config.playbooks_dir.clone());
         let playbooks = files::playbooks(
             &root,
@@ -187,6 +203,10 @@ impl Workspace {
         }
         let rules = rules::load(&config.catalog, &policies, &mut found, &mut not_checked);
         let Some(rules) = rules.filter(|_| found.is_empty()) else {
+            // Why them too: a policy may be wrong only for want of a tool that is left out.
+            for one in config.damaged {
+                found.add(&one.findings.source, one.findings.diagnostics);
+            }
             return Err(found.refused());
         };
         let tags = config.catalog.tags();
@@ -201,6 +221,7 @@ impl Workspace {
             root,
             description: config.description,
             tools: config.tools,
+            damaged: config.damaged,
             catalog: Arc::new(config.catalog),
             solo: rules.policy.is_solo(),
             policy: Arc::new(rules.policy),
@@ -244,6 +265,12 @@ impl Workspace {
     #[must_use]
     pub fn tools(&self) -> &[ToolConfig] {
         &self.tools
+    }
+
+    /// The tools that are left out because their entries have errors.
+    #[must_use]
+    pub fn damaged(&self) -> &[DamagedTool] {
+        &self.damaged
     }
 
     /// The operations.

@@ -1,8 +1,8 @@
 //! The toolbox: every tool of a workspace, open, behind one door.
 //!
 //! Owns what all adapters share: arguments are checked before, outputs after, and secrets are
-//! taken out of everything. Never retries, never waits for a person. INVARIANT: a toolbox exists
-//! only if no tool in it can reach what governs the workspace.
+//! taken out of everything. Never retries, never waits for a person. INVARIANT: no tool that is
+//! open can reach what governs the workspace; one that could stays closed, and says why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -36,6 +36,8 @@ use crate::sql::Sql;
 pub struct Toolbox {
     base: PathBuf,
     adapters: BTreeMap<String, Adapter>,
+    /// Tools that stay closed: they could reach what they must not.
+    closed: BTreeMap<String, OpenError>,
     secrets: BTreeSet<SecretName>,
 }
 
@@ -74,6 +76,15 @@ impl OpenError {
         Diagnostic::new(self.code, self.span, self.message.as_str()).hint(self.hint.as_str())
     }
 
+    /// What is wrong, for whoever named the tool already.
+    fn without_name(&self) -> String {
+        let named = format!("the tool `{}` ", self.tool);
+        match self.message.strip_prefix(&named) {
+            Some(rest) => format!("it {rest}"),
+            None => self.message.clone(),
+        }
+    }
+
     fn reaches(config: &ToolConfig, span: Span, setting: &str, what: &str) -> Self {
         Self {
             code: Code::ReachesItself,
@@ -105,20 +116,25 @@ impl Toolbox {
     /// # Errors
     /// One [`OpenError`] for every tool that reaches what it must not.
     pub fn open(base: &Path, configs: Vec<ToolConfig>) -> Result<Self, Vec<OpenError>> {
-        Self::open_beside(base, configs, &[], &[])
+        let toolbox = Self::open_beside(base, configs, &[], &[]).map_err(|error| vec![error])?;
+        if toolbox.closed.is_empty() {
+            return Ok(toolbox);
+        }
+        Err(toolbox.closed.into_values().collect())
     }
 
-    /// [`Toolbox::open`] beside `private` files that no tool may reach, and `secrets` of others
-    /// that stand in no record either.
+    /// Opens the tools that may be opened, beside `private` files that no tool may reach, and
+    /// `secrets` of others that stand in no record either. One that must not be opened stays
+    /// closed, and is in trouble: the others work.
     ///
     /// # Errors
-    /// As [`Toolbox::open`].
+    /// [`OpenError`] if the workspace itself cannot be reached.
     pub fn open_beside(
         base: &Path,
         configs: Vec<ToolConfig>,
         private: &[PathBuf],
         secrets: &[SecretName],
-    ) -> Result<Self, Vec<OpenError>> {
+    ) -> Result<Self, OpenError> {
         let secrets = configs
             .iter()
             .flat_map(ToolConfig::secrets)
@@ -133,34 +149,30 @@ impl Toolbox {
         let protected = match Protected::of(base, &secret_files) {
             Ok(protected) => Arc::new(protected),
             Err(error) => {
-                return Err(vec![OpenError {
+                return Err(OpenError {
                     code: Code::BadWorkspace,
                     tool: String::new(),
                     message: format!("the workspace cannot be reached: {error}"),
                     hint: "check the path and its permissions".to_owned(),
                     span: Span::default(),
-                }]);
+                });
             }
         };
         let mut adapters = BTreeMap::new();
-        let mut errors = Vec::new();
+        let mut closed = BTreeMap::new();
         for config in configs {
+            let name = config.name().to_owned();
             match Adapter::open(&config, &protected) {
-                Ok(adapter) => {
-                    adapters.insert(config.name().to_owned(), adapter);
-                }
-                Err(error) => errors.push(error),
+                Ok(adapter) => drop(adapters.insert(name, adapter)),
+                Err(error) => drop(closed.insert(name, error)),
             }
         }
-        if errors.is_empty() {
-            Ok(Self {
-                base: protected.base().to_owned(),
-                adapters,
-                secrets,
-            })
-        } else {
-            Err(errors)
-        }
+        Ok(Self {
+            base: protected.base().to_owned(),
+            adapters,
+            closed,
+            secrets,
+        })
     }
 
     /// The tools that cannot work now, such as one whose database is missing. Looks at files only.
@@ -173,7 +185,23 @@ impl Toolbox {
                 message: one_line(&message),
             })
         };
-        self.adapters.iter().filter_map(trouble).collect()
+        self.closed()
+            .chain(self.adapters.iter().filter_map(trouble))
+            .collect()
+    }
+
+    /// The tools that stay closed, each with the reason.
+    pub fn closed(&self) -> impl Iterator<Item = Trouble> {
+        self.closed.iter().map(|(tool, error)| Trouble {
+            tool: tool.clone(),
+            message: error.without_name(),
+        })
+    }
+
+    /// Why a tool stays closed, if it does.
+    fn refused(&self, tool: &str) -> Option<Fault> {
+        let error = self.closed.get(tool)?;
+        Some(Fault::refused(Class::Unavailable, error.message.as_str()))
     }
 
     /// Makes one call and says what came of it. Cancelled by dropping: what has left the process
@@ -241,6 +269,9 @@ impl Toolbox {
     }
 
     fn database(&self, tool: &str) -> Result<&Sql, Box<Reply>> {
+        if let Some(fault) = self.refused(tool) {
+            return Err(Box::new(fault.into()));
+        }
         let Some(Adapter::Sql(sql)) = self.adapters.get(tool) else {
             let message = format!("the tool `{tool}` is no database");
             return Err(Box::new(Fault::refused(Class::ToolBug, message).into()));
@@ -249,6 +280,9 @@ impl Toolbox {
     }
 
     pub(crate) async fn perform_request(&self, request: &Request) -> Reply {
+        if let Some(fault) = self.refused(request.operation.server()) {
+            return fault.into();
+        }
         let Some(adapter) = self.adapters.get(request.operation.server()) else {
             let message = format!("there is no tool `{}`", request.operation.server());
             return Fault::refused(Class::ToolBug, message).into();

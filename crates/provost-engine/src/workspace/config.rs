@@ -16,9 +16,9 @@ use provost_run::event::AskMode;
 use provost_tools::{Listings, Surroundings, Tool, ToolConfig};
 use provost_wire::http::Proxy;
 
-use super::error::Collector;
+use super::error::{Collector, DamagedTool, Findings};
 use super::{ModelConfig, PlannerConfig};
-use super::{audit, network, notify, planners, roles, tags};
+use super::{audit, network, notify, planners, roles, tags, tools};
 use crate::audit::AuditSettings;
 use crate::limits::CONCURRENT_CALLS_MAX;
 use crate::notify::Target;
@@ -41,22 +41,35 @@ pub(super) struct Config {
     pub(super) models: BTreeMap<String, ModelConfig>,
     pub(super) planner: Option<PlannerConfig>,
     pub(super) tools: Vec<ToolConfig>,
+    /// Tools that are left out because of their entries.
+    pub(super) damaged: Vec<DamagedTool>,
     pub(super) catalog: Catalog,
     pub(super) admission: AdmissionRules,
 }
 
-/// Reads the file. `None` if it is not readable at all, or its tools are not: without the whole
-/// catalog, a policy cannot be judged.
+/// What becomes of a tool whose entry has errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Damage {
+    /// It is left out, and the others work: a policy is judged by what can be called.
+    LeaveOut,
+    /// Its errors are those of the workspace.
+    Refuse,
+}
+
+/// Reads the file. `None` if it is not readable at all, or its tools are not.
 pub(super) fn read(
     root: &Path,
     source: &Source,
     own: &[Arc<dyn Tool>],
-    listings: &Listings,
+    (listings, damage): (&Listings, Damage),
     found: &mut Collector,
 ) -> Option<Config> {
     let mut diagnostics = Vec::new();
     let config = match parse_toml(&source.text) {
-        Ok(node) => fields(root, source, &node, (own, listings), &mut diagnostics),
+        Ok(node) => {
+            let given = (own, listings, damage);
+            fields(root, source, &node, given, &mut diagnostics)
+        }
         Err(diagnostic) => {
             diagnostics.push(*diagnostic);
             None
@@ -70,7 +83,7 @@ fn fields(
     root: &Path,
     source: &Source,
     node: &Node,
-    (own, listings): (&[Arc<dyn Tool>], &Listings),
+    (own, listings, damage): (&[Arc<dyn Tool>], &Listings, Damage),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Config> {
     let mut fields = Fields::new("provost.toml", node, diagnostics)?;
@@ -107,14 +120,28 @@ fn fields(
         proxy: proxy.as_ref(),
         tags: &tags,
     };
-    let tools = read_tools(tools, own, around, diagnostics)?;
-    let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
-    let roles = roles::read(roles, &catalog, listings, diagnostics);
-    let catalog = catalog.with_roles(roles).with_tags(tags);
+    let (mut tools, mut damaged) = tools::read(tools, own, around, diagnostics)?;
     // Why not: a read whose schemas are not known yet cannot be judged.
     if !listings.is_lenient() {
-        hold_reads(&tools, &catalog, diagnostics);
+        tools::hold_reads(&mut tools, &mut damaged);
     }
+    if damage == Damage::Refuse && !damaged.is_empty() {
+        diagnostics.extend(damaged.into_iter().flat_map(|(_, found)| found));
+        return None;
+    }
+    let (tools, notes): (Vec<_>, Vec<_>) = tools.into_iter().unzip();
+    diagnostics.extend(notes.into_iter().flatten());
+    let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
+    let is_left_out = |server: &str| damaged.iter().any(|(tool, _)| tool == server);
+    let roles = roles::read(roles, (&catalog, &is_left_out), listings, diagnostics);
+    let catalog = catalog.with_roles(roles).with_tags(tags);
+    let damaged = damaged.into_iter().map(|(tool, diagnostics)| DamagedTool {
+        tool,
+        findings: Findings {
+            source: source.clone(),
+            diagnostics,
+        },
+    });
     let admission = read_admission(&tools, budget, diagnostics);
     Some(Config {
         source: source.clone(),
@@ -131,6 +158,7 @@ fn fields(
         planner,
         catalog,
         admission,
+        damaged: damaged.collect(),
         tools,
     })
 }
@@ -147,31 +175,15 @@ fn read_admission(
     }
 }
 
-fn read_tools(
-    nodes: &[(Spanned<String>, Node)],
-    own: &[Arc<dyn Tool>],
-    around: Surroundings<'_>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Vec<ToolConfig>> {
-    let read: Vec<_> = nodes
-        .iter()
-        .map(|(name, node)| ToolConfig::read(&name.value, node, around, diagnostics))
-        .collect();
-    let mut tools: Vec<ToolConfig> = read.into_iter().collect::<Option<_>>()?;
-    for tool in own {
-        let tool = ToolConfig::own(Arc::clone(tool), around.tags, diagnostics)?;
-        if tools.iter().any(|other| other.name() == tool.name()) {
-            let message = format!("there are two tools called `{}`", tool.name());
-            bad(diagnostics, Span::default(), message);
-            return None;
-        }
-        tools.push(tool);
-    }
-    Some(tools)
-}
-
 pub(super) fn bad(diagnostics: &mut Vec<Diagnostic>, span: Span, message: impl Into<String>) {
     diagnostics.push(Diagnostic::new(Code::BadWorkspace, span, message));
+}
+
+/// The user that the file names, whatever else is wrong with it.
+pub(super) fn user(source: &Source) -> Option<String> {
+    let node = parse_toml(&source.text).ok()?;
+    let mut nobody = Vec::new();
+    about(node.get("workspace")?, &mut nobody).1
 }
 
 fn about(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (Option<String>, Option<String>) {
@@ -249,27 +261,6 @@ fn read_budget(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Budget>
     }
     fields.finish();
     Some(budget)
-}
-
-/// A reconcile read that cannot be believed is no way out of a doubt, and a preview that cannot
-/// be read shows nobody anything.
-fn hold_reads(tools: &[ToolConfig], catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
-    for tool in tools {
-        for operation in tool.operations() {
-            let name = &operation.name;
-            let mut wrong = |error: String| {
-                bad(diagnostics, tool.span(), format!("`{name}`: {error}"));
-            };
-            let held = operation.reconcile.as_ref().map(|r| r.hold(catalog));
-            if let Some(Err(error)) = held {
-                wrong(error.to_string());
-            }
-            let preview = operation.preview.as_ref();
-            if let Some(Err(error)) = preview.map(|p| p.hold(&operation, catalog)) {
-                wrong(error.to_string());
-            }
-        }
-    }
 }
 
 /// When a person is asked, and whether what they say must be signed.

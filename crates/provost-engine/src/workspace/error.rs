@@ -37,6 +37,15 @@ pub struct Findings {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// A tool that is left out because its entry has errors: nothing that needs it is driven.
+#[derive(Clone, Debug)]
+pub struct DamagedTool {
+    /// The tool.
+    pub tool: String,
+    /// What is wrong with its entry.
+    pub findings: Findings,
+}
+
 fn count(findings: &[Findings]) -> String {
     let files: Vec<_> = findings
         .iter()

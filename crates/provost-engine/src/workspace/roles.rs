@@ -1,7 +1,7 @@
 //! `[roles.NAME]`: the narrower allow lists that steps take on with `as`.
 //!
 //! Owns their reading. Judges no call: that is the catalog's. INVARIANT: every name in a list is
-//! that of an operation the catalog holds, or of a server that has one.
+//! that of an operation the catalog holds, or of a server that has one or is left out of it.
 
 use provost_plan::catalog::{Catalog, Role};
 use provost_plan::diagnostic::Diagnostic;
@@ -14,10 +14,13 @@ use super::config::bad;
 /// Longest name of a role, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
+/// Whether a tool of this name is left out of the catalog because its entry has errors.
+type LeftOut<'a> = dyn Fn(&str) -> bool + 'a;
+
 /// The roles over a catalog.
 pub(super) fn read(
     nodes: &[(Spanned<String>, Node)],
-    catalog: &Catalog,
+    catalog: (&Catalog, &LeftOut<'_>),
     listings: &Listings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Role> {
@@ -30,7 +33,7 @@ pub(super) fn read(
 fn role(
     name: &Spanned<String>,
     node: &Node,
-    catalog: &Catalog,
+    (catalog, is_left_out): (&Catalog, &LeftOut<'_>),
     listings: &Listings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Role> {
@@ -50,7 +53,10 @@ fn role(
     let tools = fields.texts("tools");
     // Why not: what a server has to offer that was never pinned is not known yet.
     if !listings.is_lenient() {
-        let unknown = tools.iter().filter(|tool| !catalog.has_any(&tool.value));
+        let server = |tool: &str| tool.split('.').next().unwrap_or_default().to_owned();
+        let unknown = tools
+            .iter()
+            .filter(|tool| !catalog.has_any(&tool.value) && !is_left_out(&server(&tool.value)));
         let patterns: Vec<String> = catalog.patterns().collect();
         for tool in unknown {
             let message = format!("{owner} names `{}`, which is no tool", tool.value);

@@ -12,6 +12,7 @@ use provost_plan::digest::Digest;
 use provost_plan::source::Source;
 use provost_tools::{Definition, Listing, Listings, ToolConfig, Toolbox};
 
+use super::config::Damage;
 use super::error::Collector;
 use super::{CONFIG_FILE, WorkspaceError, config, files};
 
@@ -54,7 +55,7 @@ pub async fn list_servers_of(
     let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
     let mut found = Collector::new();
     let lenient = Listings::default().lenient();
-    let config = config::read(&root, source, &[], &lenient, &mut found);
+    let config = config::read(&root, source, &[], (&lenient, Damage::Refuse), &mut found);
     let Some(config) = config.filter(|_| found.is_empty()) else {
         return Err(found.refused());
     };

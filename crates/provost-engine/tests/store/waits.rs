@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use provost_engine::history;
 use provost_engine::store::{Append, NewEvent, Projection, Store};
 use provost_run::event::Event;
-use provost_run::state::{State, Waiting, waiting};
+use provost_run::state::{FoldError, State, Waiting, waiting};
 use serde_json::{Value, json};
 
 /// The recorded journals, each a list of events with their moments.
@@ -74,7 +74,7 @@ fn the_rows_are_equal_to_the_fold_after_every_event_of_every_recorded_journal() 
         let store = Store::open(dir.path()).unwrap();
         for length in 1..=events.len() {
             let pairs = events.iter().take(length).map(|(event, at)| (event, *at));
-            let (state, seq) = State::from_journal(pairs).unwrap();
+            let (state, seq) = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(())).unwrap();
             let (event, at) = &events[length - 1];
             keep(&store, seq - 1, event, *at, &state);
             let expected = state.ended.is_none().then(|| waiting(&state));
@@ -107,7 +107,7 @@ fn a_run_that_an_older_version_wrote_waits_for_what_its_events_say() {
         let store = Store::open(dir.path()).unwrap();
         for length in 1..=events.len() {
             let pairs = events.iter().take(length).map(|(event, at)| (event, *at));
-            let (state, seq) = State::from_journal(pairs).unwrap();
+            let (state, seq) = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(())).unwrap();
             let (event, at) = &events[length - 1];
             keep(&store, seq - 1, event, *at, &state);
             if state.ended.is_some() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use provost_engine::workspace::{LockUse, Opening, Workspace, WorkspaceError, scaffold};
+use provost_engine::workspace::{Findings, LockUse, Opening, Workspace, WorkspaceError, scaffold};
 use provost_plan::check::{Base, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan;
@@ -39,13 +39,20 @@ fn found(files: &[(&str, &str)]) -> String {
 }
 
 fn findings(dir: &Path) -> String {
-    let error = match Workspace::open(dir, &OPENING) {
-        Ok(_) => return "nothing\n".to_owned(),
-        Err(error) => error,
+    let (mut text, findings) = match Workspace::open(dir, &OPENING) {
+        Ok(workspace) if workspace.damaged().is_empty() => return "nothing\n".to_owned(),
+        Ok(workspace) => {
+            let damaged = workspace.damaged();
+            let names: Vec<&str> = damaged.iter().map(|one| one.tool.as_str()).collect();
+            let findings: Vec<Findings> = damaged.iter().map(|one| one.findings.clone()).collect();
+            (format!("left out: {}\n", names.join(", ")), findings)
+        }
+        Err(error) => {
+            assert!(matches!(error, WorkspaceError::Refused { .. }), "{error}");
+            (format!("{error}\n"), error.findings().to_vec())
+        }
     };
-    assert!(matches!(error, WorkspaceError::Refused { .. }), "{error}");
-    let mut text = format!("{error}\n");
-    for one in error.findings() {
+    for one in &findings {
         for finding in &one.diagnostics {
             let (line, column) = one.source.position(finding.span.start);
             let name = &one.source.name;
@@ -508,4 +515,48 @@ fn the_examples_open() {
         }
     }
     assert!(count >= 2);
+}
+
+/// The control is the same entry without the error: nothing is left out.
+#[test]
+fn what_is_wrong_with_an_entry_concerns_its_tool_and_what_rests_on_it() {
+    let config = |rest: &str| {
+        format!(
+            "{NOTES}[tools.notes.ops.read]\nop = \"read\"\neffect = \"read\"\n\
+             [roles.reader]\ntools = [\"look.*\", \"notes.read\"]\n\
+             [tools.look]\nkind = \"http\"\nbase_url = \"http://127.0.0.1:1\"\n{rest}\
+             [tools.look.ops.by_key]\nrequest = {{ method = \"GET\", path = \"/${{ args.key }}\" }}\n\
+             input = \"key.json\"\noutput = {{ schema = \"found.json\", trusted = true }}\n\
+             effect = \"read\"\n\
+             [tools.pager]\nkind = \"http\"\nbase_url = \"http://127.0.0.1:1\"\n\
+             [tools.pager.ops.notify]\nrequest = {{ method = \"POST\", path = \"/\" }}\n\
+             input = \"key.json\"\neffect = \"external\"\n\
+             reconcile = {{ tool = \"look.by_key\", args = {{ key = \"${{ args.key }}\" }}, \
+             landed = \"${{ output.found }}\", final_after = \"30s\" }}\n"
+        )
+    };
+    let key = r#"{ "type": "object", "required": ["key"], "properties": { "key": { "type": "string" } } }"#;
+    let found = r#"{ "type": "object", "required": ["found"], "properties": { "found": { "type": "boolean" } } }"#;
+    let opened = |rest: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(rest);
+        let files = [
+            ("provost.toml", config.as_str()),
+            ("key.json", key),
+            ("found.json", found),
+        ];
+        write(dir.path(), &files);
+        let workspace = Workspace::open(dir.path(), &OPENING).unwrap_or_else(|_| {
+            panic!("{}", findings(dir.path()));
+        });
+        let known: Vec<String> = workspace.catalog().names().map(str::to_owned).collect();
+        (findings(dir.path()), known)
+    };
+    let (said, known) = opened("");
+    assert_eq!(said, "nothing\n");
+    assert_eq!(known, ["look.by_key", "notes.read", "pager.notify"]);
+    let (said, known) = opened("bese = 1\n");
+    assert_eq!(known, ["notes.read"]);
+    assert!(said.starts_with("left out: look, pager\n"), "{said}");
+    assert!(said.contains("has no field `bese`"), "{said}");
 }

@@ -1,0 +1,59 @@
+//! A run as its journal alone tells it: for whoever looks at runs, or stops them.
+//!
+//! Owns reading a run without its workspace. Never reads `provost.toml`, a policy, a playbook or
+//! the lock, and drives nothing. INVARIANT: what stands here needs no file but the journal, so
+//! nothing that is wrong with the others keeps anybody from it.
+
+use std::collections::BTreeMap;
+
+use provost_run::event::Event;
+use provost_run::state::{FoldError, State, Waiting, waiting};
+
+use crate::engine::EngineError;
+use crate::inbox::testimony::events_of;
+use crate::store::{Store, Waits};
+
+/// The events of a run and what they fold to.
+pub struct History {
+    /// The events, with the moments they were recorded at.
+    pub events: Vec<(Event, i64)>,
+    /// The state after the last of them.
+    pub state: State,
+}
+
+impl History {
+    /// Reads the journal of a run, its chain checked on the way.
+    ///
+    /// # Errors
+    /// [`EngineError::Journal`] if an event cannot be read or does not follow.
+    pub fn read(store: &Store, run: &str) -> Result<Self, EngineError> {
+        let events = events(store, run)?;
+        let pairs = events.iter().map(|(event, at)| (event, *at));
+        let folded = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(()));
+        let (state, _) = folded.map_err(|error| EngineError::journal(run, error))?;
+        Ok(Self { events, state })
+    }
+}
+
+/// What each run that is not over waits for: as its rows say, or its events, where an older version
+/// wrote it last. A run that cannot be read waits for nothing that anybody could tell.
+///
+/// # Errors
+/// [`EngineError::Store`] if the journal cannot be read.
+pub fn waits(store: &Store) -> Result<BTreeMap<String, Vec<Waiting>>, EngineError> {
+    let kept: Waits = store.waits()?;
+    let of_run = |(run, rows): (String, Option<Vec<Waiting>>)| {
+        let rows = rows.unwrap_or_else(|| {
+            let history = History::read(store, &run);
+            history.map_or_else(|_| Vec::new(), |history| waiting(&history.state))
+        });
+        (run, rows)
+    };
+    Ok(kept.into_iter().map(of_run).collect())
+}
+
+/// The events of a run, its chain checked on the way.
+pub(crate) fn events(store: &Store, run: &str) -> Result<Vec<(Event, i64)>, EngineError> {
+    let stored = store.load(run)?;
+    events_of(&stored).map_err(|reason| EngineError::journal(run, reason))
+}

@@ -1,0 +1,102 @@
+//! `[tools.NAME]` one by one: what is wrong with an entry concerns its tool.
+//!
+//! Owns which tools can be used and what is wrong with the others. Judges nothing that policy
+//! does. INVARIANT: a tool that can be used has no error in its entry, and neither has any read
+//! that its operations name.
+
+use std::sync::Arc;
+
+use provost_plan::catalog::{Catalog, Operation};
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::node::Node;
+use provost_plan::source::{Span, Spanned};
+use provost_tools::{Surroundings, Tool, ToolConfig};
+
+use super::config::bad;
+
+/// A tool with the warnings about its entry.
+pub(super) type Usable = (ToolConfig, Vec<Diagnostic>);
+/// The name of a tool that cannot be used, and why.
+pub(super) type Damaged = (String, Vec<Diagnostic>);
+
+/// Reads every entry, and the tools of the program's own; `None` if one of these is wrong.
+pub(super) fn read(
+    nodes: &[(Spanned<String>, Node)],
+    own: &[Arc<dyn Tool>],
+    around: Surroundings<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Vec<Usable>, Vec<Damaged>)> {
+    let (mut usable, mut damaged) = (Vec::<Usable>::new(), Vec::new());
+    for (name, node) in nodes {
+        let mut found = Vec::new();
+        match ToolConfig::read(&name.value, node, around, &mut found) {
+            Some(tool) => usable.push((tool, found)),
+            None => damaged.push((name.value.clone(), found)),
+        }
+    }
+    for tool in own {
+        let tool = ToolConfig::own(Arc::clone(tool), around.tags, diagnostics)?;
+        let names = usable.iter().map(|(other, _)| other.name());
+        let mut names = names.chain(damaged.iter().map(|(name, _)| name.as_str()));
+        if names.any(|name| name == tool.name()) {
+            let message = format!("there are two tools called `{}`", tool.name());
+            bad(diagnostics, Span::default(), message);
+            return None;
+        }
+        usable.push((tool, Vec::new()));
+    }
+    Some((usable, damaged))
+}
+
+/// A reconcile read that cannot be believed is no way out of a doubt, and a preview that cannot
+/// be read shows nobody anything: the tool that names one is damaged, and whatever names a read
+/// of that tool is as well.
+pub(super) fn hold_reads(usable: &mut Vec<Usable>, damaged: &mut Vec<Damaged>) {
+    loop {
+        let operations = usable.iter().flat_map(|(tool, _)| tool.operations());
+        let catalog = Catalog::new(operations);
+        let before = usable.len();
+        let (sound, wrong) = std::mem::take(usable)
+            .into_iter()
+            .map(|(tool, found)| {
+                let wrong = wrong_reads(&tool, &catalog);
+                (tool, found, wrong)
+            })
+            .partition::<Vec<_>, _>(|(_, _, wrong)| wrong.is_empty());
+        *usable = sound
+            .into_iter()
+            .map(|(tool, found, _)| (tool, found))
+            .collect();
+        let name = |tool: &ToolConfig| tool.name().to_owned();
+        damaged.extend(wrong.iter().map(|(tool, found, wrong)| {
+            (name(tool), [found.as_slice(), wrong.as_slice()].concat())
+        }));
+        if usable.len() == before {
+            return;
+        }
+    }
+}
+
+/// What is wrong with the reads that the operations of a tool name.
+fn wrong_reads(tool: &ToolConfig, catalog: &Catalog) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for operation in tool.operations() {
+        found.extend(wrong_reads_of(&operation, tool.span(), catalog));
+    }
+    found
+}
+
+fn wrong_reads_of(operation: &Operation, span: Span, catalog: &Catalog) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut wrong = |error: String| {
+        bad(&mut found, span, format!("`{}`: {error}", operation.name));
+    };
+    if let Some(Err(error)) = operation.reconcile.as_ref().map(|r| r.hold(catalog)) {
+        wrong(error.to_string());
+    }
+    let preview = operation.preview.as_ref();
+    if let Some(Err(error)) = preview.map(|preview| preview.hold(operation, catalog)) {
+        wrong(error.to_string());
+    }
+    found
+}
