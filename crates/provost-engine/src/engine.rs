@@ -134,7 +134,7 @@ pub struct Record {
 }
 
 impl EngineError {
-    fn journal(run: &str, reason: impl std::fmt::Display) -> Self {
+    pub(crate) fn journal(run: &str, reason: impl std::fmt::Display) -> Self {
         Self::Journal {
             run: run.to_owned(),
             reason: reason.to_string(),
@@ -465,7 +465,6 @@ impl Engine {
             Err(BeliefError::Fold(error)) => Err(EngineError::journal(run, error)),
             Err(BeliefError::Contradiction(found)) => Err(EngineError::Contradiction(found)),
         }
-    }
     }
 
     /// The full id of the run that `prefix` begins.

@@ -132,9 +132,14 @@ impl Failure {
 
     /// Writes it to stderr.
     pub fn show(&self) {
+        self.show_as("error");
+    }
+
+    /// Writes it to stderr under another word, where the verb goes on all the same.
+    pub fn show_as(&self, word: &str) {
         let mut page = Page::new();
         page.drawn(&self.findings);
-        page.bad("error: ");
+        page.bad(&format!("{word}: "));
         page.lines(&self.message, 0);
         if let Some(hint) = &self.hint {
             page.end();

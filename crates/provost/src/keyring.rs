@@ -172,6 +172,17 @@ impl Signer {
         })
     }
 
+    /// Who speaks where nobody knows what a workspace requires: with a key if one is named.
+    pub fn of_user(user: &str, choice: &KeyChoice) -> Result<Self, Failure> {
+        if choice.key.is_some() {
+            return Self::with_key(user, choice);
+        }
+        Ok(Self {
+            by: user.to_owned(),
+            key: None,
+        })
+    }
+
     /// Who speaks with a key, that of `user` if none is named.
     pub fn with_key(user: &str, choice: &KeyChoice) -> Result<Self, Failure> {
         let path = match named(choice) {

@@ -5,9 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use provost_engine::engine::{Engine, EngineError};
-use provost_engine::store::{Store, StoreError};
-use provost_engine::workspace::{LockUse, Opening, Workspace};
+use provost_engine::engine::Engine;
+use provost_engine::store::{JOURNAL_FILE, Store, StoreError};
+use provost_engine::workspace::{
+    CONFIG_FILE, LockUse, Opening, POLICIES_DIR, STORE_DIR, Workspace, WorkspaceError,
+};
 
 use crate::failure::Failure;
 use crate::user;
@@ -29,9 +31,20 @@ impl Place {
         self.dir.as_deref()
     }
 
-    /// Reads the workspace; opens neither its journal nor its tools.
+    /// Reads the workspace; opens neither its journal nor its tools. What is wrong with the entry
+    /// of one tool is shown, and the others work.
     pub fn workspace(&self) -> Result<Workspace, Failure> {
-        self.open(LockUse::Hold)
+        let workspace = self.open(LockUse::Hold)?;
+        for one in workspace.damaged() {
+            let message = format!(
+                "the tool `{}` is left out until its entry is mended",
+                one.tool
+            );
+            Failure::usage(message)
+                .findings(&one.findings.source, &one.findings.diagnostics)
+                .show_as("warning");
+        }
+        Ok(workspace)
     }
 
     /// Reads the workspace whatever `provost.lock` says, to look at tools and runs.
@@ -69,22 +82,61 @@ impl Place {
         Ok(Engine::open_to_read(self.unlocked()?)?)
     }
 
-    /// Opens the journal to look at runs, if there is one.
-    pub fn to_read_if_any(&self) -> Result<Option<Engine>, Failure> {
-        match Engine::open_to_read(self.unlocked()?) {
-            Ok(engine) => Ok(Some(engine)),
-            Err(EngineError::Store(StoreError::Missing { .. })) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+    /// Opens the journal alone, to look at runs: whatever is wrong with the files around it.
+    pub fn journal(&self) -> Result<Store, Failure> {
+        Ok(Store::open_read_only(&self.store_dir()?)?)
     }
 
-    /// Opens the journal alone, if there is one.
-    pub fn journal(&self) -> Result<Option<Store>, Failure> {
-        match Store::open_read_only(&self.unlocked()?.store_dir()) {
+    /// The same, if there is one.
+    pub fn journal_if_any(&self) -> Result<Option<Store>, Failure> {
+        match Store::open_read_only(&self.store_dir()?) {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::Missing { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Opens the journal alone, to stop something: whatever is wrong with the files around it.
+    pub fn journal_to_stop(&self) -> Result<Store, Failure> {
+        Ok(Store::open(&self.store_dir()?)?)
+    }
+
+    /// Refuses to let anything go on where the policies cannot be read: nobody can judge who may.
+    pub fn refuse_without_policies(&self) -> Result<(), Failure> {
+        let user = user::user();
+        let lock = LockUse::Ignore;
+        let opened = Workspace::open(&self.root()?, &Opening { user: &user, lock });
+        let Err(error) = opened else { return Ok(()) };
+        let is_policy = |name: &str| name.starts_with(POLICIES_DIR);
+        if error
+            .findings()
+            .iter()
+            .any(|one| is_policy(&one.source.name))
+        {
+            return Err(Failure::from(error));
+        }
+        Ok(())
+    }
+
+    /// Who works here, as far as provost.toml can be read.
+    pub fn user(&self) -> String {
+        let root = self.root().ok();
+        let named = root.and_then(|root| Workspace::user_of(&root));
+        named.unwrap_or_else(user::user)
+    }
+
+    /// The directory of the journal. Where there is none, there has to be a workspace at least:
+    /// a directory that was mistyped holds nothing, and says so.
+    pub fn store_dir(&self) -> Result<PathBuf, Failure> {
+        let root = self.root()?;
+        let dir = root.join(STORE_DIR);
+        if dir.join(JOURNAL_FILE).is_file() || root.join(CONFIG_FILE).is_file() {
+            return Ok(dir);
+        }
+        Err(WorkspaceError::NoConfig {
+            root: std::path::absolute(&root).unwrap_or(root),
+        }
+        .into())
     }
 
     /// A command to type, for this workspace.

@@ -17,4 +17,5 @@ pub mod review;
 pub mod run;
 pub mod scripts;
 pub mod view;
+pub mod waits;
 pub mod words;

@@ -9,7 +9,7 @@ use provost_plan::digest::Digest;
 
 use super::Watching;
 use super::say::{self, SigningArgs};
-use super::target::{Target, Waiting, short};
+use super::target::{Target, Waiting};
 use crate::drive::typed_yes;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -107,7 +107,7 @@ fn ask(only: Option<Digest>, state: &State, place: &Place) -> Result<Digest, Fai
             state.run
         )));
     };
-    let id = short(digest);
+    let id = digest.in_command();
     let command = place.command(&format!("provost approve {}@{id}", state.run));
     output::note(&card::page(digest, asked).finish());
     if !output::is_attended() {

@@ -70,10 +70,34 @@ pub fn run(verb: Audit, place: &Place) -> Result<Exit, Failure> {
     }
 }
 
-/// What a journal is held against.
-struct Witness {
-    file: HeadsFile,
-    known: Vec<PublicKey>,
+/// What a journal is held against, beside itself.
+enum Witness {
+    /// Signed heads.
+    Heads {
+        file: HeadsFile,
+        known: Vec<PublicKey>,
+    },
+    /// The workspace has no `[audit]`.
+    Nobody,
+    /// It may have one, but cannot be read.
+    Unread(String),
+}
+
+impl Witness {
+    /// What is not looked at without heads.
+    fn not_checked(&self) -> Option<String> {
+        const HEADS: &str = "whether the last commits were cut off, or all of them written anew";
+        match self {
+            Self::Heads { .. } => None,
+            Self::Nobody => Some(format!(
+                "{HEADS}: only signed heads, kept elsewhere, show that"
+            )),
+            Self::Unread(why) => Some(format!(
+                "{HEADS}, though heads may be signed here: {why}; `--heads` and `--public` name \
+                 them without provost.toml"
+            )),
+        }
+    }
 }
 
 /// Why a journal does not hold.
@@ -130,7 +154,7 @@ fn verify(verb: &Verify, place: &Place) -> Result<Exit, Failure> {
         None => place.root()?.join(provost_engine::workspace::STORE_DIR),
     };
     let held_to = held_to(verb, place)?;
-    match look(&path, witness.as_ref(), held_to) {
+    match look(&path, &witness, held_to) {
         Ok(found) => {
             if verb.json {
                 output::json(&to_json(&found));
@@ -164,7 +188,7 @@ struct Found {
 
 fn look(
     path: &std::path::Path,
-    witness: Option<&Witness>,
+    witness: &Witness,
     held_to: Result<StatementSettings, String>,
 ) -> Result<Found, Fault> {
     let store = if path.is_file() {
@@ -193,19 +217,14 @@ fn look(
         );
     }
     let agreement = match witness {
-        Some(Witness { file, known }) => {
+        Witness::Heads { file, known } => {
             Some(heads::hold(&store, file, known).map_err(Fault::Heads)?)
         }
-        None => {
-            verified.not_checked.insert(
-                0,
-                "whether the last commits were cut off, or all of them written anew: only signed \
-                 heads, kept elsewhere, show that"
-                    .to_owned(),
-            );
-            None
-        }
+        Witness::Nobody | Witness::Unread(_) => None,
     };
+    if let Some(not_checked) = witness.not_checked() {
+        verified.not_checked.insert(0, not_checked);
+    }
     Ok(Found {
         verified,
         testimony,
@@ -246,8 +265,8 @@ fn inbox(store: &Store, settings: StatementSettings) -> Result<Inbox, StoreError
     Ok(Inbox::new(store.name()?, people, signed).in_solo(solo))
 }
 
-/// The heads and keys that were named; none if the workspace has no `[audit]`.
-fn witness(verb: &Verify, place: &Place) -> Result<Option<Witness>, Failure> {
+/// The heads and keys that were named.
+fn witness(verb: &Verify, place: &Place) -> Result<Witness, Failure> {
     let public = verb.public.as_deref().map(str::parse::<PublicKey>);
     let public = public.transpose().map_err(|error| {
         Failure::usage(error.to_string()).hint("`public` in the key file is one")
@@ -262,17 +281,21 @@ fn witness(verb: &Verify, place: &Place) -> Result<Option<Witness>, Failure> {
         Some(root) if verb.copy.is_none() || public.is_none() => audit_settings(root),
         _ => Ok(None),
     };
-    let settings = match (settings, &verb.copy) {
-        (Ok(settings), _) => settings,
-        (Err(_), Some(_)) => None,
-        (Err(error), None) => return Err(error.into()),
+    // Why no end: the journal can be held against itself whatever is wrong with provost.toml.
+    let (settings, unread) = match (settings, &verb.copy) {
+        (Ok(settings), _) => (settings, None),
+        (Err(_), Some(_)) => (None, None),
+        (Err(error), None) => (None, Some(error)),
     };
     let of_workspace = || {
         let (root, settings) = (root.as_ref()?, settings.as_ref()?);
         verb.copy.is_none().then(|| root.join(&settings.heads))
     };
     let Some(path) = verb.heads.clone().or_else(of_workspace) else {
-        return Ok(None);
+        return Ok(match unread {
+            Some(error) => Witness::Unread(error.to_string()),
+            None => Witness::Nobody,
+        });
     };
     let known = match (public, &root, &settings) {
         (Some(public), ..) => vec![public],
@@ -284,10 +307,10 @@ fn witness(verb: &Verify, place: &Place) -> Result<Option<Witness>, Failure> {
             );
         }
     };
-    Ok(Some(Witness {
+    Ok(Witness::Heads {
         file: HeadsFile::new(path),
         known,
-    }))
+    })
 }
 
 fn page(found: &Found) -> Page {

@@ -27,15 +27,13 @@ pub struct Cancel {
     watching: Watching,
 }
 
-/// Does it.
+/// Does it, where the workspace cannot be read by a statement that whoever drives the run hears
+/// before anything else of it begins.
 pub fn run(verb: Cancel, place: &Place) -> Result<Exit, Failure> {
-    let envelope = {
-        let engine = place.to_read()?;
-        let record = verb.target.read(&engine)?;
-        let (reason, undo) = (verb.reason, verb.undo);
-        let statement = Statement::Cancel { reason, undo };
-        say::envelope(&engine, record.run.state(), statement, &verb.signing)?
-    };
-    say::say(envelope, &verb.signing, verb.watching, place)?;
+    let run = verb.target.find_in(&place.journal()?)?;
+    let (reason, undo) = (verb.reason, verb.undo);
+    let statement = Statement::Cancel { reason, undo };
+    let how = (&verb.signing, verb.watching);
+    say::stop(&run, statement, how, place, |_| Ok(()))?;
     Ok(Exit::Done)
 }

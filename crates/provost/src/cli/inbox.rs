@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use provost_engine::engine::Engine;
-use provost_engine::store::{RunFilter, RunRow};
+use provost_engine::history::{self, History};
+use provost_engine::run::state::{WaitKind, Waiting};
+use provost_engine::store::{RunFilter, RunRow, Store};
 use serde_json::json;
 
-use super::runs::summary;
 use super::say::write_card;
-use super::target::short;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
 use crate::screen::page::Page;
-use crate::screen::run::{waiting, waiting_for};
+use crate::screen::run::waiting;
+use crate::screen::waits;
 
 /// Arguments of `inbox`.
 #[derive(Clone, Debug, Args)]
@@ -36,33 +36,27 @@ pub struct Inbox {
 
 /// Does it.
 pub fn run(verb: &Inbox, place: &Place) -> Result<Exit, Failure> {
-    let engine = place.to_read_if_any()?;
-    let statuses = ["waiting_approval", "waiting_answer", "in_doubt", "paused"];
-    let filter = RunFilter {
-        statuses: statuses.map(str::to_owned).to_vec(),
-        ..RunFilter::default()
-    };
-    let mut rows = match &engine {
-        Some(engine) => engine.store().runs(&filter).map_err(Failure::from)?,
+    let journal = place.journal_if_any()?;
+    let rows = match &journal {
+        Some(store) => waiting_runs(store)?,
         None => Vec::new(),
     };
-    // Why: a run that somebody stopped by hand waits for nobody else.
-    rows.retain(|row| row.status != "paused" || summary(row).waiting_for.is_some());
     if verb.check {
         return Ok(check(&rows));
     }
-    if let (Some(dir), Some(engine)) = (&verb.cards, &engine) {
-        return write_cards(dir, engine, &rows);
+    if let (Some(dir), Some(store)) = (&verb.cards, &journal) {
+        return write_cards(dir, store, &rows);
     }
     if verb.json {
         let waiting: Vec<_> = rows
             .iter()
-            .map(|row| {
+            .map(|(row, waiting)| {
                 json!({
                     "run": row.id,
                     "goal": row.goal,
                     "status": row.status,
-                    "waiting_for": waiting_for(&summary(row), place),
+                    "waiting_for": waits::first(&row.id, waiting, place),
+                    "waits": waits::all(&row.id, waiting, place),
                 })
             })
             .collect();
@@ -73,14 +67,14 @@ pub fn run(verb: &Inbox, place: &Place) -> Result<Exit, Failure> {
         output::note("nothing waits for a person\n");
     }
     let mut page = Page::new();
-    for row in &rows {
-        let Some(engine) = &engine else { break };
+    for (row, _) in &rows {
+        let Some(store) = &journal else { break };
         if !page.is_empty() {
             page.end();
         }
-        match engine.read(&row.id) {
-            Ok(record) => {
-                page.page(waiting(record.run.state(), place));
+        match History::read(store, &row.id) {
+            Ok(history) => {
+                page.page(waiting(&history.state, place));
             }
             // Why on: one run that cannot be read must not hide the others.
             Err(error) => {
@@ -92,9 +86,30 @@ pub fn run(verb: &Inbox, place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// A run, and what it waits for.
+type WaitingRun = (RunRow, Vec<Waiting>);
+
+/// The runs that wait for somebody, whatever else of them is busy.
+fn waiting_runs(store: &Store) -> Result<Vec<WaitingRun>, Failure> {
+    let mut waits = history::waits(store)?;
+    let rows = store.runs(&RunFilter::unfinished())?.into_iter();
+    let rows = rows.filter_map(|row| {
+        let waiting = waits.remove(&row.id)?;
+        let lacks = waiting.iter().any(|one| one.kind == WaitKind::Secret);
+        // Why: a run that somebody stopped by hand waits for nobody else.
+        let stopped = row.status == "paused" && !lacks;
+        (!waiting.is_empty() && !stopped).then_some((row, waiting))
+    });
+    Ok(rows.collect())
+}
+
 /// The gravest of what waits, and how much there is of it.
-fn check(rows: &[RunRow]) -> Exit {
-    let in_doubt = rows.iter().filter(|row| row.status == "in_doubt").count();
+fn check(rows: &[WaitingRun]) -> Exit {
+    let doubt = |(_, waiting): &&WaitingRun| {
+        let mut kinds = waiting.iter().map(|one| one.kind);
+        kinds.any(|kind| kind == WaitKind::Settlement)
+    };
+    let in_doubt = rows.iter().filter(doubt).count();
     let mut page = Page::new();
     page.line(&format!(
         "{} for a person, {in_doubt} in doubt",
@@ -112,17 +127,18 @@ fn check(rows: &[RunRow]) -> Exit {
     }
 }
 
-fn write_cards(dir: &Path, engine: &Engine, rows: &[RunRow]) -> Result<Exit, Failure> {
+fn write_cards(dir: &Path, store: &Store, rows: &[WaitingRun]) -> Result<Exit, Failure> {
     std::fs::create_dir_all(dir).map_err(|error| {
         let reason = crate::document::reason(&error);
         Failure::usage(format!("`{}` cannot be made: {reason}", dir.display()))
     })?;
+    let name = store.name()?;
     let mut page = Page::new();
-    for row in rows {
-        let record = engine.read(&row.id)?;
-        for (digest, card) in record.run.state().open_cards() {
-            let path = dir.join(format!("{}-{}.json", row.id, short(digest)));
-            write_card(&path, engine.inbox().store(), card)?;
+    for (row, _) in rows {
+        let history = History::read(store, &row.id)?;
+        for (digest, card) in history.state.open_cards() {
+            let path = dir.join(format!("{}-{}.json", row.id, digest.in_command()));
+            write_card(&path, &name, card)?;
             page.line(&path.to_string_lossy());
         }
     }

@@ -1,7 +1,6 @@
 //! `pause`: a person stops a run, all runs, or whatever uses a tool, a playbook or a principal.
 
 use clap::{ArgGroup, Args};
-use provost_engine::engine::Engine;
 use provost_engine::inbox::Statement;
 use provost_engine::store::{StopScope, Stopped};
 
@@ -36,36 +35,45 @@ pub struct What {
 }
 
 impl What {
-    /// The scope and its name; a run by its whole id.
-    pub fn scope(&self, engine: &Engine) -> Result<(StopScope, String), Failure> {
+    /// The scope and its name, of what is no run.
+    pub fn scope(&self) -> (StopScope, String) {
         let named = [
             (StopScope::Tool, &self.tool),
             (StopScope::Playbook, &self.playbook),
             (StopScope::Principal, &self.principal),
         ];
-        if let Some(target) = &self.target {
-            return Ok((StopScope::Run, target.find(engine)?));
-        }
         let named = named
             .into_iter()
             .find_map(|(scope, name)| Some((scope, name.clone()?)));
-        let (scope, name) = named.unwrap_or((StopScope::All, String::new()));
-        known(engine, scope, &name)?;
-        Ok((scope, name))
+        named.unwrap_or((StopScope::All, String::new()))
     }
 }
 
-/// A stop that binds nothing would be a false comfort.
-fn known(engine: &Engine, scope: StopScope, name: &str) -> Result<(), Failure> {
-    let workspace = engine.workspace();
+/// A stop that binds nothing would be a false comfort. Where the workspace cannot be read, nobody
+/// can tell, and the stop is taken all the same.
+fn known(place: &Place, scope: StopScope, name: &str) -> Result<(), Failure> {
+    if !matches!(scope, StopScope::Tool | StopScope::Playbook) {
+        return Ok(());
+    }
+    let workspace = match place.unlocked() {
+        Ok(workspace) => workspace,
+        Err(failure) => {
+            let message = format!(
+                "whether there is a {} `{name}` is not known: {}",
+                scope.word(),
+                failure.message()
+            );
+            Failure::usage(message).show_as("warning");
+            return Ok(());
+        }
+    };
+    let prefix = format!("{name}.");
     let there = match scope {
         StopScope::Tool => {
-            let prefix = format!("{name}.");
             let mut names = workspace.catalog().names();
             names.any(|tool| tool == name || tool.starts_with(&prefix))
         }
-        StopScope::Playbook => workspace.playbooks().get(name).is_some(),
-        StopScope::Run | StopScope::All | StopScope::Principal => true,
+        _ => workspace.playbooks().get(name).is_some(),
     };
     if there {
         return Ok(());
@@ -90,30 +98,31 @@ pub struct Pause {
     watching: Watching,
 }
 
-/// Does it.
+/// Does it. It opens the journal alone: a stop is taken from whoever can write there.
 pub fn run(verb: &Pause, place: &Place) -> Result<Exit, Failure> {
-    let stopped = {
-        let engine = place.to_drive()?;
-        let (scope, name) = verb.what.scope(&engine)?;
-        let stopped = Stopped {
-            scope,
-            name,
-            by: engine.workspace().user().id.clone(),
-            reason: verb.reason.clone(),
-            at_ms: now_ms(),
-        };
-        engine.store().stop(&stopped).wait()?;
-        stopped
+    let (scope, name) = match &verb.what.target {
+        Some(target) => (StopScope::Run, target.find_in(&place.journal()?)?),
+        None => verb.what.scope(),
     };
-    let (scope, name) = (stopped.scope, stopped.name.clone());
+    known(place, scope, &name)?;
+    let stopped = Stopped {
+        scope,
+        name,
+        by: place.user(),
+        reason: verb.reason.clone(),
+        at_ms: now_ms(),
+    };
     if scope == StopScope::Run {
-        tell(&name, &verb.reason, verb, place)?;
+        stop_run(&stopped, verb, place)?;
+    } else {
+        place.journal_to_stop()?.stop(&stopped).wait()?;
     }
     let mut page = Page::new();
     let what = stopped.what();
     page.line(&format!(
         "{what} is stopped: no further attempt begins, what is in flight settles"
     ));
+    let name = &stopped.name;
     let command = match scope {
         StopScope::All => "provost resume --all".to_owned(),
         StopScope::Run => format!("provost resume {name}"),
@@ -124,26 +133,21 @@ pub fn run(verb: &Pause, place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Says it to the run itself: recorded where nobody drives it, posted to who does. Either way the
-/// stop binds before the next call.
-fn tell(run: &str, reason: &str, verb: &Pause, place: &Place) -> Result<(), Failure> {
+/// Stops a run before its next call, and says so to the run itself: recorded where nobody drives
+/// it, posted to who does, and where the workspace cannot be read.
+fn stop_run(stopped: &Stopped, verb: &Pause, place: &Place) -> Result<(), Failure> {
     let how = SigningArgs {
         record: true,
         ..verb.signing.clone()
     };
-    let envelope = {
-        let engine = place.to_read()?;
-        let record = engine.read(run)?;
-        if record.run.state().ended.is_some() {
-            return Err(Failure::usage("the run is over: there is nothing to stop"));
-        }
-        let reason = reason.to_owned();
-        say::envelope(
-            &engine,
-            record.run.state(),
-            Statement::Pause { reason },
-            &how,
-        )?
-    };
-    say::say(envelope, &how, verb.watching, place).map(|_| ())
+    let reason = stopped.reason.clone();
+    let statement = Statement::Pause { reason };
+    say::stop(
+        &stopped.name,
+        statement,
+        (&how, verb.watching),
+        place,
+        |store| Ok(store.stop(stopped).wait()?),
+    )
+    .map(|_| ())
 }

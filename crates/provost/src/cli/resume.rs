@@ -26,29 +26,13 @@ pub struct Resume {
 
 /// Does it.
 pub fn run(verb: &Resume, place: &Place) -> Result<Exit, Failure> {
+    let Some(target) = &verb.what.target else {
+        return lift(verb.what.scope(), place);
+    };
     let engine = place.to_drive()?;
-    let (scope, name) = verb.what.scope(&engine)?;
-    let stops = engine.store().stops()?;
-    let stopped = stops
-        .iter()
-        .find(|stop| stop.scope == scope && stop.name == name);
-    if stopped.is_some() {
-        engine.store().unstop(scope, &name).wait()?;
-    }
-    if scope != StopScope::Run {
-        let Some(stopped) = stopped else {
-            return Err(Failure::usage("nothing of that name is stopped")
-                .hint("`provost doctor` lists what is"));
-        };
-        let mut page = Page::new();
-        page.line(&format!("{} may go on", stopped.what()));
-        let command = place.command("provost runs");
-        page.faint("runs that were paused by it are resumed one by one: ")
-            .line(&command);
-        output::note(&page.finish());
-        return Ok(Exit::Done);
-    }
-    let record = engine.read(&name)?;
+    let run = target.find(&engine)?;
+    engine.store().unstop(StopScope::Run, &run).wait()?;
+    let record = engine.read(&run)?;
     let state = record.run.state();
     if state.paused.is_some() {
         let envelope = say::envelope(&engine, state, Statement::Resume, &verb.signing)?;
@@ -56,8 +40,29 @@ pub fn run(verb: &Resume, place: &Place) -> Result<Exit, Failure> {
         return say::say(envelope, &verb.signing, verb.watching, place);
     }
     let start = Start::TakeUp {
-        run: name,
+        run,
         envelope: None,
     };
     drive(place, &engine, start, verb.watching)
+}
+
+/// Lets a scope go on. It drives nothing, and so needs no tool, lock or playbook to be in order;
+/// but what the policies say of those who may has to be there.
+fn lift((scope, name): (StopScope, String), place: &Place) -> Result<Exit, Failure> {
+    let store = place.journal_to_stop()?;
+    let stops = store.stops()?;
+    let mut stops = stops.iter();
+    let Some(stopped) = stops.find(|stop| stop.scope == scope && stop.name == name) else {
+        return Err(Failure::usage("nothing of that name is stopped")
+            .hint("`provost doctor` lists what is"));
+    };
+    place.refuse_without_policies()?;
+    store.unstop(scope, &name).wait()?;
+    let mut page = Page::new();
+    page.line(&format!("{} may go on", stopped.what()));
+    let command = place.command("provost runs");
+    page.faint("runs that were paused by it are resumed one by one: ")
+        .line(&command);
+    output::note(&page.finish());
+    Ok(Exit::Done)
 }

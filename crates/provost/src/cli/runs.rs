@@ -1,15 +1,18 @@
 //! `runs`: what ran and runs in this workspace.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
+use provost_engine::history;
+use provost_engine::run::state::Waiting;
 use provost_engine::store::{RunFilter, RunRow};
-use provost_engine::summary::Summary;
 use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
 use crate::screen::page::{Cell, Look, Page};
-use crate::screen::run::waiting_for;
+use crate::screen::waits;
 use crate::screen::words::moment;
 
 /// Arguments of `runs`.
@@ -22,10 +25,11 @@ pub struct Runs {
 
 /// Does it.
 pub fn run(verb: Runs, place: &Place) -> Result<Exit, Failure> {
-    let rows = match place.journal()? {
-        Some(store) => store.runs(&RunFilter::default())?,
-        None => Vec::new(),
+    let (rows, waiting) = match place.journal_if_any()? {
+        Some(store) => (store.runs(&RunFilter::default())?, history::waits(&store)?),
+        None => Default::default(),
     };
+    let waits_of = |row: &RunRow| waiting.get(&row.id).map_or(&[][..], Vec::as_slice);
     if verb.json {
         let runs: Vec<_> = rows
             .iter()
@@ -34,7 +38,8 @@ pub fn run(verb: Runs, place: &Place) -> Result<Exit, Failure> {
                     "id": row.id,
                     "goal": row.goal,
                     "status": row.status,
-                    "waiting_for": waiting_for(&summary(row), place),
+                    "waiting_for": waits::first(&row.id, waits_of(row), place),
+                    "waits": waits::all(&row.id, waits_of(row), place),
                 })
             })
             .collect();
@@ -46,25 +51,21 @@ pub fn run(verb: Runs, place: &Place) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let mut page = Page::new();
-    let cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
+    let cells: Vec<Vec<Cell>> = rows.iter().map(|row| cells(row, waits_of(row))).collect();
     page.table(0, &cells);
     output::data(&page.finish());
     Ok(Exit::Done)
 }
 
-/// The summary that stands beside a run in the listing.
-pub fn summary(row: &RunRow) -> Summary {
-    serde_json::from_str(&row.summary).unwrap_or_default()
-}
-
-fn cells(row: &RunRow) -> Vec<Cell> {
-    let summary = summary(row);
-    let waits = summary
-        .waiting_for
-        .map_or_else(String::new, |waiting| match waiting.step {
-            Some(step) => format!("step {step}"),
-            None => String::new(),
-        });
+fn cells(row: &RunRow, waits: &[Waiting]) -> Vec<Cell> {
+    let slots = waits.iter().filter_map(|waiting| waiting.slot.as_ref());
+    let steps: BTreeSet<&str> = slots.map(|slot| slot.step.as_str()).collect();
+    let steps: Vec<&str> = steps.into_iter().collect();
+    let waits = match steps.as_slice() {
+        [] => String::new(),
+        [step] => format!("step {step}"),
+        several => format!("steps {}", several.join(", ")),
+    };
     let look = match row.status.as_str() {
         "succeeded" => Look::Good,
         "running" | "planning" => Look::Strong,

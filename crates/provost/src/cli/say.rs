@@ -5,10 +5,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use provost_engine::engine::Engine;
+use provost_engine::audit::AuditError;
+use provost_engine::clock::now_ms;
+use provost_engine::engine::{Engine, EngineError};
+use provost_engine::history::History;
 use provost_engine::inbox::{CardFile, Statement, StatementEnvelope};
 use provost_engine::run::card::Card;
+use provost_engine::run::machine::StepError;
 use provost_engine::run::state::State;
+use provost_engine::store::Store;
 use provost_plan::digest::Digest;
 
 use super::Watching;
@@ -58,6 +63,78 @@ pub fn say(
     let run = envelope.run.clone();
     let envelope = Some(Box::new(envelope));
     drive(place, &engine, Start::TakeUp { run, envelope }, watching)
+}
+
+/// Says to a run what only stops it. Where the workspace can be driven it is said as anything else;
+/// otherwise it is posted from the journal alone, for whoever drives the run next: stopping never
+/// waits for a flawless workspace. `first` is done once it is known that the run is not over.
+pub fn stop(
+    run: &str,
+    statement: Statement,
+    (how, watching): (&SigningArgs, Watching),
+    place: &Place,
+    first: impl FnOnce(&Store) -> Result<(), Failure>,
+) -> Result<Exit, Failure> {
+    let history = History::read(&place.journal()?, run)?;
+    if history.state.ended.is_some() {
+        let status = history.state.status().word();
+        return Err(StepError::Over { status }.into());
+    }
+    let opened = place
+        .workspace()
+        .and_then(|workspace| match Engine::open(workspace) {
+            // Why no stop: nothing drives a journal that a signed head contradicts, and nothing is
+            // written into it.
+            Err(error @ EngineError::Audit(AuditError::Heads(_))) => Ok(Err(error)),
+            opened => {
+                let engine = opened?;
+                engine.refuse_damaged(&history.state)?;
+                Ok(Ok(engine))
+            }
+        });
+    let engine = match opened {
+        Ok(engine) => engine?,
+        Err(failure) => {
+            let store = place.journal_to_stop()?;
+            first(&store)?;
+            return post_alone(&store, &history.state, statement, (how, &failure), place);
+        }
+    };
+    first(engine.store())?;
+    let envelope = envelope(&engine, &history.state, statement, how)?;
+    drop(engine);
+    say(envelope, how, watching, place)
+}
+
+/// Posts what stops a run from the journal alone, and says that nothing else was done.
+fn post_alone(
+    store: &Store,
+    state: &State,
+    statement: Statement,
+    (how, failure): (&SigningArgs, &Failure),
+    place: &Place,
+) -> Result<Exit, Failure> {
+    // Why: what is undone is called, and whether that needs a signature is not known.
+    if statement.needs_signature() {
+        return Err(
+            Failure::usage(format!("nothing can be undone now: {}", failure.message()))
+                .hint("without `--undo` the run is stopped all the same"),
+        );
+    }
+    let signer = Signer::of_user(&place.user(), &how.key)?;
+    let envelope = signer.envelope(&store.name()?, state, statement)?;
+    store
+        .post(&state.run, &envelope.to_text(), now_ms())
+        .wait()?;
+    let mut page = Page::new();
+    page.put(Look::Warn, "posted").line(&format!(
+        ": whoever drives run {} hears it before anything else, and judges it; this command \
+         drives nothing: {}",
+        state.run,
+        failure.message()
+    ));
+    output::note(&page.finish());
+    Ok(Exit::Done)
 }
 
 /// Whether a target is a file and no run.

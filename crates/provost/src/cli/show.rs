@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::run::state::State;
+use provost_plan::catalog::Catalog;
 use provost_plan::reach;
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
 use crate::screen::aftermath::Aftermath;
-use crate::screen::page::Page;
+use crate::screen::page::{Look, Page};
 use crate::screen::words::{moment, run_look, run_status};
 use crate::screen::{review, run};
 
@@ -35,21 +36,31 @@ pub fn run(verb: &Show, place: &Place) -> Result<Exit, Failure> {
     if path.exists() || !looks_like_run(&verb.what) {
         return file(verb, &path, place);
     }
-    let engine = place.to_read()?;
     let target: Target = verb.what.parse().unwrap_or_else(|never| match never {});
-    let record = target.read(&engine)?;
-    let state = record.run.state();
+    let state = target.history(&place.journal()?)?.state;
+    // Why only if it can be had: a run is shown whatever is wrong with the workspace.
+    let workspace = place.unlocked();
+    if let Err(failure) = &workspace {
+        let mut page = Page::new();
+        page.put(Look::Warn, "from the journal alone")
+            .line(&format!(
+                ": {}; what steps came to is not shown, because nobody knows what of it is secret",
+                failure.message()
+            ));
+        output::note(&page.finish());
+    }
+    let catalog = workspace.as_ref().ok();
+    let catalog = catalog.map(|workspace| &**workspace.catalog());
     if verb.json {
-        let mut value = run::to_json(state, place);
-        let aftermath = Aftermath::of(state, engine.workspace().catalog(), place);
+        let mut value = run::to_json(&state, place);
+        let aftermath = Aftermath::of(&state, catalog, place);
         if let (Some(map), Some(aftermath)) = (value.as_object_mut(), aftermath) {
             map.insert("writes".to_owned(), aftermath.to_json());
         }
         output::json(&value);
         return Ok(Exit::Done);
     }
-    let catalog = engine.workspace().catalog();
-    output::data(&of_run(state, catalog, place).finish());
+    output::data(&of_run(&state, catalog, place).finish());
     Ok(Exit::Done)
 }
 
@@ -99,7 +110,7 @@ fn file(verb: &Show, path: &Path, place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn of_run(state: &State, catalog: &provost_plan::catalog::Catalog, place: &Place) -> Page {
+fn of_run(state: &State, catalog: Option<&Catalog>, place: &Place) -> Page {
     let mut page = Page::new();
     let status = state.status();
     page.strong(&format!("run {}", state.run)).text(": ");
@@ -124,7 +135,9 @@ fn of_run(state: &State, catalog: &provost_plan::catalog::Catalog, place: &Place
     if state.plan.is_some() {
         page.end();
         run::steps(&mut page, state, catalog);
-        run::observed(&mut page, state, catalog);
+        if let Some(catalog) = catalog {
+            run::observed(&mut page, state, catalog);
+        }
         run::created(&mut page, state);
     }
     if aftermath.is_none() || state.ended.is_some() {

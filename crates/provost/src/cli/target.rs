@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::str::FromStr;
 
 use provost_engine::engine::{Engine, Record};
+use provost_engine::history::History;
 use provost_engine::run::state::State;
+use provost_engine::store::Store;
 use provost_plan::digest::Digest;
 
 use crate::failure::Failure;
@@ -71,6 +73,11 @@ impl Waiting {
 }
 
 impl Target {
+    /// The run as its journal alone tells it.
+    pub fn history(&self, store: &Store) -> Result<History, Failure> {
+        Ok(History::read(store, &self.find_in(store)?)?)
+    }
+
     /// The run, read from its journal.
     pub fn read(&self, engine: &Engine) -> Result<Record, Failure> {
         Ok(engine.read(&self.find(engine)?)?)
@@ -78,10 +85,15 @@ impl Target {
 
     /// The run's whole id.
     pub fn find(&self, engine: &Engine) -> Result<String, Failure> {
+        self.find_in(engine.store())
+    }
+
+    /// The same by a journal alone.
+    pub fn find_in(&self, store: &Store) -> Result<String, Failure> {
         if self.run.is_empty() {
             return Err(Failure::usage("no run is named").hint("`provost runs` lists them"));
         }
-        Ok(engine.find(&self.run)?)
+        Ok(store.find(&self.run)?)
     }
 
     /// The open card or question that is meant; with no digest, the only one there is.
@@ -111,7 +123,7 @@ impl Target {
                         waiting.word()
                     )
                 };
-                let (verb, id) = (waiting.verb(), short(first));
+                let (verb, id) = (waiting.verb(), first.in_command());
                 let value = if waiting == Waiting::Questions {
                     " VALUE"
                 } else {
@@ -137,9 +149,4 @@ fn nothing(state: &State, waiting: Waiting) -> Failure {
         waiting.word()
     ))
     .hint("`provost inbox` lists what waits, with commands")
-}
-
-/// Digits of a digest in a command.
-pub fn short(digest: &Digest) -> String {
-    digest.hex().chars().take(16).collect()
 }

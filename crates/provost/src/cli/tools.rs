@@ -146,7 +146,7 @@ fn show(workspace: &Workspace, place: &Place, name: &str, json: bool) -> Result<
     };
     let server = tool_of(name);
     let limits = workspace.admission().of_tool(server);
-    let known = match place.journal()? {
+    let known = match place.journal_if_any()? {
         Some(store) => store.remembered(server)?,
         None => Remembered::default(),
     };

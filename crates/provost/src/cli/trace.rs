@@ -1,6 +1,7 @@
 //! `trace`: a run's journal in two views, planning and execution, with counts.
 
 use clap::Args;
+use provost_engine::history::History;
 use provost_engine::run::trace::{Line, Metrics, trace};
 use serde_json::{Value, json};
 
@@ -30,10 +31,8 @@ pub struct Trace {
 
 /// Does it.
 pub fn run(verb: &Trace, place: &Place) -> Result<Exit, Failure> {
-    let engine = place.to_read()?;
-    let record = verb.run.read(&engine)?;
-    let traced = trace(&record.events);
-    let state = record.run.state();
+    let History { events, state } = verb.run.history(&place.journal()?)?;
+    let traced = trace(&events);
     if verb.json {
         let mut shown = json!({
             "schema": "provost/trace/v1",

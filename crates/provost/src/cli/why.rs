@@ -1,6 +1,7 @@
 //! `why`: who is guilty of how a run ended, and which events prove it.
 
 use clap::Args;
+use provost_engine::history::History;
 use provost_engine::run::why::{Guilty, why};
 use serde_json::json;
 
@@ -23,10 +24,8 @@ pub struct Why {
 
 /// Does it.
 pub fn run(verb: &Why, place: &Place) -> Result<Exit, Failure> {
-    let engine = place.to_read()?;
-    let record = verb.run.read(&engine)?;
-    let state = record.run.state();
-    let blame = why(&record.events);
+    let History { events, state } = verb.run.history(&place.journal()?)?;
+    let blame = why(&events);
     if verb.json {
         output::json(&json!({
             "schema": "provost/why/v1",

@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError, NewRun};
+use provost_engine::history;
 use provost_engine::planners::ClientPlanner;
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::run::search;
+use provost_engine::run::state::{Waiting, waiting};
 use provost_engine::store::RunFilter;
-use provost_engine::summary::Summary;
 use provost_plan::catalog::Operation;
 use provost_plan::plan::request::{RoleView, ToolSignature};
 use provost_plan::source::Source;
@@ -20,7 +21,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Submission;
 use crate::cli::check;
-use crate::cli::runs::summary;
 use crate::failure::Failure;
 use crate::proposal::{self, Judged};
 
@@ -268,7 +268,7 @@ impl Requests {
             "revision": state.revision,
             "steps": steps,
             "observations": record.run.observations(),
-            "waits_for": waits_for(&Summary::of(state)),
+            "waits_for": waits_for(&waiting(state)),
         });
         if let (Value::Object(map), Some(ended)) = (&mut value, &state.ended) {
             let ended = json!({
@@ -298,6 +298,7 @@ impl Requests {
             .store()
             .runs(&filter)
             .map_err(EngineError::from)?;
+        let waits = history::waits(self.engine.store())?;
         let runs: Vec<_> = rows
             .iter()
             .map(|row| {
@@ -305,7 +306,7 @@ impl Requests {
                     "run": row.id,
                     "goal": row.goal,
                     "status": row.status,
-                    "waits_for": waits_for(&summary(row)),
+                    "waits_for": waits_for(waits.get(&row.id).map_or(&[], Vec::as_slice)),
                 })
             })
             .collect();
@@ -336,11 +337,11 @@ impl Requests {
 }
 
 /// What a run waits for. Why no command: whoever may type it finds it in their inbox.
-fn waits_for(summary: &Summary) -> Value {
-    summary.waiting_for.as_ref().map_or(Value::Null, |waiting| {
+fn waits_for(waits: &[Waiting]) -> Value {
+    waits.first().map_or(Value::Null, |waiting| {
         json!({
-            "kind": waiting.kind,
-            "step": waiting.step,
+            "kind": waiting.kind.word(),
+            "step": waiting.slot.as_ref().map(|slot| &slot.step),
             "of": "a person, who finds it in their inbox",
         })
     })

@@ -34,7 +34,8 @@ pub struct Aftermath {
 
 impl Aftermath {
     /// Of a run that stopped without success; none of any other.
-    pub fn of(state: &State, catalog: &Catalog, place: &Place) -> Option<Self> {
+    /// Without a catalog nobody knows which steps write, nor what their arguments reach.
+    pub fn of(state: &State, catalog: Option<&Catalog>, place: &Place) -> Option<Self> {
         let concerns = !matches!(
             state.status(),
             RunStatus::Succeeded
@@ -59,11 +60,10 @@ impl Aftermath {
             let write = Write {
                 slot: effect.slot.clone(),
                 operation: effect.operation.clone(),
-                target: target(
-                    &effect.operation,
-                    &shown::effect_args(state, effect),
-                    catalog,
-                ),
+                target: catalog.map_or_else(String::new, |catalog| {
+                    let args = shown::effect_args(state, effect);
+                    target(&effect.operation, &args, catalog)
+                }),
                 key: item.and_then(|item| item.key.clone()),
                 note: match effect.landing {
                     Landing::Unknown if abandoned => "abandoned".to_owned(),
@@ -83,14 +83,16 @@ impl Aftermath {
     }
 
     /// Writes of the plan in force that no attempt began of.
-    fn add_unattempted(&mut self, state: &State, catalog: &Catalog) {
+    fn add_unattempted(&mut self, state: &State, catalog: Option<&Catalog>) {
         let Some(approved) = &state.plan else { return };
         for step in &approved.checked().plan().steps {
-            let Some(operation) = step.tool().and_then(|tool| catalog.get(&tool.value)) else {
-                continue;
-            };
+            let Some(tool) = step.tool() else { continue };
             let known = state.steps.get(&step.id.value);
-            if operation.effect.is_read() || known.is_some_and(|known| known.attempted()) {
+            let writes = |catalog: &Catalog| {
+                let operation = catalog.get(&tool.value);
+                operation.is_some_and(|operation| !operation.effect.is_read())
+            };
+            if !catalog.is_none_or(writes) || known.is_some_and(|known| known.attempted()) {
                 continue;
             }
             self.did_not_start.push(Write {
@@ -98,7 +100,7 @@ impl Aftermath {
                     step: step.id.value.clone(),
                     item: None,
                 },
-                operation: operation.name.clone(),
+                operation: tool.value.clone(),
                 target: String::new(),
                 key: None,
                 note: known.map_or("", |known| known.status.word()).to_owned(),

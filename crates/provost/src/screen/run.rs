@@ -3,15 +3,15 @@
 use provost_engine::run::card::Purpose;
 use provost_engine::run::concise;
 use provost_engine::run::event::{Missing, RunStatus, StepStatus};
-use provost_engine::run::state::{Pause, State};
-use provost_engine::summary::Summary;
+use provost_engine::run::state::{Pause, State, waiting as waiting_of};
 use provost_plan::catalog::Catalog;
+use provost_plan::source::Spanned;
 use serde_json::{Value, json};
 
 use super::page::{Cell, Look, Page};
 use super::plan::{waves, what};
 use super::words::{run_look, run_status, skipped, step_look, step_status};
-use super::{answer, card, question};
+use super::{answer, card, question, waits};
 use crate::place::Place;
 
 /// How a drive left a run: the answer, or what it waits for and the commands to type.
@@ -50,7 +50,7 @@ pub fn waiting(state: &State, place: &Place) -> Page {
     let run = &state.run;
     questions(&mut page, state, place);
     for (digest, asked) in state.open_cards() {
-        let id = short(&digest.hex());
+        let id = digest.in_command();
         page.page(card::page(digest, asked)).end();
         command(
             &mut page,
@@ -109,7 +109,7 @@ pub fn waiting(state: &State, place: &Place) -> Page {
 fn questions(page: &mut Page, state: &State, place: &Place) {
     let run = &state.run;
     for (digest, asked) in state.open_questions() {
-        let id = short(&digest.hex());
+        let id = digest.in_command();
         page.page(question::page(digest, asked)).end();
         command(
             page,
@@ -148,6 +148,7 @@ fn stopped(pause: &Pause) -> String {
         what,
         reason,
         missing,
+        at: _,
     } = pause;
     match missing {
         Some(secret) => Missing::in_words(secret, what, reason),
@@ -159,19 +160,15 @@ fn command(page: &mut Page, word: &str, command: &str) {
     page.faint(&format!("{word}: ")).strong(command).end();
 }
 
-/// Digits of a digest in a command.
-fn short(hex: &str) -> String {
-    hex.chars().take(16).collect()
-}
-
 /// The steps of a run with what they came to.
-pub fn steps(page: &mut Page, state: &State, catalog: &Catalog) {
+pub fn steps(page: &mut Page, state: &State, catalog: Option<&Catalog>) {
     let Some(approved) = &state.plan else { return };
     let rows: Vec<Vec<Cell>> = waves(approved.checked())
         .into_iter()
         .filter_map(|(_, step, _)| {
             let known = state.steps.get(&step.id.value)?;
-            let effect = super::plan::effect(step, catalog).map_or("-", |effect| effect.word());
+            let effect = catalog.and_then(|catalog| super::plan::effect(step, catalog));
+            let effect = effect.map_or("-", |effect| effect.word());
             let mut note = Vec::new();
             if known.is_list {
                 note.push(format!("{} items", known.items.len()));
@@ -203,6 +200,11 @@ pub fn observed(page: &mut Page, state: &State, catalog: &Catalog) {
     let mut rows = Vec::new();
     for (_, step, _) in waves(approved.checked()) {
         let id = &step.id.value;
+        // Why not: of a tool that is gone nobody knows whether what it gave back is secret.
+        let gone = |tool: &Spanned<String>| catalog.get(&tool.value).is_none();
+        if step.tool().is_some_and(gone) {
+            continue;
+        }
         if let Some(shown) = concise::of_step(state, catalog, id) {
             let shown = Cell::plain(shown.to_string());
             rows.push(vec![Cell::new(Look::Faint, id.clone()), shown]);
@@ -246,7 +248,8 @@ pub fn to_json(state: &State, place: &Place) -> Value {
         "status": state.status().word(),
         "revision": state.revision,
         "solo": state.solo,
-        "waiting_for": waiting_for(&Summary::of(state), place),
+        "waiting_for": waits::first(&state.run, &waiting_of(state), place),
+        "waits": waits::all(&state.run, &waiting_of(state), place),
         "steps": state.steps.iter().map(|(id, step)| {
             (id.clone(), json!({
                 "status": step.status.word(),
@@ -285,16 +288,4 @@ pub fn to_json(state: &State, place: &Place) -> Value {
         map.insert("answer".to_owned(), json!(ended.answer));
     }
     value
-}
-
-/// What a run waits for, as data, its command spelled for the workspace as typed.
-pub fn waiting_for(summary: &Summary, place: &Place) -> Value {
-    summary.waiting_for.as_ref().map_or(Value::Null, |waiting| {
-        json!({
-            "kind": waiting.kind,
-            "step": waiting.step,
-            "digest": waiting.digest,
-            "command": waiting.command.as_ref().map(|command| place.command(command)),
-        })
-    })
 }

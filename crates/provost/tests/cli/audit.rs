@@ -76,7 +76,7 @@ fn a_journal_that_nobody_touched_holds() {
     place.write("policies/broken.cedar", "permit (everything");
     std::fs::remove_file(place.path("data/shop.db")).unwrap();
     place.run(&["audit", "verify"]).exits(0);
-    place.run(&["runs"]).exits(2);
+    place.run(&["run", COUNT, "--again"]).exits(2);
     let empty = Workplace::new();
     let ran = empty.run(&["audit", "verify"]).exits(2);
     assert!(
@@ -405,7 +405,7 @@ fn settings_that_would_bear_no_witness_are_refused() {
                 place.write(&format!("notes/{name}"), bytes);
             }
         }
-        let ran = place.run(&["run", COUNT, "--again"]).exits(2);
+        let ran = place.run(&["run", "Note the orders of ada"]).exits(2);
         assert!(ran.stderr.contains(message), "{ran}");
     }
 }

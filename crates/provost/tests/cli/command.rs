@@ -110,7 +110,7 @@ fn the_folder_of_the_workspace_is_out_of_reach() {
     let place = place();
     place.edit("provost.toml", "root = \"lines\"", "root = \".\"");
     assert_snapshot!(place.run(&["apply", "keep.yaml"]).exits(2).stderr, @"
-    error: the tool `lines` reaches `provost.toml` through `root`
+    error: the tool `lines` cannot work: it reaches `provost.toml` through `root`
 
     hint: `provost doctor` looks at every tool
     ");

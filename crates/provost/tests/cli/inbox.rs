@@ -66,7 +66,7 @@ fn a_monitor_reads_the_exit_code() {
     // Why the row: how a write comes to be in doubt is another test's.
     let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
     journal
-        .execute("update runs set status = 'in_doubt'", [])
+        .execute("update waits set kind = 'settlement'", [])
         .unwrap();
     assert_snapshot!(place.run(&["inbox", "--check"]), @"
     exit 4

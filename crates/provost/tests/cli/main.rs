@@ -22,6 +22,7 @@ mod cancel;
 mod check;
 mod clients;
 mod command;
+mod damage;
 mod diff;
 mod doctor;
 mod drift;

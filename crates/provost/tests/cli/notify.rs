@@ -307,7 +307,7 @@ fn what_cannot_be_carried_out_is_refused() {
         let place = Workplace::new();
         let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
         place.write("provost.toml", format!("{config}\n[notify.me]\n{table}\n"));
-        let ran: Ran = place.run(&["runs"]);
+        let ran: Ran = place.run(&["plan", "Count the orders of ada"]);
         assert_eq!(ran.code, Some(2), "{table}: {ran}");
         assert!(ran.raw_stderr.contains(said), "{table}: {ran}");
     }

@@ -333,6 +333,7 @@ fn the_result_is_one_json_object() {
       "revision": 1,
       "solo": true,
       "waiting_for": null,
+      "waits": [],
       "steps": {
         "count": {
           "status": "succeeded",

@@ -47,13 +47,32 @@ fn runs_are_listed_with_what_they_wait_for() {
             "step": "note",
             "digest": "sha256:DIGEST",
             "command": "provost approve RUN@CARD"
-          }
+          },
+          "waits": [
+            {
+              "kind": "approval",
+              "digest": "sha256:DIGEST",
+              "step": "note",
+              "item": null,
+              "operation": "notes.write",
+              "effect": "write",
+              "risk": "high",
+              "requester": "ada",
+              "planned_by": null,
+              "asked": "MOMENT",
+              "lapses": null,
+              "quorum": 1,
+              "approved_by": [],
+              "command": "provost approve RUN@CARD"
+            }
+          ]
         },
         {
           "id": "RUN",
           "goal": "Count the orders of ada",
           "status": "succeeded",
-          "waiting_for": null
+          "waiting_for": null,
+          "waits": []
         }
       ]
     }

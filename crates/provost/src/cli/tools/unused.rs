@@ -35,7 +35,7 @@ struct Lines {
 /// Does it.
 pub fn run(place: &Place, json: bool) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
-    let used = match place.journal()? {
+    let used = match place.journal_if_any()? {
         Some(store) => store.used_operations()?,
         None => UsedOperations::default(),
     };
