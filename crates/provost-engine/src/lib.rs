@@ -20,6 +20,7 @@ pub mod planners {
     /// The model client, for whoever looks whether a model answers.
     pub use provost_wire::model as wire;
 }
+pub mod proposal;
 /// The run machine, for whoever drives or reads runs through this library.
 pub use provost_run as run;
 /// Secrets, as they are named.

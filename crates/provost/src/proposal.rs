@@ -1,23 +1,23 @@
-//! A plan before there is a run: the goal's planner, its first proposal, the check of it.
+//! A plan before there is a run: the goal's planner, what it proposes, the check of it.
 //!
-//! Owns the way from a goal or a file to a checked plan. Begins nothing and calls nothing.
+//! Owns the way from a goal or a file to a checked plan. Asks through the run machine in memory, as
+//! a run would. Begins nothing and calls nothing.
+
+use std::sync::Arc;
 
 use provost_engine::bundle::Bundle;
+use provost_engine::engine::NewRun;
 use provost_engine::planners::{Planner, Playbook, Route};
+use provost_engine::proposal::{self as engine, Proposed, Refused};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::workspace::Workspace;
 use provost_plan::check::budget::WorstCase;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::canonical;
-use provost_plan::fix::mend_errors;
 use provost_plan::label::Label;
-use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan;
-use provost_plan::plan::request::{
-    FindingView, Mode, PlanReply, PlanRequest, Planned, PlannerCost, RequestKind, RoleView,
-    ToolSignature,
-};
+use provost_plan::plan::request::Mode;
 use provost_plan::plan::{Goal, Plan};
 use provost_plan::policy::Principal;
 use provost_plan::reach::Checkup;
@@ -193,52 +193,71 @@ fn lines(variable: &str, kind: &str) -> String {
     )
 }
 
-/// Asks the planner for its first plan, and checks it; what is wrong goes back to it, as in a run.
+/// Asks the planner for its plan as a run would, and checks what it comes to.
 pub fn propose(
     workspace: &Workspace,
-    goal: &Goal,
-    choice: &PlannerChoice,
+    routed: Routed,
     mode: Option<Mode>,
 ) -> Result<Judged, Failure> {
-    let planner = workspace.planner(choice)?;
-    let repairs = matches!(
-        choice,
-        PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
-    );
-    let mut request = request(workspace, goal);
-    request.mode = mode;
-    let mut spent = Money::ZERO;
-    loop {
-        if let Some(cost) = choice.cost() {
-            refuse_to_pass(&request, cost, spent)?;
-        }
-        let Planned { reply, usage } = reply_of(&*planner, &request)?;
-        let cost = usage.as_ref().and_then(|usage| usage.cost);
-        spent = spent.saturating_add(cost.unwrap_or_default());
-        let (text, findings, judged) = match reply {
-            PlanReply::Unreadable { text, findings, .. } => (text, findings, None),
-            reply => {
-                let judged = closed(judged(workspace, goal, reply, repairs)?, choice, mode);
-                let text = judged.source.text.to_string();
-                let findings = FindingView::all(&judged.diagnostics, &judged.source);
-                (text, findings, Some(judged))
+    let (goal, choice) = (routed.goal.clone(), routed.choice.clone());
+    let new = NewRun {
+        goal: routed.goal,
+        interpreted_by: routed.by,
+        planner: routed.choice,
+        fallback: routed.fallback,
+        mode,
+        ask: workspace.ask(),
+        again: true,
+    };
+    outcome(
+        workspace,
+        (&goal, &choice, mode),
+        asked(workspace, new, None)?,
+    )
+}
+
+fn asked(
+    workspace: &Workspace,
+    new: NewRun,
+    given: Option<Arc<dyn Planner>>,
+) -> Result<Proposed, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("no planner could be asked: {error}")))?;
+    Ok(runtime.block_on(engine::propose(workspace, new, given))?)
+}
+
+/// What is shown of a proposal: the last document, checked again with its places, or why there is
+/// none.
+fn outcome(
+    workspace: &Workspace,
+    (goal, choice, mode): (&Goal, &PlannerChoice, Option<Mode>),
+    proposed: Proposed,
+) -> Result<Judged, Failure> {
+    let judged = |(source, origin)| closed(judge(workspace, source, goal, origin), choice, mode);
+    match (proposed.refused, proposed.document) {
+        (None, Some(document)) => Ok(judged(document)),
+        (
+            Some(Refused::Ended(why) | Refused::Asks(why) | Refused::Declined(why)),
+            Some(document),
+        ) => {
+            let judged = judged(document);
+            match judged.plan {
+                Some(_) => Err(Failure::failed(why)),
+                None => Ok(judged),
             }
-        };
-        let last = !repairs
-            || request.id >= request.limits.proposals
-            || request.proposal.as_ref() == Some(&text);
-        match judged {
-            Some(judged) if last || judged.plan.is_some() => return Ok(judged),
-            None if last => {
-                let said = findings.first().map_or("", |first| first.message.as_str());
-                return Err(Failure::failed(format!("no plan document came: {said}"))
-                    .hint("`provost doctor --model NAME` shows whether a model keeps the form"));
-            }
-            _ => {}
         }
-        request.id += 1;
-        request.proposal = Some(text);
-        request.diagnostics = findings;
+        (Some(Refused::Unreadable(why)), _) => {
+            Err(Failure::failed(format!("no plan document came: {why}"))
+                .hint("`provost doctor --model NAME` shows whether a model keeps the form"))
+        }
+        (Some(Refused::Asks(why)), None) => {
+            Err(Failure::failed(format!("the planner asks first: {why}"))
+                .hint("say it in the goal, or let `provost run` ask"))
+        }
+        (Some(Refused::Declined(why) | Refused::Ended(why)), None) => Err(Failure::failed(why)),
+        (None, None) => Err(Failure::failed("no plan came")),
     }
 }
 
@@ -253,112 +272,22 @@ fn closed(mut judged: Judged, choice: &PlannerChoice, mode: Option<Mode>) -> Jud
     judged
 }
 
-/// A limit that one more request might pass.
-fn refuse_to_pass(request: &PlanRequest, cost: &PlannerCost, spent: Money) -> Result<(), Failure> {
-    let bytes = serde_json::to_vec(request).unwrap_or_default().len() as u64;
-    let worst = cost.of_request(bytes);
-    let limits = [cost.limit, request.limits.money].into_iter().flatten();
-    let Some(limit) = limits.min() else {
-        return Ok(());
-    };
-    match worst.money.and_then(|worst| worst.checked_add(spent)) {
-        Some(total) if total <= limit => Ok(()),
-        Some(total) => Err(Failure::failed(format!(
-            "planning may cost {total}, and the limit is {limit}"
-        ))),
-        None => Err(Failure::failed(format!(
-            "what the planner costs is not known, and there is a limit of {limit}"
-        ))
-        .hint("give its `price` in provost.toml")),
-    }
-}
-
-fn reply_of(planner: &dyn Planner, request: &PlanRequest) -> Result<Planned, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no planner could be asked: {error}")))?;
-    Ok(runtime.block_on(planner.reply(request)))
-}
-
-/// Asks a playbook for its first plan, and checks it.
+/// Asks a playbook that need not be of the workspace for its plan, and checks it.
 pub fn ask(workspace: &Workspace, goal: &Goal, planner: &Playbook) -> Result<Judged, Failure> {
-    let reply = planner.propose(&request(workspace, goal));
     let name = planner.name().to_owned();
-    let judged = judged(workspace, goal, reply, false)?;
-    Ok(closed(judged, &PlannerChoice::Playbook { name }, None))
-}
-
-/// What a reply comes to; `repairs` what has one safe fix in it, as a run does.
-fn judged(
-    workspace: &Workspace,
-    goal: &Goal,
-    reply: PlanReply,
-    repairs: bool,
-) -> Result<Judged, Failure> {
-    match reply {
-        PlanReply::Plan {
-            text,
-            name,
-            author,
-            literals,
-            control,
-            ..
-        } => {
-            let origin = Origin {
-                author,
-                literals,
-                control,
-            };
-            let judged = |source: &Source| judge(workspace, source.clone(), goal, origin.clone());
-            let source = Source::new(name, text);
-            let first = judged(&source);
-            if first.plan.is_some() || !repairs {
-                return Ok(first);
-            }
-            let mended = mend_errors(&source, |source| judged(source).diagnostics);
-            Ok(mended.map_or(first, |mended| judged(&mended.source)))
-        }
-        PlanReply::Unreadable { findings, .. } => {
-            let said = findings.first().map_or("", |first| first.message.as_str());
-            Err(Failure::failed(format!("no plan document came: {said}")))
-        }
-        PlanReply::Decline(reason) | PlanReply::Failed(reason) => Err(Failure::failed(reason)),
-        PlanReply::Interpreted { playbook, .. } => Err(Failure::failed(format!(
-            "the goal is for playbook `{playbook}`, which was not asked"
-        ))),
-        PlanReply::Questions(questions) => {
-            let first = questions
-                .first()
-                .map(|q| q.text.clone())
-                .unwrap_or_default();
-            Err(Failure::failed(format!("the planner asks first: {first}"))
-                .hint("say it in the goal, or let `provost run` ask"))
-        }
-    }
-}
-
-fn request(workspace: &Workspace, goal: &Goal) -> PlanRequest {
-    let tools = workspace.catalog().iter();
-    let roles = workspace.catalog().roles();
-    PlanRequest {
-        id: 1,
-        kind: RequestKind::Propose,
+    let choice = PlannerChoice::Playbook { name };
+    let new = NewRun {
         goal: goal.clone(),
-        tools: tools
-            .map(|operation| ToolSignature::of(operation))
-            .collect(),
-        roles: roles.map(|role| RoleView::of(role)).collect(),
-        plan: None,
-        observations: std::collections::BTreeMap::new(),
-        diagnostics: Vec::new(),
-        proposal: None,
-        answers: Vec::new(),
-        why: None,
-        envelope: None,
+        interpreted_by: choice.author(),
+        planner: choice.clone(),
+        fallback: None,
         mode: None,
-        limits: workspace.limits().clone(),
-    }
+        ask: workspace.ask(),
+        again: true,
+    };
+    let given: Arc<dyn Planner> = Arc::new(planner.clone());
+    let proposed = asked(workspace, new, Some(given))?;
+    outcome(workspace, (goal, &choice, None), proposed)
 }
 
 /// Reads and checks a plan that a person wrote, for its own goal.

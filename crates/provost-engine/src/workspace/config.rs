@@ -16,7 +16,7 @@ use provost_run::event::AskMode;
 use provost_tools::{Listings, Surroundings, Tool, ToolConfig};
 use provost_wire::http::Proxy;
 
-use super::error::{Collector, DamagedTool, Findings};
+use super::error::{Collector, DamagedTool};
 use super::{ModelConfig, PlannerConfig};
 use super::{audit, network, notify, planners, roles, tags, tools};
 use crate::audit::AuditSettings;
@@ -120,28 +120,11 @@ fn fields(
         proxy: proxy.as_ref(),
         tags: &tags,
     };
-    let (mut tools, mut damaged) = tools::read(tools, own, around, diagnostics)?;
-    // Why not: a read whose schemas are not known yet cannot be judged.
-    if !listings.is_lenient() {
-        tools::hold_reads(&mut tools, &mut damaged);
-    }
-    if damage == Damage::Refuse && !damaged.is_empty() {
-        diagnostics.extend(damaged.into_iter().flat_map(|(_, found)| found));
-        return None;
-    }
-    let (tools, notes): (Vec<_>, Vec<_>) = tools.into_iter().unzip();
-    diagnostics.extend(notes.into_iter().flatten());
+    let (tools, damaged) = tools::usable(tools, own, around, (source, damage), diagnostics)?;
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
-    let is_left_out = |server: &str| damaged.iter().any(|(tool, _)| tool == server);
+    let is_left_out = |server: &str| damaged.iter().any(|one| one.tool == server);
     let roles = roles::read(roles, (&catalog, &is_left_out), listings, diagnostics);
     let catalog = catalog.with_roles(roles).with_tags(tags);
-    let damaged = damaged.into_iter().map(|(tool, diagnostics)| DamagedTool {
-        tool,
-        findings: Findings {
-            source: source.clone(),
-            diagnostics,
-        },
-    });
     let admission = read_admission(&tools, budget, diagnostics);
     Some(Config {
         source: source.clone(),
@@ -158,7 +141,7 @@ fn fields(
         planner,
         catalog,
         admission,
-        damaged: damaged.collect(),
+        damaged,
         tools,
     })
 }

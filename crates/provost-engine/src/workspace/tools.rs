@@ -9,18 +9,49 @@ use std::sync::Arc;
 use provost_plan::catalog::{Catalog, Operation};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::Node;
-use provost_plan::source::{Span, Spanned};
+use provost_plan::source::{Source, Span, Spanned};
 use provost_tools::{Surroundings, Tool, ToolConfig};
 
-use super::config::bad;
+use super::config::{Damage, bad};
+use super::error::{DamagedTool, Findings};
 
 /// A tool with the warnings about its entry.
-pub(super) type Usable = (ToolConfig, Vec<Diagnostic>);
+type Usable = (ToolConfig, Vec<Diagnostic>);
 /// The name of a tool that cannot be used, and why.
-pub(super) type Damaged = (String, Vec<Diagnostic>);
+type Damaged = (String, Vec<Diagnostic>);
+
+/// The tools that can be used, and those that are left out of the file `source`; `None` if one of
+/// the program's own is wrong, or if what is damaged is to be refused.
+pub(super) fn usable(
+    nodes: &[(Spanned<String>, Node)],
+    own: &[Arc<dyn Tool>],
+    around: Surroundings<'_>,
+    (source, damage): (&Source, Damage),
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Vec<ToolConfig>, Vec<DamagedTool>)> {
+    let (mut usable, mut damaged) = read(nodes, own, around, diagnostics)?;
+    // Why not: a read whose schemas are not known yet cannot be judged.
+    if !around.listings.is_lenient() {
+        hold_reads(&mut usable, &mut damaged);
+    }
+    if damage == Damage::Refuse && !damaged.is_empty() {
+        diagnostics.extend(damaged.into_iter().flat_map(|(_, found)| found));
+        return None;
+    }
+    let (tools, notes): (Vec<_>, Vec<_>) = usable.into_iter().unzip();
+    diagnostics.extend(notes.into_iter().flatten());
+    let left_out = damaged.into_iter().map(|(tool, diagnostics)| DamagedTool {
+        tool,
+        findings: Findings {
+            source: source.clone(),
+            diagnostics,
+        },
+    });
+    Some((tools, left_out.collect()))
+}
 
 /// Reads every entry, and the tools of the program's own; `None` if one of these is wrong.
-pub(super) fn read(
+fn read(
     nodes: &[(Spanned<String>, Node)],
     own: &[Arc<dyn Tool>],
     around: Surroundings<'_>,
@@ -51,7 +82,7 @@ pub(super) fn read(
 /// A reconcile read that cannot be believed is no way out of a doubt, and a preview that cannot
 /// be read shows nobody anything: the tool that names one is damaged, and whatever names a read
 /// of that tool is as well.
-pub(super) fn hold_reads(usable: &mut Vec<Usable>, damaged: &mut Vec<Damaged>) {
+fn hold_reads(usable: &mut Vec<Usable>, damaged: &mut Vec<Damaged>) {
     loop {
         let operations = usable.iter().flat_map(|(tool, _)| tool.operations());
         let catalog = Catalog::new(operations);

@@ -26,8 +26,8 @@ mod people;
 
 use super::chain::{handed_on, reviewed};
 use super::goal::goal_amended;
-use ending::{close, end_all};
 use attempt::{attempt_ended, attempt_started, doubt_settled, doubted, step_settled};
+use ending::{close, end_all};
 
 use people::{
     approval_given, approval_requested, approvals_revised, close_card, plan_amended,

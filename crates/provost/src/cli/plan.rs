@@ -36,9 +36,9 @@ pub struct Plan {
 /// Does it.
 pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
-    let proposal::Routed { goal, choice, .. } =
-        proposal::route(&workspace, &verb.goal, verb.mode.asked())?;
-    let judged = proposal::propose(&workspace, &goal, &choice, verb.mode.asked())?;
+    let routed = proposal::route(&workspace, &verb.goal, verb.mode.asked())?;
+    let (goal, choice) = (routed.goal.clone(), routed.choice.clone());
+    let judged = proposal::propose(&workspace, routed, verb.mode.asked())?;
     if verb.json {
         output::json(&json!({
             "schema": "provost/planned/v1",

@@ -79,3 +79,22 @@ fn a_small_catalog_is_given_whole() {
             .is_none()
     );
 }
+
+/// The control is the count: of sixty tools a run offers a few, so that a second way to ask would
+/// show.
+#[test]
+fn plan_asks_a_model_what_run_asks_it_byte_for_byte() {
+    let asked = |verb: &[&str]| {
+        let place = Place::new(right());
+        let listed = place.run(&["tools", "list"]).exits(0).stdout;
+        place.configure(&office(60 - listed.lines().count()));
+        let args: Vec<&str> = verb.iter().copied().chain([place.goal()]).collect();
+        place.run(&args).exits(0);
+        let asked = place.asked();
+        asked.first().unwrap().body.to_string()
+    };
+    let (plan, run) = (asked(&["plan"]), asked(&["run"]));
+    assert_eq!(plan, run);
+    let offered = |number: usize| plan.contains(&format!("Prints form {number} of the office"));
+    assert!(!(0..30).all(offered), "all are offered: {plan}");
+}

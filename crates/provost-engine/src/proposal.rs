@@ -1,0 +1,178 @@
+//! A plan before there is a run: the run machine asked in memory, up to the plan in force.
+//!
+//! Owns carrying requests to the planner and replies back. Decides nothing: what is asked, mended,
+//! refused and asked again is the machine's, so that `plan` asks what `run` asks. INVARIANT:
+//! nothing is stored and no call leaves: the commands behind a plan in force are never opened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use provost_plan::check::Origin;
+use provost_plan::plan::request::{PlanReply, PlanRequest, Planned};
+use provost_plan::source::Source;
+use provost_planner::Planner;
+use provost_run::event::{Event, RunCreated};
+use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
+
+use crate::clock::now_ms;
+use crate::engine::{EngineError, NewRun};
+use crate::owner::random_name;
+use crate::session::DriveError;
+use crate::workspace::Workspace;
+
+/// What a planner comes to before anything is run.
+#[derive(Debug)]
+pub struct Proposed {
+    /// Its last plan document, mended as far as it was, and where it came from.
+    pub document: Option<(Source, Origin)>,
+    /// Why no plan is in force; none if the document is.
+    pub refused: Option<Refused>,
+}
+
+/// Why no plan is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// What it wrote is no plan document.
+    Unreadable(String),
+    /// It has no plan, or could not be asked.
+    Declined(String),
+    /// It asks a person first.
+    Asks(String),
+    /// The machine took none of its plans, or asks it no more.
+    Ended(String),
+}
+
+/// Asks the planner of a new run for its plan, as the run would; `given` is that planner where the
+/// workspace does not hold it.
+///
+/// # Errors
+/// [`EngineError`] if the planner cannot be had.
+pub async fn propose(
+    workspace: &Workspace,
+    new: NewRun,
+    given: Option<Arc<dyn Planner>>,
+) -> Result<Proposed, EngineError> {
+    let first = new.planner.clone();
+    let created = RunCreated {
+        run: random_name()?,
+        principal: workspace.principal(&new.planner),
+        goal: new.goal,
+        planner: new.planner,
+        fallback: new.fallback,
+        mode: new.mode,
+        limits: workspace.limits().clone(),
+        ask: new.ask,
+        solo: workspace.is_solo(),
+        signed: workspace.requires_signatures(),
+    };
+    let rules = Rules {
+        catalog: workspace.catalog().clone(),
+        policy: workspace.policy().clone(),
+        admission: workspace.admission().clone(),
+    };
+    let none = BTreeMap::new();
+    let (mut run, mut output) =
+        Run::create_beside(created, &new.interpreted_by, rules, now_ms(), &none)
+            .map_err(DriveError::from)?;
+    let mut proposed = Proposed {
+        document: None,
+        refused: None,
+    };
+    loop {
+        proposed.mended(&output.append);
+        if run.state().plan.is_some() {
+            proposed.refused = None;
+            return Ok(proposed);
+        }
+        let Some(request) = request(&run, output)? else {
+            proposed.end(&run);
+            return Ok(proposed);
+        };
+        let planner = match &given {
+            Some(given) if run.state().planner == first => Arc::clone(given),
+            _ => workspace.planner(&run.state().planner)?,
+        };
+        let Planned { reply, usage } = planner.reply(&request).await;
+        proposed.replied(&reply);
+        let id = request.id;
+        output = run
+            .step(Input::Planned { id, reply, usage }, now_ms())
+            .map_err(DriveError::from)?;
+    }
+}
+
+/// The request that the machine makes next, if it makes one.
+fn request(run: &Run, output: Output) -> Result<Option<Box<PlanRequest>>, DriveError> {
+    // Why as if it were kept: nothing is, and nothing leaves but a request to a planner.
+    let receipt = Receipt {
+        run: run.state().run.clone(),
+        through: run.seq(),
+        durable: true,
+    };
+    let commands = output.commands.open(&receipt)?;
+    Ok(commands.into_iter().find_map(|command| match command {
+        Command::Plan(request) => Some(request),
+        _ => None,
+    }))
+}
+
+impl Proposed {
+    /// The document as the machine mended it.
+    fn mended(&mut self, events: &[Event]) {
+        for event in events {
+            if let (Event::ProposalMended { text, .. }, Some((source, _))) =
+                (event, &mut self.document)
+            {
+                *source = Source::new(source.name.to_string(), text.as_str());
+            }
+        }
+    }
+
+    fn replied(&mut self, reply: &PlanReply) {
+        match reply {
+            PlanReply::Plan {
+                text,
+                name,
+                author,
+                literals,
+                control,
+                ..
+            } => {
+                let origin = Origin {
+                    author: author.clone(),
+                    literals: literals.clone(),
+                    control: control.clone(),
+                };
+                self.document = Some((Source::new(name.as_str(), text.as_str()), origin));
+                self.refused = None;
+            }
+            PlanReply::Unreadable { findings, .. } => {
+                let said = findings.first().map_or("", |first| first.message.as_str());
+                self.refused = Some(Refused::Unreadable(said.to_owned()));
+            }
+            PlanReply::Decline(reason) | PlanReply::Failed(reason) => {
+                self.refused = Some(Refused::Declined(reason.clone()));
+            }
+            PlanReply::Questions(asked) => {
+                let first = asked.first().map_or("", |first| first.text.as_str());
+                self.refused = Some(Refused::Asks(first.to_owned()));
+            }
+            PlanReply::Interpreted { .. } => {}
+        }
+    }
+
+    /// Why the machine asks no more.
+    fn end(&mut self, run: &Run) {
+        if self.refused.is_some() {
+            return;
+        }
+        let state = run.state();
+        let question = state.open_questions().next();
+        let ended = state.ended.as_ref().and_then(|ended| ended.message.clone());
+        self.refused = Some(match (question, ended) {
+            (Some((_, question)), _) => Refused::Asks(question.text.clone()),
+            (None, Some(message)) => Refused::Ended(message),
+            (None, None) => Refused::Ended("no plan came".to_owned()),
+        });
+    }
+}
