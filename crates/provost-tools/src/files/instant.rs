@@ -39,6 +39,11 @@ impl Instant {
             nanos,
         })
     }
+
+    /// Whole seconds from `earlier` on, negative if it is later.
+    pub(crate) fn seconds_since(self, earlier: Self) -> i64 {
+        self.seconds.saturating_sub(earlier.seconds)
+    }
 }
 
 struct Digits<'a>(&'a [u8]);

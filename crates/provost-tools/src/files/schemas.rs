@@ -24,7 +24,8 @@ pub(super) fn description(verb: Verb) -> &'static str {
              `group_by` every line is one JSON record: `where` holds conditions that all apply, \
              `since` is inclusive and `until` exclusive, `group_by` counts the records for each \
              value of a field with the first and last time, and `new_since` keeps only the groups \
-             that never occur before that time. Without them `contains` finds lines of text; \
+             that never occur before that time; with `rise_by`, those too that come at least so many \
+             times as often since then. Without them `contains` finds lines of text; \
              `match = \"all\"` then keeps the files in which every text occurs"
         }
     }
@@ -73,6 +74,7 @@ fn search_input(glob: &Value) -> Value {
             "since": time,
             "until": time,
             "new_since": time,
+            "rise_by": {"type": "number", "exclusiveMinimum": 1, "maximum": 1_000},
             "time_field": {"type": "string", "minLength": 1, "description": "default `ts`"},
             "group_by": field,
             "limit": {"type": "integer", "minimum": 0, "maximum": MATCHES_MAX},
@@ -118,8 +120,14 @@ fn search_output(count: &Value) -> Value {
     let positive = json!({"type": "integer", "minimum": 1});
     let time = json!({"type": "string", "format": "date-time"});
     let group = closed(
-        &json!({"value": {"type": "string"}, "count": positive, "first": time, "last": time}),
-        &["value", "count", "first", "last"],
+        &json!({
+            "value": {"type": "string"},
+            "count": positive,
+            "before": {"type": "integer", "minimum": 0, "description": "before `new_since`"},
+            "first": time,
+            "last": time,
+        }),
+        &["value", "count", "before", "first", "last"],
     );
     let found = closed(
         &json!({"file": {"type": "string"}, "line": positive, "text": {"type": "string"}}),

@@ -158,6 +158,56 @@ async fn a_group_is_new_only_if_it_was_never_seen_before() {
 }
 
 #[tokio::test]
+async fn a_group_that_came_rarely_before_is_kept_once_it_comes_often() {
+    let mut log = String::new();
+    for minute in 0..60 {
+        let at = |second: i64, msg: &str| {
+            format!("{{\"ts\":\"2026-05-12T11:{minute:02}:{second:02}Z\",\"msg\":\"{msg}\"}}\n")
+        };
+        log += &at(1, "steady");
+        if minute == 3 || minute >= 40 {
+            log += &at(2, "rare before");
+        }
+        if minute >= 40 {
+            log += &at(3, "new");
+        }
+        if minute == 4 || minute == 41 {
+            log += &at(4, "twice by chance");
+        }
+    }
+    let bench = bench(&[("1.jsonl", &log)]);
+    let mut args = json!({
+        "glob": "*.jsonl",
+        "new_since": "2026-05-12T11:40:00Z",
+        "rise_by": 5,
+        "group_by": "msg",
+    });
+    let output = bench.output("logs.search", args.clone()).await;
+    let kept = |output: &Value| -> Vec<(String, u64, u64)> {
+        let groups = output["groups"].as_array().unwrap().iter();
+        let of = |group: &Value, name: &str| group[name].as_u64().unwrap();
+        groups
+            .map(|group| {
+                let value = group["value"].as_str().unwrap().to_owned();
+                (value, of(group, "count"), of(group, "before"))
+            })
+            .collect()
+    };
+    let both = [("new".to_owned(), 20, 0), ("rare before".to_owned(), 20, 1)];
+    assert_eq!(kept(&output), both);
+    // The control: what only has to be more frequent by a hair is kept as well.
+    args["rise_by"] = json!(1.01);
+    assert_eq!(
+        kept(&bench.output("logs.search", args.clone()).await).len(),
+        3
+    );
+    // Without it, only what is new.
+    args.as_object_mut().unwrap().remove("rise_by");
+    let output = bench.output("logs.search", args).await;
+    assert_eq!(kept(&output), [("new".to_owned(), 20, 0)]);
+}
+
+#[tokio::test]
 async fn groups_and_matches_are_in_a_fixed_order_and_bounded() {
     let mut log = String::new();
     for index in 0..600 {

@@ -43,6 +43,8 @@ pub(crate) struct Records {
     pub(crate) since: Option<Instant>,
     pub(crate) until: Option<Instant>,
     pub(crate) new_since: Option<Instant>,
+    /// How many times as often a group that occurred before must come since, to be kept.
+    pub(crate) rise_by: Option<f64>,
 }
 
 impl Query {
@@ -169,6 +171,12 @@ impl Records {
                 "`new_since` needs `group_by`: groups are new, lines are not",
             ));
         }
+        let rise_by = args.get("rise_by").and_then(Value::as_f64);
+        if rise_by.is_some() && new_since.is_none() {
+            return Err(invalid(
+                "`rise_by` needs `new_since`: it compares how often a group comes before and since",
+            ));
+        }
         let timed = since.is_some() || until.is_some() || group.is_some();
         let time = timed.then(|| fields.add(text(args, "time_field").unwrap_or("ts")));
         let asked = timed || !conditions.is_empty();
@@ -181,6 +189,7 @@ impl Records {
             since,
             until,
             new_since,
+            rise_by,
         }))
     }
 

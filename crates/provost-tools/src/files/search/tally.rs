@@ -1,7 +1,8 @@
 //! What a search has found so far: counts, groups, samples.
 //!
-//! Owns the memory a search may hold. INVARIANT: groups that occur before `new_since` leave no
-//! trace in what comes out, whatever order the lines come in.
+//! Owns the memory a search may hold. INVARIANT: groups that occur before `new_since`, and have not
+//! become more frequent by `rise_by`, leave no trace in what comes out, whatever order the lines
+//! come in.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -35,14 +36,17 @@ pub(crate) struct Tally<'q> {
     ungrouped: u64,
     sample_bytes: usize,
     text_cut: bool,
+    /// The first and the last time of the records that match, of all groups together.
+    span: Option<(Instant, Instant)>,
 }
 
 #[derive(Debug, Default)]
 struct Group {
     count: u64,
+    /// How often it occurs before `new_since`.
+    before: u64,
     first: Option<(Instant, String)>,
     last: Option<(Instant, String)>,
-    seen_before: bool,
     samples: Vec<(Place, String)>,
     files: BTreeMap<usize, InFile>,
 }
@@ -64,6 +68,7 @@ impl<'q> Tally<'q> {
             ungrouped: 0,
             sample_bytes: 0,
             text_cut: false,
+            span: None,
         }
     }
 
@@ -141,11 +146,13 @@ impl<'q> Tally<'q> {
                 return Ok(());
             }
         };
-        if let (Some((time, _)), Some(new_since)) = (time, records.new_since)
-            && time < new_since
-        {
-            entry(&mut self.groups, group)?.seen_before = true;
-            return Ok(());
+        if let (Some((time, _)), Some(new_since)) = (time, records.new_since) {
+            let (first, last) = self.span.unwrap_or((time, time));
+            self.span = Some((first.min(time), last.max(time)));
+            if time < new_since {
+                entry(&mut self.groups, group)?.before += 1;
+                return Ok(());
+            }
         }
         if time.is_none_or(|(time, _)| records.in_window(time)) {
             self.count(group, time, place, found, line)?;
@@ -171,7 +178,9 @@ impl<'q> Tally<'q> {
         let in_file = group.files.entry(place.file).or_default();
         in_file.count += 1;
         in_file.found |= found;
-        if group.seen_before || group.samples.len() >= limit || budget < MATCH_BYTES_MAX {
+        let dropped = group.before > 0
+            && (self.query.records.as_ref()).is_none_or(|records| records.rise_by.is_none());
+        if dropped || group.samples.len() >= limit || budget < MATCH_BYTES_MAX {
             return Ok(());
         }
         let (text, cut) = shortened(line);
@@ -200,6 +209,21 @@ impl<'q> Tally<'q> {
         }
     }
 
+    /// What a group that occurred before `new_since` is held to.
+    fn growth(&self) -> Growth {
+        let records = self.query.records.as_ref();
+        let new_since = records.and_then(|records| records.new_since);
+        let (Some((first, last)), Some(new_since)) = (self.span, new_since) else {
+            return Growth::default();
+        };
+        let until = records.and_then(|records| records.until).unwrap_or(last);
+        Growth {
+            rise_by: records.and_then(|records| records.rise_by),
+            before_s: new_since.seconds_since(first),
+            since_s: until.min(last.max(new_since)).seconds_since(new_since),
+        }
+    }
+
     /// The output of the search over `files`.
     pub(crate) fn output(self, files: &[Found]) -> Value {
         let grouped = self
@@ -207,10 +231,11 @@ impl<'q> Tally<'q> {
             .records
             .as_ref()
             .is_some_and(|r| r.group.is_some());
+        let growth = self.growth();
         let mut kept = self
             .groups
             .into_iter()
-            .filter(|(_, group)| group.count > 0 && !group.seen_before)
+            .filter(|(_, group)| growth.keeps(group))
             .collect::<Vec<_>>();
         kept.sort_by_key(|(_, group)| Reverse(group.count));
         let total: u64 = kept.iter().map(|(_, group)| group.count).sum();
@@ -239,6 +264,32 @@ impl<'q> Tally<'q> {
             "skipped": self.skipped,
             "ungrouped": self.ungrouped,
             "truncated": truncated,
+        })
+    }
+}
+
+/// How long the records before and since `new_since` reach, and by how much a group must have
+/// become more frequent to be kept although it occurred before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Growth {
+    rise_by: Option<f64>,
+    before_s: i64,
+    since_s: i64,
+}
+
+impl Growth {
+    fn keeps(self, group: &Group) -> bool {
+        if group.count == 0 || group.before == 0 {
+            return group.count > 0;
+        }
+        let count = |of: u64| f64::from(u32::try_from(of).unwrap_or(u32::MAX));
+        // Why at least a minute: two lines a second apart are no rate.
+        let minutes = |seconds: i64| count(u64::try_from(seconds).unwrap_or(0).max(60)) / 60.0;
+        self.rise_by.is_some_and(|rise_by| {
+            let before = count(group.before) / minutes(self.before_s);
+            let since = count(group.count) / minutes(self.since_s);
+            // Why the count too: a line that came once an hour may come twice by chance.
+            since >= rise_by * before && count(group.count) >= rise_by
         })
     }
 }
@@ -275,6 +326,7 @@ impl Group {
         Some(json!({
             "value": value,
             "count": self.count,
+            "before": self.before,
             "first": first.to_ascii_uppercase(),
             "last": last.to_ascii_uppercase(),
         }))
