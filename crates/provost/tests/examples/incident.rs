@@ -1,7 +1,9 @@
 //! The incident workspace: the committed case, and twenty seeded ones whose truth only the
 //! generator knows.
 
+use crate::described::{Answer, interval_said, levels_said};
 use crate::stage::Stage;
+use sim::incident::description::Time;
 use sim::incident::{Dataset, Truth, Variant, generate, twenty};
 
 fn staged(dataset: &Dataset) -> Stage {
@@ -15,20 +17,18 @@ fn expected(truth: &Truth) -> (Vec<String>, Vec<&'static str>) {
     if truth.nothing_wrong {
         return (
             vec!["Nothing unusual".to_owned()],
-            vec![" rose at ", "New since then"],
+            vec![" rose from ", "since then: \""],
         );
     }
-    let rose_at = truth.rose_at.clone().unwrap();
-    let mut says = vec![format!(
-        "rose at {rose_at} from {} ms to {} ms",
-        truth.from_ms, truth.to_ms
-    )];
+    let mut says = Vec::new();
     says.push(match &truth.deployment {
-        Some(found) => format!("version {} at {}", found.version, found.deployed_at),
+        Some(found) => format!("minutes before, at {}", found.deployed_at),
         None => "Deployment in the two hours before it: none found".to_owned(),
     });
     if let Some(message) = &truth.new_message {
-        says.push(format!("New since then: \"{message}\""));
+        says.push(format!(
+            "New or far more frequent since then: \"{message}\""
+        ));
         says.push(format!("{} times", truth.new_message_count.unwrap()));
     }
     says.push(match &truth.similar_incident {
@@ -36,6 +36,30 @@ fn expected(truth: &Truth) -> (Vec<String>, Vec<&'static str>) {
         None => "A past incident with the same message: none found".to_owned(),
     });
     (says, vec!["Nothing unusual"])
+}
+
+/// The interval holds the minute, and the levels are those of the half hours beside it.
+fn began_and_rose(truth: &Truth, answer: &Answer) -> Result<(), String> {
+    let Some(rose_at) = &truth.rose_at else {
+        return Ok(());
+    };
+    let time = rose_at.split(['T', 'Z']).nth(1).unwrap_or_default();
+    let minute = Time::try_from(time.to_owned())?.minute();
+    match interval_said(answer) {
+        Some([from, to]) if from <= minute && minute <= to && to - from <= 10 => {}
+        other => return Err(format!("{other:?} is said, {minute} is true")),
+    }
+    let near = |said: i64, is: i64| (said - is).abs() * 50 <= is;
+    match levels_said(answer) {
+        Some([from, to]) if near(from, truth.from_ms) && to * 50 >= truth.to_ms * 49 => {}
+        other => {
+            return Err(format!(
+                "{other:?} ms, not {} to {}",
+                truth.from_ms, truth.to_ms
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Runs the goal and compares the answer with the truth. Words, not line breaks, count.
@@ -60,7 +84,8 @@ fn investigate(dataset: &Dataset) -> Result<(), String> {
             return Err(format!("wrongly said: {phrase}\n{}", ran.stdout));
         }
     }
-    let revised = !dataset.truth.nothing_wrong && !dataset.truth.has_5xx;
+    began_and_rose(&dataset.truth, &Answer::new(&ran.stdout))?;
+    let revised = !dataset.truth.nothing_wrong;
     let revisions = stage.count("PlanRevised");
     if revisions != i64::from(revised) {
         return Err(format!("{revisions} revisions"));
@@ -92,6 +117,6 @@ fn twenty_seeded_variants_get_the_right_answer() {
 #[test]
 fn a_wrong_truth_is_noticed() {
     let mut dataset = generate(&Variant::base()).unwrap();
-    dataset.truth.to_ms += 1;
+    dataset.truth.to_ms += dataset.truth.to_ms / 4;
     assert!(investigate(&dataset).is_err());
 }

@@ -46,7 +46,7 @@ fn killed(stage: &Stage, args: &[&str], seed: u64, within_ms: u64) -> bool {
 }
 
 fn answer(stdout: &str) -> String {
-    let from = stdout.find("rose at").unwrap_or(0);
+    let from = stdout.find("rose from").unwrap_or(0);
     stdout[from..].lines().take(3).collect::<Vec<_>>().join(" ")
 }
 
@@ -69,7 +69,7 @@ fn the_investigation_survives_being_killed() {
         };
         interrupted += u64::from(running);
         let shown = stage.only_run().map(|run| stage.run(&["show", &run]));
-        let said = if ran.stdout.contains("rose at") {
+        let said = if ran.stdout.contains("rose from") {
             &ran.stdout
         } else {
             &shown.as_ref().unwrap().stdout

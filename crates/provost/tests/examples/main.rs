@@ -8,6 +8,7 @@
 )]
 
 mod confirm;
+mod described;
 mod effects;
 mod failing_store;
 mod incident;

@@ -45,15 +45,14 @@ const STEP: &str = r#"
           rise ${ json(steps.rise.output.row) }
           deployment ${ json(steps.deployment.output.row) }
 
-    - id: same_failure_title
+    - id: deployed_within
 "#;
 
 const CLAIM: &str = r#"
     - when: ${ steps.likely_cause.status == "succeeded" }
       text: "Likely cause, as a model puts it: ${ steps.likely_cause.output.text }"
 
-    - when: ${ steps.new_failures.status == "succeeded"
-        && size(steps.new_failures.output.groups) == 0 }
+    - when: ${ steps.same_symptom.status == "succeeded" }
 "#;
 
 const SENTENCE: &str = "The deployment exhausted the pool of connections.";
@@ -84,7 +83,7 @@ impl Place {
             let last = CLAIM.trim_start_matches('\n');
             let (_, guard) = last.split_once("\n\n").unwrap();
             text.replacen(
-                "    - id: same_failure_title\n",
+                "    - id: deployed_within\n",
                 STEP.trim_start_matches('\n'),
                 1,
             )

@@ -132,10 +132,8 @@ pub fn says_the_truth(said: &str, truth: &Truth) {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let rose_at = truth.rose_at.clone().unwrap();
     for phrase in [
-        format!(
-            "rose at {rose_at} from {} ms to {} ms",
-            truth.from_ms, truth.to_ms
-        ),
+        rose_at,
+        format!("from {} ms to {} ms", truth.from_ms, truth.to_ms),
         truth.deployment.as_ref().unwrap().version.clone(),
         truth.new_message.clone().unwrap(),
     ] {

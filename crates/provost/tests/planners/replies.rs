@@ -254,7 +254,7 @@ fn a_question_is_put_to_the_person() {
 fn plan_repairs_as_a_run_does() {
     let place = Place::new([plan(&wrong()), plan(&first())]);
     let ran = place.run(&["plan", place.goal()]).exits(0);
-    assert!(ran.stdout.contains("same_failure"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("same_symptom"), "{}", ran.stdout);
     assert_eq!(place.asked().len(), 2);
     assert_eq!(place.stage.only_run(), None);
 }

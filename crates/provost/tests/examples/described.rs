@@ -1,0 +1,253 @@
+//! The investigation on days that somebody described without seeing how it investigates
+//! (`corpus/incidents`): what the answer says, held against what is true about the day.
+//!
+//! `PROVOST_COUNT` sets how many of the days are played, evenly spread (10 without it).
+
+use std::path::{Path, PathBuf};
+
+use crate::stage::Stage;
+use sim::incident::description::{Description, Failures, Time, Truth, Verdict};
+
+/// What is wrong with an answer, and whether the answer itself leaves that open.
+struct Miss {
+    about: &'static str,
+    open: bool,
+    why: String,
+}
+
+/// An answer without line breaks and without the marks around untrusted text.
+pub struct Answer(String);
+
+impl Answer {
+    pub fn new(stdout: &str) -> Self {
+        let text = stdout.replace(['‹', '›'], "");
+        let claims = text.split("\n[1]").next().unwrap_or_default();
+        Self(claims.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    pub fn says(&self, phrase: &str) -> bool {
+        self.0.contains(phrase)
+    }
+
+    /// What stands behind `before` up to `until`, each time.
+    fn all(&self, before: &str, until: &str) -> Vec<String> {
+        let rest = self.0.split(before).skip(1);
+        rest.filter_map(|rest| rest.split_once(until))
+            .map(|(found, _)| found.to_owned())
+            .collect()
+    }
+
+    fn one(&self, before: &str, until: &str) -> Option<String> {
+        self.all(before, until).into_iter().next()
+    }
+
+    pub fn number(&self, before: &str, until: &str) -> Option<i64> {
+        self.one(before, until)?.trim().parse().ok()
+    }
+}
+
+/// The levels that an answer names before and after the rise.
+pub fn levels_said(answer: &Answer) -> Option<[i64; 2]> {
+    let said = answer.one(" rose from ", " ms. ")?;
+    let (before, after) = said.split_once(" ms to ")?;
+    Some([before.trim().parse().ok()?, after.trim().parse().ok()?])
+}
+
+/// The interval, in minutes of the day, in which an answer says that the rise began.
+pub fn interval_said(answer: &Answer) -> Option<[i64; 2]> {
+    let minute = |text: &str| {
+        let time = text.split_once('T')?.1.split_once('Z')?.0.to_owned();
+        Time::try_from(time).ok().map(Time::minute)
+    };
+    let rest = answer.0.split("The rise began between ").nth(1)?;
+    let (from, to) = rest.split_once(" and ")?;
+    Some([minute(from)?, minute(to)?])
+}
+
+/// Everything in which the answer differs from the truth.
+fn judge(truth: &Truth, answer: &Answer) -> Vec<Miss> {
+    let mut misses = Vec::new();
+    let mut hold = |about, holds: bool, open: bool, why: String| {
+        if !holds {
+            misses.push(Miss { about, open, why });
+        }
+    };
+    let rises = answer.says("The rise began between ");
+    let unsure = answer.says("Not decided: whether");
+    let right = match truth.rise {
+        Verdict::Yes => rises && !unsure,
+        Verdict::No => answer.says("Nothing unusual"),
+        Verdict::Undecided => unsure,
+    };
+    hold("rise", right, unsure, format!("{:?}", truth.rise));
+    if truth.rise != Verdict::Yes || !rises {
+        return misses;
+    }
+    let (holds, why) = onset(truth, answer);
+    hold("onset", holds, unsure, why);
+    let (holds, why) = levels(truth, answer);
+    hold("levels", holds, unsure, why);
+    let (holds, why) = deployment(truth, answer);
+    let open = answer.says("Not decided: which deployment");
+    hold("deployment", holds, open, why);
+    let failures = match truth.failures {
+        Failures::None => answer.says("no more often than before: 0 in"),
+        Failures::AsBefore => answer.says("no more often than before"),
+        Failures::More => answer.says("failed with 5xx since then"),
+    };
+    hold("failures", failures, false, format!("{:?}", truth.failures));
+    let (holds, why) = message(truth, answer);
+    let open = ["Not decided: which of these", "Not decided: the cause"];
+    let open = open.iter().any(|phrase| answer.says(phrase));
+    hold("message", holds, open, why);
+    let named = answer.one("The log names another service: ", ".");
+    let deployed = answer.one("Its nearest deployment before it: version ", ",");
+    let upstream = named == truth.upstream
+        && (truth.upstream_deployment.is_none() || deployed == truth.upstream_deployment);
+    let why = format!("{named:?} {deployed:?}, true is {:?}", truth.upstream);
+    hold("upstream", upstream, open, why);
+    let (holds, why) = past(truth, answer);
+    hold("past", holds, open, why);
+    misses
+}
+
+fn onset(truth: &Truth, answer: &Answer) -> (bool, String) {
+    let (Some([from, to]), Some([low, high])) = (interval_said(answer), truth.onset) else {
+        return (false, "no interval is said".to_owned());
+    };
+    let (low, high) = (low.minute(), high.minute());
+    // Why the width: an interval of half a day would hold every truth.
+    let narrow = to - from <= (high - low) + 10;
+    let why = format!("{from}..{to} is said, {low}..{high} is true, in minutes of the day");
+    (from <= high && to >= low && narrow, why)
+}
+
+fn levels(truth: &Truth, answer: &Answer) -> (bool, String) {
+    let bounds = (truth.p95_before, truth.p95_after);
+    let said = levels_said(answer);
+    let holds = match (said, bounds) {
+        (Some([before, after]), (Some([b0, b1]), Some([a0, a1]))) => {
+            (b0..=b1).contains(&before) && (a0..=a1).contains(&after)
+        }
+        _ => false,
+    };
+    (holds, format!("{said:?} is said, {bounds:?} is true"))
+}
+
+fn deployment(truth: &Truth, answer: &Answer) -> (bool, String) {
+    let named = answer.one("The nearest deployment before it: version ", ",");
+    let before = answer.one(
+        "The nearest deployment before it: version ",
+        " minutes before",
+    );
+    let before = before.and_then(|text| text.split(", ").nth(1)?.parse::<i64>().ok());
+    let holds = match truth.deployment.as_str() {
+        "none" => {
+            answer.says("Deployment in the two hours before it: none found")
+                || before.is_some_and(|minutes| minutes > 60)
+        }
+        "undecided" => answer.says("Not decided: which deployment"),
+        version => named.as_deref() == Some(version),
+    };
+    let why = format!(
+        "{named:?}, {before:?} minutes before; true is {}",
+        truth.deployment
+    );
+    (holds, why)
+}
+
+fn message(truth: &Truth, answer: &Answer) -> (bool, String) {
+    let named = answer.all("New or far more frequent since then: \"", "\", ");
+    let open = answer.says("Not decided: which of these");
+    let right = |said: &String| truth.message.contains(said);
+    let holds = if truth.message.is_empty() {
+        named.is_empty()
+    } else if truth.message.iter().any(|message| message == "undecided") {
+        open || answer.says("Not decided: the cause")
+    } else {
+        named.iter().any(right)
+    };
+    (
+        holds,
+        format!("{named:?} is said, {:?} is true", truth.message),
+    )
+}
+
+fn past(truth: &Truth, answer: &Answer) -> (bool, String) {
+    let named = answer.all("A past incident with the same message: ", ".md");
+    let same = match truth.past_message.is_empty() {
+        true => named.is_empty(),
+        false => named.iter().any(|id| truth.past_message.contains(id)),
+    };
+    let told = answer.number("whatever their cause: ", ".");
+    let symptom = told == i64::try_from(truth.past_symptom.len()).ok();
+    let why = format!(
+        "{named:?} and {told:?} are said, {:?} and {:?} are true",
+        truth.past_message, truth.past_symptom
+    );
+    (same && symptom, why)
+}
+
+/// The answer to the goal on a described day.
+fn investigated(description: &Description) -> (Truth, Answer, String) {
+    let dataset = description.render().unwrap();
+    let stage = Stage::of("incident", false);
+    dataset.write(&stage.data()).unwrap();
+    let ran = stage.run(&["run", &dataset.goal]);
+    assert_eq!(ran.code, Some(0), "{}", ran.all());
+    (dataset.truth, Answer::new(&ran.stdout), ran.stdout)
+}
+
+fn described() -> Vec<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/incidents");
+    let corpus = std::env::var_os("PROVOST_INCIDENTS").map_or(corpus, PathBuf::from);
+    let entries = std::fs::read_dir(corpus).unwrap();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn days_described_by_another_hand_get_the_right_answer() {
+    let files = described();
+    let given = std::env::var("PROVOST_COUNT").ok();
+    let count = given.map_or(10, |count| count.parse().unwrap());
+    let every = files.len().div_ceil(count).max(1);
+    let (mut played, mut right, mut wrong) = (0, 0, Vec::new());
+    for file in files.iter().step_by(every) {
+        let (truth, answer, stdout) = investigated(&Description::read(file).unwrap());
+        let misses = judge(&truth, &answer);
+        played += 1;
+        right += usize::from(misses.is_empty());
+        for Miss { about, open, why } in &misses {
+            let name = file.file_stem().unwrap().to_string_lossy();
+            let open_word = if *open { "open" } else { "WRONG" };
+            println!("{name}: {about} {open_word}: {why}");
+        }
+        if misses.iter().any(|miss| !miss.open) {
+            wrong.push(format!("{}\n{stdout}", file.display()));
+        }
+    }
+    println!(
+        "right answers: {right} of {played}; wrong and not marked as open: {}",
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(right * 100 >= played * 95, "{right} of {played}");
+}
+
+/// The control: the answer to one day is wrong about another.
+#[test]
+fn the_answer_to_another_day_is_noticed() {
+    let files = described();
+    let (truth, answer, _) = investigated(&Description::read(&files[0]).unwrap());
+    assert!(judge(&truth, &answer).is_empty());
+    for other in files.iter().skip(1).step_by(7) {
+        let other = Description::read(other).unwrap();
+        let misses = judge(&other.truth, &answer);
+        assert!(misses.iter().any(|miss| !miss.open));
+    }
+}
