@@ -51,7 +51,7 @@ answer: sent
 "#;
 
 /// What the world does besides being called, in turn.
-const FAULTS: [&str; 8] = [
+pub const FAULTS: [&str; 8] = [
     "{}",
     r#"{"kind":"drop","times":2}"#,
     r#"{"kind":"stutter","times":2}"#,
@@ -118,16 +118,16 @@ impl World {
         Self { child, url }
     }
 
-    fn address(&self) -> String {
+    pub fn address(&self) -> String {
         self.url.trim_start_matches("http://").to_owned()
     }
 
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
 
-    fn fault(&self, fault: &str) {
+    pub fn fault(&self, fault: &str) {
         let Ok(mut fault) = serde_json::from_str::<Value>(fault) else {
             return;
         };
@@ -144,7 +144,7 @@ impl World {
         assert!(answer.is_success(), "{answer}");
     }
 
-    fn read(&self, path: &str) -> Value {
+    pub fn read(&self, path: &str) -> Value {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let url = format!("{}{path}", self.url);
         let text = tokio::runtime::Runtime::new()
@@ -160,7 +160,7 @@ impl World {
     }
 
     /// How often each page was really sent, and what the ledger counts in all.
-    fn pages(&self) -> (BTreeMap<String, u64>, u64) {
+    pub fn pages(&self) -> (BTreeMap<String, u64>, u64) {
         let mut pages = BTreeMap::new();
         for page in self.read("/pages")["pages"].as_array().unwrap() {
             let message = page["message"].as_str().unwrap().to_owned();
@@ -179,17 +179,17 @@ impl Drop for World {
     }
 }
 
-fn stage(url: &str) -> Stage {
+pub fn stage(url: &str) -> Stage {
     Stage::of_plan(PLAN, &TOOLS.replace("URL", url))
 }
 
 /// The words that begin a run of the plan.
-fn apply(stage: &Stage) -> [String; 2] {
+pub fn apply(stage: &Stage) -> [String; 2] {
     let plan = stage.path().join("plan.yaml");
     ["apply".to_owned(), plan.to_string_lossy().into_owned()]
 }
 
-fn statuses(stage: &Stage) -> (String, BTreeMap<String, String>) {
+pub fn statuses(stage: &Stage) -> (String, BTreeMap<String, String>) {
     let journal = stage.journal();
     let status = journal
         .query_row("select status from runs", [], |row| row.get(0))

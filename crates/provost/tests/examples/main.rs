@@ -19,3 +19,4 @@ mod proxy;
 mod refund;
 mod sla;
 mod stage;
+mod statements;
