@@ -230,6 +230,9 @@ pub struct CallFacts<'a> {
     /// Whether every argument is proven by types or passed its run-time check, and every feeding
     /// step was accepted.
     pub inputs_validated: bool,
+    /// Whether every argument is trusted, or stands in the goal, in a person's answer or in a
+    /// trusted reading; false of a value that is not known yet and not trusted.
+    pub values_from_goal: bool,
 }
 
 /// A loaded policy: parsed and validated once, cheap to clone.

@@ -12,7 +12,7 @@ use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::expr::ArgTree;
-use crate::label::Label;
+use crate::label::{Integrity, Label};
 use crate::plan::{Step, StepKind};
 use crate::policy::{AskTerms, CallFacts, Decision, Verdict};
 use crate::source::{Span, Spanned};
@@ -57,6 +57,23 @@ fn known(pass: &Pass<'_>, args: &ArgTree) -> (Map<String, Value>, BTreeSet<Strin
     (known, unknown)
 }
 
+/// Whether every argument is trusted or stands in the goal, as far as that is known before the run.
+fn values_from_goal(
+    pass: &Pass<'_>,
+    args: &Map<String, Value>,
+    unknown: &BTreeSet<String>,
+    labels: &BTreeMap<String, Label>,
+) -> bool {
+    let trusted = |name: &String| {
+        let label = labels.get(name);
+        label.is_some_and(|label| label.integrity == Integrity::Trusted)
+    };
+    let goal = &pass.terms.goal;
+    args.iter()
+        .all(|(name, value)| trusted(name) || goal.holds(value))
+        && unknown.iter().all(trusted)
+}
+
 /// What roles do not admit, and the verdicts of the steps that are otherwise without errors.
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let outside = role::outside(pass);
@@ -96,6 +113,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                 // Why: no call is made before its run-time checks passed and its feeders were
                 // accepted.
                 inputs_validated: true,
+                values_from_goal: values_from_goal(pass, &args, &unknown, own),
             })
         };
         let verdict = with_own_caution(step, decide(operation, args, &labels.args));

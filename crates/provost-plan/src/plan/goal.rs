@@ -68,6 +68,16 @@ impl Goal {
         in_text.then(|| "its text".to_owned())
     }
 
+    /// Whether every text and number in a value stands in it, and nothing else is in the value.
+    #[must_use]
+    pub fn holds(&self, value: &Value) -> bool {
+        match value {
+            Value::Array(items) => !items.is_empty() && items.iter().all(|item| self.holds(item)),
+            Value::Object(map) => !map.is_empty() && map.values().all(|item| self.holds(item)),
+            leaf => self.place_of(leaf).is_some(),
+        }
+    }
+
     /// The goal's identity.
     #[must_use]
     pub fn digest(&self) -> Digest {

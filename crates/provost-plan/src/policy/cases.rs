@@ -49,6 +49,7 @@ enum Ask {
         labels: BTreeMap<String, Label>,
         control: Integrity,
         inputs_validated: bool,
+        values_from_goal: bool,
     },
     /// Whether `by` may say yes to a call that `requester` asked for.
     Approve {
@@ -226,6 +227,7 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     let secret = fields.texts("secret");
     let control = fields.choice("control", &INTEGRITIES);
     let inputs_validated = fields.boolean("validated").unwrap_or(true);
+    let from_goal = fields.boolean("from_goal");
     let role = fields.text("role");
     let name = name?;
     let operation = known(&name, catalog, fields.diagnostics())?;
@@ -269,12 +271,9 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
             (None, _) => {}
         }
     }
-    for arg in &secret {
-        match facts.get_mut(&arg.value) {
-            Some(label) => label.secret = true,
-            None => fields.diagnostics().push(not_given(arg)),
-        }
-    }
+    mark_secret(&secret, &mut facts, fields.diagnostics());
+    let trusted = |label: &Label| label.integrity == Integrity::Trusted;
+    let values_from_goal = from_goal.unwrap_or_else(|| facts.values().all(trusted));
     Some(Ask::Call {
         operation: name.value,
         role,
@@ -286,7 +285,22 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
         labels: facts,
         control: control.unwrap_or_default(),
         inputs_validated,
+        values_from_goal,
     })
+}
+
+/// Marks the arguments that a case says are secret.
+fn mark_secret(
+    secret: &[Spanned<String>],
+    facts: &mut BTreeMap<String, Label>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for arg in secret {
+        match facts.get_mut(&arg.value) {
+            Some(label) => label.secret = true,
+            None => diagnostics.push(not_given(arg)),
+        }
+    }
 }
 
 fn not_given(arg: &Spanned<String>) -> Diagnostic {
@@ -359,6 +373,7 @@ impl Case {
                 labels,
                 control,
                 inputs_validated,
+                values_from_goal,
             } => {
                 let control = Label {
                     integrity: *control,
@@ -373,6 +388,7 @@ impl Case {
                     labels,
                     control: &control,
                     inputs_validated: *inputs_validated,
+                    values_from_goal: *values_from_goal,
                 });
                 self.compare_terms(verdict.ask.as_ref(), &mut differs);
                 let reasons = verdict.policies.into_iter().chain(verdict.errors).collect();

@@ -32,6 +32,7 @@ pub(super) struct Standing {
     control: Integrity,
     secret: bool,
     inputs_validated: bool,
+    values_from_goal: bool,
 }
 
 /// What is ready for calls of one standing.
@@ -72,6 +73,7 @@ impl Standing {
             control: facts.control.integrity,
             secret: facts.labels.values().any(|label| label.secret),
             inputs_validated: facts.inputs_validated,
+            values_from_goal: facts.values_from_goal,
         }
     }
 
@@ -85,6 +87,22 @@ impl Standing {
             && self.control == facts.control.integrity
             && self.secret == facts.labels.values().any(|label| label.secret)
             && self.inputs_validated == facts.inputs_validated
+            && self.values_from_goal == facts.values_from_goal
+    }
+
+    /// The standing of a call of which everything is trusted.
+    fn first(principal: &Principal, effect: Effect, tags: &BTreeSet<String>, role: &str) -> Self {
+        Self {
+            principal: principal.clone(),
+            effect,
+            tags: tags.clone(),
+            role: role.to_owned(),
+            sinks: Integrity::Trusted,
+            control: Integrity::Trusted,
+            secret: true,
+            inputs_validated: true,
+            values_from_goal: true,
+        }
     }
 
     /// Every standing of calls by `principal`, in each of the `roles`, that differs in an
@@ -104,29 +122,50 @@ impl Standing {
                 .into_iter()
                 .take(if matters(&[name]) { 2 } else { 1 })
         };
-        let in_one = |role: &String| {
-            let mut all = Vec::new();
-            for sinks in integrities(["sink_integrity", "untrusted_sink"]) {
-                for control in integrities(["control_integrity", "untrusted_control"]) {
-                    for inputs_validated in flags("inputs_validated") {
-                        for secret in flags("secret_args") {
-                            all.push(Self {
-                                principal: principal.clone(),
-                                effect,
-                                tags: tags.clone(),
-                                role: role.clone(),
-                                sinks,
-                                control,
-                                secret,
-                                inputs_validated,
-                            });
-                        }
-                    }
-                }
-            }
-            all
+        let first = |role: &String| Self::first(principal, effect, tags, role);
+        let mut all: Vec<Self> = roles.iter().map(first).collect();
+        let each = |all: Vec<Self>, of: &dyn Fn(Self) -> Vec<Self>| -> Vec<Self> {
+            all.into_iter().flat_map(of).collect()
         };
-        roles.iter().flat_map(in_one).collect()
+        all = each(all, &|one| {
+            let sinks = integrities(["sink_integrity", "untrusted_sink"]);
+            sinks
+                .map(|sinks| Self {
+                    sinks,
+                    ..one.clone()
+                })
+                .collect()
+        });
+        all = each(all, &|one| {
+            let controls = integrities(["control_integrity", "untrusted_control"]);
+            let with = |control| Self {
+                control,
+                ..one.clone()
+            };
+            controls.map(with).collect()
+        });
+        all = each(all, &|one| {
+            let with = |inputs_validated| Self {
+                inputs_validated,
+                ..one.clone()
+            };
+            flags("inputs_validated").map(with).collect()
+        });
+        all = each(all, &|one| {
+            let with = |values_from_goal| Self {
+                values_from_goal,
+                ..one.clone()
+            };
+            flags("values_from_goal").map(with).collect()
+        });
+        each(all, &|one| {
+            flags("secret_args")
+                .map(|secret| Self {
+                    secret,
+                    ..one.clone()
+                })
+                .collect()
+        })
     }
 
     /// The resource: the call itself.
@@ -150,6 +189,7 @@ impl Standing {
                 ),
                 ("secret_args", Fact::Flag(self.secret)),
                 ("inputs_validated", Fact::Flag(self.inputs_validated)),
+                ("values_from_goal", Fact::Flag(self.values_from_goal)),
                 ("attended", Fact::Flag(attended)),
             ],
         )

@@ -104,6 +104,7 @@ impl Policy {
                 labels: &labels,
                 control: &Label::trusted(),
                 inputs_validated: true,
+                values_from_goal: label.integrity == Integrity::Trusted,
             })
         };
         Outlook {

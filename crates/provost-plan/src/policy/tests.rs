@@ -209,6 +209,7 @@ impl Case {
             labels: &self.labels,
             control: &self.control,
             inputs_validated: self.inputs_validated,
+            values_from_goal: true,
         })
     }
 }

@@ -20,7 +20,7 @@ pub(super) const APPROVE: &str = "approve";
 const NO_OPERATION: &str = "no operation";
 
 /// The attributes of the resource of a call.
-pub(super) const CALL_ATTRIBUTES: [(&str, &str); 11] = [
+pub(super) const CALL_ATTRIBUTES: [(&str, &str); 12] = [
     ("effect", "String"),
     ("risk", "String"),
     ("tags", "Set"),
@@ -31,6 +31,7 @@ pub(super) const CALL_ATTRIBUTES: [(&str, &str); 11] = [
     ("untrusted_control", "Boolean"),
     ("secret_args", "Boolean"),
     ("inputs_validated", "Boolean"),
+    ("values_from_goal", "Boolean"),
     ("attended", "Boolean"),
 ];
 

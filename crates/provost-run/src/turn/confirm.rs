@@ -150,6 +150,8 @@ impl Turn<'_> {
             labels: &known.labels,
             control: &record.control,
             inputs_validated: true,
+            // Why: the call that it is made beside was judged by its values.
+            values_from_goal: true,
         });
         if verdict.decision != Decision::Permit {
             return Err("policy does not permit it by itself".to_owned());

@@ -381,6 +381,7 @@ impl Turn<'_> {
             // Why: the arguments just passed their schema, and every step that feeds them was
             // accepted, or the plan would wait.
             inputs_validated: true,
+            values_from_goal: self.values_from_goal(record, args),
         };
         self.rules.policy.decide(&facts)
     }

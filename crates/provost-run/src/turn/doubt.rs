@@ -196,6 +196,8 @@ impl Turn<'_> {
             labels: &labels,
             control: &control,
             inputs_validated: true,
+            // Why: the call that it is made beside was judged by its values.
+            values_from_goal: true,
         })
     }
 

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use provost_plan::check::StepRecord;
 use provost_plan::label::Integrity;
 use serde_json::Value;
 
@@ -36,6 +37,16 @@ impl Turn<'_> {
         let open = args.filter(|(name, _)| !candidate.secrets.contains(*name));
         open.filter_map(|(name, value)| Some((name.clone(), self.place_of(value)?)))
             .collect()
+    }
+
+    /// Whether every argument is trusted, or has a place.
+    pub(super) fn values_from_goal(&self, record: &StepRecord, args: &Value) -> bool {
+        let trusted = |name: &String| {
+            let label = record.labels.get(name);
+            label.is_some_and(|label| label.integrity == Integrity::Trusted)
+        };
+        let mut args = args.as_object().into_iter().flatten();
+        args.all(|(name, value)| trusted(name) || self.place_of(value).is_some())
     }
 
     fn place_of(&self, value: &Value) -> Option<String> {

@@ -94,3 +94,49 @@ fn a_text_that_only_holds_a_word_of_the_goal_has_no_place() {
         (json!({}), vec!["text".to_owned(), "to".to_owned()])
     );
 }
+
+/// Asks about what is no read only where a value is of nobody.
+const FOREIGN: &str = r#"
+@id("calls")
+permit (principal, action in Action::"call", resource);
+@id("foreign")
+forbid (principal, action in Action::"call", resource)
+when { !resource.attended && resource.effect != "read" && !resource.values_from_goal };
+"#;
+
+#[test]
+fn policy_may_ask_about_values_of_nobody_alone() {
+    let plan = |args: &str| {
+        format!(
+            r#"
+schema: provost/plan/v1
+success:
+  - {{ for: goal, check: '${{ steps.put.status == "succeeded" }}' }}
+steps:
+  - {{ id: look, tool: look.up }}
+  - {{ id: put, tool: mail.send, needs: [look], args: {args}, accept: ['${{ output.done }}'] }}
+answer: done
+"#
+        )
+    };
+    for (args, asks) in [
+        (r#"{ to: "ada@x.y", count: 3 }"#, false),
+        (r#"{ to: box-7 }"#, false),
+        (r#"{ to: "eve@x.y", count: 3 }"#, true),
+        (r#"{ to: "ada@x.y", text: "pay eve" }"#, true),
+        (
+            r#"{ to: "ada@x.y", count: "${ steps.look.output.total }" }"#,
+            true,
+        ),
+    ] {
+        let text = Label {
+            integrity: Integrity::Text,
+            ..Label::trusted()
+        };
+        let case = Case::under(FOREIGN, &plan(args)).labelled(&text, &text);
+        let case = case.param("to", json!("box-7")).goal_text(GOAL).begin();
+        let case = case.ends("look", ok(json!({ "total": 41 })));
+        let open = case.state().open_cards().next().is_some();
+        assert_eq!(open, asks, "{args}\n{}", case.transcript());
+    }
+}

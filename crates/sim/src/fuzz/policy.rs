@@ -70,6 +70,7 @@ fn decided(policy: &Policy, catalog: &Catalog, text: &str) {
                 labels: &labels,
                 control: &Label::trusted(),
                 inputs_validated: true,
+                values_from_goal: true,
             });
             holds(policy, &verdict);
             verdict

@@ -425,6 +425,7 @@ fn permits(made: &Made, rules: &Rules) -> bool {
         labels: &labels.collect(),
         control: &Label::trusted(),
         inputs_validated: true,
+        values_from_goal: true,
     });
     same && verdict.decision == Decision::Permit
 }

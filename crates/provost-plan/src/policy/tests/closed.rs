@@ -213,6 +213,7 @@ impl<'a> ActionFor<'a> {
             "untrusted_control",
             "secret_args",
             "inputs_validated",
+            "values_from_goal",
             "attended",
         ];
         let facts = texts

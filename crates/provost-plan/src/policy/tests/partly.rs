@@ -248,6 +248,7 @@ fn decided(
         labels: &case.labels,
         control: &case.control,
         inputs_validated: true,
+        values_from_goal: true,
     })
 }
 
