@@ -14,6 +14,11 @@ P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D, I = -121665 * pow(121666, -1, P) % P, pow(2, (P - 1) // 4, P)
 
 
+# What an event keeps of the statement it follows from.
+STATED = ("card", "steps", "question", "value", "slot", "settled", "attempt", "output", "goal",
+          "plan", "reason", "undo")
+
+
 class Fault(Exception):
     pass
 
@@ -112,14 +117,13 @@ def guard(state, kind, event):
 
 def statement(kind, event):
     """The statement that an event records, and who made it; none where none has to be signed."""
-    said = {k: v for k, v in event.items() if k not in ("by", "said", "complete", "valid_until")}
+    said = {k: v for k, v in event.items() if k in STATED}
     by, verbs = event.get("by"), {"ApprovalGiven": "approve", "ApprovalRejected": "reject",
                                   "QuestionAnswered": "answer", "DoubtSettled": "settle",
                                   "CancelRequested": "cancel"}
     if kind == "DoubtSettled" and by["kind"] == "person":
         by = by["id"]
     elif kind in ("GoalAmended", "PlanAmended"):
-        said = {k: v for k, v in said.items() if k in ("goal", "plan", "reason")}
         if kind == "GoalAmended":
             said["goal"] = event["goal"]["text"]
         else:
