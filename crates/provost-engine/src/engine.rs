@@ -294,12 +294,12 @@ impl Engine {
         self.damaged().chain(self.toolbox.troubles()).collect()
     }
 
-    /// Whether what a run's plan needs is there to drive it. Why before it is taken up: a plan whose
-    /// tools are gone is over as soon as it is looked at, and an entry is soon mended.
+    /// Whether what a run's plan needs is there to drive it. Why before it is taken up: a plan
+    /// whose tools are gone is over as soon as it is looked at, and an entry is soon mended.
     ///
     /// # Errors
-    /// [`EngineError::Trouble`] names a tool of the plan whose entry is damaged, or that must not be
-    /// opened.
+    /// [`EngineError::Trouble`] names a tool of the plan whose entry is damaged, or that must not
+    /// be opened.
     pub fn refuse_damaged(&self, state: &State) -> Result<(), EngineError> {
         let plan = state.plan.as_ref().filter(|_| state.ended.is_none());
         let steps = plan

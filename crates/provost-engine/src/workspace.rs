@@ -110,6 +110,16 @@ pub enum LockUse {
     Ignore,
 }
 
+impl LockUse {
+    /// What becomes of a tool whose entry has errors.
+    fn damage(self) -> Damage {
+        match self {
+            LockUse::Hold => Damage::LeaveOut,
+            LockUse::Ignore => Damage::Refuse,
+        }
+    }
+}
+
 impl Workspace {
     /// The nearest directory with a `provost.toml`, from `start` upwards.
     ///
@@ -178,11 +188,7 @@ impl Workspace {
         }
         let mut found = error::Collector::new();
         let text = files::required(&root, CONFIG_FILE, &mut found);
-        let damage = match opening.lock {
-            LockUse::Hold => Damage::LeaveOut,
-            LockUse::Ignore => Damage::Refuse,
-        };
-        let given = (listings, damage);
+        let given = (listings, opening.lock.damage());
         let config = text.and_then(|source| config::read(&root, &source, own, given, &mut found));
         let playbooks_dir = config.as_ref().map(|config| config.playbooks_dir.clone());
         let playbooks = files::playbooks(
@@ -203,11 +209,7 @@ impl Workspace {
         }
         let rules = rules::load(&config.catalog, &policies, &mut found, &mut not_checked);
         let Some(rules) = rules.filter(|_| found.is_empty()) else {
-            // Why them too: a policy may be wrong only for want of a tool that is left out.
-            for one in config.damaged {
-                found.add(&one.findings.source, one.findings.diagnostics);
-            }
-            return Err(found.refused());
+            return Err(found.with(config.damaged).refused());
         };
         let tags = config.catalog.tags();
         let warnings = tags::unseen(&config.source, tags, &config.tools, &rules.policy);

@@ -104,6 +104,15 @@ impl Collector {
         }
     }
 
+    /// With what is wrong with the tools that are left out: a policy may be wrong only for want of
+    /// one of them.
+    pub(super) fn with(mut self, damaged: Vec<DamagedTool>) -> Self {
+        for one in damaged {
+            self.add(&one.findings.source, one.findings.diagnostics);
+        }
+        self
+    }
+
     /// Whether nothing stands in the way.
     pub(super) fn is_empty(&self) -> bool {
         !self.0.iter().any(|one| has_errors(&one.diagnostics))

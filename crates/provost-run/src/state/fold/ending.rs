@@ -1,6 +1,7 @@
 //! How the end of a run changes its state.
 //!
-//! Owns what is withdrawn and which steps are over then. INVARIANT: a write in doubt stays in doubt.
+//! Owns what is withdrawn and which steps are over then. INVARIANT: a write in doubt stays in
+//! doubt.
 
 use crate::event::StepStatus;
 use crate::state::{ItemState, Planning, State};
