@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::diagnostic::Diagnostic;
 use crate::label::Label;
 use crate::source::Span;
+use crate::work::Purse;
 
 mod args;
 pub mod cases;
@@ -160,6 +161,7 @@ pub enum Segment {
 pub struct Scope<'a> {
     steps: std::collections::BTreeMap<&'a str, &'a Value>,
     roots: std::collections::BTreeMap<&'static str, &'a Value>,
+    purse: Option<&'a Purse>,
 }
 
 impl<'a> Scope<'a> {
@@ -173,6 +175,13 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn with_step(mut self, id: &'a str, value: &'a Value) -> Self {
         self.steps.insert(id, value);
+        self
+    }
+
+    /// Has every evaluation in it paid for from `purse`, beside the limit that each has by itself.
+    #[must_use]
+    pub fn paid_from(mut self, purse: &'a Purse) -> Self {
+        self.purse = Some(purse);
         self
     }
 
@@ -363,13 +372,14 @@ impl Expression {
         finish: impl for<'v> FnOnce(Item<'v>, &mut Evaluator<'v>) -> Result<T, eval::Fault>,
     ) -> Result<T, EvalError> {
         let mut evaluator = Evaluator::new(scope);
-        evaluator
+        let result = evaluator
             .eval(&self.tree)
-            .and_then(|item| finish(item, &mut evaluator))
-            .map_err(|fault| EvalError {
-                expression: self.source.clone(),
-                reason: fault.reason,
-            })
+            .and_then(|item| finish(item, &mut evaluator));
+        evaluator.settle();
+        result.map_err(|fault| EvalError {
+            expression: self.source.clone(),
+            reason: fault.reason,
+        })
     }
 
     /// The label of its value. `literals` is that of what its author wrote.

@@ -14,14 +14,16 @@ pub mod digest;
 pub mod duration;
 pub mod expr;
 pub mod fix;
+pub mod json;
 pub mod label;
 pub mod limits;
 pub mod money;
 pub mod node;
-
+mod pattern;
 pub mod plan;
 pub mod policy;
 pub mod reach;
 pub mod render;
 pub mod schema;
 pub mod source;
+pub mod work;

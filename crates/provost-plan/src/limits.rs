@@ -28,6 +28,16 @@ pub const FOR_EACH_ITEMS_MAX: usize = 1_000;
 pub const INTEGER_MAX: i64 = 1 << 53;
 /// Largest value of the arguments of one call, in bytes of canonical JSON.
 pub const ARGS_BYTES_MAX: usize = 256 * 1024;
+/// Most operations inside one another in a condition of a policy.
+pub const POLICY_DEPTH_MAX: usize = 100;
+/// Most policies of a workspace.
+pub const POLICIES_MAX: usize = 5_000;
+/// Largest output, list or result that a journal keeps in one event, in bytes.
+pub const KEPT_BYTES_MAX: usize = 12 * 1024 * 1024;
+/// Largest arguments of all calls that one card asks about, in bytes of canonical JSON.
+pub const CARD_ARGS_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest answer of a run, in bytes.
+pub const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most diagnostics reported for one text, the gravest first; the rest are counted.
 pub const DIAGNOSTICS_MAX: usize = 100;
 /// Most cycles that are shown of one plan; a plan with one cannot run.
@@ -42,6 +52,16 @@ pub const SUGGESTION_BYTES_MAX: usize = 100;
 pub const LABEL_SOURCES_MAX: usize = 500_000;
 /// Most values in the schemas that one plan brings itself, all together.
 pub const PLAN_SCHEMA_VALUES_MAX: usize = 10_000;
+/// Most subschemas that those come to, each reference written out as often as it stands there.
+pub const PLAN_SCHEMA_EXPANSION_MAX: u64 = 4_000;
+/// Deepest nesting of the subschemas of one schema, references followed.
+pub const SCHEMA_DEPTH_MAX: usize = 128;
+/// Deepest nesting of schema and value together while a value is judged.
+pub const VALIDATION_DEPTH_MAX: usize = 512;
+/// Most work of judging one value by one schema, in units: a subschema, a keyword, or a few bytes.
+pub const VALIDATION_WORK_MAX: u64 = 20_000_000;
+/// Most such work after which all that does not fit is listed, and not only the first of it.
+pub const VIOLATIONS_WORK_MAX: u64 = 100_000;
 /// Most ranges of characters in the patterns of those schemas, repetitions written out.
 pub const PLAN_PATTERNS_MAX: usize = 200_000;
 /// Most work of one check on types, in values of the schemas it looks through.
@@ -54,6 +74,12 @@ pub const GUARDS_FOLLOWED_MAX: usize = 32;
 pub const GUARD_FACTS_MAX: usize = 200;
 /// Most work of one evaluation, in units: a node, an item walked, or 16 bytes touched.
 pub const EXPRESSION_WORK_MAX: u64 = 5_000_000;
+/// Most work of one turn of a run, over all that it judges, in the same units.
+pub const TURN_WORK_MAX: u64 = 40_000_000;
+/// Most such work on the thread that drives the runs: beyond it, on one beside.
+pub const TURN_WORK_LITTLE: u64 = 300_000;
+/// Longest plan that is checked on the thread that drives the runs, in bytes.
+pub const PLAN_PLAIN_BYTES_MAX: usize = 8 * 1024;
 /// Items of a `for_each` that does not say how many it may have.
 pub const FOR_EACH_ITEMS_DEFAULT: u64 = 100;
 

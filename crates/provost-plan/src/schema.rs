@@ -2,7 +2,7 @@
 //!
 //! Owns compiling and validating; in [`kinds`], [`path`], [`fit`] and [`bytes`] what a schema says
 //! about the values it admits. Never fetches a remote `$ref`. INVARIANT: check and run use the same
-//! draft and format flags.
+//! draft and format flags, and no value is looked at before the work that it takes is paid for.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::Value;
 
 use crate::expr::Segment;
+use crate::limits::VIOLATIONS_WORK_MAX;
+use crate::work::{Exceeded, Purse};
 
 pub mod bytes;
 pub mod fit;
@@ -18,17 +20,20 @@ pub mod kinds;
 mod named;
 pub mod path;
 mod sample;
+pub(crate) mod work;
 
 pub use fit::Fit;
 pub use kinds::{Kinds, Type};
 use path::Absence;
 pub use path::PathType;
+use work::Work;
 
 /// A compiled JSON Schema, draft 2020-12, formats asserted, nothing fetched.
 #[derive(Clone)]
 pub struct Schema {
     value: Arc<Value>,
     weight: usize,
+    work: Arc<Work>,
     validator: Arc<jsonschema::Validator>,
     shape: Arc<OnceLock<Shape>>,
     listed: Arc<OnceLock<Shape>>,
@@ -129,8 +134,12 @@ impl Schema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// [`SchemaError`] if the schema is malformed or refers to a remote document.
+    /// [`SchemaError`] if the schema is malformed, refers to a remote document, or has no end.
     pub fn compile(value: Value) -> Result<Self, SchemaError> {
+        // Why first: to compile what is nested too deep takes more stack than there is.
+        let work = Work::of(&value).map_err(|unbounded| SchemaError {
+            reason: unbounded.to_string(),
+        })?;
         let validator = jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
             .should_validate_formats(true)
@@ -141,6 +150,7 @@ impl Schema {
             })?;
         Ok(Self {
             weight: weight(&value),
+            work: Arc::new(work),
             value: Arc::new(value),
             validator: Arc::new(validator),
             shape: Arc::default(),
@@ -216,32 +226,72 @@ impl Schema {
             .get_or_init(|| Shape::new(Type::list_of(self.ty())))
     }
 
-    /// Whether `instance` fits.
+    /// Whether `instance` fits; one that takes too much work to judge does not.
     #[must_use]
     pub fn admits(&self, instance: &Value) -> bool {
-        self.validator.is_valid(instance)
+        self.work.pay(instance, &Purse::of_one_value()).is_ok() && self.validator.is_valid(instance)
     }
 
-    /// Every way in which `instance` does not fit; empty if it fits.
+    /// Every way in which `instance` does not fit; empty if it fits. One that takes too much work
+    /// to judge does not fit.
     #[must_use]
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
+        self.violations_within(instance, &Purse::of_one_value())
+    }
+
+    /// [`Schema::violations`], paid for from a purse.
+    #[must_use]
+    pub fn violations_within(&self, instance: &Value, purse: &Purse) -> Vec<Violation> {
+        self.judge(instance, purse)
+            .unwrap_or_else(|exceeded| vec![Violation::of_all("", exceeded.to_string())])
+    }
+
+    /// Pays for judging `instance` without judging it; what that costs.
+    ///
+    /// # Errors
+    /// [`Exceeded`] if there is not enough in the purse.
+    pub fn pay(&self, instance: &Value, purse: &Purse) -> Result<u64, Exceeded> {
+        self.work.pay(instance, purse)
+    }
+
+    /// Every way in which `instance` does not fit, paid for from a purse.
+    ///
+    /// # Errors
+    /// [`Exceeded`] if there is not enough in it; nothing is judged then.
+    pub fn judge(&self, instance: &Value, purse: &Purse) -> Result<Vec<Violation>, Exceeded> {
+        let work = self.pay(instance, purse)?;
         if self.validator.is_valid(instance) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        self.validator
-            .iter_errors(instance)
-            .map(|error| Violation {
-                pointer: error.instance_path().to_string(),
-                message: error.masked().to_string(),
-                keyword: error
-                    .schema_path()
-                    .to_string()
-                    .rsplit('/')
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned(),
-            })
-            .collect()
+        if work > VIOLATIONS_WORK_MAX {
+            // Why not all of them: of a choice, each would hold those of every branch.
+            let first = match self.validator.validate(instance) {
+                Err(error) if self.work.is_without_choice() => Violation::of(&error),
+                _ => Violation::of_all("", "it fits no branch of the schema".to_owned()),
+            };
+            return Ok(vec![first]);
+        }
+        let errors = self.validator.iter_errors(instance);
+        Ok(errors.map(|error| Violation::of(&error)).collect())
+    }
+}
+
+impl Violation {
+    fn of(error: &jsonschema::ValidationError<'_>) -> Self {
+        let path = error.schema_path().to_string();
+        Self {
+            pointer: error.instance_path().to_string(),
+            message: error.masked().to_string(),
+            keyword: path.rsplit('/').next().unwrap_or_default().to_owned(),
+        }
+    }
+
+    fn of_all(keyword: &str, message: String) -> Self {
+        Self {
+            pointer: String::new(),
+            message,
+            keyword: keyword.to_owned(),
+        }
     }
 }
 

@@ -9,10 +9,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::text::Pattern;
 use super::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
 use super::value::{Dict, Item, Key, List, Text, as_double};
 use super::{Root, Scope};
 use crate::limits::{COMPREHENSION_ITEMS_MAX, EXPRESSION_WORK_MAX};
+use crate::work::Purse;
 
 /// Why a part of an expression has no value.
 #[derive(Clone, Debug)]
@@ -36,8 +38,9 @@ impl Fault {
 pub(super) struct Fuel(u64);
 
 impl Fuel {
-    pub(super) fn full() -> Self {
-        Self(EXPRESSION_WORK_MAX)
+    fn of(purse: Option<&Purse>) -> Self {
+        let left = purse.map_or(u64::MAX, Purse::left);
+        Self(left.min(EXPRESSION_WORK_MAX))
     }
 
     pub(super) fn spend(&mut self, units: u64) -> Result<(), Fault> {
@@ -67,7 +70,7 @@ pub(super) struct Evaluator<'v> {
     scope: &'v Scope<'v>,
     variables: Vec<(u32, Item<'v>)>,
     pub(super) fuel: Fuel,
-    pub(super) patterns: BTreeMap<String, regex::Regex>,
+    pub(super) patterns: BTreeMap<String, Pattern>,
 }
 
 pub(super) type Evaluated<'v> = Result<Item<'v>, Fault>;
@@ -77,8 +80,18 @@ impl<'v> Evaluator<'v> {
         Self {
             scope,
             variables: Vec::new(),
-            fuel: Fuel::full(),
+            fuel: Fuel::of(scope.purse),
             patterns: BTreeMap::new(),
+        }
+    }
+
+    /// Takes what was spent out of the purse that the scope is paid from; an evaluation that would
+    /// have needed more than was left in it leaves nothing.
+    pub(super) fn settle(&self) {
+        if let Some(purse) = self.scope.purse {
+            let had = purse.left().min(EXPRESSION_WORK_MAX);
+            // Why nothing comes of it: no more was spent than was there.
+            let _ = purse.spend(had.saturating_sub(self.fuel.0));
         }
     }
 

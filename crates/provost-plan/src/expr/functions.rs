@@ -12,6 +12,10 @@ use crate::digest::canonical;
 
 /// The price of compiling a regular expression.
 const PATTERN_UNITS: u64 = 10_000;
+/// How many places of a pattern, each looked at for one byte of a text, are one unit.
+const PLACES_A_UNIT: u64 = 8;
+/// How many places a pattern counts beside its own.
+const PLACES_LEAST: u64 = 8;
 
 impl<'v> Evaluator<'v> {
     pub(super) fn call(&mut self, function: Function, arguments: &[Item<'v>]) -> Evaluated<'v> {
@@ -98,17 +102,20 @@ impl<'v> Evaluator<'v> {
     }
 
     fn matches(&mut self, text: &str, pattern: &str) -> Result<bool, Fault> {
-        // Why: the time of a search grows with the text and with the pattern.
-        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        self.fuel.spend(bytes.saturating_mul(2))?;
-        if let Some(known) = self.patterns.get(pattern) {
-            return Ok(known.is_match(text));
+        if !self.patterns.contains_key(pattern) {
+            self.fuel.spend(PATTERN_UNITS)?;
+            let compiled = compile_pattern(pattern).map_err(Fault::new)?;
+            self.patterns.insert(pattern.to_owned(), compiled);
         }
-        self.fuel.spend(PATTERN_UNITS)?;
-        let compiled = compile_pattern(pattern).map_err(Fault::new)?;
-        let found = compiled.is_match(text);
-        self.patterns.insert(pattern.to_owned(), compiled);
-        Ok(found)
+        let Some(known) = self.patterns.get(pattern) else {
+            return Ok(false);
+        };
+        // Why: at each byte of the text a search can be at every place of the pattern at once.
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let each = known.places.saturating_add(PLACES_LEAST);
+        self.fuel
+            .spend(bytes.saturating_mul(each) / PLACES_A_UNIT)?;
+        Ok(known.regex.is_match(text))
     }
 
     fn list<'i>(&mut self, function: Function, item: &'i Item<'v>) -> Result<&'i List<'v>, Fault> {

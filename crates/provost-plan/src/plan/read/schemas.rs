@@ -4,18 +4,22 @@
 //! Owns their bounds, looked at before any of them is compiled: a pattern of a few letters can take
 //! a second. Never judges what a schema says.
 
-use regex_syntax::hir::{Class, Hir, HirKind};
-
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::limits::{PLAN_PATTERNS_MAX, PLAN_SCHEMA_VALUES_MAX};
+use crate::limits::{PLAN_PATTERNS_MAX, PLAN_SCHEMA_EXPANSION_MAX, PLAN_SCHEMA_VALUES_MAX};
 use crate::node::{Kind, Node};
+use crate::pattern;
+use crate::schema::work::Work;
 
 /// What all schemas of a plan come to.
 #[derive(Default)]
 struct Size {
     values: usize,
     patterns: usize,
+    /// The subschemas, each reference written out.
+    expansion: u64,
+    /// Whether a pattern looks around or refers back.
+    irregular: bool,
 }
 
 /// A finding at the schema with which those of the steps become too large.
@@ -31,8 +35,17 @@ pub(super) fn too_large(steps: &[Node]) -> Option<Diagnostic> {
                 format!("the schemas of a plan may hold {PLAN_SCHEMA_VALUES_MAX} values in all")
             } else if size.patterns > PLAN_PATTERNS_MAX {
                 "the patterns of the plan's schemas repeat too much to be compiled".to_owned()
-            } else {
+            } else if size.irregular {
+                "a pattern of a plan's schema looks around or refers back: nobody can say how long \
+                 it takes"
+                    .to_owned()
+            } else if size.expand(schema) {
                 continue;
+            } else {
+                format!(
+                    "the schemas of a plan may come to {PLAN_SCHEMA_EXPANSION_MAX} subschemas in \
+                     all, each `$ref` written out as often as it stands there"
+                )
             };
             let finding = Diagnostic::new(Code::TooLarge, schema.span, message);
             return Some(finding.hint("say of an output only what the plan reads of it"));
@@ -65,29 +78,19 @@ impl Size {
     }
 
     fn pattern(&mut self, pattern: &str) {
-        // Why: what this parser does not take (looking around) costs at least its letters.
-        let weight = regex_syntax::parse(pattern).map_or(pattern.len(), |hir| weight(&hir));
-        self.patterns = self.patterns.saturating_add(weight);
+        let size = pattern::size(pattern);
+        self.irregular |= size.is_none();
+        let ranges = size.map_or(pattern.len(), |size| size.ranges);
+        self.patterns = self.patterns.saturating_add(ranges);
     }
-}
 
-/// How many ranges of characters a pattern has once its repetitions are written out.
-fn weight(hir: &Hir) -> usize {
-    let sum = |parts: &[Hir]| {
-        let weights = parts.iter().map(weight);
-        weights.fold(0, usize::saturating_add)
-    };
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
-        HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(Class::Unicode(class)) => class.ranges().len(),
-        HirKind::Class(Class::Bytes(class)) => class.ranges().len(),
-        HirKind::Repetition(repetition) => {
-            let most = repetition.max.unwrap_or(repetition.min.saturating_add(1));
-            let times = usize::try_from(most.max(1)).unwrap_or(usize::MAX);
-            weight(&repetition.sub).saturating_mul(times)
-        }
-        HirKind::Capture(capture) => weight(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => sum(parts),
+    /// Counts a schema with its references written out; whether there is room for it.
+    fn expand(&mut self, schema: &Node) -> bool {
+        let left = PLAN_SCHEMA_EXPANSION_MAX.saturating_sub(self.expansion);
+        // Why not refused here what has no end: it does not compile, and that says more.
+        let work = Work::of(&schema.to_value());
+        let expansion = work.map_or(Some(1), |work| work.expansion(left));
+        self.expansion = self.expansion.saturating_add(expansion.unwrap_or(left));
+        expansion.is_some()
     }
 }
