@@ -20,6 +20,7 @@ use crate::limits::APPROVAL_VALID_MS;
 use crate::source::{Source, Span};
 
 mod approver;
+mod bounds;
 mod cases;
 mod combine;
 mod decide;

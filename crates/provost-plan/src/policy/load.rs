@@ -10,7 +10,7 @@ use cedar_policy::{Effect, PolicyId, PolicySet, Schema, ValidationMode, Validato
 use cedar_policy_core::parser::parse_policyset_to_ests_and_pset;
 
 use super::mentions::{Mention, mentions};
-use super::{AskTerms, OnExpiry, lint, names};
+use super::{AskTerms, OnExpiry, bounds, lint, names};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::duration;
@@ -104,11 +104,16 @@ fn from_cedar(error: &dyn miette::Diagnostic, source: &Source, fallback: Span) -
 /// Every finding, file by file.
 pub(super) fn parse(sources: &[Source]) -> Result<Vec<(Entry, usize)>, Vec<Finding>> {
     let mut entries: Vec<(Entry, usize)> = Vec::new();
+    let mut ids = BTreeSet::new();
     let mut findings = Vec::new();
     for (index, source) in sources.iter().enumerate() {
         if source.text.len() > SOURCE_BYTES_MAX {
             let message = format!("a policy file may have {SOURCE_BYTES_MAX} bytes at most");
             findings.push((source.clone(), finding(Span::default(), message)));
+            continue;
+        }
+        if let Some(deep) = bounds::too_deep(source) {
+            findings.push(deep);
             continue;
         }
         // Why not by `cedar_policy`: it parses the text of each policy again for its tree.
@@ -127,12 +132,16 @@ pub(super) fn parse(sources: &[Source]) -> Result<Vec<(Entry, usize)>, Vec<Findi
             findings.push((source.clone(), finding(Span::default(), message)));
         }
         let mut policies: Vec<&cedar_policy::Policy> = set.policies().collect();
+        if let Some(many) = bounds::too_many(entries.len() + policies.len(), source) {
+            findings.push(many);
+            break;
+        }
         policies.sort_by_key(|policy| place(policy.id().as_ref()));
         for policy in policies {
             let mut found = Vec::new();
             let tree = trees.remove(policy.id().as_ref());
             if let Some(entry) = read_entry(policy, tree, source, &mut found) {
-                if entries.iter().any(|(other, _)| other.id == entry.id) {
+                if !ids.insert(entry.id.clone()) {
                     let message = format!("two policies have the id `{}`", entry.id);
 
                     let quoted = format!("\"{}\"", entry.id);
@@ -166,15 +175,16 @@ fn read_entry(
         Some(id) => id.to_owned(),
         None => format!("{}#{}", base_name(source), place(policy.id().as_ref()) + 1),
     };
-    let span = span_of(source, &id);
+    // Why found only where it is needed: it is looked for in the whole text.
+    let span = || span_of(source, &id);
     if id.trim().is_empty() || id.starts_with("provost:") || id.starts_with("plan:") {
-        found.push(finding(span, format!("`{id}` is no id for a policy")));
+        found.push(finding(span(), format!("`{id}` is no id for a policy")));
         return None;
     }
     let tree = match pst::Template::try_from(tree?) {
         Ok(tree) => tree,
         Err(error) => {
-            found.push(finding(span, format!("policy `{id}`: {error}")));
+            found.push(finding(span(), format!("policy `{id}`: {error}")));
             return None;
         }
     };
@@ -205,7 +215,7 @@ fn read_ask(
     let mut annotations: Vec<(&str, &str)> = policy.annotations().collect();
     annotations.sort_unstable();
     for (key, value) in annotations {
-        let span = span_of_annotation(source, id, key);
+        let span = || span_of_annotation(source, id, key);
         let problem = match key {
             "quorum" => match value.parse::<u32>() {
                 Ok(quorum) if (1..=QUORUM_MAX).contains(&quorum) => {
@@ -236,17 +246,17 @@ fn read_ask(
                 let message = format!("policy `{id}` has the unknown annotation `@{unknown}`");
                 let hint = nearest(unknown, ANNOTATIONS)
                     .map_or_else(known_annotations, |name| format!("did you mean `@{name}`?"));
-                found.push(finding(span, message).hint(hint));
+                found.push(finding(span(), message).hint(hint));
                 continue;
             }
         };
         if let Some(problem) = problem {
-            found.push(finding(span, format!("policy `{id}`: {problem}")));
+            found.push(finding(span(), format!("policy `{id}`: {problem}")));
         } else if !asks {
             let message = format!("policy `{id}` asks nobody, so `@{key}` says nothing");
             let hint = "an ask looks at `resource.attended`: \
                         `forbid (…) when { !resource.attended && … }`";
-            found.push(finding(span, message).hint(hint));
+            found.push(finding(span(), message).hint(hint));
         }
     }
     ask
@@ -335,13 +345,13 @@ pub(super) fn validate(
         findings.push((source.clone(), about(id, from_cedar(error, source, span))));
     }
     for (entry, _) in entries {
-        let (source, span) = place(&entry.id);
         let strays = known
             .strays(entry)
             .into_iter()
             .filter(|stray| stray.unguards);
         let strays = strays.map(|stray| (stray.written, stray.message, stray.hint));
         for (needle, message, hint) in lint::findings(entry, actions).into_iter().chain(strays) {
+            let (source, span) = place(&entry.id);
             let rest = source.text.get(span.start..).unwrap_or_default();
             let span = rest
                 .find(&needle)

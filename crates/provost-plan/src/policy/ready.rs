@@ -49,6 +49,16 @@ pub(super) struct Ready {
     pub blind: OnceLock<Verdict>,
 }
 
+/// Who and what a call of one standing is about: all that a single policy is asked with.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub principal: EntityUid,
+    pub action: EntityUid,
+    pub call: EntityUid,
+    pub unattended: Entities,
+    pub attended: Entities,
+}
+
 /// One of the two decisions, as far as it is the same for all calls of a standing.
 #[derive(Debug)]
 pub(super) struct ReadySide {
@@ -250,22 +260,49 @@ impl OperationTerms {
         self.action.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
-    pub(super) fn make_ready(
-        &self,
-        policy: &Policy,
-        standing: &Standing,
-    ) -> Result<Ready, Vec<String>> {
-        let one = |error: String| vec![error];
-        let action = self.action(policy).map_err(one)?;
+    /// Makes what a single policy is asked with: what the others say is not looked at.
+    pub(super) fn scene(&self, policy: &Policy, standing: &Standing) -> Result<Scene, String> {
+        let action = self.action(policy)?;
         let operation = Operation {
             effect: standing.effect,
             tags: standing.tags.clone(),
             ..(*self.operation).clone()
         };
-        let call = |attended| standing.resource(&operation, attended).map_err(one);
-        let principal = principal_uid(&standing.principal).map_err(one)?;
-        let side =
-            |resource: Entity| self.ready_side(policy, action, &standing.principal, resource);
+        let key = policy.people().key(&standing.principal.id);
+        let entities = |call: &Entity| {
+            let person = principal_entity(&standing.principal, key)?;
+            action.entities(&policy.inner.schema, person, call.clone())
+        };
+        let unattended = standing.resource(&operation, false)?;
+        let attended = standing.resource(&operation, true)?;
+        Ok(Scene {
+            principal: principal_uid(&standing.principal)?,
+            action: action.uid.clone(),
+            call: unattended.uid(),
+            unattended: entities(&unattended)?,
+            attended: entities(&attended)?,
+        })
+    }
+
+    fn make_ready(&self, policy: &Policy, standing: &Standing) -> Result<Ready, Vec<String>> {
+        let one = |error: String| vec![error];
+        let action = self.action(policy).map_err(one)?;
+        let scene = self.scene(policy, standing).map_err(one)?;
+        let Scene {
+            principal,
+            call,
+            unattended,
+            attended,
+            ..
+        } = scene;
+        let request = Request::new(
+            principal.clone(),
+            action.uid.clone(),
+            call.clone(),
+            Context::empty(),
+            None,
+        )
+        .map_err(|error| one(words_of(&error)))?;
         let sees = |place: &usize| {
             let mentions = policy
                 .inner
@@ -278,53 +315,37 @@ impl OperationTerms {
         Ok(Ready {
             is_blind: !action.entries.iter().any(sees),
             blind: OnceLock::new(),
+            unattended: ready_side(policy, action, &request, unattended)?,
+            attended: ready_side(policy, action, &request, attended)?,
             principal,
             action: action.uid.clone(),
-            call: call(false)?.uid(),
-            unattended: side(call(false)?)?,
-            attended: side(call(true)?)?,
+            call,
         })
     }
+}
 
-    fn ready_side(
-        &self,
-        policy: &Policy,
-        action: &ActionTerms,
-        principal: &Principal,
-        resource: Entity,
-    ) -> Result<ReadySide, Vec<String>> {
-        let one = |error: String| vec![error];
-        let subject = resource.uid();
-        let person =
-            principal_entity(principal, policy.people().key(&principal.id)).map_err(one)?;
-        let entities = action
-            .entities(&policy.inner.schema, person, resource)
-            .map_err(one)?;
-        let request = Request::new(
-            principal_uid(principal).map_err(one)?,
-            action.uid.clone(),
-            subject,
-            Context::empty(),
-            None,
-        )
-        .map_err(|error| one(words_of(&error)))?;
-        let entries = &policy.inner.entries;
-        let looks = |place: &usize| {
-            let mentions = entries.get(*place).map(|entry| &entry.mentions);
-            mentions.is_none_or(|all| all.iter().any(|m| *m != Mention::Attended))
-        };
-        let (looking, standing): (Vec<usize>, Vec<usize>) =
-            action.entries.iter().copied().partition(looks);
-        let set_of = |places: &[usize]| {
-            let policies = places.iter().filter_map(|place| entries.get(*place));
-            PolicySet::from_policies(policies.map(|entry| entry.policy.clone()))
-                .map_err(|error| one(words_of(&error)))
-        };
-        Ok(ReadySide {
-            standing: policy.answer(&request, &set_of(&standing)?, &entities)?,
-            set: set_of(&looking)?,
-            looking,
-            entities,
-        })
-    }
+fn ready_side(
+    policy: &Policy,
+    action: &ActionTerms,
+    request: &Request,
+    entities: Entities,
+) -> Result<ReadySide, Vec<String>> {
+    let entries = &policy.inner.entries;
+    let looks = |place: &usize| {
+        let mentions = entries.get(*place).map(|entry| &entry.mentions);
+        mentions.is_none_or(|all| all.iter().any(|m| *m != Mention::Attended))
+    };
+    let (looking, standing): (Vec<usize>, Vec<usize>) =
+        action.entries.iter().copied().partition(looks);
+    let set_of = |places: &[usize]| {
+        let policies = places.iter().filter_map(|place| entries.get(*place));
+        PolicySet::from_policies(policies.map(|entry| entry.policy.clone()))
+            .map_err(|error| vec![words_of(&error)])
+    };
+    Ok(ReadySide {
+        standing: policy.answer(request, &set_of(&standing)?, &entities)?,
+        set: set_of(&looking)?,
+        looking,
+        entities,
+    })
 }

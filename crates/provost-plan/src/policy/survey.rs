@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cedar_policy::Request;
+use cedar_policy::{Entities, Request};
 use serde_json::Map;
 
 use super::load::{Entry, base_name, span_of};
 use super::mentions::Mention;
 use super::names::{Names, Stray};
 use super::partial::{self, Part, Partial};
-use super::ready::{Ready, ReadySide, Standing};
+use super::ready::{Scene, Standing};
 use super::values::Seen;
 use super::{CallFacts, OperationTerms, Policy, Principal, PrincipalKind, Verdict, entities, lint};
 use crate::catalog::Effect;
@@ -52,14 +52,15 @@ impl Policy {
     pub fn survey(&self, principal: &Principal) -> Survey {
         let mut findings = Vec::new();
         let mut idle = Vec::new();
-        for entry in &self.inner.entries {
+        for (place, entry) in self.inner.entries.iter().enumerate() {
             let named = Names::of(&entry.tree);
             findings.extend(self.names_nobody(entry));
-            if lint::reaches_only_approve(&entry.tree.action) || self.applies(entry, &named, false)
+            if lint::reaches_only_approve(&entry.tree.action)
+                || self.applies(place, entry, &named, false)
             {
                 continue;
             }
-            if self.applies(entry, &named, true) {
+            if self.applies(place, entry, &named, true) {
                 idle.push(entry.id.clone());
             } else {
                 let message = format!("policy `{}` can never apply", entry.id);
@@ -117,16 +118,14 @@ impl Policy {
 
     /// Whether a policy may apply to a call: of an operation as it is declared, or, if `freely`,
     /// as it could be declared.
-    fn applies(&self, entry: &Entry, named: &Names, freely: bool) -> bool {
+    fn applies(&self, place: usize, entry: &Entry, named: &Names, freely: bool) -> bool {
         let people = self.candidates(named, freely);
         let roles = named.roles_in(&self.inner.known.roles, freely);
         self.inner.operations.values().any(|terms| {
             let Ok(action) = terms.action(self) else {
                 return false;
             };
-            let entries = action.entries.iter();
-            let in_scope = entries.filter_map(|place| self.inner.entries.get(*place));
-            if !in_scope.into_iter().any(|other| other.id == entry.id) {
+            if action.entries.binary_search(&place).is_err() {
                 return false;
             }
             named.forms(terms, freely).iter().any(|(effect, tags)| {
@@ -135,10 +134,10 @@ impl Policy {
                         .standings(person, *effect, tags, &roles)
                         .iter()
                         .any(|standing| {
-                            let ready = terms.make_ready(self, standing);
-                            ready.is_ok_and(|ready| {
-                                [&ready.unattended, &ready.attended].iter().any(|side| {
-                                    self.part(entry, terms, (&ready, side), freely)
+                            let scene = terms.scene(self, standing);
+                            scene.is_ok_and(|scene| {
+                                [&scene.unattended, &scene.attended].iter().any(|side| {
+                                    self.part(entry, terms, (&scene, side), freely)
                                         != Some(Part::Not)
                                 })
                             })
@@ -163,9 +162,9 @@ impl Policy {
                     .standings(person, own.effect, &own.tags, &roles)
                     .iter()
                     .any(|standing| {
-                        let ready = terms.make_ready(self, standing);
-                        ready.is_ok_and(|ready| {
-                            let side = (&ready, &ready.attended);
+                        let scene = terms.scene(self, standing);
+                        scene.is_ok_and(|scene| {
+                            let side = (&scene, &scene.attended);
                             self.part(entry, terms, side, false) != Some(Part::Not)
                         })
                     })
@@ -179,7 +178,7 @@ impl Policy {
         &self,
         entry: &Entry,
         terms: &OperationTerms,
-        (ready, side): (&Ready, &ReadySide),
+        (scene, entities): (&Scene, &Entities),
         freely: bool,
     ) -> Option<Part> {
         let unknown: BTreeSet<String> = terms.fields.known.keys().cloned().collect();
@@ -195,9 +194,9 @@ impl Policy {
             ]);
         }
         let request = Request::new(
-            ready.principal.clone(),
-            ready.action.clone(),
-            ready.call.clone(),
+            scene.principal.clone(),
+            scene.action.clone(),
+            scene.call.clone(),
             entities::context(&seen).ok()?,
             None,
         )
@@ -206,7 +205,7 @@ impl Policy {
         let parts = partial::evaluate(&Partial {
             schema: &self.inner.schema,
             request: &request,
-            entities: &side.entities,
+            entities,
             seen: &seen,
             open: &open,
             entries: &asked,
