@@ -11,13 +11,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::catalog::{Catalog, Operation, Risk};
+use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, has_errors, limited};
 use crate::digest::Digest;
 use crate::expr::{ArgTree, Root, Scope, Template};
 use crate::label::Label;
-use crate::limits::{SUGGESTIONS_MAX, TYPE_WORK_MAX};
+use crate::limits::{SUGGESTIONS_MAX, TURN_WORK_MAX, TYPE_WORK_MAX};
+use crate::plan::read::plan_from_value_once;
 use crate::plan::{Goal, Limits, Plan, Step};
 use crate::policy::{Principal, Verdict};
+use crate::source::Span;
+use crate::work::Purse;
 
 pub mod budget;
 mod closed;
@@ -292,6 +296,9 @@ pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
     budget::types(&mut pass);
     let not_checked = record::not_checked(&pass, &worst);
     let mut diagnostics = std::mem::take(&mut pass.diagnostics);
+    if !has_errors(&diagnostics) {
+        diagnostics.extend(unreadable(&plan));
+    }
     diagnostics.sort_by(|a, b| {
         let key = |d: &Diagnostic| (d.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
@@ -308,6 +315,20 @@ pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
         not_checked,
         worst,
     }
+}
+
+/// Why the plan would not be found again in a journal, which holds its canonical form: that is
+/// longer than what was written, and a run whose journal cannot be read is lost.
+fn unreadable(plan: &Plan) -> Option<Diagnostic> {
+    // Why kept: a run reads it again at once.
+    let why = match plan_from_value_once(&plan.value, "<journal>") {
+        Ok(read) if read.value == plan.value => return None,
+        Ok(_) => "it says something else there".to_owned(),
+        Err(found) => found.first().map(|d| d.message.clone()).unwrap_or_default(),
+    };
+    let message = format!("the plan cannot be kept in a journal: {why}");
+    let finding = Diagnostic::new(Code::TooLarge, Span::default(), message);
+    Some(finding.hint("keep data out of the plan: let a step read it"))
 }
 
 /// What the passes read, and what each leaves for the next.
@@ -334,6 +355,8 @@ pub(crate) struct Pass<'a> {
     suggestions: Cell<usize>,
     /// How many values of schemas were looked through.
     type_work: Cell<usize>,
+    /// What expressions over the goal's parameters are paid from.
+    purse: Purse,
 }
 
 impl<'a> Pass<'a> {
@@ -355,6 +378,7 @@ impl<'a> Pass<'a> {
             uncounted: 0,
             suggestions: Cell::new(SUGGESTIONS_MAX),
             type_work: Cell::default(),
+            purse: Purse::of(TURN_WORK_MAX),
         };
         pass.outputs = scope::Outputs::of(&pass);
         let (labels, beyond) = flow::assign(&pass);
@@ -384,7 +408,11 @@ impl<'a> Pass<'a> {
             return None;
         }
         template
-            .eval(&Scope::new().with("params", &self.params))
+            .eval(
+                &Scope::new()
+                    .with("params", &self.params)
+                    .paid_from(&self.purse),
+            )
             .ok()
     }
 

@@ -10,6 +10,7 @@ use serde_json::Number;
 
 use super::{Kind, Node};
 use crate::digest::normalize_number;
+use crate::json;
 use crate::limits::{SOURCE_DEPTH_MAX, SOURCE_NODES_MAX};
 use crate::source::{Span, Spanned};
 
@@ -176,7 +177,8 @@ impl<'t> Reader<'t> {
                 let digits = word
                     .bytes()
                     .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-                if !digits {
+                // Why what vanishes: the other reader says what is wrong with it.
+                if !digits || json::vanishes(word) {
                     return None;
                 }
                 let number: Number = serde_json::from_str(word).ok()?;

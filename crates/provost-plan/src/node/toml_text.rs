@@ -62,6 +62,7 @@ fn node(value: &TomlSpanned<DeValue<'_>>, depth: usize) -> Result<Node, Diagnost
                 .as_str()
                 .parse::<f64>()
                 .ok()
+                .filter(|_| !crate::json::vanishes(float.as_str()))
                 .and_then(serde_json::Number::from_f64)
                 .and_then(|n| normalize_number(&n).ok());
             Kind::Number(number.ok_or_else(|| out_of_range(float.as_str(), span))?)

@@ -11,6 +11,7 @@ use super::{Kind, Node};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::normalize_number;
+use crate::json;
 use crate::limits::{SOURCE_DEPTH_MAX, SOURCE_NODES_MAX};
 use crate::source::{Span, Spanned};
 
@@ -222,7 +223,8 @@ fn number(text: &str) -> Option<Option<Number>> {
     if !float {
         return None;
     }
-    text.parse::<f64>().ok().map(Number::from_f64)
+    let held = text.parse::<f64>().ok()?;
+    Some(Number::from_f64(held).filter(|_| !json::vanishes(text)))
 }
 
 fn new_key(

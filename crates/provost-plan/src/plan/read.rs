@@ -59,7 +59,7 @@ pub fn read_plan_node(node: &Node, source: &Source) -> Result<Plan, Vec<Diagnost
 /// # Errors
 /// Every finding about its structure.
 pub fn plan_from_value(value: &Value, name: &str) -> Result<Plan, Vec<Diagnostic>> {
-    read_plan(&Source::new(name, canonical(value)))
+    read_plan(&Source::new(name, written(value)))
 }
 
 /// [`plan_from_value`], for a document that may have been read a moment ago.
@@ -67,7 +67,33 @@ pub fn plan_from_value(value: &Value, name: &str) -> Result<Plan, Vec<Diagnostic
 /// # Errors
 /// Every finding about its structure.
 pub fn plan_from_value_once(value: &Value, name: &str) -> Result<Arc<Plan>, Vec<Diagnostic>> {
-    read_plan_once(&Source::new(name, canonical(value)))
+    read_plan_once(&Source::new(name, written(value)))
+}
+
+/// The canonical form as a plan may be written: what is a letter to JSON, and none to YAML, stands
+/// there as its number.
+fn written(value: &Value) -> String {
+    let text = canonical(value);
+    if !text.chars().any(is_unwritable) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        // Why only in texts: nothing else in a canonical form is more than ASCII.
+        if is_unwritable(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn is_unwritable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+    )
 }
 
 /// Whether a text is the id of a step: `[a-z][a-z0-9_]{0,39}`.

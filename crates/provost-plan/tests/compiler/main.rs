@@ -10,6 +10,8 @@
     reason = "tests"
 )]
 
+#[path = "../generated/mod.rs"]
+mod generated;
 mod literate;
 
 mod check_record;
@@ -21,5 +23,8 @@ mod expr_static;
 mod machine_readable;
 mod plan_read;
 mod plan_schema;
+mod policy_bounds;
 mod reach;
+mod read_back;
+mod schema_bounds;
 mod subgoals;

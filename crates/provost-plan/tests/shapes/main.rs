@@ -12,6 +12,7 @@
     reason = "tests: they measure"
 )]
 
+mod dear;
 #[path = "../generated/mod.rs"]
 mod generated;
 mod schemas;

@@ -8,6 +8,7 @@ use provost_plan::catalog::Effect;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::expr::{Reference, Root, Segment};
+use provost_plan::json::{self, JsonError};
 use provost_plan::node::Fields;
 use provost_plan::schema::Schema;
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ pub(crate) enum Answer {
 /// Why an answer cannot be read.
 pub(crate) enum Unread {
     NotText,
-    NotJson(serde_json::Error),
+    NotJson(JsonError),
 }
 
 impl Answer {
@@ -43,7 +44,7 @@ impl Answer {
         match self {
             Self::Text => Ok(json!({ "text": text })),
             Self::Json if text.trim().is_empty() => Ok(Value::Null),
-            Self::Json => serde_json::from_str(text).map_err(Unread::NotJson),
+            Self::Json => json::read(text).map_err(Unread::NotJson),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! this tool's errors have no effect.
 
 use provost_plan::catalog::Operation;
+use provost_plan::json;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
@@ -175,7 +176,7 @@ fn output(result: &CallToolResult, used: &Used) -> Result<Value, String> {
         }
         ResultKind::Json => match &result.structured_content {
             Some(content) => Ok(content.clone()),
-            None => serde_json::from_str(&texts(result).join("\n"))
+            None => json::read(&texts(result).join("\n"))
                 .map_err(|error| format!("the text of the result is not JSON: {error}")),
         },
     }

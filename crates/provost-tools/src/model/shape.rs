@@ -3,6 +3,7 @@
 //! Owns the form of the answer of each. Believes nothing: what does not fit its form is no output.
 //! INVARIANT: an output holds what the model wrote and nothing that this file made up.
 
+use provost_plan::json;
 use serde_json::{Value, json};
 
 /// What a model does.
@@ -85,6 +86,6 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
         let rest = rest.strip_suffix("```")?;
         Some(rest.strip_prefix("json").unwrap_or(rest))
     });
-    serde_json::from_str(inside.unwrap_or(text))
+    json::read(inside.unwrap_or(text))
         .map_err(|error| format!("what the model answered is not JSON: {error}"))
 }
