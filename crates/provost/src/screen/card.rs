@@ -68,9 +68,15 @@ pub fn page(digest: &Digest, card: &Card) -> Page {
         };
     }
     terms(&mut page, card);
-    for (word, scripts) in mixed_words(card) {
+    let texts = texts_of(card);
+    for (word, scripts) in scripts::mixed(&texts) {
         page.bad("  look twice ")
             .line(&format!("`{word}` mixes {scripts} letters"));
+    }
+    for (host, latin) in scripts::imitating(&texts) {
+        page.bad("  look twice ").line(&format!(
+            "`{host}` is not `{latin}`: its letters are of another script"
+        ));
     }
     page.field("digest", &digest.to_string());
     page
@@ -254,8 +260,8 @@ fn terms(page: &mut Page, card: &Card) {
     }
 }
 
-/// Words on the card that mix scripts, wherever they stand.
-fn mixed_words(card: &Card) -> Vec<(String, String)> {
+/// Every text on the card, a line each.
+fn texts_of(card: &Card) -> String {
     fn texts(value: &Value, out: &mut String) {
         match value {
             Value::String(text) => {
@@ -273,5 +279,5 @@ fn mixed_words(card: &Card) -> Vec<(String, String)> {
     }
     let mut all = String::new();
     texts(&serde_json::to_value(card).unwrap_or_default(), &mut all);
-    scripts::mixed(&all)
+    all
 }
