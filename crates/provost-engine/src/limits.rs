@@ -18,6 +18,12 @@ pub const CHECKPOINT_IDLE: Duration = Duration::from_millis(250);
 pub const CHECKPOINT_COMMITS_MIN: u64 = 200;
 /// Pages of the write-ahead log at which SQLite checkpoints even under load.
 pub const CHECKPOINT_PAGES_MAX: u32 = 16_384;
+/// How long one turn of a run may take on a thread beside the one that drives.
+pub const TURN_TIME_MAX: Duration = Duration::from_secs(10);
+/// Most such turns at once.
+pub const LABORIOUS_TURNS_MAX: usize = 2;
+/// The stack of such a thread, in bytes.
+pub const TURN_STACK_BYTES: usize = 16 * 1024 * 1024;
 /// Most names that an ambiguous prefix lists.
 pub const AMBIGUOUS_NAMES_MAX: usize = 6;
 /// Most calls in flight at once that an operator may allow.

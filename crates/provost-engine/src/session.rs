@@ -24,13 +24,15 @@ use provost_tools::Toolbox;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::inbox::{BeliefError, Contradiction, Inbox, StatementError};
+use crate::inbox::{Contradiction, Inbox, StatementError};
+use crate::limits::TURN_TIME_MAX;
 use crate::notify::{Target, made};
 use crate::store::{Append, Driving, Evidence, NewEvent, Payload, Store, StoreError};
 use crate::summary;
 use crate::workspace::{PlannerError, Workspace};
 
 mod statements;
+mod turn;
 
 pub use statements::{IGNORED, TAKEN};
 
@@ -56,6 +58,8 @@ pub struct Session {
     is_new: bool,
     /// How long a wait may be that this process sits out; none if it sits out all.
     patience_ms: Option<i64>,
+    /// How long a turn may take that is made beside the thread that drives.
+    turn_time: Duration,
     /// How far what the run has recorded is ahead of this machine's clock, in milliseconds.
     ahead: i64,
     _driving: Driving,
@@ -148,6 +152,7 @@ impl Session {
             words_due: false,
             is_new: true,
             patience_ms: None,
+            turn_time: TURN_TIME_MAX,
         }
     }
 
@@ -212,7 +217,7 @@ impl Session {
     ) -> Result<(), DriveError> {
         let mut denials = BTreeMap::new();
         loop {
-            let output = self.run.step_beside(input.clone(), self.now(), &denials)?;
+            let output = self.turn(&input, &denials).await?;
             match self.keep(output, watcher).await {
                 Err(DriveError::Store(StoreError::NotAdmitted { denials: more, .. })) => {
                     // Why from the journal: what the machine made of the input was not kept.
@@ -221,24 +226,6 @@ impl Session {
                 }
                 kept => return kept,
             }
-        }
-    }
-
-    /// The run as its journal has it.
-    fn reread(&self) -> Result<Run, DriveError> {
-        let stored = self.store.load(&self.state().run)?;
-        let mut events = Vec::with_capacity(stored.len());
-        for row in stored {
-            events.push((
-                Event::from_stored(&row.kind, row.version, &row.payload)?,
-                row.at_ms,
-            ));
-        }
-        let pairs = events.iter().map(|(event, at)| (event, *at));
-        match self.run.refolded(pairs, self.inbox.judge()) {
-            Ok(run) => Ok(run),
-            Err(BeliefError::Fold(error)) => Err(error.into()),
-            Err(BeliefError::Contradiction(found)) => Err(DriveError::Contradiction(found)),
         }
     }
 
@@ -438,6 +425,11 @@ impl Session {
     /// longer than this: the run's row says when it is due.
     pub fn let_go_beyond(&mut self, patience: Duration) {
         self.patience_ms = i64::try_from(patience.as_millis()).ok();
+    }
+
+    /// Lets no turn of the machine take longer than this: what takes longer in it has failed.
+    pub fn limit_turns_to(&mut self, time: Duration) {
+        self.turn_time = time;
     }
 
     fn is_long_wait(&self) -> bool {

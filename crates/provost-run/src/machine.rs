@@ -77,8 +77,11 @@ use crate::statement::{Statement, StatementRecord};
 use crate::turn::Turn;
 use crate::view;
 
+mod effort;
 mod sealed;
 
+pub use effort::Effort;
+pub(crate) use effort::Manner;
 pub use sealed::{Receipt, SealError, Sealed};
 
 /// What decides now: the catalog and policy in force, whatever they were when the plan was made.
@@ -269,6 +272,10 @@ pub enum StepError {
         /// What the check finds in it.
         findings: Vec<FindingView>,
     },
+    /// With little effort, the input cannot be taken in: the run is to be folded anew, and to take
+    /// it with all.
+    #[error("to take this in is more work than the thread that drives runs may do")]
+    Laborious,
     /// The machine contradicts itself.
     #[error("the run's journal contradicts itself: {0}")]
     Fold(#[from] FoldError),
@@ -334,7 +341,11 @@ impl Run {
             rules,
             held: false,
         };
-        let mut turn = Turn::new(&mut run.state, &run.rules, now, false, denials);
+        let manner = Manner {
+            held: false,
+            effort: Effort::All,
+        };
+        let mut turn = Turn::new(&mut run.state, &run.rules, now, manner, denials);
         turn.emit(Event::GoalInterpreted {
             goal,
             by: interpreted_by.to_owned(),
@@ -377,26 +388,16 @@ impl Run {
         })
     }
 
-    /// The same run under the same rules, folded anew from its journal.
-    ///
-    /// # Errors
-    /// As [`State::fold`].
-    pub fn refolded<'e, E: From<FoldError>>(
-        &self,
-        events: impl IntoIterator<Item = (&'e Event, i64)>,
-        judge: impl FnMut(&State, &'e Event, i64) -> Result<(), E>,
-    ) -> Result<Self, E> {
-        let run = Self::from_journal_judged(events, self.rules.clone(), judge)?;
-        Ok(Self {
-            held: self.held,
-            ..run
-        })
-    }
-
     /// The state.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The rules it is driven under.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// What the settled steps came to, as every planner is shown it: untrusted text only as the
@@ -442,6 +443,20 @@ impl Run {
         now: i64,
         denials: &BTreeMap<Slot, Denial>,
     ) -> Result<Output, StepError> {
+        self.step_with(Effort::All, input, now, denials)
+    }
+
+    /// [`Run::step_beside`], with so much work and no more.
+    ///
+    /// # Errors
+    /// As [`Run::step`], and [`StepError::Laborious`], after which the run must be folded anew.
+    pub fn step_with(
+        &mut self,
+        effort: Effort,
+        input: Input,
+        now: i64,
+        denials: &BTreeMap<Slot, Denial>,
+    ) -> Result<Output, StepError> {
         // Why: what an ended run left in doubt can still be settled, and only that.
         if let Some(ended) = &self.state.ended
             && !matches!(input.statement(), Some(Statement::Settle { .. }))
@@ -452,9 +467,12 @@ impl Run {
         }
         // Why: a clock that goes back must not reorder what is already recorded.
         let now = now.max(self.state.last_at);
-        let mut turn = Turn::new(&mut self.state, &self.rules, now, self.held, denials);
-        turn.take(input)?;
-        turn.advance()?;
+        let held = self.held;
+        let manner = Manner { held, effort };
+        let mut turn = Turn::new(&mut self.state, &self.rules, now, manner, denials);
+        let taken = turn.take(input).and_then(|()| turn.advance());
+        turn.within_its_work()?;
+        taken?;
         let output = turn.finish(self.seq);
         self.seq += output.append.len() as u64;
         Ok(output)

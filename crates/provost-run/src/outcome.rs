@@ -51,6 +51,8 @@ pub enum Class {
     BreakerOpen,
     /// A limit of the run is reached.
     BudgetExceeded,
+    /// To judge a value or a plan takes more work or time than is allowed.
+    WorkExceeded,
     /// The run was cancelled.
     Cancelled,
     /// Success does not hold though nothing failed.
@@ -83,6 +85,7 @@ impl Class {
             Self::Drift => "drift",
             Self::BreakerOpen => "breaker_open",
             Self::BudgetExceeded => "budget_exceeded",
+            Self::WorkExceeded => "work_exceeded",
             Self::Cancelled => "cancelled",
             Self::Unmet => "unmet",
             Self::ToolBug => "tool_bug",

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use provost_plan::digest::Digest;
 use provost_plan::plan::OnFailure;
 use provost_plan::plan::request::{PlanRequest, Why};
+use provost_plan::work::Purse;
 
 use crate::admission::{Denial, Entry};
 use crate::call::{Call, Slot};
 use crate::event::{AttemptEnded, Event, StepStatus};
-use crate::machine::{Blob, Command, Input, Output, Rules, StepError};
+use crate::machine::{Blob, Command, Effort, Input, Manner, Output, Rules, StepError};
 use crate::outcome::{Class, Landing};
 use crate::state::{InFlight, Need, State, Undo};
 use crate::statement::{Signer, Statement};
@@ -38,6 +39,7 @@ mod secret;
 mod settle;
 mod subgoal;
 mod undo;
+mod work;
 
 /// Events that most turns have room for: the end of an attempt, and the intent of the next.
 const EVENTS_USUAL: usize = 6;
@@ -65,6 +67,9 @@ pub(crate) struct Turn<'r> {
     request: Option<PlanRequest>,
     denials: &'r BTreeMap<Slot, Denial>,
     entries: Vec<Entry>,
+    effort: Effort,
+    /// What all that this turn judges is paid from.
+    purse: Purse,
 }
 
 impl<'r> Turn<'r> {
@@ -72,14 +77,17 @@ impl<'r> Turn<'r> {
         state: &'r mut State,
         rules: &'r Rules,
         now: i64,
-        held: bool,
+        manner: Manner,
         denials: &'r BTreeMap<Slot, Denial>,
     ) -> Self {
+        let Manner { held, effort } = manner;
         Self {
             state,
             rules,
             now,
             held,
+            effort,
+            purse: effort.purse(),
             events: Vec::with_capacity(EVENTS_USUAL),
             blobs: Vec::new(),
             calls: Vec::new(),

@@ -14,7 +14,9 @@ use provost_plan::catalog::Operation;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::normalize;
+use provost_plan::limits::TURN_WORK_LITTLE;
 use provost_plan::source::Span;
+use provost_plan::work::Purse;
 use provost_run::call::Call;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::{Redactor, SecretName};
@@ -291,8 +293,8 @@ impl Toolbox {
             return fault.into();
         }
         let redactor = self.redactor();
-        let reply = checked(adapter.perform(request, &redactor).await, request);
-        redacted(reply, &redactor)
+        let reply = adapter.perform(request, &redactor).await;
+        redacted(judged(reply, &request.operation).await, &redactor)
     }
 
     /// Knows every secret of the workspace as it is now, whichever tool it belongs to.
@@ -398,12 +400,26 @@ fn wrong_arguments(request: &Request) -> Option<Fault> {
     Some(Fault::refused(Class::InvalidArguments, message))
 }
 
+/// Holds an output against its declared type and size: beside the thread that drives the runs,
+/// where that takes long.
+async fn judged(reply: Reply, operation: &Arc<Operation>) -> Reply {
+    let work = reply.output.as_ref().zip(operation.output.as_ref());
+    let little = Purse::of(TURN_WORK_LITTLE);
+    let is_quick = work.is_none_or(|(output, schema)| schema.pay(output, &little).is_ok());
+    if is_quick {
+        return checked(reply, operation);
+    }
+    let operation = Arc::clone(operation);
+    let task = tokio::task::spawn_blocking(move || checked(reply, &operation));
+    task.await
+        .unwrap_or_else(|_| Fault::unusable("the output could not be judged").into())
+}
+
 /// Holds an output against its declared type and size.
-fn checked(mut reply: Reply, request: &Request) -> Reply {
+fn checked(mut reply: Reply, operation: &Operation) -> Reply {
     let Some(output) = reply.output.take() else {
         return reply;
     };
-    let operation = &request.operation;
     let fault = match normalize(output) {
         Err(error) => Fault::unusable(format!("the output holds a number too large: {error}")),
         Ok(output) => {

@@ -200,6 +200,7 @@ impl From<StepError> for Failure {
             StepError::Amendment { .. }
             | StepError::NoRequest { .. }
             | StepError::NoAttempt { .. }
+            | StepError::Laborious
             | StepError::Fold(_) => None,
         };
         let message = match &error {

@@ -15,6 +15,7 @@ use provost_planner::Route;
 use provost_run::event::PlannerChoice;
 use serde_json::json;
 
+mod laborious;
 mod own;
 mod running;
 

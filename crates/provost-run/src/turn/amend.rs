@@ -16,6 +16,7 @@ use provost_plan::source::Source;
 
 use super::Turn;
 use super::planning::{Change, views};
+use super::work::UNCHECKED;
 use crate::event::{Event, PlannerChoice};
 use crate::machine::StepError;
 use crate::state::{Fields, fields_written};
@@ -37,6 +38,9 @@ impl Turn<'_> {
         let goal = other_goal.as_ref().unwrap_or(&self.state.goal);
         let mut wrote = Fields::new();
         let checked = match &plan {
+            Some(PlanText { text, .. }) if !self.may_check(text)? => {
+                return Err(refused(UNCHECKED, &[]));
+            }
             Some(PlanText { name, text }) => {
                 let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
                 let plan = plan.map_err(|found| refused("the plan cannot be read", &found))?;

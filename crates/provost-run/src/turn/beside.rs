@@ -108,7 +108,7 @@ impl Turn<'_> {
         output: Option<Value>,
         message: Option<String>,
     ) -> Result<Value, (Class, String)> {
-        let wrong = |reason: String| (Class::OutputInvalid, reason);
+        let wrong = |reason: String| (self.judged(Class::OutputInvalid), reason);
         let output = match (class, output) {
             (Class::Ok, Some(output)) => output,
             (Class::Ok, None) => return Err(wrong("the tool gave no output".to_owned())),
@@ -117,7 +117,8 @@ impl Turn<'_> {
         let output = normalize(output).map_err(|error| wrong(error.to_string()))?;
         let operation = operation.and_then(|name| self.rules.catalog.get(name));
         let schema = operation.and_then(|operation| operation.output.as_ref());
-        match schema.and_then(|schema| schema.violations(&output).into_iter().next()) {
+        let misfit = schema.map(|schema| schema.violations_within(&output, &self.purse));
+        match misfit.and_then(|misfit| misfit.into_iter().next()) {
             Some(violation) => Err(wrong(format!(
                 "the output does not fit: {}",
                 violation.message

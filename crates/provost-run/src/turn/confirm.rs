@@ -127,7 +127,7 @@ impl Turn<'_> {
             .filter(|operation| catalog.digest(&operation.name) == Some(known.tool))
             .ok_or_else(gone)?;
         let output = self.state.item(slot).and_then(|item| item.output.as_ref());
-        let roots = Roots::new()
+        let roots = Roots::new(&self.purse)
             .with_item(self.item_value(slot))
             .with_output(output.unwrap_or(&Value::Null));
         let named = confirm.args.templates().into_iter();
@@ -136,7 +136,11 @@ impl Turn<'_> {
             .args
             .eval(&scope)
             .map_err(|error| error.to_string())?;
-        if let Some(violation) = operation.input.violations(&args).first() {
+        if let Some(violation) = operation
+            .input
+            .violations_within(&args, &self.purse)
+            .first()
+        {
             let (place, message) = (&violation.pointer, &violation.message);
             return Err(format!("argument `{place}`: {message}"));
         }
@@ -209,7 +213,7 @@ impl Turn<'_> {
             return Err("the plan in force does not say what it must show".to_owned());
         };
         let output = self.state.item(slot).and_then(|item| item.output.as_ref());
-        let roots = Roots::new()
+        let roots = Roots::new(&self.purse)
             .with_item(self.item_value(slot))
             .with_output(output.unwrap_or(&Value::Null))
             .with_read(read);

@@ -11,7 +11,7 @@ use provost_plan::check::StepRecord;
 use provost_plan::check::policy::with_own_caution;
 use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::expr::Template;
-use provost_plan::limits::ARGS_BYTES_MAX;
+use provost_plan::limits::{ARGS_BYTES_MAX, KEPT_BYTES_MAX};
 use provost_plan::money::Money;
 use provost_plan::plan::{ForEach, Step, StepKind};
 use provost_plan::policy::{CallFacts, Decision, Verdict};
@@ -21,6 +21,7 @@ use super::Turn;
 use super::gate::{Asked, with_caution};
 use super::scope::Roots;
 use super::secret;
+use super::work::keepable;
 use crate::call::{Call, Slot, idempotency_key};
 use crate::card::{ConcreteCall, Purpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
@@ -139,8 +140,11 @@ impl Turn<'_> {
 
     /// What a list is now.
     pub(super) fn list(&self, for_each: &ForEach) -> Result<Vec<Value>, String> {
-        let (roots, list) = (Roots::new(), &for_each.list);
+        let (roots, list) = (Roots::new(&self.purse), &for_each.list);
         match list.eval(&roots.scope_for(self.state, list.references())) {
+            Ok(list @ Value::Array(_)) if keepable(&list).is_err() => {
+                Err(format!("`for_each` has more than {KEPT_BYTES_MAX} bytes"))
+            }
             Ok(Value::Array(items)) => Ok(items),
             Ok(_) => Err("`for_each` is not a list".to_owned()),
             Err(error) => Err(error.to_string()),
@@ -308,7 +312,7 @@ impl Turn<'_> {
             .clone();
         let secrets = secret::refused(step, record, &operation)
             .map_err(|message| refusal(Class::PolicyDenied, &message))?;
-        let roots = Roots::new().with_item(self.item_value(slot));
+        let roots = Roots::new(&self.purse).with_item(self.item_value(slot));
         let args = args
             .eval(&roots.scope_for(
                 self.state,
@@ -320,7 +324,11 @@ impl Turn<'_> {
             let message = format!("the arguments have more than {ARGS_BYTES_MAX} bytes");
             return Err(refusal(Class::InvalidArguments, &message));
         }
-        if let Some(violation) = operation.input.violations(&args).first() {
+        if let Some(violation) = operation
+            .input
+            .violations_within(&args, &self.purse)
+            .first()
+        {
             let message = format!("argument `{}`: {}", violation.pointer, violation.message);
             return Err(refusal(Class::InvalidArguments, &message));
         }

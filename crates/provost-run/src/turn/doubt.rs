@@ -153,7 +153,7 @@ impl Turn<'_> {
         let args = reconcile
             .request(doubted)
             .map_err(|error| error.to_string())?;
-        if let Some(violation) = read.input.violations(&args).first() {
+        if let Some(violation) = read.input.violations_within(&args, &self.purse).first() {
             let (place, message) = (&violation.pointer, &violation.message);
             return Err(format!(
                 "argument `{place}` of the reconcile read: {message}"

@@ -9,6 +9,7 @@ use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
 use provost_plan::expr::Part;
 use provost_plan::label::Integrity;
+use provost_plan::limits::ANSWER_BYTES_MAX;
 use provost_plan::plan::Claim;
 use provost_plan::plan::request::{FindingView, Why};
 
@@ -59,7 +60,7 @@ impl Turn<'_> {
         let Some(plan) = plan.filter(|_| self.state.unplanned.is_none()) else {
             return BTreeMap::new();
         };
-        let roots = Roots::new();
+        let roots = Roots::new(&self.purse);
         let scope = roots.scope(self.state);
         let mut criteria: BTreeMap<String, Proven> = BTreeMap::new();
         for proof in &plan.checked().plan().success {
@@ -82,17 +83,23 @@ impl Turn<'_> {
         let Some(plan) = &self.state.plan else {
             return Vec::new();
         };
-        plan.checked()
-            .plan()
-            .answer
-            .iter()
-            .filter_map(|claim| self.answer_part(claim))
-            .collect()
+        let mut left = ANSWER_BYTES_MAX;
+        let claims = plan.checked().plan().answer.iter();
+        let parts = claims.filter_map(|claim| self.answer_part(claim));
+        let shortened = parts.map(|part| {
+            let bytes = part.spans.iter().map(|span| span.text.len()).sum();
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => return failed_claim("the answer is too long"),
+            }
+            part
+        });
+        shortened.collect()
     }
 
     /// One claim, if its guard holds.
     fn answer_part(&self, claim: &Claim) -> Option<AnswerPart> {
-        let roots = Roots::new();
+        let roots = Roots::new(&self.purse);
         let scope = roots.scope(self.state);
         match claim.when.as_ref().map(|when| when.eval_bool(&scope)) {
             None | Some(Ok(true)) => {}
@@ -201,7 +208,8 @@ impl Turn<'_> {
                     .map(|id| format!("`{id}`"))
                     .collect::<Vec<_>>();
                 let message = format!("not shown to hold: {}", list.join(", "));
-                self.end_with(RunStatus::Failed, Class::Unmet, None, message)
+                let class = self.judged(Class::Unmet);
+                self.end_with(RunStatus::Failed, class, None, message)
             }
             Why::Refine { step } => {
                 let message = format!("nobody refined the subgoal `{step}`");

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use provost_plan::check::StepRecord;
 use provost_plan::digest::{Digest, canonical};
 use provost_plan::label::{Integrity, Label};
+use provost_plan::limits::CARD_ARGS_BYTES_MAX;
 use provost_plan::plan::Step;
 use provost_plan::plan::request::Why;
 use provost_plan::policy::{AskTerms, Decision, OnExpiry, Principal, Verdict};
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::Turn;
 use super::dispatch::Candidate;
+use super::work::bytes_of;
 use crate::call::Slot;
 use crate::card::{Card, ConcreteCall, Purpose, StepAsk, Subject};
 use crate::event::{AskMode, Event, SkipReason, StepStatus};
@@ -180,6 +182,16 @@ impl Turn<'_> {
         let Some(ask) = self.step_ask(step, record, verdict) else {
             return Ok(());
         };
+        let bytes: usize = calls.iter().map(|call| bytes_of(&call.args)).sum();
+        if bytes > CARD_ARGS_BYTES_MAX {
+            let message = format!(
+                "the card that asks about it would hold {bytes} bytes of arguments, more than the \
+                 {CARD_ARGS_BYTES_MAX} that one may"
+            );
+            return candidates.iter().try_for_each(|candidate| {
+                self.settle_failed(&candidate.slot, Class::BudgetExceeded, message.clone())
+            });
+        }
         self.open_card(
             Subject::Step {
                 step: step.id.value.clone(),
@@ -462,7 +474,7 @@ impl Turn<'_> {
             Schema::compile(question.answer.clone()).map_err(|error| StepError::BadAnswer {
                 reason: error.to_string(),
             })?;
-        if let Some(violation) = schema.violations(&value).first() {
+        if let Some(violation) = schema.violations_within(&value, &self.purse).first() {
             return Err(StepError::BadAnswer {
                 reason: violation.message.clone(),
             });

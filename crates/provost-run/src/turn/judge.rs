@@ -18,6 +18,7 @@ use provost_plan::source::Source;
 use super::Turn;
 use super::planning::{Change, ask_all_again, views};
 use super::scope::Roots;
+use super::work::UNCHECKED;
 use crate::event::{Event, PlannerChoice, View};
 use crate::machine::StepError;
 use crate::view;
@@ -44,6 +45,9 @@ impl Turn<'_> {
             literals: literals.join(&shown),
             control: control.join(&shown),
         };
+        if !self.may_check(&text)? {
+            return self.failed(id, UNCHECKED);
+        }
         let mut source = Source::new(name, text);
         let (mut plan, mut diagnostics) = self.compiled(&source, &origin);
         if plan.is_none()
@@ -106,7 +110,7 @@ impl Turn<'_> {
             return None;
         }
         let settled = self.state.settled();
-        let roots = Roots::new();
+        let roots = Roots::new(&self.purse);
         checked
             .plan()
             .steps

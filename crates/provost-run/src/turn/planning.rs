@@ -17,6 +17,7 @@ use provost_plan::plan::request::{
 use provost_plan::plan::{Goal, Plan, Step};
 
 use super::Turn;
+use super::work::UNCHECKED;
 use crate::card::{Purpose, Question};
 use crate::event::{Candidates, Event, PlannerChoice};
 use crate::machine::{Blob, Rules, StepError};
@@ -295,7 +296,11 @@ impl Turn<'_> {
         if tools_same && roles_same && policy_same {
             return Ok(());
         }
-        let draft = self.in_force(Arc::clone(plan.checked().shared()));
+        let shared = Arc::clone(plan.checked().shared());
+        if !self.may_check_again()? {
+            return self.end_moved(UNCHECKED);
+        }
+        let draft = self.in_force(shared);
         let Checked {
             plan, diagnostics, ..
         } = self.compile(draft, &self.state.goal, self.state.revision);

@@ -139,7 +139,11 @@ impl Turn<'_> {
             .filter(|read| read.effect == Effect::Read && !read.secret)
             .ok_or_else(|| "the catalog has no such read".to_owned())?
             .clone();
-        if let Some(violation) = operation.input.violations(&args).first() {
+        if let Some(violation) = operation
+            .input
+            .violations_within(&args, &self.purse)
+            .first()
+        {
             let (place, message) = (&violation.pointer, &violation.message);
             return Err(format!("argument `{place}`: {message}"));
         }

@@ -4,13 +4,15 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use provost_plan::expr::{Reference, Root, Scope};
+use provost_plan::work::Purse;
 use serde_json::{Value, json};
 
 use crate::state::{State, StepState};
 
 /// Values an expression may read that are made anew for each evaluation, those of the run only
 /// where they are read.
-pub(crate) struct Roots {
+pub(crate) struct Roots<'p> {
+    purse: &'p Purse,
     run: OnceCell<Value>,
     params: OnceCell<Value>,
     item: Option<(Value, Value)>,
@@ -18,9 +20,11 @@ pub(crate) struct Roots {
     read: Option<Value>,
 }
 
-impl Roots {
-    pub(crate) fn new() -> Self {
+impl<'p> Roots<'p> {
+    /// None but those of the run; evaluations over them are paid from `purse`.
+    pub(crate) fn new(purse: &'p Purse) -> Self {
         Self {
+            purse,
             run: OnceCell::new(),
             params: OnceCell::new(),
             item: None,
@@ -78,7 +82,7 @@ impl Roots {
         run: bool,
         params: bool,
     ) -> Scope<'a> {
-        let mut scope = Scope::new();
+        let mut scope = Scope::new().paid_from(self.purse);
         if run {
             scope = scope.with("run", self.run.get_or_init(|| run_value(state)));
         }

@@ -117,7 +117,7 @@ impl Turn<'_> {
             let message = "the text of the question would tell a secret".to_owned();
             return Err((Class::PolicyDenied, message));
         }
-        let roots = Roots::new();
+        let roots = Roots::new(&self.purse);
         let text = text.eval(&roots.scope(self.state));
         let text = text.map_err(|error| (Class::Expression, error.to_string()))?;
         let plain = text.as_str().map(str::to_owned);

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::Turn;
 use super::beside::holds;
 use super::scope::Roots;
+use super::work::keepable;
 use crate::call::Slot;
 use crate::event::{AttemptEnded, Created, Event, StepStatus};
 use crate::machine::StepError;
@@ -109,7 +110,7 @@ impl Turn<'_> {
         };
         let (class, message) = match (&judged, class) {
             (Ok(_), class) => (class, message),
-            (Err(reason), Class::Ok) => (Class::OutputInvalid, Some(reason.clone())),
+            (Err(reason), Class::Ok) => (self.judged(Class::OutputInvalid), Some(reason.clone())),
             (Err(_), class) => (class, message),
         };
         let retry_at = self.retry_at(slot, class, landing, retry_after);
@@ -174,12 +175,13 @@ impl Turn<'_> {
     /// The output in normal form, if it fits its schemas.
     pub(super) fn judge_output(&self, slot: &Slot, output: Value) -> Result<Value, String> {
         let output = normalize(output).map_err(|error| error.to_string())?;
+        keepable(&output)?;
         let Some((step, operation)) = self.step_and_operation(&slot.step) else {
             return Ok(output);
         };
         let schemas = operation.output.iter().chain(&step.expect);
         for schema in schemas {
-            if let Some(violation) = schema.violations(&output).first() {
+            if let Some(violation) = schema.violations_within(&output, &self.purse).first() {
                 let place = if violation.pointer.is_empty() {
                     "/"
                 } else {
@@ -272,7 +274,7 @@ impl Turn<'_> {
             return Ok(());
         }
         let item = self.item_value(slot);
-        let roots = Roots::new().with_item(item).with_output(output);
+        let roots = Roots::new(&self.purse).with_item(item).with_output(output);
         let named = step.accept.iter().flat_map(|accept| accept.references());
         let scope = roots.scope_for(self.state, named);
         holds(&step.accept, &scope)
@@ -372,6 +374,7 @@ impl Turn<'_> {
         class: Class,
         message: String,
     ) -> Result<(), StepError> {
+        let class = self.judged(class);
         // Why: what keeps the next try from beginning does not undo an earlier one.
         let unknown = |e: &EffectFact| e.doubtful && e.landing == Landing::Unknown;
         if self.state.effect(slot).is_some_and(unknown) {

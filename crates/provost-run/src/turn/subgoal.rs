@@ -13,10 +13,12 @@ use provost_plan::plan::request::Why;
 use provost_plan::plan::subgoal::parent_of;
 use provost_plan::plan::{Plan, Step, Subgoal};
 use provost_plan::source::Span;
+use provost_plan::work::Purse;
 use serde_json::Value;
 
 use super::Turn;
 use super::scope::Roots;
+use super::work::keepable;
 use crate::call::Slot;
 use crate::event::{Event, StepStatus};
 use crate::machine::StepError;
@@ -44,7 +46,7 @@ impl Turn<'_> {
         let parent = plan.and_then(|plan| plan.parent(&step.id.value));
         let of_parent = parent.and_then(|(parent, _)| parent.when.as_ref());
         for when in of_parent.into_iter().chain(&step.when) {
-            let roots = Roots::new();
+            let roots = Roots::new(&self.purse);
             let says = when.eval_bool(&roots.scope_for(self.state, when.references()));
             if !says.map_err(|error| error.to_string())? {
                 return Ok(false);
@@ -78,13 +80,13 @@ impl Turn<'_> {
             step: id.clone(),
             item: None,
         };
-        let roots = Roots::new();
+        let roots = Roots::new(&self.purse);
         let value = result.eval(&roots.scope_for(self.state, result.references()));
         let value = match value {
             Ok(value) => value,
             Err(error) => return self.settle_failed(&slot, Class::Expression, error.to_string()),
         };
-        match fitting(subgoal, value) {
+        match fitting(subgoal, value, &self.purse) {
             Ok(value) => {
                 let bytes = canonical(&value).into_bytes();
                 let evidence = self.keep("application/json".to_owned(), bytes);
@@ -124,9 +126,10 @@ impl Turn<'_> {
 }
 
 /// The value in normal form, if it is what the subgoal promises.
-fn fitting(subgoal: &Subgoal, value: Value) -> Result<Value, String> {
+fn fitting(subgoal: &Subgoal, value: Value, purse: &Purse) -> Result<Value, String> {
     let value = normalize(value).map_err(|error| error.to_string())?;
-    match subgoal.output.violations(&value).first() {
+    keepable(&value)?;
+    match subgoal.output.violations_within(&value, purse).first() {
         None => Ok(value),
         Some(violation) => Err(format!(
             "the result does not fit `output` at `{}`: {}",

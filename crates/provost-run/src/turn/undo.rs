@@ -10,12 +10,11 @@ use provost_plan::catalog::Idempotency;
 use provost_plan::check::{Base, Checked, CheckedPlan, Draft, check};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
-use provost_plan::digest::{Digest, Domain, canonical};
+use provost_plan::digest::{Digest, Domain};
 use provost_plan::expr::{Root, Template};
 use provost_plan::plan::Step;
-use provost_plan::plan::read::read_plan;
+use provost_plan::plan::read::plan_from_value;
 use provost_plan::plan::undo::undo_id;
-use provost_plan::source::Source;
 use serde_json::{Map, Value, json};
 
 use super::Turn;
@@ -204,7 +203,7 @@ impl Turn<'_> {
         if output.is_none() && named.iter().any(|r| matches!(r.root, Root::Output)) {
             return Err("what it gave back is not known".to_owned());
         }
-        let roots = Roots::new()
+        let roots = Roots::new(&self.purse)
             .with_item(self.item_value(slot))
             .with_output(output.unwrap_or(&Value::Null));
         let scope = roots.scope_for(self.state, named.into_iter());
@@ -226,7 +225,7 @@ impl Turn<'_> {
                 after = vec![taking.id.clone().into()];
             }
         }
-        let plan = read_plan(&Source::new("undo", canonical(&document)))?;
+        let plan = plan_from_value(&document, "undo")?;
         let draft = Draft {
             plan: plan.into(),
             origin: self.origin_in_force("the undo of what happened"),

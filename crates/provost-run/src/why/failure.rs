@@ -119,6 +119,10 @@ fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> Judged {
             Guilty::Plan,
             format!("an expression of step `{slot}` could not be evaluated"),
         ),
+        Class::WorkExceeded => says(
+            Guilty::Plan,
+            format!("what the plan asks of step `{slot}` takes too much work to judge"),
+        ),
         Class::Unmet => says(Guilty::Plan, format!("step `{slot}` did not meet its goal")),
         Class::NotFound => not_found(story, slot),
         Class::PolicyDenied => denied(story, slot),

@@ -51,6 +51,7 @@ fn every_class_has_its_party() {
         ("tool_bug", Execution),
         ("invalid_arguments", Plan),
         ("expression", Plan),
+        ("work_exceeded", Plan),
         ("not_found", Plan),
         ("rejected", Neither),
         ("expired", Neither),

@@ -51,3 +51,4 @@ mod undo;
 mod untrusted;
 mod view;
 mod waiting;
+mod work;

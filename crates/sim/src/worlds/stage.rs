@@ -525,6 +525,7 @@ fn refusal(error: &StepError) -> &'static str {
         StepError::NotPaused => "not paused",
         StepError::Replayed { .. } => "replayed",
         StepError::Amendment { .. } => "not amended",
+        StepError::Laborious => "laborious",
         StepError::Fold(_) => "contradiction",
     }
 }

@@ -9,6 +9,11 @@ impl Case {
         self
     }
 
+    /// The run as its journal has it, for a turn that is not kept.
+    pub fn taken_up(&self) -> Run {
+        self.folded(self.journal.len())
+    }
+
     /// What the last input changed of what runs share.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

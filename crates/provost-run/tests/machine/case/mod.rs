@@ -32,7 +32,7 @@ mod lines;
 mod shared;
 pub mod world;
 
-use lines::line;
+pub use lines::line;
 use shared::Shared;
 pub use world::{rules, rules_with};
 

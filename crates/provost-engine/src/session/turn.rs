@@ -1,0 +1,131 @@
+//! Where a turn of the machine is made: on the thread that drives the runs, or on one beside it.
+//!
+//! Owns how long a turn may take. Judges nothing. INVARIANT: no plan and no value keeps the other
+//! runs of a process waiting: what the machine calls laborious is made on a thread of its own, from
+//! the journal; one that is not back in time is made once more, and whatever takes long in it has
+//! failed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use provost_run::admission::Denial;
+use provost_run::call::Slot;
+use provost_run::event::Event;
+use provost_run::machine::{Effort, Input, Output, Rules, Run, StepError};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::{DriveError, Session};
+use crate::inbox::{BeliefError, Inbox};
+use crate::limits::{LABORIOUS_TURNS_MAX, TURN_STACK_BYTES};
+use crate::store::Store;
+
+/// How many laborious turns are made at once.
+static PLACES: Semaphore = Semaphore::const_new(LABORIOUS_TURNS_MAX);
+
+type Denials = BTreeMap<Slot, Denial>;
+
+impl Session {
+    /// What the machine makes of an input.
+    pub(super) async fn turn(
+        &mut self,
+        input: &Input,
+        denials: &Denials,
+    ) -> Result<Output, DriveError> {
+        let now = self.now();
+        let little = self
+            .run
+            .step_with(Effort::Little, input.clone(), now, denials);
+        if !matches!(little, Err(StepError::Laborious)) {
+            return Ok(little?);
+        }
+        if let Some(made) = self.turn_beside(input, denials).await {
+            let (run, output) = made?;
+            *self.run = run;
+            return Ok(output?);
+        }
+        *self.run = self.reread()?;
+        let now = self.now();
+        Ok(self
+            .run
+            .step_with(Effort::Refusing, input.clone(), now, denials)?)
+    }
+
+    /// The run after an input, made on a thread beside; none if that takes too long.
+    async fn turn_beside(
+        &self,
+        input: &Input,
+        denials: &Denials,
+    ) -> Option<Result<Made, DriveError>> {
+        // Why none: a place is never closed.
+        let place = PLACES.acquire().await.ok()?;
+        let (back, made) = oneshot::channel();
+        let (journal, now) = (self.journal(), self.now());
+        let (input, denials) = (input.clone(), denials.clone());
+        let thread = std::thread::Builder::new()
+            .name("turn".to_owned())
+            .stack_size(TURN_STACK_BYTES)
+            .spawn(move || {
+                let _place = place;
+                // Why ignored: who waited may have gone on without it.
+                let _ = back.send(journal.turn(input, now, &denials));
+            });
+        // Why a thread and no task: a runtime that ends waits for its tasks.
+        thread.ok()?;
+        tokio::time::timeout(self.turn_time, made).await.ok()?.ok()
+    }
+
+    /// The run as its journal has it.
+    pub(super) fn reread(&self) -> Result<Run, DriveError> {
+        self.journal().fold()
+    }
+
+    fn journal(&self) -> Journal {
+        Journal {
+            store: Arc::clone(&self.store),
+            inbox: Arc::clone(&self.inbox),
+            id: self.state().run.clone(),
+            rules: self.run.rules().clone(),
+            held: self.run.is_held(),
+        }
+    }
+}
+
+/// A run after an input, with what is to be kept of it.
+type Made = (Run, Result<Output, StepError>);
+
+/// What a run is folded from.
+struct Journal {
+    store: Arc<Store>,
+    inbox: Arc<Inbox>,
+    id: String,
+    rules: Rules,
+    held: bool,
+}
+
+impl Journal {
+    fn fold(self) -> Result<Run, DriveError> {
+        let stored = self.store.load(&self.id)?;
+        let mut events = Vec::with_capacity(stored.len());
+        for row in stored {
+            let event = Event::from_stored(&row.kind, row.version, &row.payload)?;
+            events.push((event, row.at_ms));
+        }
+        let pairs = events.iter().map(|(event, at)| (event, *at));
+        let run = Run::from_journal_judged(pairs, self.rules, self.inbox.judge());
+        let mut run = run.map_err(|error| match error {
+            BeliefError::Fold(error) => DriveError::from(error),
+            BeliefError::Contradiction(found) => DriveError::Contradiction(found),
+        })?;
+        if self.held {
+            run.hold();
+        }
+        Ok(run)
+    }
+
+    /// The run after an input.
+    fn turn(self, input: Input, now: i64, denials: &Denials) -> Result<Made, DriveError> {
+        let mut run = self.fold()?;
+        let output = run.step_with(Effort::All, input, now, denials);
+        Ok((run, output))
+    }
+}

@@ -1,0 +1,23 @@
+//! How much work a turn may make of judging.
+//!
+//! Owns the words a driver says it in. What each comes to is `turn`'s. INVARIANT: the
+//! driver chooses where a turn is made and how long it may take, never what is judged in it.
+
+/// How much work one turn may make of judging: expressions, schemas, the check of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// So little that nobody else is kept waiting; more is [`super::StepError::Laborious`].
+    Little,
+    /// All that is allowed. What is more has failed, with the class `work_exceeded`.
+    All,
+    /// As little, and what is more has failed: time is up.
+    Refusing,
+}
+
+/// In which manner a turn is taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Whether nothing begins.
+    pub(crate) held: bool,
+    pub(crate) effort: Effort,
+}
