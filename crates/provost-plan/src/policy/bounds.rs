@@ -180,7 +180,7 @@ mod tests {
             );
         }
         let clauses = "when { true } ".repeat(much);
-        assert_eq!(depth_is_passed(&clauses).as_deref(), Some("when"));
+        assert_eq!(depth_is_passed(&clauses).as_deref(), Some("{"));
         let half = POLICY_DEPTH_MAX / 2 - 4;
         for text in [
             chain("context.args.amount < 1", " && ", half),

@@ -300,13 +300,16 @@ fn a_schema_that_the_bound_refuses_would_have_taken_long() {
         all.insert(format!("d{levels}"), json!({ "type": "object" }));
         json!({ "$ref": "#/$defs/d0", "$defs": all })
     };
-    let levels = if cfg!(debug_assertions) { 17 } else { 24 };
+    let levels = 22;
     let text = plan_with(&mut Dice(1), &doubled(levels));
     assert!(read_plan(&source(&text)).is_err());
     // Without the bound each level takes as long as all above it.
     let took = |levels| {
         let validator = jsonschema::validator_for(&doubled(levels)).unwrap();
-        timed(|| validator.is_valid(&json!({}))).1
+        // Why on the wall: it is short, and what the system counts is not exact.
+        let began = Instant::now();
+        assert!(validator.is_valid(&json!({})));
+        began.elapsed()
     };
     let (one, four) = (took(levels - 2), took(levels));
     assert!(four > one * 2, "{one:?}, then {four:?}");

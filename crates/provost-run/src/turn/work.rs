@@ -17,8 +17,18 @@ use crate::outcome::Class;
 pub(super) const UNCHECKED: &str = "to check the plan takes longer than is allowed";
 
 /// What a plan holds whose check may take long although its text is short.
-const DEAR: [&str; 9] = [
-    "allOf", "anyOf", "oneOf", "not:", "\"not\"", "if:", "pattern", "$ref", "\\",
+const DEAR: [&str; 10] = [
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "attern",
+    // Escapes, behind which any of these may stand.
+    "\\u",
+    "\\U",
+    "\\x",
 ];
 
 impl Effort {

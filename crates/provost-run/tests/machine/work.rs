@@ -60,7 +60,13 @@ fn taken(case: &Case, effort: Effort, output: Value) -> Result<String, StepError
 #[test]
 fn an_output_that_takes_too_much_work_to_judge_fails_its_step_by_a_class_of_its_own() {
     let case = begun(&dear(), "${ true }").ends("a", ok(items(20_000)));
-    insta::assert_snapshot!(case.transcript(), @"");
+    insta::assert_snapshot!(case.transcript(), @"
+    < a#1 ok happened
+    + AttemptEnded a#1 work_exceeded happened
+    + StepSettled a failed work_exceeded: the output does not fit at `/`: to judge this value takes more work than is allowed
+    + RunEnded failed: step `a` failed: the output does not fit at `/`: to judge this value takes more work than is allowed
+    > done failed
+    ");
     let case = begun(&dear(), "${ true }").ends("a", ok(items(100)));
     assert_eq!(case.status(), "succeeded", "{}", case.transcript());
 }
