@@ -74,7 +74,7 @@ fn schema(dice: &mut Dice) -> Value {
     let levels = 1 + dice.roll(12);
     let mut all = Map::new();
     for at in 0..levels {
-        let mut next = |dice: &mut Dice| {
+        let next = |dice: &mut Dice| {
             if dice.roll(4) == 0 {
                 return leaf(dice);
             }
