@@ -127,6 +127,7 @@ codes! {
     EarlyEffect = "S711", Warning, "an effect beside a call that can still fail";
     ConstantGuard = "S712", Warning, "a guard that is always the same";
     WideEnvelope = "S713", Warning, "an envelope wider than what it could be used for";
+    ReadsProveEffect = "S714", Warning, "a criterion that wants an effect, proven by reads alone";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";

@@ -127,6 +127,9 @@ pub enum Event {
         id: u64,
         /// Why.
         reason: String,
+        /// Whether the run goes on without: with what does not depend on what was rejected.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        goes_on: bool,
     },
     /// The planner came to nothing, and the next of the chain has to say what follows.
     PlanHandedOn {
@@ -185,6 +188,9 @@ pub enum Event {
         by: String,
         /// Why.
         reason: String,
+        /// Whether it is a no to all that is left of the run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
         /// What stands behind the statement it follows from.
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
@@ -532,9 +538,34 @@ pub struct RunEnded {
     /// Whether each criterion held; an error in a proof is its text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub criteria: BTreeMap<String, Proven>,
+    /// Who wrote the proof of each criterion; of several, whoever is believed most. Journals of
+    /// earlier versions do not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub proven_by: BTreeMap<String, Prover>,
     /// The answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answer: Vec<AnswerPart>,
+}
+
+/// Who wrote a proof.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Prover {
+    /// A person.
+    Person {
+        /// Who.
+        id: String,
+    },
+    /// A playbook, which people wrote.
+    Playbook {
+        /// Its name.
+        name: String,
+    },
+    /// The planner that wrote the plan as well: a model, a program, a client.
+    Planner {
+        /// Who it is, in words.
+        author: String,
+    },
 }
 
 /// What a proof came to.
@@ -579,6 +610,20 @@ pub struct Citation {
     pub step: String,
     /// The evidence.
     pub evidence: Vec<Digest>,
+}
+
+impl RunEnded {
+    /// Who alone proved a criterion that holds, where that is the planner that is to be proven.
+    #[must_use]
+    pub fn proven_by_planner(&self, criterion: &str) -> Option<&str> {
+        match (
+            self.criteria.get(criterion)?,
+            self.proven_by.get(criterion)?,
+        ) {
+            (Proven::Held, Prover::Planner { author }) => Some(author),
+            _ => None,
+        }
+    }
 }
 
 impl AnswerPart {

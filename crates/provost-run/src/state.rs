@@ -17,7 +17,9 @@ use serde_json::Value;
 
 use crate::call::Slot;
 use crate::card::{Card, Purpose, Question};
-use crate::event::{AskMode, Event, PlannerChoice, RunEnded, RunStatus, SkipReason, StepStatus};
+use crate::event::{
+    AskMode, Event, PlannerChoice, Prover, RunEnded, RunStatus, SkipReason, StepStatus,
+};
 use crate::outcome::{Class, Landing};
 
 mod authors;
@@ -27,6 +29,7 @@ mod frontier;
 mod goal;
 mod item;
 mod objection;
+mod output;
 pub(crate) mod progress;
 mod undo;
 mod waiting;
@@ -105,6 +108,8 @@ pub struct State {
     pub left_out: BTreeSet<(String, Digest)>,
     /// Whether no further attempt may begin, and why the run will end.
     pub stopping: Option<Why>,
+    /// The rejection that the run went on without another plan after, if it did.
+    pub rejected: Option<Why>,
     /// Cards, open and closed.
     pub cards: BTreeMap<Digest, CardState>,
     /// Questions, open and closed.
@@ -131,6 +136,8 @@ pub struct State {
     pub amenders: BTreeSet<String>,
     /// Who wrote what of the plan in force.
     pub authorship: Authorship,
+    /// The proofs of the plan in force, by criterion and text, and who wrote each.
+    pub provers: BTreeMap<(String, String), Prover>,
     /// Words taken, by the number that their speaker drew.
     pub nonces: BTreeSet<String>,
     /// Whether and by whom the run was cancelled.

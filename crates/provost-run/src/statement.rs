@@ -30,6 +30,9 @@ pub enum Statement {
         card: Digest,
         /// Why.
         reason: String,
+        /// Whether it is a no to all that is left of the run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
     },
     /// An answer.
     Answer {
@@ -195,10 +198,14 @@ impl Event {
                 (by, Statement::Approve { card, steps })
             }
             Self::ApprovalRejected {
-                card, by, reason, ..
+                card,
+                by,
+                reason,
+                all,
+                ..
             } => {
-                let (card, reason) = (*card, reason.clone());
-                (by, Statement::Reject { card, reason })
+                let (card, reason, all) = (*card, reason.clone(), *all);
+                (by, Statement::Reject { card, reason, all })
             }
             Self::QuestionAnswered {
                 question,

@@ -149,7 +149,7 @@ impl<'r> Turn<'r> {
         }
         match statement {
             Statement::Approve { card, steps } => self.approve(signer, card, steps),
-            Statement::Reject { card, reason } => self.reject(signer, card, &reason),
+            Statement::Reject { card, reason, all } => self.reject(signer, card, &reason, all),
             Statement::Answer { question, value } => self.answer(signer, question, value),
             Statement::Settle {
                 slot,

@@ -109,6 +109,7 @@ fn event(line: &str) -> Event {
         "givenup" => Event::PlanGivenUp {
             id: words[1].parse().unwrap(),
             reason: said,
+            goes_on: false,
         },
         "revised" => revised(&words[1..], text),
         "replan" => Event::ReplanRequested { why: why(words[1]) },
@@ -139,6 +140,7 @@ fn event_of_people(words: &[&str], text: Option<String>) -> Event {
             by: words[2].to_owned(),
             reason: said,
             record: None,
+            all: false,
         },
         "lapsed" => Event::ApprovalExpired {
             card: digest(words[1]),
@@ -474,6 +476,7 @@ fn over(words: &[&str], message: Option<String>) -> Event {
     let rest = || words.iter().skip(1);
     let criteria = rest().filter_map(|word| word.split_once('='));
     Event::RunEnded(RunEnded {
+        proven_by: Default::default(),
         status: parse(words[0]),
         class: rest()
             .find(|word| !word.contains(['=', ':']))

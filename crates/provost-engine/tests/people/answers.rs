@@ -24,6 +24,7 @@ fn answer(place: &Place, run: &str, by: &str, yes_or_no: bool) -> bool {
         word.statement = Statement::Reject {
             card: *open,
             reason: "no".to_owned(),
+            all: false,
         };
     }
     let became = || engine.store().became(run, &word.to_text()).unwrap();

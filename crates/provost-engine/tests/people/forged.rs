@@ -213,6 +213,7 @@ fn change(word: &mut StatementEnvelope, dice: &mut Dice) {
             word.statement = Statement::Reject {
                 card: word.statement.card().unwrap(),
                 reason: String::new(),
+                all: false,
             };
         }
     }

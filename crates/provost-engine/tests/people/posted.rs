@@ -136,6 +136,7 @@ fn the_journal_keeps_what_was_signed_so_that_anybody_can_verify_it() {
         let statement = Statement::Reject {
             card: card(session.state()),
             reason: "not today".to_owned(),
+            all: false,
         };
         let mut word = yes(&engine, session.state(), "bo");
         word.statement = statement;

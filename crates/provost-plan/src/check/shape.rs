@@ -14,6 +14,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::plan::{Claim, Step};
 use crate::source::Span;
 
+mod effect;
 mod envelope;
 mod order;
 mod proofs;
@@ -45,6 +46,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         ..Shape::default()
     };
     words::run(pass, &mut shape);
+    effect::run(pass, &mut shape);
     envelope::run(pass, &mut shape);
     order::run(pass, &mut shape);
     proofs::run(pass, &mut shape);

@@ -9,6 +9,8 @@ use provost_plan::plan::request::{Mode, PlannerCost};
 use provost_plan::plan::subgoal::left_open;
 use serde::{Deserialize, Serialize};
 
+use super::Prover;
+
 /// How a planner is shown untrusted text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -125,6 +127,27 @@ impl PlannerChoice {
             Self::Client { client, .. } => format!("client {client}"),
             Self::Model { name, .. } => format!("model {name}"),
             Self::Process { program, .. } => format!("process {program}"),
+        }
+    }
+
+    /// Whose proofs its plans hold; `user` is who supplies a plan file.
+    #[must_use]
+    pub fn prover(&self, user: &str) -> Prover {
+        match self {
+            Self::Playbook { name } => Prover::Playbook { name: name.clone() },
+            Self::File {
+                playbook: Some(name),
+                ..
+            } => Prover::Playbook { name: name.clone() },
+            Self::File { playbook: None, .. } => Prover::Person {
+                id: user.to_owned(),
+            },
+            Self::Interpreter { .. }
+            | Self::Client { .. }
+            | Self::Model { .. }
+            | Self::Process { .. } => Prover::Planner {
+                author: self.author(),
+            },
         }
     }
 

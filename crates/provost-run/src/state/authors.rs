@@ -10,6 +10,7 @@ use provost_plan::plan::Plan;
 use serde_json::Value;
 
 use super::{State, StepState};
+use crate::event::Prover;
 
 /// Who wrote which field, by step: `args.amount`, `when`, `answer`.
 pub type Authors = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
@@ -77,6 +78,44 @@ impl State {
         }
     }
 
+    /// Whose proofs the next plan holds, as far as they are new.
+    pub(super) fn prover_of_next(&self) -> Prover {
+        match &self.authorship.amending {
+            Some((id, _)) => Prover::Person { id: id.clone() },
+            None => self.planner.prover(&self.principal.id),
+        }
+    }
+
+    /// Takes in the proofs of the plan in force: those that stood in the one before stay whose they
+    /// were.
+    pub(super) fn note_provers(&mut self, prover: &Prover) {
+        let Some(plan) = &self.plan else { return };
+        let before = std::mem::take(&mut self.provers);
+        let proofs = plan.checked().plan().success.iter();
+        self.provers = proofs
+            .map(|proof| {
+                let text = proof.check.text().to_owned();
+                let proof = (proof.criterion.value.clone(), text);
+                let known = before.get(&proof).cloned();
+                (proof, known.unwrap_or_else(|| prover.clone()))
+            })
+            .collect();
+    }
+
+    /// Who wrote the proof of each criterion: of several, whoever is believed most.
+    pub(crate) fn proven_by(&self) -> BTreeMap<String, Prover> {
+        let mut by: BTreeMap<String, Prover> = BTreeMap::new();
+        for ((criterion, _), prover) in &self.provers {
+            let most = by
+                .entry(criterion.clone())
+                .or_insert_with(|| prover.clone());
+            if prover < most {
+                most.clone_from(prover);
+            }
+        }
+        by
+    }
+
     /// What people wrote of a step and of all it waits for.
     #[must_use]
     pub fn authors_of(&self, step: &str) -> Authors {
@@ -106,9 +145,6 @@ impl State {
         let mut barred: BTreeSet<String> = people.cloned().collect();
         let requester = &self.principal.id;
         let others = barred.iter().any(|person| person != requester);
-        if self.amender.is_none() {
-            barred.extend(self.amenders.iter().cloned());
-        }
         if self.amender.is_none() || !others {
             barred.insert(requester.clone());
         }

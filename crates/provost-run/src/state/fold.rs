@@ -4,17 +4,13 @@
 
 use std::sync::Arc;
 
-use provost_plan::approve::ApprovedPlan;
-use provost_plan::check::{CheckedPlan, PlanRecord};
 use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::money::Money;
-use provost_plan::plan::read::plan_from_value_once;
-use provost_plan::plan::request::{PlanReply, PlannerUsage, Reserved, Why};
+use provost_plan::plan::request::{PlanReply, Why};
 use provost_plan::policy::AskTerms;
-use serde_json::Value;
 
-use super::{Chain, ItemState, Outstanding, Pause, Planning, QuestionState, State, StepState};
+use super::{Chain, ItemState, Pause, Planning, QuestionState, State, StepState};
 use super::{Undo, Undoing};
 use crate::call::Slot;
 use crate::card::Purpose;
@@ -23,6 +19,7 @@ use crate::event::{Event, RunCreated, SettledBy, SkipReason, StepStatus};
 mod attempt;
 mod ending;
 mod people;
+mod plan;
 
 use super::chain::{handed_on, reviewed};
 use super::goal::goal_amended;
@@ -31,8 +28,9 @@ use ending::{close, end_all};
 
 use people::{
     approval_given, approval_requested, approvals_revised, close_card, plan_amended,
-    question_answered, withdraw_questions, yes_lasts,
+    question_answered, yes_lasts,
 };
+use plan::{plan_checked, plan_requested, planner_paid};
 
 /// A journal that cannot be folded.
 #[derive(Debug, thiserror::Error)]
@@ -109,6 +107,7 @@ impl State {
             returned: Default::default(),
             left_out: Default::default(),
             stopping: None,
+            rejected: None,
             cards: Default::default(),
             questions: Default::default(),
             effects: Vec::new(),
@@ -122,6 +121,7 @@ impl State {
             amender: None,
             amenders: Default::default(),
             authorship: Default::default(),
+            provers: Default::default(),
             nonces: Default::default(),
             cancelled: None,
             undo: Undo::default(),
@@ -180,9 +180,11 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             literals,
             ..
         } => {
+            let prover = state.prover_of_next();
             let changed = plan_checked(state, document, record, consult, control)?;
             let built_on = (*id != 0).then_some(&state.amenders);
             state.authorship.checked(&changed, built_on);
+            state.note_provers(&prover);
             state.authorship.forget_all_but(&state.steps);
             state.literals = literals.clone();
             // Why: a check repeated under moved rules answers no request; what waits, waits on.
@@ -210,10 +212,18 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 planning.wanted = request.why;
             }
         }
-        Event::PlanGivenUp { .. } => {
+        Event::PlanGivenUp { goes_on, .. } => {
             let request = state.planning.outstanding.take();
             state.planning.wanted = None;
             match request.and_then(|r| r.why) {
+                Some(why) if *goes_on => {
+                    state.rejected = Some(why);
+                    let requests = state.planning.requests;
+                    state.planning = Planning {
+                        requests,
+                        ..Planning::default()
+                    };
+                }
                 // Why the second: journals of earlier versions went on with the plan in force.
                 Some(Why::Observed { .. } | Why::Amended { .. }) => {
                     // Why: what was refused of this revision is not counted against the next.
@@ -243,7 +253,18 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             yes_lasts(state, *card, until);
             approval_given(state, *card, by, steps, *complete)?;
         }
-        Event::ApprovalRejected { card, .. } | Event::ApprovalExpired { card } => {
+        Event::ApprovalRejected {
+            card, reason, all, ..
+        } => {
+            let closed = close_card(state, *card, kind)?;
+            if *all {
+                state.stopping = Some(Why::Rejected {
+                    step: closed.card.step().map(str::to_owned),
+                    reason: reason.clone(),
+                });
+            }
+        }
+        Event::ApprovalExpired { card } => {
             close_card(state, *card, kind)?;
         }
         Event::ApprovalsRevised { replace, clear, .. } => {
@@ -448,113 +469,6 @@ fn item_mut<'s>(
             kind,
             name: slot.to_string(),
         })
-}
-
-fn plan_requested(
-    state: &mut State,
-    id: u64,
-    why: Option<Why>,
-    reserved: Option<Reserved>,
-    asked_at: i64,
-) {
-    if let Some(Reserved { money, tokens }) = reserved {
-        let money = money.unwrap_or_default();
-        state.money = state.money.saturating_add(money);
-        state.planning_money = state.planning_money.saturating_add(money);
-        state.tokens = state.tokens.saturating_add(tokens);
-    }
-    let planning = &mut state.planning;
-    planning.requests = id;
-    planning.wanted = None;
-    planning.outstanding = Some(Outstanding {
-        id,
-        why,
-        asked_people: false,
-        proposed: None,
-        mended: None,
-        reserved,
-        asked_at,
-    });
-}
-
-/// What a reply took stands in the place of what was set aside for it, as far as it is known.
-fn planner_paid(state: &mut State, usage: &PlannerUsage) {
-    let request = state.planning.outstanding.as_mut();
-    if usage.unknown {
-        return;
-    }
-    let set_aside = request.and_then(|request| request.reserved.take());
-    let Reserved { money, tokens } = set_aside.unwrap_or_default();
-    let taken = usage.tokens_in.saturating_add(usage.tokens_out);
-    state.tokens = state.tokens.saturating_sub(tokens).saturating_add(taken);
-    if let Some(cost) = usage.cost {
-        let money = money.unwrap_or_default();
-        let settled = |sum: Money| sum.saturating_sub(money).saturating_add(cost);
-        state.money = settled(state.money);
-        state.planning_money = settled(state.planning_money);
-    }
-}
-
-fn plan_checked(
-    state: &mut State,
-    document: &Arc<Value>,
-    record: &Arc<PlanRecord>,
-    consult: &[String],
-    control: &Label,
-) -> Result<Vec<String>, FoldError> {
-    let revision = record.revision;
-    let error = |reason: String| FoldError::Plan { revision, reason };
-    let plan = plan_from_value_once(document, "<journal>")
-        .map_err(|_| error("it cannot be read".to_owned()))?;
-    let lists: Vec<(String, bool)> = plan
-        .steps
-        .iter()
-        .map(|s| (s.id.value.clone(), s.for_each.is_some()))
-        .collect();
-    let checked = CheckedPlan::from_journal(plan, Arc::clone(record))
-        .map_err(|mismatch| error(mismatch.to_string()))?;
-    let settled = state.settled();
-    // Why not while undoing: that plan is for no goal.
-    let anew = state.unplanned.is_some() && !state.is_undoing();
-    if anew {
-        state.unplanned = None;
-    }
-    let mut before = std::mem::take(&mut state.steps);
-    let mut changed = Vec::new();
-    for (id, is_list) in lists {
-        let closure = record
-            .steps
-            .get(&id)
-            .map(|step| step.closure)
-            .ok_or_else(|| error(format!("step `{id}` has no record")))?;
-        let known = before.remove(&id);
-        if known.as_ref().is_none_or(|step| step.closure != closure) {
-            changed.push(id.clone());
-        }
-        let kept = known
-            .filter(|step| settled.contains(&id) || !anew && step.closure == closure)
-            .filter(|step| settled.contains(&id) || step.status != StepStatus::Blocked);
-        let step = kept.map_or_else(
-            || StepState::pending(closure, is_list),
-            |step| StepState { closure, ..step },
-        );
-        state.steps.insert(id, step);
-    }
-    state.plan = Some(Arc::new(match state.plan.take() {
-        Some(previous) => Arc::unwrap_or_clone(previous).revised(checked),
-        None => ApprovedPlan::gated(checked),
-    }));
-    state.document = Arc::clone(document);
-    state.revision = revision;
-    state.control = control.clone();
-    let consulted = &state.consulted;
-    state.consult = consult
-        .iter()
-        .filter(|step| !consulted.contains(*step))
-        .cloned()
-        .collect();
-    withdraw_questions(state);
-    Ok(changed)
 }
 
 fn step_skipped(state: &mut State, slot: &Slot, because: SkipReason) -> Result<(), FoldError> {

@@ -46,7 +46,14 @@ pub(crate) fn line_of(event: &Event) -> String {
                 findings.join("; ")
             )
         }
-        Event::PlanGivenUp { id, reason } => format!("request {id} brought no plan: {reason}"),
+        Event::PlanGivenUp {
+            id,
+            reason,
+            goes_on,
+        } => {
+            let rest = if *goes_on { "; the rest goes on" } else { "" };
+            format!("request {id} brought no plan: {reason}{rest}")
+        }
         Event::PlanHandedOn { id, reason, to } => handed_on(*id, reason, to),
         Event::PlanRevised {
             revision,
@@ -70,45 +77,6 @@ pub(crate) fn line_of(event: &Event) -> String {
 
 fn line_of_people(event: &Event) -> String {
     match event {
-        Event::ApprovalRequested { card, digest } => {
-            format!("{} asks {}", digest.short(), card_text(card))
-        }
-        Event::ApprovalGiven {
-            card,
-            by,
-            steps,
-            complete,
-            record,
-            ..
-        } => {
-            let which = also("steps", &listed(steps));
-            let more = if *complete { "" } else { "; others must too" };
-            let signed = signed(record.as_ref());
-            format!("`{by}` said yes to {}{which}{more}{signed}", card.short())
-        }
-        Event::ApprovalRejected {
-            card,
-            by,
-            reason,
-            record,
-        } => {
-            let signed = signed(record.as_ref());
-            format!("`{by}` said no to {}: {reason}{signed}", card.short())
-        }
-        Event::ApprovalExpired { card } => format!("nobody answered {} in time", card.short()),
-        Event::ApprovalsRevised {
-            retain,
-            replace,
-            clear,
-        } => {
-            let retain = also("retained", &listed(retain));
-            let replace = also("asked again", &listed(replace));
-            let clear = also("cleared", &listed(clear));
-            match format!("{retain}{replace}{clear}") {
-                none if none.is_empty() => "there was none to revise".to_owned(),
-                some => some.trim_start_matches("; ").to_owned(),
-            }
-        }
         Event::QuestionAsked { question, digest } => {
             let purpose = match &question.purpose {
                 Purpose::Step { step } => format!("step `{step}`"),
@@ -136,6 +104,53 @@ fn line_of_people(event: &Event) -> String {
             by, reason, undo, ..
         } => cancel_text(by, reason.as_deref(), *undo),
         Event::UndoPlanned { steps, left } => undo_text(steps, left),
+        other => line_of_approval(other),
+    }
+}
+
+fn line_of_approval(event: &Event) -> String {
+    match event {
+        Event::ApprovalRequested { card, digest } => {
+            format!("{} asks {}", digest.short(), card_text(card))
+        }
+        Event::ApprovalGiven {
+            card,
+            by,
+            steps,
+            complete,
+            record,
+            ..
+        } => {
+            let which = also("steps", &listed(steps));
+            let more = if *complete { "" } else { "; others must too" };
+            let signed = signed(record.as_ref());
+            format!("`{by}` said yes to {}{which}{more}{signed}", card.short())
+        }
+        Event::ApprovalRejected {
+            card,
+            by,
+            reason,
+            all,
+            record,
+        } => {
+            let signed = signed(record.as_ref());
+            let what = if *all { " and to all that is left" } else { "" };
+            format!("`{by}` said no to {}{what}: {reason}{signed}", card.short())
+        }
+        Event::ApprovalExpired { card } => format!("nobody answered {} in time", card.short()),
+        Event::ApprovalsRevised {
+            retain,
+            replace,
+            clear,
+        } => {
+            let retain = also("retained", &listed(retain));
+            let replace = also("asked again", &listed(replace));
+            let clear = also("cleared", &listed(clear));
+            match format!("{retain}{replace}{clear}") {
+                none if none.is_empty() => "there was none to revise".to_owned(),
+                some => some.trim_start_matches("; ").to_owned(),
+            }
+        }
         other => line_of_execution(other),
     }
 }

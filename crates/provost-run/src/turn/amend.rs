@@ -34,16 +34,24 @@ impl Turn<'_> {
         self.may_amend(&by)?;
         self.takes_amendments()?;
         let goal_text = goal.clone();
-        let other_goal = goal.map(|text| self.goal_with(&text));
+        let mut other_goal = goal.map(|text| self.goal_with(&text));
+        if let Some(plan) = &plan
+            && !self.may_check(&plan.text)?
+        {
+            return Err(refused(UNCHECKED, &[]));
+        }
+        let document = plan.as_ref().map(read).transpose()?;
+        // Why: who writes the plan and the goal says with it how the goal is shown to be reached.
+        let own = document.as_ref().and_then(|plan| plan.goal.as_ref());
+        if let (Some(goal), Some(own)) = (&mut other_goal, own)
+            && goal.text == own.value.text
+        {
+            goal.success.clone_from(&own.value.success);
+        }
         let goal = other_goal.as_ref().unwrap_or(&self.state.goal);
         let mut wrote = Fields::new();
-        let checked = match &plan {
-            Some(PlanText { text, .. }) if !self.may_check(text)? => {
-                return Err(refused(UNCHECKED, &[]));
-            }
-            Some(PlanText { name, text }) => {
-                let plan = read_plan(&Source::new(name.as_str(), text.as_str()));
-                let plan = plan.map_err(|found| refused("the plan cannot be read", &found))?;
+        let checked = match document {
+            Some(plan) => {
                 // Why: what a person supplies is trusted, and others approve it.
                 let origin = Origin {
                     author: by.id.clone(),
@@ -234,6 +242,11 @@ impl Turn<'_> {
         })?;
         self.ask_for_plan()
     }
+}
+
+fn read(plan: &PlanText) -> Result<Plan, StepError> {
+    let plan = read_plan(&Source::new(plan.name.as_str(), plan.text.as_str()));
+    plan.map_err(|found| refused("the plan cannot be read", &found))
 }
 
 fn refused(reason: &str, found: &[Diagnostic]) -> StepError {

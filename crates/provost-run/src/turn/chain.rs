@@ -39,6 +39,7 @@ impl Turn<'_> {
         self.emit(Event::PlanGivenUp {
             id,
             reason: reason.to_owned(),
+            goes_on: self.goes_on_after(why),
         })?;
         if self.state.plan.is_none() && !optional {
             return self.end_refused(reason);
@@ -73,14 +74,48 @@ impl Turn<'_> {
     }
 
     fn without_plan(&mut self, id: u64, reason: &str) -> Result<(), StepError> {
+        let asked = self.state.planning.outstanding.as_ref();
+        let why = asked.and_then(|request| request.why.clone());
         self.emit(Event::PlanGivenUp {
             id,
             reason: reason.to_owned(),
+            goes_on: self.goes_on_after(why.as_ref()),
         })?;
         if self.state.plan.is_none() {
             return self.end_refused(reason);
         }
         Ok(())
+    }
+
+    /// Whether a run for which no other plan came goes on: a no to one step is none to what does
+    /// not depend on it.
+    fn goes_on_after(&self, why: Option<&Why>) -> bool {
+        let Some(Why::Rejected {
+            step: Some(rejected),
+            ..
+        }) = why
+        else {
+            return false;
+        };
+        let plan = self.state.plan.as_ref().map(|plan| plan.checked());
+        let depends = |id: &str| {
+            let mut open = vec![id.to_owned()];
+            let mut seen = std::collections::BTreeSet::new();
+            while let Some(id) = open.pop() {
+                if id == *rejected {
+                    return true;
+                }
+                let record = plan.and_then(|plan| plan.step(&id));
+                if seen.insert(id)
+                    && let Some((_, record)) = record
+                {
+                    open.extend(record.after.iter().cloned());
+                }
+            }
+            false
+        };
+        let mut open = self.state.open_steps();
+        open.any(|step| !depends(&step.id.value))
     }
 
     /// Whether others are asked where a request for this reason came to nothing. Why not where the

@@ -407,6 +407,7 @@ impl Turn<'_> {
         }
         let in_doubt = self.state.unsure_effects().find(|effect| {
             effect.slot != *slot
+                && effect.landing == Landing::Unknown
                 && effect.operation == operation.name
                 && same_sinks(operation, &effect.args, args)
         });

@@ -21,7 +21,7 @@ use crate::admission::Denial;
 use crate::call::{Call, Slot};
 use crate::event::{Event, SettledBy, Settlement, StepStatus};
 use crate::machine::StepError;
-use crate::outcome::{Class, Reply};
+use crate::outcome::{Class, Landing, Reply};
 use crate::statement::{Signer, StatementRecord};
 
 /// A reconcile read that could be made.
@@ -77,6 +77,8 @@ impl Turn<'_> {
     fn reconcilable(&self) -> Vec<(Slot, Option<i64>)> {
         let open = self.state.items().filter(|(_, item)| {
             item.settled == Some(StepStatus::InDoubt)
+                // Why not of what surely took place: only what it gave is not known.
+                && item.landing != Some(Landing::Happened)
                 && item.in_flight.is_none()
                 && item.reconcile_tries < RECONCILE_READS_MAX
         });
@@ -380,6 +382,14 @@ impl Turn<'_> {
         if asking {
             return Err(refused("the tool is being asked about it right now"));
         }
+        let item = self.state.item(&slot);
+        let known = item.is_some_and(|item| item.landing == Some(Landing::Happened));
+        let says_more = output.is_some() || settled == Settlement::Abandoned;
+        if known && !says_more {
+            return Err(refused(
+                "that it took place is recorded; what it gave is missing (`--happened --output`)",
+            ));
+        }
         if settled == Settlement::DidNotHappen {
             self.must_be_over(&slot)?;
         }
@@ -501,6 +511,22 @@ impl Turn<'_> {
                 .to_owned();
             return self.settle_failed(slot, Class::AcceptanceFailed, message);
         }
-        self.settle_succeeded(slot)
+        let goes_on = self.state.ended.is_none()
+            && self.state.stopping.is_none()
+            && self.state.cancelled.is_none();
+        if !goes_on || !self.state.is_output_needed(&slot.step) {
+            return self.settle_succeeded(slot);
+        }
+        // Why in doubt still: what reads it waits, until somebody says what it gave.
+        let message = "it took place, and what it gave is not known, which is read later";
+        self.emit(Event::StepSettled {
+            slot: slot.clone(),
+            status: StepStatus::InDoubt,
+            class: Some(Class::OutputInvalid),
+            message: Some(message.to_owned()),
+            reconcile_at: None,
+            created: None,
+        })?;
+        self.settle_list_of(slot)
     }
 }

@@ -15,7 +15,7 @@ use provost_plan::plan::request::{FindingView, Why};
 
 use super::Turn;
 use super::scope::{Roots, steps_named};
-use crate::event::{AnswerPart, AnswerSpan, Citation, Event, Proven, RunEnded, RunStatus};
+use crate::event::{AnswerPart, AnswerSpan, Citation, Event, Proven, Prover, RunEnded, RunStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
 use crate::{shown, view};
@@ -44,6 +44,7 @@ impl Turn<'_> {
                 class: None,
                 step: None,
                 message: None,
+                proven_by: self.proven_by(&criteria),
                 criteria,
                 answer,
             });
@@ -77,6 +78,13 @@ impl Turn<'_> {
             }
         }
         criteria
+    }
+
+    /// Who wrote the proofs of these criteria.
+    fn proven_by(&self, criteria: &BTreeMap<String, Proven>) -> BTreeMap<String, Prover> {
+        let mut by = self.state.proven_by();
+        by.retain(|criterion, _| criteria.contains_key(criterion));
+        by
     }
 
     fn answer_parts(&self) -> Vec<AnswerPart> {
@@ -202,6 +210,12 @@ impl Turn<'_> {
                 let message = "nobody answered in time".to_owned();
                 self.end_with(RunStatus::Expired, Class::Expired, step, message)
             }
+            Why::Unmet { .. } if self.state.rejected.is_some() => {
+                match self.state.rejected.clone() {
+                    Some(rejected) => self.end_because(&rejected),
+                    None => Ok(()),
+                }
+            }
             Why::Unmet { criteria } => {
                 let list = criteria
                     .iter()
@@ -280,6 +294,7 @@ impl Turn<'_> {
             class: Some(class),
             step,
             message: Some(message),
+            proven_by: self.proven_by(&criteria),
             criteria,
             answer: Vec::new(),
         })

@@ -338,6 +338,7 @@ impl Turn<'_> {
         signer: Signer,
         digest: Digest,
         reason: &str,
+        all: bool,
     ) -> Result<(), StepError> {
         let Signer { by, record } = signer;
         let card = self.answerable(digest, &by)?;
@@ -345,6 +346,7 @@ impl Turn<'_> {
             card: digest,
             by: by.id,
             reason: reason.to_owned(),
+            all,
             record,
         })?;
         self.card_failed(&card, Class::Rejected, reason)

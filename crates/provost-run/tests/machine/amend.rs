@@ -220,6 +220,26 @@ fn a_plan_for_an_amended_goal_is_approved_anew() {
     "#);
 }
 
+/// A yes to the plan is none to the same plan for another goal.
+#[test]
+fn a_yes_to_a_plan_does_not_outlive_its_goal() {
+    let plan = mail("team", "");
+    let case = Case::under(PEOPLE, &plan)
+        .ask_for_plan()
+        .started()
+        .pause()
+        .approve("bob")
+        .replans(&plan)
+        .amends("ada", None, Some("tell the team twice"))
+        .go_on();
+    assert_eq!(
+        case.state().open_cards().count(),
+        1,
+        "{}",
+        case.transcript()
+    );
+}
+
 const LIST: &str = r#"
 schema: provost/plan/v1
 success:

@@ -506,3 +506,81 @@ success: [{ for: goal, check: '${ steps.mail.status == "succeeded" }' }]
 steps:
   - { id: mail, tool: mail.send, args: { to: team, text: hi }, accept: ['${ output.done }'] }
 "#;
+
+const BRANCHES: &str = r#"
+schema: provost/plan/v1
+success: [{ for: goal, check: '${ steps.last.status == "succeeded" }' }]
+steps:
+  - { id: mail, tool: mail.send, args: { to: team, text: hi }, accept: ['${ output.done }'] }
+  - { id: after, tool: look.up, needs: [mail], args: { to: y } }
+  - { id: wipe, tool: disk.wipe, args: { to: x }, accept: ['${ output.done }'] }
+  - { id: last, tool: look.up, needs: [wipe], args: { to: x } }
+"#;
+
+/// A no to one step is none to what does not depend on it: its card stays open, and the run goes
+/// on as far as that leads.
+#[test]
+fn a_no_to_one_step_leaves_the_others_to_go_on() {
+    let case = Case::new(BRANCHES).started();
+    let card = |case: &Case, step: &str| {
+        let mut open = case.state().open_cards();
+        open.find(|(_, card)| card.step() == Some(step))
+            .map(|(digest, _)| *digest)
+    };
+    let (mail, wipe) = (card(&case, "mail").unwrap(), card(&case, "wipe").unwrap());
+    let case = case.rejects("ada", mail, false);
+    assert_eq!(card(&case, "wipe"), Some(wipe), "{}", case.transcript());
+    let case = case
+        .crash()
+        .approve_card("ada", wipe)
+        .ends("wipe", ok(json!({ "done": true })))
+        .ends("last", ok(json!({ "total": 1 })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada says no to that card
+    + ApprovalRejected by ada: not so
+    + StepSettled mail failed rejected: not so
+    + ReplanRequested rejected
+    + PlanRequested
+    > plan request 2: rejected
+    + PlanGivenUp: nothing better is known
+    + StepBlocked after on mail
+    < crash
+    + Resumed, 0 lost
+    > ask about wipe
+    < ada says yes to that card
+    + ApprovalGiven by ada
+    + AttemptStarted wipe#1 ask approved
+    > call wipe#1 disk.wipe {"to":"x"}
+    < wipe#1 ok happened
+    + AttemptEnded wipe#1 ok happened
+    + ObservationMade wipe data
+    + StepSettled wipe succeeded
+    + AttemptStarted last#1 permit
+    > call last#1 look.up {"to":"x"}
+    < last#1 ok happened
+    + AttemptEnded last#1 ok happened
+    + ObservationMade last data
+    + StepSettled last succeeded
+    + RunEnded succeeded
+    > done succeeded
+    "#);
+    let case = Case::new(BRANCHES).started().rejects("ada", mail, true);
+    assert_eq!(case.status(), "rejected", "{}", case.transcript());
+}
+
+/// Without what was rejected the criteria do not hold: then the run ends as rejected.
+#[test]
+fn a_run_that_a_no_kept_from_its_goal_ends_as_rejected() {
+    let plan = BRANCHES.replace("steps.last.status", "steps.after.status");
+    let case = Case::new(&plan).started();
+    let mut open = case.state().open_cards();
+    let mail = open.find(|(_, card)| card.step() == Some("mail"));
+    let mail = *mail.unwrap().0;
+    drop(open);
+    let case = case
+        .rejects("ada", mail, false)
+        .approve("ada")
+        .ends("wipe", ok(json!({ "done": true })))
+        .ends("last", ok(json!({ "total": 1 })));
+    assert_eq!(case.status(), "rejected", "{}", case.transcript());
+}

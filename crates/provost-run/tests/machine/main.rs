@@ -38,6 +38,7 @@ mod planner_costs;
 mod plans;
 mod preview;
 mod progress;
+mod proofs;
 mod questions;
 mod receipts;
 mod replan;

@@ -584,3 +584,50 @@ fn a_person_does_not_say_too_early_that_it_did_not_happen() {
     let untold = doubtful(rules_with(|_| {})).settle("put", Settlement::DidNotHappen, None);
     assert!(untold.transcript().contains("> call put#2"));
 }
+
+/// What is read later is asked for: without it what reads it waits and does not fail, and a word
+/// that brings it goes on.
+#[test]
+fn what_happened_waits_for_its_output_where_something_reads_it() {
+    let plan = r#"
+schema: provost/plan/v1
+success:
+  - { for: goal, check: '${ steps.told.status == "succeeded" }' }
+steps:
+  - { id: put, tool: note.put, args: { to: a, text: hi } }
+  - { id: told, tool: look.up, args: { to: 'done ${ steps.put.output.done }' } }
+  - { id: other, tool: look.up, needs: [put], args: { to: x } }
+"#;
+    let happened = Settlement::Happened;
+    let case = Case::new(plan).begin();
+    assert!(case.state().plan.is_some(), "{}", case.transcript());
+    let case = case
+        .ends("put", failed(Class::Timeout, Landing::Unknown))
+        .quietly()
+        .settle("put", happened, None);
+    assert_eq!(case.status(), "in_doubt", "{}", case.transcript());
+    let case = case
+        .crash()
+        .settle("put", happened, None)
+        .settle("put", Settlement::DidNotHappen, None)
+        .settle("put", happened, Some(json!({ "id": "n1", "done": true })));
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada settles put: happened
+    + DoubtSettled put happened says ada
+    + StepSettled put in_doubt output_invalid: it took place, and what it gave is not known, which is read later
+    < crash
+    + Resumed, 0 lost
+    < ada settles put: happened
+    ! `ada` may not answer: that it took place is recorded; what it gave is missing (`--happened --output`)
+    < ada settles put: did not happen
+    ! `ada` may not answer: that it took place is recorded; what it gave is missing (`--happened --output`)
+    < ada settles put: happened
+    + DoubtSettled put happened says ada
+    + ObservationMade put text
+    + StepSettled put succeeded
+    + AttemptStarted told#1 permit
+    + AttemptStarted other#1 permit
+    > call told#1 look.up {"to":"done true"}
+    > call other#1 look.up {"to":"x"}
+    "#);
+}

@@ -17,6 +17,12 @@ pub struct Reject {
     /// the run, and the digest of the card where several are open; or a card that came as a file
     #[arg(value_name = "RUN[@DIGEST]|CARD.json")]
     target: Target,
+    /// the step whose card it is, where several are open
+    #[arg(long, value_name = "STEP", conflicts_with = "all")]
+    step: Option<String>,
+    /// no to all that is left: the run ends
+    #[arg(long)]
+    all: bool,
     /// why not; the planner gets to read it
     #[arg(long, value_name = "WHY", default_value = "no reason was given")]
     reason: String,
@@ -36,6 +42,7 @@ pub fn run(verb: Reject, place: &Place) -> Result<Exit, Failure> {
         let no = |file: &CardFile| Statement::Reject {
             card: file.digest,
             reason,
+            all: verb.all,
         };
         return say::sign_offline(&path, verb.output.as_deref(), no, &verb.signing);
     }
@@ -44,19 +51,29 @@ pub fn run(verb: Reject, place: &Place) -> Result<Exit, Failure> {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
-        let card = verb
-            .target
-            .pick(state, Waiting::Cards, place)?
-            .ok_or_else(|| {
-                Failure::usage(format!("several cards of run `{}` are open", state.run))
+        let picked = verb.target.pick(state, Waiting::Cards, place)?;
+        let of_step = |step: &str| {
+            let mut open = state.open_cards();
+            let found = open.find(|(_, card)| card.step() == Some(step));
+            found.map(|(digest, _)| *digest).ok_or_else(|| {
+                Failure::usage(format!("no open card is about step `{step}`"))
                     .hint("`provost inbox` lists them, with commands")
-            })?;
-        say::envelope(
-            &engine,
-            state,
-            Statement::Reject { card, reason },
-            &verb.signing,
-        )?
+            })
+        };
+        let card = match (&verb.step, picked) {
+            (Some(step), _) => of_step(step)?,
+            (None, Some(card)) => card,
+            (None, None) => {
+                let any = state.open_cards().map(|(digest, _)| *digest).next();
+                any.filter(|_| verb.all).ok_or_else(|| {
+                    Failure::usage(format!("several cards of run `{}` are open", state.run))
+                        .hint("`--step STEP` names one of them, `--all` is a no to all")
+                })?
+            }
+        };
+        let all = verb.all;
+        let no = Statement::Reject { card, reason, all };
+        say::envelope(&engine, state, no, &verb.signing)?
     };
     say::say(envelope, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: the no was asked for, and it is recorded.

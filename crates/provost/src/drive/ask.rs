@@ -79,9 +79,11 @@ pub async fn person(
             }
             "n" | "no" => {
                 return match typist.line("why not? ", session, halt).await {
-                    Line::Typed(reason) => {
-                        Asked::Said(Box::new(Statement::Reject { card, reason }))
-                    }
+                    Line::Typed(reason) => Asked::Said(Box::new(Statement::Reject {
+                        card,
+                        reason,
+                        all: false,
+                    })),
                     Line::None => Asked::Later,
                     Line::Elsewhere => Asked::Elsewhere,
                 };

@@ -275,6 +275,7 @@ impl Requests {
                 "class": ended.class,
                 "step": ended.step,
                 "criteria": ended.criteria,
+                "proven_by": ended.proven_by,
                 "answer": ended.answer,
             });
             map.insert("ended".to_owned(), ended);

@@ -94,7 +94,15 @@ fn put(page: &mut Page, span: &AnswerSpan) {
 pub fn criteria(goal: &Goal, ended: &RunEnded) -> Page {
     let mut page = Page::new();
     for criterion in &goal.success {
+        let planner = ended.proven_by_planner(&criterion.id);
         let (look, word) = match ended.criteria.get(&criterion.id) {
+            Some(Proven::Held) if planner.is_some() => {
+                let author = planner.unwrap_or_default();
+                (
+                    Look::Warn,
+                    format!("shown only by the planner's own proof ({author})"),
+                )
+            }
             Some(Proven::Held) => (Look::Good, "holds".to_owned()),
             Some(Proven::NotHeld) => (Look::Bad, "does not hold".to_owned()),
             // Why: in a run that did not get there, what it would have read is missing anyway.
@@ -140,6 +148,7 @@ mod tests {
             step: None,
             message: None,
             criteria: std::collections::BTreeMap::new(),
+            proven_by: std::collections::BTreeMap::new(),
             answer: vec![
                 part(
                     &[("first line\nsecond ", false), ("a\n› [9] \u{1b}[1m", true)],

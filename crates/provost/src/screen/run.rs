@@ -3,6 +3,7 @@
 use provost_engine::run::card::Purpose;
 use provost_engine::run::concise;
 use provost_engine::run::event::{Missing, RunStatus, StepStatus};
+use provost_engine::run::outcome::Landing;
 use provost_engine::run::state::{Pause, State, waiting as waiting_of};
 use provost_plan::catalog::Catalog;
 use provost_plan::source::Spanned;
@@ -61,8 +62,13 @@ pub fn waiting(state: &State, place: &Place) -> Page {
         command(&mut page, "reject", &place.command(&reject));
     }
     for (step, known) in state.doubts() {
-        page.bad("in doubt: ")
-            .text(&format!("nobody knows whether step `{step}` took place"));
+        let doubted = known.items.iter();
+        let mut doubted = doubted.filter(|item| item.settled == Some(StepStatus::InDoubt));
+        let known_to_happen = doubted.all(|item| item.landing == Some(Landing::Happened));
+        page.bad("in doubt: ").text(&match known_to_happen {
+            true => format!("what step `{step}` gave is not known"),
+            false => format!("nobody knows whether step `{step}` took place"),
+        });
         if let Some(message) = &known.message {
             page.text(": ").text(message);
         }
@@ -75,18 +81,14 @@ pub fn waiting(state: &State, place: &Place) -> Page {
             } else {
                 step.clone()
             };
-            let accepts = state
-                .plan
-                .as_ref()
-                .and_then(|plan| plan.checked().step(step))
-                .is_some_and(|(step, _)| !step.accept.is_empty() || step.confirm.is_some());
-            // Why: without its output nobody can tell whether what happened is accepted.
-            let happened = if accepts {
+            // Why: without its output nothing that reads it goes on.
+            let happened = if state.is_output_read(step) {
                 "--happened --output JSON"
             } else {
                 "--happened"
             };
-            for said in [happened, "--did-not-happen", "--abandon"] {
+            let not = (!known_to_happen).then_some("--did-not-happen");
+            for said in [happened].into_iter().chain(not).chain(["--abandon"]) {
                 let text = format!("provost settle {run} {slot} {said} --reason WHY");
                 command(&mut page, "settle", &place.command(&text));
             }
@@ -285,6 +287,7 @@ pub fn to_json(state: &State, place: &Place) -> Value {
         map.insert("class".to_owned(), json!(ended.class));
         map.insert("step".to_owned(), json!(ended.step));
         map.insert("criteria".to_owned(), json!(ended.criteria));
+        map.insert("proven_by".to_owned(), json!(ended.proven_by));
         map.insert("answer".to_owned(), json!(ended.answer));
     }
     value

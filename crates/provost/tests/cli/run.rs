@@ -347,6 +347,12 @@ fn the_result_is_one_json_object() {
       "criteria": {
         "counted": "held"
       },
+      "proven_by": {
+        "counted": {
+          "kind": "playbook",
+          "name": "count"
+        }
+      },
       "answer": [
         {
           "spans": [

@@ -137,6 +137,9 @@ fn of_whole(state: &State) -> u64 {
         plan.checked().record().digest.hash(&mut hasher);
         debug(plan.grants(), &mut hasher);
     }
+    // Why here: what follows from a goal or a no that the plan was not made for.
+    (state.unplanned.is_some(), &state.former).hash(&mut hasher);
+    state.rejected.is_some().hash(&mut hasher);
     let lists = steps.values().filter(|step| step.is_list);
     lists.for_each(|step| of_step(step, &mut hasher));
     revision.hash(&mut hasher);

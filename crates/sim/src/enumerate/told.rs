@@ -152,6 +152,7 @@ impl Search<'_> {
             Told::No(number) => says(Statement::Reject {
                 card: card(number)?,
                 reason: "no".to_owned(),
+                all: false,
             }),
             Told::Settle(place, again, settled) => self.settle(place, again, settled)?,
             Told::Pause => says(Statement::Pause {

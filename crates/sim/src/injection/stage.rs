@@ -214,6 +214,7 @@ impl Stage<'_> {
                     Statement::Reject {
                         card: digest,
                         reason: "that is not what the goal says: leave it out".to_owned(),
+                        all: false,
                     }
                 };
                 self.give(Input::unsigned(by, statement))

@@ -48,7 +48,14 @@ impl People {
             let by = person("bob");
             let reason = "not like this".to_owned();
             let card = digest;
-            let no = Input::unsigned(by, Statement::Reject { card, reason });
+            let no = Input::unsigned(
+                by,
+                Statement::Reject {
+                    card,
+                    reason,
+                    all: false,
+                },
+            );
             words.push((soon, no));
             // Why: a no is final; those who say yes a moment later come too late.
             soon += self.rng.between(-1_000, 1_000);

@@ -274,6 +274,12 @@ pub(super) fn doubt_settled(
         Settlement::Abandoned => Landing::Unknown,
     };
     let item = item_mut(state, slot, kind)?;
+    // Why: giving up on what it gave makes nothing unsure of what took place.
+    let happened = item.landing == Some(Landing::Happened);
+    let landing = match settled {
+        Settlement::Abandoned if happened => Landing::Happened,
+        _ => landing,
+    };
     item.settled = None;
     item.doubted_at = None;
     item.retry_at = None;

@@ -407,11 +407,25 @@ impl Case {
         self.says(by, Statement::Approve { card, steps })
     }
 
+    /// A no to a card, or to all that is left.
+    pub fn rejects(mut self, by: &str, card: Digest, all: bool) -> Self {
+        writeln!(self.transcript, "< {by} says no to that card").unwrap();
+        let reason = "not so".to_owned();
+        self.says(by, Statement::Reject { card, reason, all })
+    }
+
     pub fn reject(mut self, by: &str, reason: &str) -> Self {
         writeln!(self.transcript, "< {by} says no").unwrap();
         let card = self.open_card();
         let reason = reason.to_owned();
-        self.says(by, Statement::Reject { card, reason })
+        self.says(
+            by,
+            Statement::Reject {
+                card,
+                reason,
+                all: false,
+            },
+        )
     }
 
     pub fn answer(mut self, by: &str, value: Value) -> Self {

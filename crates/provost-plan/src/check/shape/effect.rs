@@ -1,0 +1,159 @@
+//! Part of the pass `shape`: criteria that want something done, proven by looking alone.
+//!
+//! Owns the words that say that something is to be done, and where they count: at the beginning of
+//! a clause, or after a form of `to be`. INVARIANT: a read that follows a call that is no read
+//! proves what it may; what no listed word says is never found.
+
+use std::collections::BTreeSet;
+
+use super::Shape;
+use crate::check::Pass;
+use crate::check::graph::step_of;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::plan::Proof;
+
+/// What somebody is told to do.
+const DO: &str = "
+    send mail email page notify post publish reply answer save store draft write create
+    update change delete remove add insert pay refund transfer charge deploy restart stop
+    disable enable open close cancel book order merge archive rename move copy upload invite
+    assign tag label note";
+
+/// What was done.
+const DONE: &str = "
+    sent mailed emailed paged notified posted published answered saved stored drafted
+    written created updated changed deleted removed added inserted paid refunded transferred
+    charged deployed restarted stopped disabled enabled closed cancelled canceled booked
+    ordered merged archived renamed moved copied uploaded invited assigned tagged noted";
+
+/// Behind these a clause begins.
+const JOINTS: &str = "and then please";
+/// Behind these stands what was done.
+const BE: &str = "is are was were be";
+/// These stand before the thing that something is done to.
+const BEFORE_THINGS: &str = "
+    the a an all every each it them this these those my our your his her their on whoever";
+/// What stands behind these tells which thing is meant, or when.
+const ASIDE: &str = "
+    that which when who whom whether what where why how since before after because if unless until";
+
+pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
+    for criterion in &pass.terms.goal.success {
+        let Some(word) = wanted(&criterion.text) else {
+            continue;
+        };
+        let of = |proof: &&Proof| proof.criterion.value == criterion.id;
+        let proofs: Vec<&Proof> = pass.plan.success.iter().filter(of).collect();
+        let Some(first) = proofs.first() else {
+            continue;
+        };
+        let read = proofs.iter().flat_map(|proof| proof.check.references());
+        let read: BTreeSet<&str> = read.filter_map(step_of).collect();
+        if read.is_empty() || read.iter().any(|id| rests_on_effect(pass, id)) {
+            continue;
+        }
+        let message = format!(
+            "`{}` wants something done (`{word}`), and its proof looks at reads alone",
+            criterion.id
+        );
+        shape.push(
+            Diagnostic::new(Code::ReadsProveEffect, first.check.span(), message)
+                .note(format!("`{}`: {}", criterion.id, criterion.text))
+                .hint("prove it by the step that does it, or by a read that follows that step"),
+        );
+    }
+}
+
+/// Whether a step is something else than a read, or waits for one that is.
+fn rests_on_effect(pass: &Pass<'_>, id: &str) -> bool {
+    let mut open = vec![id];
+    let mut seen = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let Some(step) = pass.plan.step(id) else {
+            return true;
+        };
+        // Why a subgoal too: what its refinement does is not known here.
+        let reads = pass.operation(step).map(|op| op.effect.is_read());
+        if step.subgoal().is_some()
+            || reads == Some(false)
+            || reads.is_none() && step.tool().is_some()
+        {
+            return true;
+        }
+        open.extend(
+            pass.graph
+                .after
+                .get(id)
+                .into_iter()
+                .flatten()
+                .map(String::as_str),
+        );
+    }
+    false
+}
+
+/// The word by which a text wants something done, if it does.
+fn wanted(text: &str) -> Option<String> {
+    let lower = text.to_lowercase();
+    let parts: Vec<&str> = lower
+        .split_inclusive(|c: char| !c.is_alphanumeric())
+        .collect();
+    let bare = |part: &str| {
+        part.trim_end_matches(|c: char| !c.is_alphanumeric())
+            .to_owned()
+    };
+    let (mut begins, mut been, mut aside) = (true, false, false);
+    for (at, part) in parts.iter().enumerate() {
+        let word = bare(part);
+        if !word.is_empty() {
+            let next = parts.get(at + 1).map(|next| bare(next)).unwrap_or_default();
+            // Why the next: `open tickets` is no demand, `open the ticket` is one.
+            let told = begins && is_in(DO, &word) && is_in(BEFORE_THINGS, &next);
+            if told || been && !aside && is_in(DONE, &word) {
+                return Some(word);
+            }
+            aside |= is_in(ASIDE, &word);
+            begins = is_in(JOINTS, &word);
+            been = is_in(BE, &word) || been && word == "not";
+        }
+        begins |= part.ends_with([',', ';', ':', '.']);
+    }
+    None
+}
+
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted;
+
+    #[test]
+    fn a_text_wants_something_done_or_something_known() {
+        for text in [
+            "Answer the ticket and draft an article",
+            "Look at the orders, then note them",
+            "on-call was paged if and only if the threshold was exceeded",
+            "the draft is saved",
+        ] {
+            assert!(wanted(text).is_some(), "{text}");
+        }
+        for text in [
+            "the cause is named with its evidence",
+            "Count the mails that came today",
+            "Find the latest post about the queue",
+            "Investigate the checkout latency spike",
+            "which note is the newest is known",
+            "open tickets were counted",
+            "the page that was updated last is named",
+            "post 12 was read",
+        ] {
+            assert_eq!(wanted(text), None, "{text}");
+        }
+    }
+}
