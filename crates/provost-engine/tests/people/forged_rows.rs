@@ -191,6 +191,7 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
             forged.statement = Statement::Reject {
                 card: card(state),
                 reason: "no".to_owned(),
+                all: false,
             };
             let mut forged = forged.signed_with(&key(who));
             forged.statement = valid().statement;
