@@ -359,7 +359,8 @@ impl Engine {
     }
 
     /// Takes up a run that an earlier process left: what was in flight is lost and settled by the
-    /// machine's rules.
+    /// machine's rules. Nothing begins before [`Session::drive`], which hears first what people
+    /// posted meanwhile.
     ///
     /// # Errors
     /// [`EngineError::Held`] if a living process drives it.
@@ -372,21 +373,60 @@ impl Engine {
         resumed(session, watcher).await
     }
 
-    /// Takes up a run to record what is said to it: nothing begins.
+    /// Takes up the run that a statement is to, and hears it, after what was posted before; whoever
+    /// only records it does not drive the session. A statement that is refused leaves the run as it
+    /// was.
     ///
     /// # Errors
-    /// [`EngineError::Held`] if a living process drives it.
-    pub async fn take_up_to_record(
+    /// [`EngineError::Held`] if a living process drives it, [`EngineError::Drive`] if the statement
+    /// does not count.
+    pub async fn take_up_with(
         &self,
-        run: &str,
+        envelope: &StatementEnvelope,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
-        let mut session = self.claim(run).await?;
-        session.hold();
-        resumed(session, watcher).await
+        let session = self.claim(&envelope.run).await?;
+        if let Err(refused) = self.rehearse_taken_up(session.run().clone(), envelope) {
+            session.release().await?;
+            return Err(refused);
+        }
+        let mut session = resumed(session, watcher).await?;
+        session.hear_posted(watcher).await?;
+        match session.hear(envelope, watcher).await {
+            Ok(()) => Ok(session),
+            Err(refused) => {
+                session.release().await?;
+                Err(refused.into())
+            }
+        }
     }
 
-    /// Whether a word would count now, as the run's journal stands; nothing is changed.
+    /// Whether a statement would count once the run is taken up; nothing is changed.
+    fn rehearse_taken_up(
+        &self,
+        mut run: Run,
+        envelope: &StatementEnvelope,
+    ) -> Result<(), EngineError> {
+        let now = now_ms();
+        if run.state().ended.is_none() {
+            run.step(Input::Resume, now).map_err(DriveError::from)?;
+        }
+        for posted in self.store.untaken(&envelope.run)? {
+            // Why nothing of one that does not count: it changes nothing, and is ignored.
+            if let Ok(before) = StatementEnvelope::read(&posted.text)
+                && let Ok(input) = self.inbox.verify(&before, run.state(), now)
+            {
+                let _ = run.step(input, now);
+            }
+        }
+        let input = self.inbox.verify(envelope, run.state(), now);
+        let input = input.map_err(DriveError::from)?;
+        run.step(input, now).map_err(DriveError::from)?;
+        Ok(())
+    }
+
+    /// Whether a statement would count now for whoever drives the run, as its journal stands;
+    /// nothing is changed.
     ///
     /// # Errors
     /// [`EngineError::Drive`] says why it would not.
@@ -395,7 +435,6 @@ impl Engine {
         let now = now_ms();
         let input = self.inbox.verify(envelope, run.state(), now);
         let input = input.map_err(DriveError::from)?;
-        run.hold();
         run.step(input, now).map_err(DriveError::from)?;
         Ok(())
     }

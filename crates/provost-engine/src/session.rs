@@ -161,6 +161,10 @@ impl Session {
         now_ms().saturating_add(self.ahead)
     }
 
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
+    }
+
     /// The run's state.
     #[must_use]
     pub fn state(&self) -> &State {
@@ -215,13 +219,13 @@ impl Session {
         input: Input,
         watcher: &mut dyn Watcher,
     ) -> Result<(), DriveError> {
-        let mut denials = BTreeMap::new();
+        let (mut denials, hears) = (BTreeMap::new(), self.run.is_hearing());
         loop {
             let output = self.turn(&input, &denials).await?;
             match self.keep(output, watcher).await {
                 Err(DriveError::Store(StoreError::NotAdmitted { denials: more, .. })) => {
                     // Why from the journal: what the machine made of the input was not kept.
-                    *self.run = self.reread()?;
+                    *self.run = self.reread(hears)?;
                     denials.extend(more);
                 }
                 kept => return kept,
@@ -320,12 +324,8 @@ impl Session {
     ) -> Result<Stop, DriveError> {
         let mut ticks = tokio::time::interval(TICK);
         loop {
-            if self.words_due {
-                self.hear_posted(watcher).await?;
-            }
-            if *halt.borrow() {
-                self.run.hold();
-            }
+            let halted = *halt.borrow();
+            self.go_on(halted, watcher).await?;
             if let Some(ended) = &self.state().ended {
                 return Ok(Stop::Ended(Box::new(ended.clone())));
             }
@@ -383,6 +383,19 @@ impl Session {
         }
     }
 
+    /// Hears what people posted, and then lets a run go on that was taken up: nothing begins before.
+    async fn go_on(&mut self, halted: bool, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
+        if self.words_due {
+            self.hear_posted(watcher).await?;
+        }
+        if halted {
+            self.run.hold();
+        } else if self.run.is_hearing() && self.state().ended.is_none() {
+            self.take_in(Input::Proceed, watcher).await?;
+        }
+        Ok(())
+    }
+
     /// Puts the request to the planner that waits for it. A word that was heard since may have
     /// ended what a request was for: then nobody is asked, and nobody is listened to.
     fn ask_planner(&mut self) {
@@ -436,11 +449,6 @@ impl Session {
         let wait = self.timer.map(|at| at - now_ms());
         wait.zip(self.patience_ms)
             .is_some_and(|(wait, most)| wait > most)
-    }
-
-    /// Lets nothing begin from here on: what is heard is recorded, and that is all.
-    pub fn hold(&mut self) {
-        self.run.hold();
     }
 
     /// The run was there before this process: words may wait for it.

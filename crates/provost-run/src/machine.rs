@@ -30,7 +30,8 @@
 //! | attempt in flight | reply failed, may repeat | `AttemptEnded{retry_at}` | `WaitUntil` |
 //! | attempt in flight | reply failed, unknown, no key | `AttemptEnded StepSettled{in_doubt}` | |
 //! | attempt in flight | reply failed | `AttemptEnded StepSettled{failed}` | replan, stop, go on, ask |
-//! | attempt in flight | resume | `Resumed AttemptEnded{lost}` | as failed, with landing unknown |
+//! | attempt in flight | resume | `Resumed AttemptEnded{lost}` | as failed, with landing unknown; people are heard |
+//! | taken up, people heard | proceed | – | dispatch |
 //! | step in doubt, reconcile read due | – | `AttemptStarted{reconciles}` | `Call` |
 //! | reconcile read in flight | reply says it landed or not | `AttemptEnded DoubtSettled StepSettled` | dispatch |
 //! | reconcile read in flight | reply says neither | `AttemptEnded{retry_at}` | `WaitUntil` |
@@ -55,7 +56,11 @@
 //! result over what its steps came to.
 //!
 //! A planner that costs: its `PlanRequested` sets the worst case aside, a `BudgetSpent` goes before
-//! what its reply comes to, and a resume makes a lost request anew, since the first may be paid.
+//! what its reply comes to, and who takes a run up makes a lost request anew, since the first may
+//! be paid.
+//!
+//! Between resume and proceed a statement is recorded with what it settles, and nothing begins: so
+//! no call, read or request is on its way that it forbids.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,7 +79,7 @@ use crate::event::{Event, RunCreated, RunEnded};
 use crate::outcome::Reply;
 use crate::state::{FoldError, State};
 use crate::statement::{Statement, StatementRecord};
-use crate::turn::Turn;
+use crate::turn::{Pace, Turn};
 use crate::view;
 
 mod effort;
@@ -102,6 +107,8 @@ pub struct Run {
     seq: u64,
     rules: Rules,
     held: bool,
+    /// Whether it was taken up, and what people said meanwhile is yet to be heard.
+    hears: bool,
 }
 
 /// What happened.
@@ -139,8 +146,11 @@ pub enum Input {
         /// What is recorded with it; none if it came without an envelope.
         record: Option<StatementRecord>,
     },
-    /// A process took the run up again: what was in flight is lost.
+    /// A process took the run up again: what was in flight is lost. Nothing begins before
+    /// [`Input::Proceed`]: what people said meanwhile is heard first.
     Resume,
+    /// What people said while nobody drove the run is heard: what can begin begins.
+    Proceed,
     /// A moment came that was waited for.
     Tick,
 }
@@ -302,6 +312,7 @@ impl Input {
             | Self::Ended { .. }
             | Self::EndedTogether { .. }
             | Self::Resume
+            | Self::Proceed
             | Self::Tick => None,
         }
     }
@@ -340,9 +351,10 @@ impl Run {
             seq: 1,
             rules,
             held: false,
+            hears: false,
         };
         let manner = Manner {
-            held: false,
+            pace: Pace::Go,
             effort: Effort::All,
         };
         let mut turn = Turn::new(&mut run.state, &run.rules, now, manner, denials);
@@ -359,7 +371,8 @@ impl Run {
         Ok((run, output))
     }
 
-    /// Folds a journal: events with the moments they were recorded at.
+    /// Folds a journal: events with the moments they were recorded at. Nothing of the run begins
+    /// before [`Input::Proceed`].
     ///
     /// # Errors
     /// [`FoldError`] if the events do not follow from one another.
@@ -385,6 +398,7 @@ impl Run {
             seq,
             rules,
             held: false,
+            hears: true,
         })
     }
 
@@ -416,6 +430,17 @@ impl Run {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.held
+    }
+
+    /// Whether it was taken up, and nothing begins before [`Input::Proceed`].
+    #[must_use]
+    pub fn is_hearing(&self) -> bool {
+        self.hears
+    }
+
+    /// People were heard before: a run that goes on in this process was folded anew.
+    pub fn go_on(&mut self) {
+        self.hears = false;
     }
 
     /// The number of the last event.
@@ -467,12 +492,27 @@ impl Run {
         }
         // Why: a clock that goes back must not reorder what is already recorded.
         let now = now.max(self.state.last_at);
-        let held = self.held;
-        let manner = Manner { held, effort };
+        let hears = match &input {
+            Input::Resume => true,
+            Input::Proceed => false,
+            _ => self.hears,
+        };
+        let pace = match (hears, self.held) {
+            (true, _) => Pace::Hear,
+            (false, true) => Pace::Hold,
+            (false, false) => Pace::Go,
+        };
+        let input = match input {
+            // Why: who drives it asked its planner and its people already.
+            Input::Proceed if !self.hears => Input::Tick,
+            input => input,
+        };
+        let manner = Manner { pace, effort };
         let mut turn = Turn::new(&mut self.state, &self.rules, now, manner, denials);
         let taken = turn.take(input).and_then(|()| turn.advance());
         turn.within_its_work()?;
         taken?;
+        self.hears = hears;
         let output = turn.finish(self.seq);
         self.seq += output.append.len() as u64;
         Ok(output)

@@ -190,95 +190,16 @@ impl Event {
     }
 
     fn stated(&self) -> Option<(String, Statement)> {
-        let (by, statement) = match self {
-            Self::ApprovalGiven {
-                card, by, steps, ..
-            } => {
-                let (card, steps) = (*card, steps.clone());
-                (by, Statement::Approve { card, steps })
-            }
-            Self::ApprovalRejected {
-                card,
-                by,
-                reason,
-                all,
-                ..
-            } => {
-                let (card, reason, all) = (*card, reason.clone(), *all);
-                (by, Statement::Reject { card, reason, all })
-            }
-            Self::QuestionAnswered {
-                question,
-                value,
-                by,
-                ..
-            } => {
-                let (question, value) = (*question, value.clone());
-                (by, Statement::Answer { question, value })
-            }
-            Self::DoubtSettled {
-                slot,
-                settled,
-                by: SettledBy::Person { id },
-                reason,
-                output,
-                ..
-            } => {
-                let statement = Statement::Settle {
-                    slot: slot.clone(),
-                    settled: *settled,
-                    output: output.clone(),
-                    reason: reason.clone().unwrap_or_default(),
-                };
-                (id, statement)
-            }
-            // Why only with a record: admission stops runs by the same event.
-            Self::Paused {
-                by,
-                reason,
-                record: Some(_),
-                ..
-            } => {
-                let reason = reason.clone();
-                (by, Statement::Pause { reason })
-            }
-            Self::Resumed { by: Some(by), .. } => (by, Statement::Resume),
-            Self::CancelRequested {
-                by, reason, undo, ..
-            } => {
-                let (reason, undo) = (reason.clone(), *undo);
-                (by, Statement::Cancel { reason, undo })
-            }
-            Self::GoalAmended {
-                goal,
-                by,
-                reason,
-                plan,
-                ..
-            } => {
-                let statement = Statement::Amend {
-                    plan: plan.clone(),
-                    goal: Some(goal.text.clone()),
-                    reason: reason.clone(),
-                };
-                (by, statement)
-            }
-            Self::PlanAmended {
-                name,
-                text,
-                by,
-                reason,
-                goal,
-                ..
-            } => {
-                let (name, text) = (name.clone(), text.clone());
-                let statement = Statement::Amend {
-                    plan: Some(PlanText { name, text }),
-                    goal: goal.clone(),
-                    reason: reason.clone(),
-                };
-                (by, statement)
-            }
+        match self {
+            Self::ApprovalGiven { .. }
+            | Self::ApprovalRejected { .. }
+            | Self::QuestionAnswered { .. }
+            | Self::GoalAmended { .. }
+            | Self::PlanAmended { .. } => self.of_plan(),
+            Self::DoubtSettled { .. }
+            | Self::Paused { .. }
+            | Self::Resumed { .. }
+            | Self::CancelRequested { .. } => self.of_execution(),
             Self::RunCreated(_)
             | Self::GoalInterpreted { .. }
             | Self::PlanRequested { .. }
@@ -303,19 +224,92 @@ impl Event {
             | Self::AttemptEnded(_)
             | Self::ObservationMade { .. }
             | Self::StepSettled { .. }
-            | Self::DoubtSettled {
-                by: SettledBy::Reconcile { .. },
-                ..
-            }
             | Self::ReconcileGivenUp { .. }
             | Self::Deferred { .. }
-            | Self::Paused { record: None, .. }
             | Self::ReplanRequested { .. }
-            | Self::Resumed { by: None, .. }
             | Self::UndoPlanned { .. }
-            | Self::RunEnded(_) => return None,
+            | Self::RunEnded(_) => None,
+        }
+    }
+
+    /// A statement on what is planned: a yes, a no, an answer, an amendment.
+    fn of_plan(&self) -> Option<(String, Statement)> {
+        let (by, statement) = match self.clone() {
+            Self::ApprovalGiven {
+                card, by, steps, ..
+            } => (by, Statement::Approve { card, steps }),
+            Self::ApprovalRejected {
+                card,
+                by,
+                reason,
+                all,
+                ..
+            } => (by, Statement::Reject { card, reason, all }),
+            Self::QuestionAnswered {
+                question,
+                value,
+                by,
+                ..
+            } => (by, Statement::Answer { question, value }),
+            Self::GoalAmended {
+                goal,
+                by,
+                reason,
+                plan,
+                ..
+            } => {
+                let goal = Some(goal.text);
+                (by, Statement::Amend { plan, goal, reason })
+            }
+            Self::PlanAmended {
+                name,
+                text,
+                by,
+                reason,
+                goal,
+                ..
+            } => {
+                let plan = Some(PlanText { name, text });
+                (by, Statement::Amend { plan, goal, reason })
+            }
+            _ => return None,
         };
-        Some((by.clone(), statement))
+        Some((by, statement))
+    }
+
+    /// A statement on what is carried out: a settlement, a stop, its end, the end of the run.
+    fn of_execution(&self) -> Option<(String, Statement)> {
+        let (by, statement) = match self.clone() {
+            Self::DoubtSettled {
+                slot,
+                settled,
+                by: SettledBy::Person { id },
+                reason,
+                output,
+                ..
+            } => {
+                let statement = Statement::Settle {
+                    slot,
+                    settled,
+                    output,
+                    reason: reason.unwrap_or_default(),
+                };
+                (id, statement)
+            }
+            // Why only with a record: admission stops runs by the same event.
+            Self::Paused {
+                by,
+                reason,
+                record: Some(_),
+                ..
+            } => (by, Statement::Pause { reason }),
+            Self::Resumed { by: Some(by), .. } => (by, Statement::Resume),
+            Self::CancelRequested {
+                by, reason, undo, ..
+            } => (by, Statement::Cancel { reason, undo }),
+            _ => return None,
+        };
+        Some((by, statement))
     }
 
     /// What stands behind the statement it follows from, if it followed from one that was recorded.

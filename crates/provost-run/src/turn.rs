@@ -51,11 +51,22 @@ enum Flow {
     Hold,
 }
 
+/// Whether anything may begin in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// It may.
+    Go,
+    /// Nothing in this process any more; what is in flight settles.
+    Hold,
+    /// Nothing before people are heard, and nobody is asked or waited for.
+    Hear,
+}
+
 pub(crate) struct Turn<'r> {
     pub(crate) state: &'r mut State,
     pub(crate) rules: &'r Rules,
     pub(crate) now: i64,
-    held: bool,
+    pace: Pace,
     events: Vec<Event>,
     blobs: Vec<Blob>,
     calls: Vec<Call>,
@@ -80,12 +91,12 @@ impl<'r> Turn<'r> {
         manner: Manner,
         denials: &'r BTreeMap<Slot, Denial>,
     ) -> Self {
-        let Manner { held, effort } = manner;
+        let Manner { pace, effort } = manner;
         Self {
             state,
             rules,
             now,
-            held,
+            pace,
             effort,
             purse: effort.purse(),
             events: Vec::with_capacity(EVENTS_USUAL),
@@ -135,6 +146,7 @@ impl<'r> Turn<'r> {
                 record,
             } => self.statement(Signer { by, record }, statement),
             Input::Resume => self.resume(),
+            Input::Proceed => self.proceed(),
             Input::Tick => self.expire(),
         }
     }
@@ -176,7 +188,7 @@ impl<'r> Turn<'r> {
                     Undo::Wanted | Undo::Placed(_) => self.undo_all(),
                 };
             }
-            if self.held || self.state.paused.is_some() {
+            if self.pace != Pace::Go || self.state.paused.is_some() {
                 return Ok(());
             }
             if self.state.limit.is_some() {
@@ -332,6 +344,7 @@ impl<'r> Turn<'r> {
         self.state.need(id, continues)
     }
 
+    /// Settles what was in flight when the process before ended; nothing begins by it.
     fn resume(&mut self) -> Result<(), StepError> {
         let lost: Vec<(Slot, u32)> = self
             .state
@@ -372,9 +385,15 @@ impl<'r> Turn<'r> {
         }
         self.finish_answers()?;
         self.finish_lists()?;
-        self.recheck()?;
-        self.ask_planner_again()?;
-        self.asked.clear();
+        self.recheck()
+    }
+
+    /// Lets everything begin that waited for people to be heard.
+    fn proceed(&mut self) -> Result<(), StepError> {
+        // Why: what is to end, or to be undone, needs no plan any more.
+        if self.state.cancelled.is_none() {
+            self.ask_planner_again()?;
+        }
         self.reask();
         self.expire()
     }
@@ -398,11 +417,22 @@ impl<'r> Turn<'r> {
             request,
             now,
             entries,
+            pace,
             ..
         } = self;
         if let Some(ended) = &state.ended {
             let commands = vec![Command::Done(Box::new(ended.clone()))];
             return Output::new(state.run.clone(), before, events, blobs, entries, commands);
+        }
+        if pace == Pace::Hear {
+            return Output::new(
+                state.run.clone(),
+                before,
+                events,
+                blobs,
+                entries,
+                Vec::new(),
+            );
         }
         let mut commands: Vec<Command> = calls
             .into_iter()

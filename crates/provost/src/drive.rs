@@ -162,48 +162,35 @@ impl Driver<'_> {
         View::new(catalog, self.watching.events, self.halt.clone())
     }
 
-    /// Takes a run up and says a word to it; none if another process drives it and was told.
+    /// Takes a run up with what a person says to it; none if another process drives it and was told.
     async fn take_up(
         &self,
         run: &str,
         envelope: Option<Box<StatementEnvelope>>,
         view: &mut View,
     ) -> Result<Option<Session>, Failure> {
-        if let Some(envelope) = &envelope {
-            self.would_count(envelope)?;
-        }
-        let taken = self.engine.take_up(run, view).await;
-        match (taken, envelope) {
-            (Ok(session), None) => Ok(Some(session)),
-            (Ok(session), Some(envelope)) => Ok(Some(said(session, &envelope, view).await?)),
-            (Err(EngineError::Held { pid, .. }), Some(envelope)) => {
-                self.post(&envelope, pid, false, view).await
-            }
-            (Err(error), _) => Err(error.into()),
+        match envelope {
+            None => Ok(Some(self.engine.take_up(run, view).await?)),
+            Some(envelope) => self.heard(&envelope, view).await,
         }
     }
 
-    /// Refuses a word that would not count before it leaves a trace in the journal.
-    fn would_count(&self, envelope: &StatementEnvelope) -> Result<(), Failure> {
-        match self.engine.rehearse(envelope) {
-            // Why on: what lapsed meanwhile is not there, and the run has to hear of that.
-            Ok(()) | Err(EngineError::Drive(DriveError::Step(StepError::NotOpen { .. }))) => Ok(()),
+    /// The run, taken up with this statement heard; none if another process drives it and was told.
+    async fn heard(
+        &self,
+        envelope: &StatementEnvelope,
+        view: &mut View,
+    ) -> Result<Option<Session>, Failure> {
+        match self.engine.take_up_with(envelope, view).await {
+            Ok(session) => Ok(Some(session)),
+            Err(EngineError::Held { pid, .. }) => self.post(envelope, pid, view).await,
             Err(error) => Err(error.into()),
         }
     }
 
     async fn record(self, envelope: &StatementEnvelope) -> Result<Exit, Failure> {
-        self.would_count(envelope)?;
         let mut view = self.view();
-        let taken = self
-            .engine
-            .take_up_to_record(&envelope.run, &mut view)
-            .await;
-        let session = match taken {
-            Ok(session) => Some(said(session, envelope, &mut view).await?),
-            Err(EngineError::Held { pid, .. }) => self.post(envelope, pid, true, &mut view).await?,
-            Err(error) => return Err(error.into()),
-        };
+        let session = self.heard(envelope, &mut view).await?;
         let Some(session) = session else {
             return Ok(Exit::Done);
         };
@@ -228,10 +215,9 @@ impl Driver<'_> {
         &self,
         envelope: &StatementEnvelope,
         pid: Option<u32>,
-        record: bool,
         view: &mut View,
     ) -> Result<Option<Session>, Failure> {
-        match post::post(self.engine, envelope, record, view).await? {
+        match post::post(self.engine, envelope, view).await? {
             Posted::There => {
                 post::follow(self.engine, envelope, pid, self.watching).await?;
                 Ok(None)
@@ -354,21 +340,6 @@ impl Driver<'_> {
                 }
                 Exit::Waiting
             }
-        }
-    }
-}
-
-/// A run that was taken up, after a word that is refused for good if it does not count.
-async fn said(
-    mut session: Session,
-    envelope: &StatementEnvelope,
-    view: &mut View,
-) -> Result<Session, Failure> {
-    match session.hear(envelope, view).await {
-        Ok(()) => Ok(session),
-        Err(error) => {
-            session.release().await?;
-            Err(error.into())
         }
     }
 }

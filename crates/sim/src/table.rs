@@ -305,6 +305,13 @@ pub const ROWS: &[Row] = &[
         })],
     ),
     row(
+        "taken up, people heard",
+        "proceed",
+        &[small("goes on where it was left", |t| {
+            t.heard == Heard::Proceed && t.has("AttemptStarted")
+        })],
+    ),
+    row(
         "step in doubt, reconcile read due",
         "–",
         &[small("asks the tool", |t| t.reconciles())],

@@ -57,10 +57,12 @@ pub struct Signature {
 pub struct MalformedStatement(pub String);
 
 impl StatementEnvelope {
-    /// A statement made now, not signed. It lapses after [`STATEMENT_LIFE`], or with what it answers.
+    /// A statement made now, not signed. It lapses after [`STATEMENT_LIFE`], or with what it
+    /// answers.
     ///
     /// # Errors
-    /// [`MalformedStatement`] if the system has no randomness, or a number in it is not held exactly.
+    /// [`MalformedStatement`] if the system has no randomness, or a number in it is not held
+    /// exactly.
     pub fn new(
         (store, run, revision): (&str, &str, u32),
         statement: Statement,

@@ -24,8 +24,8 @@ impl Session {
     /// Hears a person's word, and keeps what follows from it.
     ///
     /// # Errors
-    /// [`DriveError::Statement`] if it does not count, [`DriveError::Step`] if the run does not take
-    /// it, [`DriveError::Store`] if it is not kept.
+    /// [`DriveError::Statement`] if it does not count, [`DriveError::Step`] if the run does not
+    /// take it, [`DriveError::Store`] if it is not kept.
     pub async fn hear(
         &mut self,
         envelope: &StatementEnvelope,

@@ -43,7 +43,7 @@ impl Session {
             *self.run = run;
             return Ok(output?);
         }
-        *self.run = self.reread()?;
+        *self.run = self.reread(self.run.is_hearing())?;
         let now = self.now();
         Ok(self
             .run
@@ -74,9 +74,10 @@ impl Session {
         tokio::time::timeout(self.turn_time, made).await.ok()?.ok()
     }
 
-    /// The run as its journal has it.
-    pub(super) fn reread(&self) -> Result<Run, DriveError> {
-        self.journal().fold()
+    /// The run as its journal has it; `hears` is whether people were still to be heard by then.
+    pub(super) fn reread(&self, hears: bool) -> Result<Run, DriveError> {
+        let journal = self.journal();
+        Journal { hears, ..journal }.fold()
     }
 
     fn journal(&self) -> Journal {
@@ -86,6 +87,7 @@ impl Session {
             id: self.state().run.clone(),
             rules: self.run.rules().clone(),
             held: self.run.is_held(),
+            hears: self.run.is_hearing(),
         }
     }
 }
@@ -100,6 +102,7 @@ struct Journal {
     id: String,
     rules: Rules,
     held: bool,
+    hears: bool,
 }
 
 impl Journal {
@@ -118,6 +121,9 @@ impl Journal {
         })?;
         if self.held {
             run.hold();
+        }
+        if !self.hears {
+            run.go_on();
         }
         Ok(run)
     }

@@ -1,11 +1,12 @@
 //! Words that other processes post, for a run that is driven and for one that is not.
 
 use provost_engine::clock::now_ms;
+use provost_engine::engine::Engine;
 use provost_engine::inbox::{PlanText, Statement, StatementEnvelope, StatementError};
 use provost_engine::session::Stop;
 use provost_run::event::{Event, RunStatus};
 
-use super::place::{Ear, PLAN, Place, begin, card, key, runtime, yes};
+use super::place::{Ear, PLAN, Place, begin, card, drive, key, runtime, yes};
 
 /// Posts words while a session waits at a prompt; what it hears of them.
 #[test]
@@ -229,5 +230,85 @@ fn an_amendment_is_verified_again_from_each_of_its_events() {
             );
         }
         assert_eq!(halves, 2);
+    });
+}
+
+/// A run with a yes that was recorded, and that nobody drives: its call could begin.
+async fn approved(engine: &Engine) -> (String, StatementEnvelope) {
+    let session = begin(engine).await;
+    let run = session.state().run.clone();
+    let mut statement = yes(engine, session.state(), "bo").signed_with(&key("bo"));
+    session.release().await.unwrap();
+    let mut ear = Ear::default();
+    let recorded = engine.take_up_with(&statement, &mut ear).await.unwrap();
+    recorded.release().await.unwrap();
+    statement.statement = Statement::Cancel {
+        reason: None,
+        undo: false,
+    };
+    statement.nonce.push('2');
+    statement.by = "ada".to_owned();
+    (run, statement.signed_with(&key("ada")))
+}
+
+/// A cancel, at hand or posted, ends a run whose call was approved before that call is made.
+#[test]
+fn a_cancel_of_a_halted_run_makes_no_call() {
+    for posted in [false, true] {
+        let place = Place::new("signature");
+        let engine = place.engine();
+        runtime().block_on(async {
+            let (run, cancel) = approved(&engine).await;
+            let mut ear = Ear::default();
+            let mut session = if posted {
+                let post = engine.store().post(&run, &cancel.to_text(), now_ms());
+                post.await.unwrap();
+                engine.take_up(&run, &mut ear).await.unwrap()
+            } else {
+                engine.take_up_with(&cancel, &mut ear).await.unwrap()
+            };
+            assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+            assert_eq!(session.state().status(), RunStatus::Cancelled);
+        });
+        assert_eq!(place.count("AttemptStarted"), 0, "posted: {posted}");
+        assert!(!place.path("notes/note.txt").exists());
+    }
+    // The control: to whom nobody said anything, the call is made.
+    let place = Place::new("signature");
+    let engine = place.engine();
+    runtime().block_on(async {
+        let (run, _) = approved(&engine).await;
+        let mut session = engine.take_up(&run, &mut Ear::default()).await.unwrap();
+        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+    });
+    assert_eq!(place.count("AttemptStarted"), 1);
+}
+
+#[test]
+fn a_statement_that_is_refused_leaves_the_run_as_it_was() {
+    let place = Place::new("signature");
+    let engine = place.engine();
+    runtime().block_on(async {
+        let (run, mut amend) = approved(&engine).await;
+        amend.statement = Statement::Amend {
+            plan: Some(PlanText {
+                name: "none".to_owned(),
+                text: "no plan".to_owned(),
+            }),
+            goal: None,
+            reason: "it is early".to_owned(),
+        };
+        let amend = amend.signed_with(&key("ada"));
+        let before = engine.read(&run).unwrap().events;
+        let refused = engine.take_up_with(&amend, &mut Ear::default()).await;
+        assert!(refused.is_err());
+        assert_eq!(engine.read(&run).unwrap().events, before);
+        // Why: it was given back, so anybody may take it up at once.
+        let mut session = place
+            .engine()
+            .take_up(&run, &mut Ear::default())
+            .await
+            .unwrap();
+        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
     });
 }

@@ -3,6 +3,8 @@
 //! Owns the words a driver says it in. What each comes to is `turn`'s. INVARIANT: the
 //! driver chooses where a turn is made and how long it may take, never what is judged in it.
 
+use crate::turn::Pace;
+
 /// How much work one turn may make of judging: expressions, schemas, the check of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
@@ -17,7 +19,7 @@ pub enum Effort {
 /// In which manner a turn is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    /// Whether nothing begins.
-    pub(crate) held: bool,
+    /// Whether anything may begin.
+    pub(crate) pace: Pace,
     pub(crate) effort: Effort,
 }

@@ -83,6 +83,8 @@ pub struct ItemState {
     pub created: Option<Created>,
     /// Reads that asked in vain whether it took place, since a process took the run up.
     pub reconcile_tries: u32,
+    /// In doubt: when it cannot take place any more, by what its tool declares.
+    pub final_at: Option<i64>,
     /// Once it is read back: reads that were to prove it, as far as a tool answered them.
     pub confirming: Option<u32>,
     /// How often admission put it off in a row.

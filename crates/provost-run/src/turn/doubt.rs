@@ -293,6 +293,11 @@ impl Turn<'_> {
             ..
         } = reply;
         let digest = self.keep(media, evidence);
+        if !self.is_in_doubt(slot) {
+            // Why nothing follows: a person ended the doubt while the tool was asked.
+            let failed = (class != Class::Ok).then(|| (class, message.unwrap_or_default()));
+            return self.end_beside(slot, attempt, failed, digest, None);
+        }
         let read = self.reconcile_of(slot).map(|(_, reconcile)| reconcile.tool);
         let told = self
             .brought(read.as_deref(), class, output, message)
@@ -375,13 +380,6 @@ impl Turn<'_> {
             return Err(refused("a doubt is settled with a reason"));
         }
         let slot = self.doubtful_slot(slot)?;
-        let asking = self
-            .state
-            .item(&slot)
-            .is_some_and(|item| item.in_flight.is_some());
-        if asking {
-            return Err(refused("the tool is being asked about it right now"));
-        }
         let item = self.state.item(&slot);
         let known = item.is_some_and(|item| item.landing == Some(Landing::Happened));
         let says_more = output.is_some() || settled == Settlement::Abandoned;
@@ -421,11 +419,7 @@ impl Turn<'_> {
     /// Whether nothing that was sent for a slot can take place any more, by what its tool declares;
     /// until then nobody can have seen that it did not.
     fn must_be_over(&self, slot: &Slot) -> Result<(), StepError> {
-        let unasked = self
-            .state
-            .item(slot)
-            .filter(|item| item.reconcile_tries == 0);
-        let until = unasked.and_then(|item| item.retry_at);
+        let until = self.state.item(slot).and_then(|item| item.final_at);
         match until.filter(|until| *until > self.now && self.reconcile_of(slot).is_some()) {
             Some(until) => Err(StepError::TooEarly {
                 slot: slot.clone(),
@@ -433,6 +427,11 @@ impl Turn<'_> {
             }),
             None => Ok(()),
         }
+    }
+
+    fn is_in_doubt(&self, slot: &Slot) -> bool {
+        let item = self.state.item(slot);
+        item.is_some_and(|item| item.settled == Some(StepStatus::InDoubt))
     }
 
     /// The one slot in doubt that is meant.

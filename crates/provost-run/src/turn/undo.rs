@@ -17,8 +17,8 @@ use provost_plan::plan::read::plan_from_value;
 use provost_plan::plan::undo::undo_id;
 use serde_json::{Map, Value, json};
 
-use super::Turn;
 use super::scope::Roots;
+use super::{Pace, Turn};
 use crate::call::Slot;
 use crate::event::{Event, Left, StepStatus};
 use crate::machine::StepError;
@@ -62,7 +62,7 @@ impl Turn<'_> {
     /// Takes back what happened; then ends the run.
     pub(super) fn undo_all(&mut self) -> Result<(), StepError> {
         loop {
-            if self.held || self.state.paused.is_some() || self.state.ended.is_some() {
+            if self.pace != Pace::Go || self.state.paused.is_some() || self.state.ended.is_some() {
                 return Ok(());
             }
             let before = self.events.len();

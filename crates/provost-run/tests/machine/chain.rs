@@ -333,6 +333,7 @@ fn where_a_limit_leaves_no_room_nobody_offers_to_ask_again() {
         .begin()
         .quietly()
         .give(Input::Resume)
+        .give(Input::Proceed)
         .answer("ada", json!("again"))
         .amends("ada", Some(READ), None);
     insta::assert_snapshot!(case.transcript(), @r#"
@@ -361,13 +362,13 @@ fn after_a_crash_at_any_event_the_chain_goes_on_where_it_was() {
     let from = case.journal.len() - 1;
     for length in from..=case.journal.len() {
         let mut run = case.folded(length);
-        run.step(Input::Resume, 9_000).unwrap();
+        crate::case::take_up(&mut run, 9_000);
         let mut open = run.state().open_questions();
         assert_eq!(open.next().map(|(digest, _)| *digest), Some(question));
     }
     let case = case.answer("ada", json!("stop"));
     let mut run = case.folded(case.journal.len() - 1);
-    run.step(Input::Resume, 9_000).unwrap();
+    crate::case::take_up(&mut run, 9_000);
     assert_eq!(
         run.state().ended,
         case.state().ended,

@@ -3,7 +3,6 @@
 //! `Case` compares, after every input of every test, the live state with the fold of the journal.
 
 use crate::case::{Case, failed, ok};
-use provost_run::machine::Input;
 use provost_run::outcome::{Class, Landing};
 use provost_run::state::State;
 use serde_json::json;
@@ -121,8 +120,8 @@ fn after_every_event_the_next_process_goes_on_and_repeats_nothing_that_ended() {
     for length in 1..case.journal.len() {
         let mut run = case.folded(length);
         let before = settled(run.state());
-        let output = run.step(Input::Resume, 10_000).unwrap();
-        for event in &output.append {
+        let events = crate::case::take_up(&mut run, 10_000);
+        for event in &events {
             if let provost_run::event::Event::AttemptStarted(started) = event {
                 let slot = started.slot.to_string();
                 let again = before.iter().any(|(ended, _)| *ended == slot);

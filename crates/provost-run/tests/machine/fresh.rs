@@ -4,7 +4,6 @@ use crate::case::{Case, failed, ok, rules_with};
 use provost_plan::catalog::Effect;
 use provost_run::admission::Denial;
 use provost_run::event::{Event, RunStatus, Settlement};
-use provost_run::machine::Input;
 use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::{Value, json};
 
@@ -286,8 +285,8 @@ fn a_journal_cut_anywhere_makes_the_write_once() {
     for length in 1..whole.journal.len() {
         let mut run = whole.folded(length);
         let before = puts(&whole.journal[..length]).len();
-        let output = run.step(Input::Resume, 60_000).unwrap();
-        let begun = output.append.iter().filter(
+        let events = crate::case::take_up(&mut run, 60_000);
+        let begun = events.iter().filter(
             |event| matches!(event, Event::AttemptStarted(started) if started.slot.step == "put"),
         );
         let begun = begun.count();

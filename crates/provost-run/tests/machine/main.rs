@@ -27,6 +27,7 @@ mod four_eyes;
 mod fresh;
 mod gates;
 mod guards;
+mod hearing;
 mod hold;
 mod interpreted;
 mod limits;

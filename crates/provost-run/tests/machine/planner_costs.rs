@@ -74,7 +74,7 @@ fn a_request_that_was_lost_is_made_anew_and_stays_spent() {
         .planner_costs(cost(None))
         .planner_is_away()
         .begin();
-    let case = case.give(Input::Resume);
+    let case = case.give(Input::Resume).give(Input::Proceed);
     assert_eq!(case.state().money, money("2.00"));
     assert_eq!(case.state().planning.requests, 2);
     let case = case.planner_takes(Some(took("0.25")), plan_reply(PLAN, &[]));
@@ -90,7 +90,7 @@ fn a_request_that_might_pass_a_limit_is_not_made() {
             .planner_is_away()
             .begin();
         assert!(case.state().ended.is_none());
-        let case = case.give(Input::Resume);
+        let case = case.give(Input::Resume).give(Input::Proceed);
         let asked = case.state().open_questions().next().expect("asked").1;
         assert!(asked.text.contains("leaves no room"), "{}", asked.text);
         assert_eq!(case.state().planning.requests, 1);

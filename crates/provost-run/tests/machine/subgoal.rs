@@ -3,7 +3,7 @@
 use crate::case::{Case, failed, ok, plan_reply};
 use provost_plan::plan::request::{Mode, PlanReply, RequestKind};
 use provost_run::event::{Event, RunStatus, Settlement};
-use provost_run::machine::{Input, Run};
+use provost_run::machine::Run;
 use provost_run::outcome::{Class, Landing};
 use serde_json::{Value, json};
 
@@ -599,7 +599,7 @@ fn after_every_event_of_a_refinement_the_next_process_goes_on() {
         };
         let (before, requests) = (views(&run), run.state().planning.requests);
         let revision = run.state().revision;
-        let output = run.step(Input::Resume, 10_000).unwrap();
+        let events = crate::case::take_up(&mut run, 10_000);
         let state = run.state();
         let goes_on = state.is_busy()
             || state.open_questions().next().is_some()
@@ -611,11 +611,8 @@ fn after_every_event_of_a_refinement_the_next_process_goes_on() {
             "what was planned stays after {length}"
         );
         assert!(state.planning.requests <= requests + 1);
-        let asked = output
-            .append
-            .iter()
-            .filter(|e| e.kind() == "PlanRequested")
-            .count();
+        let asked = events.iter().filter(|e| e.kind() == "PlanRequested");
+        let asked = asked.count();
         let waited = case.folded(length).state().planning.outstanding.is_some();
         assert!(!waited || asked == 0, "asked anew after {length}");
         let after = views(&run);

@@ -621,7 +621,7 @@ fn a_journal_cut_anywhere_undoes_once_and_in_order() {
     for length in from..=whole.journal.len() {
         let mut run = whole.folded(length);
         let mut all = begun(&whole.journal[..length]);
-        let mut inputs = vec![Input::Resume];
+        let mut inputs = vec![Input::Proceed, Input::Resume];
         while let (Some(input), None) = (inputs.pop(), &run.state().ended) {
             let output = run.step(input, 60_000).unwrap();
             for event in &output.append {

@@ -32,18 +32,12 @@ pub enum Posted {
 pub async fn post(
     engine: &Engine,
     envelope: &StatementEnvelope,
-    record: bool,
     watcher: &mut dyn Watcher,
 ) -> Result<Posted, Failure> {
     engine.rehearse(envelope)?;
     let (run, text) = (&envelope.run, envelope.to_text());
     engine.store().post(run, &text, now_ms()).await?;
-    let taken = if record {
-        engine.take_up_to_record(run, watcher).await
-    } else {
-        engine.take_up(run, watcher).await
-    };
-    match taken {
+    match engine.take_up(run, watcher).await {
         Ok(session) => Ok(Posted::Here(Box::new(session))),
         Err(EngineError::Held { .. }) => Ok(Posted::There),
         Err(error) => Err(error.into()),

@@ -96,7 +96,13 @@ impl Search<'_> {
         }
         self.judge_state(node);
         let facts = &node.at.facts;
-        if facts.ended.is_none() {
+        if facts.ended.is_none() && facts.hears {
+            // Why people first: what they said while nobody was there is heard before anything else.
+            self.people_answer(node)?;
+            self.person_settles(node)?;
+            self.person_stops(node)?;
+            self.step(node, Told::Proceed)?;
+        } else if facts.ended.is_none() {
             for index in 0..node.flights.len() {
                 self.end_call(node, index, 0)?;
             }
@@ -115,6 +121,7 @@ impl Search<'_> {
             || node.asked
             || node.timer.is_some()
             || facts.paused
+            || facts.hears
             || !node.flights.is_empty()
             || !node.late.is_empty();
         if facts.ended.is_some() || !moves {
@@ -342,13 +349,13 @@ impl Search<'_> {
         let (journal, fold) = self.kept(from, state, &output.append)?;
         let (flights, asks_planner, timer) = self.open(state, again, through, output.commands)?;
         let timer = timer.map(|at| (at - now).max(0));
-        let prints = Prints::of(state, self.case, again, now);
+        let prints = Prints::of((state, run.is_hearing()), self.case, again, now);
         let to = match self.machines.get(&prints) {
             Some(machine) => machine.clone(),
             None => {
                 let machine = Rc::new(Machine {
                     id: self.machines.len(),
-                    facts: Facts::of(state, self.case, again, now),
+                    facts: Facts::of(&run, self.case, again, now),
                     run,
                     journal,
                     fold,

@@ -23,12 +23,19 @@ use super::{Place, PlanCase};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Prints {
     whole: u64,
+    hears: bool,
     places: Vec<u64>,
     again: u64,
 }
 
 impl Prints {
-    pub(super) fn of(state: &State, case: &PlanCase, again: Option<usize>, now: i64) -> Self {
+    /// What is known of a run in this state, which `hears` people before anything begins or not.
+    pub(super) fn of(
+        (state, hears): (&State, bool),
+        case: &PlanCase,
+        again: Option<usize>,
+        now: i64,
+    ) -> Self {
         let place = |(index, place): (usize, &Place)| {
             let slot = slot_of(place);
             let mut hasher = DefaultHasher::new();
@@ -46,6 +53,7 @@ impl Prints {
         of_slot(state, &added, now, &mut hasher);
         Self {
             whole: of_whole(state),
+            hears,
             places: case.places.iter().enumerate().map(place).collect(),
             again: hasher.finish(),
         }
@@ -54,8 +62,8 @@ impl Prints {
 
 impl Prints {
     /// What is about no place in particular.
-    pub(super) fn shared(&self) -> (u64, u64) {
-        (self.whole, self.again)
+    pub(super) fn shared(&self) -> (u64, bool, u64) {
+        (self.whole, self.hears, self.again)
     }
 
     /// What is about one place.
@@ -298,6 +306,7 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         // Why not: nothing follows from what was made.
         created: _,
         reconcile_tries,
+        final_at,
         confirming,
         deferrals,
         preview,
@@ -308,6 +317,7 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         .map(|flight| (flight.reconciles, flight.confirms, flight.previews));
     (settled, *attempt > 0, tries, asks).hash(hasher);
     (reconcile_tries, confirming, deferrals).hash(hasher);
+    final_at.map(|at| (at - now).max(0)).hash(hasher);
     let old = observed_at.is_some_and(|at| now > at + FRESH_MS);
     (old, retaking).hash(hasher);
     (key.is_some() && lives, landing, class).hash(hasher);

@@ -80,7 +80,12 @@ impl Search<'_> {
     pub(super) fn judge_machine(&mut self, machine: &Machine) -> Result<(), String> {
         let state = machine.run.state();
         self.judge_claims(state);
-        let fold = Prints::of(&machine.fold, self.case, machine.again, machine.now);
+        let fold = Prints::of(
+            (&machine.fold, machine.run.is_hearing()),
+            self.case,
+            machine.again,
+            machine.now,
+        );
         if fold != machine.prints {
             self.broke("a journal folds to another state", Vec::new());
         }

@@ -50,6 +50,8 @@ pub(super) enum Told {
     Tick,
     /// Another process takes the run up.
     Resume,
+    /// It has heard what people said, and lets what can begin begin.
+    Proceed,
 }
 
 /// What a person says of a doubt.
@@ -106,22 +108,25 @@ pub(super) struct Facts {
     pub(super) proposals: Vec<usize>,
     /// Whether the outstanding request wants a revision.
     pub(super) revises: bool,
-    /// Calls in doubt that nobody is asking about: place, whether of the added step, and whether
-    /// they may still take place.
+    /// Calls in doubt: place, whether of the added step, and whether they may still take place.
     pub(super) doubts: Vec<(usize, bool, bool)>,
     pub(super) paused: bool,
+    /// Whether it was taken up, and nothing begins before people are heard.
+    pub(super) hears: bool,
     pub(super) ambiguous: u64,
     pub(super) in_doubt: u64,
 }
 
 impl Facts {
-    pub(super) fn of(state: &State, case: &PlanCase, again: Option<usize>, now: i64) -> Self {
+    pub(super) fn of(run: &Run, case: &PlanCase, again: Option<usize>, now: i64) -> Self {
+        let state = run.state();
         let place = |slot: &Slot| place_of(case, again, slot);
         let mut facts = Self {
             ended: state.ended.as_ref().map(|ended| ended.status.word()),
             status: state.status().word(),
             cards: state.open_cards().map(|(digest, _)| *digest).collect(),
             paused: state.paused.is_some(),
+            hears: run.is_hearing(),
             revises: state.plan.is_some(),
             proposals: proposals(state, case),
             ..Self::default()
@@ -136,8 +141,8 @@ impl Facts {
             };
             let unknown = effect.landing == Landing::Unknown;
             facts.ages |= unknown && item.key.is_some();
-            if item.settled == Some(StepStatus::InDoubt) && item.in_flight.is_none() {
-                let early = item.reconcile_tries == 0 && item.retry_at.is_some_and(|at| at > now);
+            if item.settled == Some(StepStatus::InDoubt) {
+                let early = item.final_at.is_some_and(|at| at > now);
                 let doubt = place(&effect.slot).map(|(place, again)| (place, again, early));
                 facts.doubts.extend(doubt);
             }

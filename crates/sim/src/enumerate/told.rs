@@ -169,6 +169,7 @@ impl Search<'_> {
             }),
             Told::Tick => Input::Tick,
             Told::Resume => Input::Resume,
+            Told::Proceed => Input::Proceed,
         })
     }
 

@@ -239,6 +239,9 @@ impl Session {
         if !over {
             session.input(Input::Resume)?;
         }
+        if session.run.state().ended.is_none() {
+            session.input(Input::Proceed)?;
+        }
         Ok(session)
     }
 

@@ -40,6 +40,8 @@ pub enum Heard {
     Undo,
     /// A process took the run up.
     Resume,
+    /// What people said meanwhile was heard.
+    Proceed,
     /// A person settled a doubt.
     Settle,
     /// Somebody stopped the run for now.
@@ -81,6 +83,7 @@ impl Heard {
                 Statement::Cancel { .. } => Self::Cancel,
             },
             Input::Resume => Self::Resume,
+            Input::Proceed => Self::Proceed,
             Input::Tick => Self::Tick,
         }
     }

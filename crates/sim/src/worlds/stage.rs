@@ -494,7 +494,11 @@ impl<'r> Stage<'r> {
             self.give(&Input::Resume);
         }
         for word in std::mem::take(&mut self.unheard) {
-            self.later(1_000, Happening::Said(word));
+            self.said(word);
+        }
+        let run = self.process.run.as_ref();
+        if run.is_some_and(|run| run.state().ended.is_none()) {
+            self.give(&Input::Proceed);
         }
     }
 }

@@ -241,6 +241,7 @@ pub(super) fn step_settled(
         item.settled = Some(status);
         item.class = class;
         item.retry_at = reconcile_at;
+        item.final_at = reconcile_at;
     }
     if step.is_list {
         step.message = step.message.take().or_else(|| message.cloned());
@@ -283,6 +284,7 @@ pub(super) fn doubt_settled(
     item.settled = None;
     item.doubted_at = None;
     item.retry_at = None;
+    item.final_at = None;
     item.reconcile_tries = 0;
     item.landing = Some(landing);
     if settled == Settlement::DidNotHappen {

@@ -44,6 +44,17 @@ pub fn person(name: &str) -> Principal {
     }
 }
 
+/// Another process takes a run up, to whom nobody said anything; what that appends.
+pub fn take_up(run: &mut Run, at: i64) -> Vec<Event> {
+    let mut events = Vec::new();
+    for input in [Input::Resume, Input::Proceed] {
+        if run.state().ended.is_none() {
+            events.extend(run.step(input, at).unwrap().append);
+        }
+    }
+    events
+}
+
 pub struct Case {
     pub run: Option<Run>,
     pub journal: Vec<(Event, i64)>,
@@ -349,7 +360,30 @@ impl Case {
         self.flights.clear();
         self.waiting = None;
         self.run = Some(self.folded(self.journal.len()));
-        self.give(Input::Resume)
+        self.give(Input::Resume).proceed()
+    }
+
+    /// People were heard, if the run is not over by then.
+    fn proceed(self) -> Self {
+        match self.state().ended {
+            None => self.give(Input::Proceed),
+            Some(_) => self,
+        }
+    }
+
+    /// The same, and before anything begins these statements are heard.
+    pub fn crash_and_hear(mut self, statements: Vec<(&str, Statement)>) -> Self {
+        writeln!(self.transcript, "< crash").unwrap();
+        self.flights.clear();
+        self.waiting = None;
+        self.run = Some(self.folded(self.journal.len()));
+        let mut case = self.give(Input::Resume);
+        for (by, statement) in statements {
+            writeln!(case.transcript, "< {by} {}", statement.verb()).unwrap();
+            case = case.says(by, statement);
+        }
+        case.push("< people are heard");
+        case.proceed()
     }
 
     /// The run that the first `length` events of the journal fold to.
