@@ -44,6 +44,8 @@ pub enum Domain {
     Question,
     /// Concrete arguments of a call.
     Args,
+    /// An attempt at a call, of which somebody says what became.
+    Attempt,
     /// An event's payload.
     Event,
     /// The links of one store commit.
@@ -77,6 +79,7 @@ impl Domain {
             Self::Card => "provost/card/v1",
             Self::Question => "provost/question/v1",
             Self::Args => "provost/args/v1",
+            Self::Attempt => "provost/attempt/v1",
             Self::Event => "provost/event/v1",
             Self::Commit => "provost/commit/v1",
             Self::Link => "provost/link/v1",

@@ -302,6 +302,9 @@ pub enum Event {
     DoubtSettled {
         /// Which.
         slot: Slot,
+        /// The digest of the attempt that a person settled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<Digest>,
         /// What is known now.
         settled: Settlement,
         /// Who says so.

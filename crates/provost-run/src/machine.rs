@@ -251,6 +251,14 @@ pub enum StepError {
         /// What is in doubt there.
         doubtful: Vec<Slot>,
     },
+    /// Another attempt is in doubt than the one that was settled, or none was named.
+    #[error("this settles no attempt that is in doubt now: it is {} of `{slot}`", stands.map_or_else(String::new, |digest| digest.short()))]
+    OtherAttempt {
+        /// Which.
+        slot: Slot,
+        /// The attempt that is in doubt now.
+        stands: Option<Digest>,
+    },
     /// The call may still take place, by what the catalog declares of it.
     #[error("`{slot}` may still take place: its tool gives it another {} s", wait_ms / 1_000 + 1)]
     TooEarly {
@@ -559,12 +567,12 @@ impl Output {
 
 fn not_in_doubt(slot: &Slot, doubtful: &[Slot]) -> String {
     let several: Vec<String> = doubtful.iter().map(|slot| format!("`{slot}`")).collect();
-    if several.is_empty() {
-        format!("`{slot}` is not in doubt")
-    } else {
-        format!(
+    match several.as_slice() {
+        [] => format!("`{slot}` is not in doubt"),
+        [only] => format!("`{slot}` names no one item: {only} is in doubt"),
+        _ => format!(
             "several items of `{slot}` are in doubt: {}",
             several.join(", ")
-        )
+        ),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use provost_plan::approve::ApprovedPlan;
-use provost_plan::digest::Digest;
+use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::Label;
 use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, Mode, Reserved, Why};
@@ -259,6 +259,8 @@ pub struct EffectFact {
     pub landing: Landing,
     /// Whether any attempt of it ended without anybody knowing.
     pub doubtful: bool,
+    /// The number of the last attempt that could cause it; a read beside it is none.
+    pub attempt: u32,
 }
 
 impl State {
@@ -372,6 +374,25 @@ impl State {
         self.steps
             .iter()
             .filter(|(_, step)| step.status == StepStatus::InDoubt)
+    }
+
+    /// The digest of the attempt that is in doubt in a slot: what a settlement names, so that it
+    /// counts for no attempt before or after.
+    #[must_use]
+    pub fn attempt_in_doubt(&self, slot: &Slot) -> Option<Digest> {
+        let item = self.item(slot)?;
+        if item.settled != Some(StepStatus::InDoubt) {
+            return None;
+        }
+        let effect = self.effect(slot)?;
+        let of = serde_json::json!({
+            "run": self.run,
+            "slot": slot,
+            "attempt": effect.attempt,
+            "operation": effect.operation,
+            "args": effect.args_digest,
+        });
+        Some(Digest::of_value(Domain::Attempt, &of))
     }
 
     /// Calls not settled whose effect may have taken place, and that no attempt is about to end.

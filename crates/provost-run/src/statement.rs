@@ -56,6 +56,11 @@ pub enum Statement {
     Settle {
         /// The step, or one of its items.
         slot: Slot,
+        /// The digest of the attempt in doubt, as [`State::attempt_in_doubt`] gives it.
+        ///
+        /// [`State::attempt_in_doubt`]: crate::state::State::attempt_in_doubt
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<Digest>,
         /// What is said of it.
         settled: Settlement,
         /// The output of what happened, where it is known.
@@ -282,6 +287,7 @@ impl Event {
         let (by, statement) = match self.clone() {
             Self::DoubtSettled {
                 slot,
+                attempt,
                 settled,
                 by: SettledBy::Person { id },
                 reason,
@@ -290,6 +296,7 @@ impl Event {
             } => {
                 let statement = Statement::Settle {
                     slot,
+                    attempt,
                     settled,
                     output,
                     reason: reason.unwrap_or_default(),

@@ -165,10 +165,11 @@ impl<'r> Turn<'r> {
             Statement::Answer { question, value } => self.answer(signer, question, value),
             Statement::Settle {
                 slot,
+                attempt,
                 settled,
                 output,
                 reason,
-            } => self.settle(signer, &slot, (settled, output), reason),
+            } => self.settle(signer, (&slot, attempt), (settled, output), reason),
             Statement::Amend { plan, goal, reason } => self.amend(signer, plan, goal, reason),
             Statement::Pause { reason } => self.pause(signer, reason),
             Statement::Resume => self.go_on(signer),

@@ -194,6 +194,9 @@ impl From<StepError> for Failure {
             StepError::NotOnCard { .. } => Some("`provost inbox` shows the steps on the card"),
             StepError::BadAnswer { .. } => Some("`provost inbox` shows what is asked for"),
             StepError::NotInDoubt { .. } => Some("`provost show RUN` lists what may have happened"),
+            StepError::OtherAttempt { .. } => {
+                Some("look again: `provost inbox` shows what is in doubt now, with commands")
+            }
             StepError::TooEarly { .. } => Some("the tool is asked then; `--happened` is heard now"),
             StepError::NotPaused => Some("`provost show RUN` tells what it waits for"),
             StepError::Replayed { .. } => Some("`provost show RUN` tells what came of it"),

@@ -79,11 +79,13 @@ impl StatementEnvelope {
             },
             Statement::Settle {
                 slot,
+                attempt,
                 settled,
                 output: Some(output),
                 reason,
             } => Statement::Settle {
                 slot,
+                attempt,
                 settled,
                 output: Some(
                     normalize(output).map_err(|error| MalformedStatement(error.to_string()))?,

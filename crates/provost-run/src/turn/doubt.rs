@@ -35,6 +35,7 @@ struct Inquiry {
 /// Who ends a doubt, and what is recorded of what they said.
 struct Testimony {
     by: SettledBy,
+    attempt: Option<Digest>,
     reason: Option<String>,
     output: Option<Value>,
     record: Option<StatementRecord>,
@@ -312,6 +313,7 @@ impl Turn<'_> {
                 };
                 let testimony = Testimony {
                     by: SettledBy::Reconcile { tool },
+                    attempt: None,
                     reason: None,
                     output: None,
                     record: None,
@@ -364,7 +366,7 @@ impl Turn<'_> {
     pub(super) fn settle(
         &mut self,
         signer: Signer,
-        slot: &Slot,
+        (slot, attempt): (&Slot, Option<Digest>),
         (settled, output): (Settlement, Option<Value>),
         reason: String,
     ) -> Result<(), StepError> {
@@ -380,6 +382,10 @@ impl Turn<'_> {
             return Err(refused("a doubt is settled with a reason"));
         }
         let slot = self.doubtful_slot(slot)?;
+        let stands = self.state.attempt_in_doubt(&slot);
+        if attempt.is_none() || attempt != stands {
+            return Err(StepError::OtherAttempt { slot, stands });
+        }
         let item = self.state.item(&slot);
         let known = item.is_some_and(|item| item.landing == Some(Landing::Happened));
         let says_more = output.is_some() || settled == Settlement::Abandoned;
@@ -409,6 +415,7 @@ impl Turn<'_> {
         });
         let testimony = Testimony {
             by: SettledBy::Person { id: by.id },
+            attempt,
             reason: Some(reason),
             output: stated,
             record,
@@ -443,7 +450,8 @@ impl Turn<'_> {
         });
         let all: Vec<Slot> = doubtful.map(|(slot, _)| slot).collect();
         match all.as_slice() {
-            [only] => Ok(only.clone()),
+            // Why the same: a settlement is signed for one attempt, and names it as it stands.
+            [only] if only == meant => Ok(only.clone()),
             several => Err(StepError::NotInDoubt {
                 slot: meant.clone(),
                 doubtful: several.to_vec(),
@@ -463,6 +471,7 @@ impl Turn<'_> {
         let by_person = matches!(testimony.by, SettledBy::Person { .. });
         self.emit(Event::DoubtSettled {
             slot: slot.clone(),
+            attempt: testimony.attempt,
             settled,
             by: testimony.by,
             reason: testimony.reason,

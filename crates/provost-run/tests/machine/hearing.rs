@@ -125,12 +125,14 @@ fn a_statement_that_is_refused_begins_nothing() {
     assert!(run.is_hearing());
 }
 
-fn settle(settled: Settlement) -> Statement {
+fn settle(case: &Case, settled: Settlement) -> Statement {
+    let slot = Slot {
+        step: "a".to_owned(),
+        item: None,
+    };
     Statement::Settle {
-        slot: Slot {
-            step: "a".to_owned(),
-            item: None,
-        },
+        attempt: case.state().attempt_in_doubt(&slot),
+        slot,
         settled,
         output: (settled == Settlement::Happened).then(|| json!({ "done": true })),
         reason: "I looked".to_owned(),
@@ -158,9 +160,8 @@ fn a_settlement_ends_the_asking_even_if_the_read_always_fails() {
                 .tick(at);
         }
         // Another process: it would ask again at once, were it not told first.
-        let case = case
-            .quietly()
-            .crash_and_hear(vec![("ada", settle(settled))]);
+        let statement = settle(&case, settled);
+        let case = case.quietly().crash_and_hear(vec![("ada", statement)]);
         let item = case.state().item(&Slot {
             step: "a".to_owned(),
             item: None,

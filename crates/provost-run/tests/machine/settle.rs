@@ -321,6 +321,7 @@ fn what_is_not_in_doubt_cannot_be_settled() {
             step: "put".to_owned(),
             item: None,
         },
+        attempt: None,
         settled: Settlement::Happened,
         output: None,
         reason: " ".to_owned(),
@@ -376,6 +377,7 @@ fn items_of_a_list_are_settled_one_by_one() {
             Some(json!({ "done": true })),
         )
         .settle("put", Settlement::DidNotHappen, None)
+        .settle("put[0]", Settlement::DidNotHappen, None)
         .ends("put[0]", ok(json!({ "done": true })));
     insta::assert_snapshot!(case.transcript(), @r#"
     < put[0]#1 timeout unknown
@@ -393,6 +395,8 @@ fn items_of_a_list_are_settled_one_by_one() {
     + StepSettled put[1] succeeded
     + StepSettled put in_doubt partial: 1 of 2 items are in doubt
     < ada settles put: did not happen
+    ! `put` names no one item: `put[0]` is in doubt
+    < ada settles put[0]: did not happen
     + DoubtSettled put[0] did not happen says ada
     + AttemptStarted put[0]#2 permit
     > call put[0]#2 note.put {"to":"a"}
@@ -630,4 +634,47 @@ steps:
     > call told#1 look.up {"to":"done true"}
     > call other#1 look.up {"to":"x"}
     "#);
+}
+
+/// What was seen of one attempt is not believed of the next.
+#[test]
+fn a_settlement_counts_for_the_attempt_it_names_alone() {
+    let case = doubtful(rules_with(|_| {})).quietly();
+    let slot = case
+        .state()
+        .doubts()
+        .next()
+        .map(|(id, _)| provost_run::call::Slot {
+            step: id.clone(),
+            item: None,
+        });
+    let slot = slot.unwrap();
+    let first = case.state().attempt_in_doubt(&slot);
+    let says = |attempt| Statement::Settle {
+        slot: slot.clone(),
+        attempt,
+        settled: Settlement::DidNotHappen,
+        output: None,
+        reason: "I looked".to_owned(),
+    };
+    let case = case
+        .says("ada", says(first))
+        .ends("put", failed(Class::Timeout, Landing::Unknown))
+        .quietly();
+    let second = case.state().attempt_in_doubt(&slot);
+    assert_ne!(first, second);
+    let stale = case.says("ada", says(first)).says("bob", says(None));
+    assert_eq!(stale.state().attempt_in_doubt(&slot), second);
+    assert!(
+        !stale.transcript().contains("call put"),
+        "{}",
+        stale.transcript()
+    );
+    // The control: the attempt that stands is settled, and the write is made again.
+    let case = stale.quietly().says("ada", says(second));
+    assert!(
+        case.transcript().contains("call put#3"),
+        "{}",
+        case.transcript()
+    );
 }

@@ -4,6 +4,8 @@ use clap::{ArgGroup, Args};
 use provost_engine::inbox::Statement;
 use provost_engine::run::call::Slot;
 use provost_engine::run::event::Settlement;
+use provost_engine::run::state::State;
+use provost_plan::digest::Digest;
 use serde_json::Value;
 
 use super::Watching;
@@ -11,6 +13,7 @@ use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
+use crate::screen::words::attempt_in_doubt;
 
 /// Arguments of `settle`.
 #[derive(Debug, Args)]
@@ -19,8 +22,8 @@ pub struct Settle {
     /// the run
     #[arg(value_name = "RUN")]
     target: Target,
-    /// the step in doubt, or one of its items: `page` or `page[2]`
-    #[arg(value_name = "STEP")]
+    /// the step in doubt or one of its items, and the attempt as it was shown: `page`, `page[2]@DIGEST`
+    #[arg(value_name = "STEP[@DIGEST]")]
     step: String,
     /// it took place: it is never made again
     #[arg(long, group = "settled")]
@@ -57,7 +60,7 @@ impl Settle {
 
 /// Does it.
 pub fn run(verb: &Settle, place: &Place) -> Result<Exit, Failure> {
-    let slot = slot(&verb.step)?;
+    let meant = Meant::read(&verb.step)?;
     let output = match &verb.output {
         Some(text) => Some(serde_json::from_str::<Value>(text).map_err(|error| {
             Failure::usage(format!("`--output` is no JSON: {error}"))
@@ -68,31 +71,89 @@ pub fn run(verb: &Settle, place: &Place) -> Result<Exit, Failure> {
     let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
+        let state = record.run.state();
+        let (slot, attempt) = meant.find(state, place)?;
         let statement = Statement::Settle {
             slot,
+            attempt,
             settled: verb.settled(),
             output,
             reason: verb.reason.clone(),
         };
-        say::envelope(&engine, record.run.state(), statement, &verb.signing)?
+        say::envelope(&engine, state, statement, &verb.signing)?
     };
     say::say(envelope, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: what was said is recorded.
     Ok(Exit::Done)
 }
 
-/// `step` or `step[2]`.
-fn slot(text: &str) -> Result<Slot, Failure> {
-    let (step, item) = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
-        Some((step, index)) => (step, Some(index)),
-        None => (text, None),
-    };
-    let item = item.map(str::parse).transpose().map_err(|_| {
-        Failure::usage(format!("`{text}` names no step or item"))
-            .hint("a step is `page`, an item of it `page[2]`")
-    })?;
-    Ok(Slot {
-        step: step.to_owned(),
-        item,
-    })
+/// `STEP`, `STEP[ITEM]`, and the attempt that is meant: `STEP@DIGEST`.
+struct Meant {
+    slot: Slot,
+    attempt: Option<String>,
+}
+
+impl Meant {
+    fn read(text: &str) -> Result<Self, Failure> {
+        let (slot, attempt) = match text.split_once('@') {
+            Some((slot, attempt)) => (slot, Some(attempt.to_owned())),
+            None => (text, None),
+        };
+        let (step, item) = match slot.strip_suffix(']').and_then(|slot| slot.split_once('[')) {
+            Some((step, index)) => (step, Some(index)),
+            None => (slot, None),
+        };
+        let item = item.map(str::parse).transpose().map_err(|_| {
+            Failure::usage(format!("`{text}` names no step or item"))
+                .hint("a step is `page`, an item of it `page[2]`")
+        })?;
+        let step = step.to_owned();
+        let slot = Slot { step, item };
+        Ok(Self { slot, attempt })
+    }
+
+    /// The slot, and the attempt of it that is in doubt. Who names no attempt means the only one
+    /// there ever was; where there were several, they have to say which they looked at.
+    fn find(self, state: &State, place: &Place) -> Result<(Slot, Option<Digest>), Failure> {
+        let doubts: Vec<(Slot, Digest)> = state
+            .items()
+            .filter(|(slot, _)| slot.step == self.slot.step)
+            .filter_map(|(slot, _)| Some((slot.clone(), state.attempt_in_doubt(&slot)?)))
+            .collect();
+        if doubts.is_empty() {
+            return Ok((self.slot, None));
+        }
+        let named = |digest: &Digest| match &self.attempt {
+            Some(text) => digest.matches(text),
+            None => true,
+        };
+        let found = doubts
+            .iter()
+            .find(|(slot, digest)| *slot == self.slot && named(digest));
+        let only = |slot: &Slot| state.effect(slot).is_some_and(|effect| effect.attempt == 1);
+        match found {
+            Some((slot, digest)) if self.attempt.is_some() || only(slot) => {
+                Ok((slot.clone(), Some(*digest)))
+            }
+            _ => Err(self.ambiguous(&doubts, state, place)),
+        }
+    }
+
+    fn ambiguous(&self, doubts: &[(Slot, Digest)], state: &State, place: &Place) -> Failure {
+        let slot = &self.slot;
+        let message = match &self.attempt {
+            Some(attempt) => format!("attempt `{attempt}` of `{slot}` is not in doubt now"),
+            None => format!("`{slot}` does not say which attempt is meant"),
+        };
+        let run = &state.run;
+        let commands = doubts.iter().map(|(slot, _)| {
+            let meant = attempt_in_doubt(state, slot);
+            let text = format!("provost settle {run} {meant} … --reason WHY");
+            format!("\n  {}", place.command(&text))
+        });
+        let commands: String = commands.collect();
+        Failure::usage(message).hint(format!(
+            "look at the system it writes to again; what is in doubt now:{commands}"
+        ))
+    }
 }

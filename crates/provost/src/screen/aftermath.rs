@@ -13,6 +13,7 @@ use provost_plan::catalog::Catalog;
 use serde_json::{Value, json};
 
 use super::page::{Cell, Look, Page};
+use super::words::attempt_in_doubt;
 use crate::place::Place;
 
 /// A write of a run.
@@ -191,8 +192,9 @@ fn next(state: &State, place: &Place) -> Option<(String, &'static str)> {
         .find(|(_, item)| item.settled == Some(StepStatus::InDoubt))
         .map(|(slot, _)| slot);
     if let Some(slot) = doubtful {
+        let meant = attempt_in_doubt(state, &slot);
         let command = format!(
-            "provost settle {run} {slot} --happened|--did-not-happen|--abandon --reason WHY"
+            "provost settle {run} {meant} --happened|--did-not-happen|--abandon --reason WHY"
         );
         let who = "any person of this workspace, once they looked at the system it writes to";
         return Some((place.command(&command), who));

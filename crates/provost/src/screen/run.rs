@@ -1,5 +1,6 @@
 //! A run as people read it: how far it is, what it waits for, how it ended.
 
+use provost_engine::run::call::Slot;
 use provost_engine::run::card::Purpose;
 use provost_engine::run::concise;
 use provost_engine::run::event::{Missing, RunStatus, StepStatus};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::page::{Cell, Look, Page};
 use super::plan::{waves, what};
-use super::words::{run_look, run_status, skipped, step_look, step_status};
+use super::words::{attempt_in_doubt, run_look, run_status, skipped, step_look, step_status};
 use super::{answer, card, question, waits};
 use crate::place::Place;
 
@@ -76,11 +77,11 @@ pub fn waiting(state: &State, place: &Place) -> Page {
         page.line("look at the system it writes to, then say what you found:");
         let items = known.items.iter().enumerate();
         for (index, _) in items.filter(|(_, item)| item.settled == Some(StepStatus::InDoubt)) {
-            let slot = if known.is_list {
-                format!("{step}[{index}]")
-            } else {
-                step.clone()
+            let slot = Slot {
+                step: step.clone(),
+                item: known.is_list.then_some(index),
             };
+            let meant = attempt_in_doubt(state, &slot);
             // Why: without its output nothing that reads it goes on.
             let happened = if state.is_output_read(step) {
                 "--happened --output JSON"
@@ -89,7 +90,7 @@ pub fn waiting(state: &State, place: &Place) -> Page {
             };
             let not = (!known_to_happen).then_some("--did-not-happen");
             for said in [happened].into_iter().chain(not).chain(["--abandon"]) {
-                let text = format!("provost settle {run} {slot} {said} --reason WHY");
+                let text = format!("provost settle {run} {meant} {said} --reason WHY");
                 command(&mut page, "settle", &place.command(&text));
             }
         }

@@ -1,6 +1,8 @@
 //! Small words that several views share: moments, lengths of time, statuses.
 
+use provost_engine::run::call::Slot;
 use provost_engine::run::event::{RunStatus, SkipReason, StepStatus};
+use provost_engine::run::state::State;
 use provost_plan::check::budget::WorstCase;
 
 use super::page::Look;
@@ -119,6 +121,14 @@ pub fn count(n: usize, one: &str) -> String {
         format!("1 {one}")
     } else {
         format!("{n} {one}s")
+    }
+}
+
+/// A slot in doubt as a command names it: with the attempt that is in doubt now.
+pub fn attempt_in_doubt(state: &State, slot: &Slot) -> String {
+    match state.attempt_in_doubt(slot) {
+        Some(attempt) => format!("{slot}@{}", attempt.in_command()),
+        None => slot.to_string(),
     }
 }
 

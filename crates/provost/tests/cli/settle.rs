@@ -71,7 +71,7 @@ fn a_doubt_is_shown_and_settled_by_what_a_person_saw() {
     may have happened:
       ring  bell.ring  tone="low"
     did not start: no write
-    next: provost settle RUN ring --happened|--did-not-happen|--abandon --reason WHY
+    next: provost settle RUN ring@CARD --happened|--did-not-happen|--abandon --reason WHY
       any person of this workspace, once they looked at the system it writes to
 
       ring  bell.ring  write  in doubt  unavailable: the connection was lost before the answer was whole: connection closed before message completed
@@ -206,7 +206,7 @@ fn what_cannot_be_settled_is_refused() {
     error: the following required arguments were not provided:
       <--happened|--did-not-happen|--abandon>
 
-    Usage: provost settle --reason <WHY> <--happened|--did-not-happen|--abandon> <RUN> <STEP>
+    Usage: provost settle --reason <WHY> <--happened|--did-not-happen|--abandon> <RUN> <STEP[@DIGEST]>
 
     For more information, try '--help'.
     ");

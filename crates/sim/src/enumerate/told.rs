@@ -154,7 +154,7 @@ impl Search<'_> {
                 reason: "no".to_owned(),
                 all: false,
             }),
-            Told::Settle(place, again, settled) => self.settle(place, again, settled)?,
+            Told::Settle(place, again, settled) => self.settle(state, (place, again), settled)?,
             Told::Pause => says(Statement::Pause {
                 reason: "wait".to_owned(),
             }),
@@ -201,7 +201,12 @@ impl Search<'_> {
         })
     }
 
-    fn settle(&self, place: usize, again: bool, settled: Settled) -> Result<Input, String> {
+    fn settle(
+        &self,
+        state: &State,
+        (place, again): (usize, bool),
+        settled: Settled,
+    ) -> Result<Input, String> {
         let flight = Flight {
             place,
             again,
@@ -212,8 +217,10 @@ impl Search<'_> {
             Settled::DidNotHappen => (Settlement::DidNotHappen, None),
             Settled::Abandoned => (Settlement::Abandoned, None),
         };
+        let slot = slot_of(self.case, flight).ok_or("no such place")?;
         Ok(says(Statement::Settle {
-            slot: slot_of(self.case, flight).ok_or("no such place")?,
+            attempt: state.attempt_in_doubt(&slot),
+            slot,
             settled,
             output,
             reason: "seen".to_owned(),

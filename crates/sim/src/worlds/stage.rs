@@ -386,7 +386,9 @@ impl<'r> Stage<'r> {
         let under_way = self.queue.values().any(|happening| {
             matches!(happening, Happening::Arrives(request) if *request.call.slot() == slot)
         });
-        if under_way {
+        let run = self.process.run.as_ref();
+        let attempt = run.and_then(|run| run.state().attempt_in_doubt(&slot));
+        if under_way || run.is_none() {
             // Why: who looks before the call can have arrived knows nothing of it.
             self.later(120_000, Happening::Settles(slot));
             return;
@@ -403,6 +405,7 @@ impl<'r> Stage<'r> {
         };
         let statement = Statement::Settle {
             slot,
+            attempt,
             settled,
             output,
             reason: "looked at it".to_owned(),
@@ -526,6 +529,7 @@ fn refusal(error: &StepError) -> &'static str {
         StepError::BadAnswer { .. } => "bad answer",
         StepError::NotInDoubt { .. } => "not in doubt",
         StepError::TooEarly { .. } => "too early",
+        StepError::OtherAttempt { .. } => "other attempt",
         StepError::NotPaused => "not paused",
         StepError::Replayed { .. } => "replayed",
         StepError::Amendment { .. } => "not amended",

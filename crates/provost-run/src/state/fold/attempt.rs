@@ -67,7 +67,10 @@ pub(super) fn attempt_started(
             secret_args: started.secret_args.clone(),
             landing: Landing::Unknown,
             doubtful: false,
+            attempt: started.attempt,
         });
+    } else if let Some(effect) = state.effect_mut(&started.slot) {
+        effect.attempt = started.attempt;
     }
     Ok(())
 }

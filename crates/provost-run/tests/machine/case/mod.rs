@@ -488,8 +488,10 @@ impl Case {
     /// A person settles a doubt.
     pub fn settle(mut self, slot: &str, settled: Settlement, output: Option<Value>) -> Self {
         writeln!(self.transcript, "< ada settles {slot}: {}", settled.word()).unwrap();
+        let slot = slot_of(slot);
         let statement = Statement::Settle {
-            slot: slot_of(slot),
+            attempt: self.state().attempt_in_doubt(&slot),
+            slot,
             settled,
             output,
             reason: "I looked".to_owned(),
