@@ -40,7 +40,7 @@ mod values;
 mod vocabulary;
 mod words;
 
-pub use approver::ApproveDenied;
+pub use approver::{ApproveDenied, RunAction};
 pub use cases::{Cases, Judged};
 pub use people::People;
 pub use survey::{Outlook, Survey};

@@ -60,6 +60,21 @@ pub enum ApproveDenied {
     },
 }
 
+/// What somebody does to a run, beside saying yes or no to a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunAction {
+    /// To answer a question that names nobody.
+    Answer,
+    /// To say what became of a call.
+    Settle,
+    /// To put another plan or goal, or to have undone what happened.
+    Amend,
+    /// To pause or to cancel.
+    Stop,
+    /// To let go on what was paused.
+    Resume,
+}
+
 fn by(policies: &[String]) -> String {
     if policies.is_empty() {
         String::new()
@@ -105,6 +120,39 @@ impl Policy {
             Ok((Answer::Allow, _)) => Ok(()),
             Ok((Answer::Deny, policies)) => Err(ApproveDenied::Policy { id, policies }),
             Err(reason) => Err(ApproveDenied::Failed { id, reason }),
+        }
+    }
+
+    /// Whether `by` may do this to a run that `requester` asked for; `operation` is that of the
+    /// call that is settled. In a solo workspace whoever is at the machine may.
+    ///
+    /// # Errors
+    /// [`ApproveDenied`] says why not.
+    pub fn may_act(
+        &self,
+        action: RunAction,
+        by: &Principal,
+        requester: &Principal,
+        operation: Option<&Operation>,
+    ) -> Result<(), ApproveDenied> {
+        let id = by.id.clone();
+        if by.kind != PrincipalKind::User {
+            return Err(ApproveDenied::Agent { id });
+        }
+        if self.is_solo() {
+            return Ok(());
+        }
+        if !self.people().is_listed(&by.id) {
+            return Err(ApproveDenied::Stranger { id });
+        }
+        let asked = by.id == requester.id;
+        match action {
+            RunAction::Stop => Ok(()),
+            RunAction::Answer | RunAction::Amend | RunAction::Resume if asked => Ok(()),
+            // Why not who asked: what they say of a call decides whether it is made again.
+            RunAction::Answer | RunAction::Amend | RunAction::Resume | RunAction::Settle => {
+                self.may_approve(by, requester, operation, &AskTerms::default())
+            }
         }
     }
 

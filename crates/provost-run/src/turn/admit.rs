@@ -13,7 +13,7 @@ use crate::outcome::{Class, Landing};
 use crate::state::InFlight;
 use crate::statement::Signer;
 use provost_plan::money::Money;
-use provost_plan::policy::PrincipalKind;
+use provost_plan::policy::{PrincipalKind, RunAction};
 
 /// How often the breaker of a tool may put one attempt off before the step fails.
 pub(super) const BREAKER_DEFERRALS_MAX: u32 = 3;
@@ -152,6 +152,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn pause(&mut self, signer: Signer, reason: String) -> Result<(), StepError> {
+        self.may(RunAction::Stop, &signer.by, None)?;
         if self.state.paused.is_some() {
             return Ok(());
         }
@@ -199,9 +200,17 @@ impl Turn<'_> {
                 reason: "only a person lets a paused run go on".to_owned(),
             });
         }
-        if self.state.paused.is_none() {
+        let Some(pause) = &self.state.paused else {
             return Err(StepError::NotPaused);
-        }
+        };
+        // Why by whom: what no person stopped, and what somebody stopped themselves, they let go on
+        // as they may stop it.
+        let action = if pause.missing.is_some() || pause.by == by.id {
+            RunAction::Stop
+        } else {
+            RunAction::Resume
+        };
+        self.may(action, &by, None)?;
         self.emit(Event::Resumed {
             lost: Vec::new(),
             by: Some(by.id),

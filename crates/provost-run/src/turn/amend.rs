@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use provost_plan::catalog::Operation;
 use provost_plan::check::{Checked, CheckedPlan, Draft, Origin};
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::expr::{Root, Segment};
 use provost_plan::label::Label;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::{Goal, Plan};
-use provost_plan::policy::{AskTerms, Principal, PrincipalKind};
+use provost_plan::policy::{Principal, RunAction};
 use provost_plan::source::Source;
 
 use super::Turn;
@@ -31,7 +32,7 @@ impl Turn<'_> {
         reason: String,
     ) -> Result<(), StepError> {
         let Signer { by, record } = signer;
-        self.may_amend(&by)?;
+        self.may(RunAction::Amend, &by, None)?;
         self.takes_amendments()?;
         let goal_text = goal.clone();
         let mut other_goal = goal.map(|text| self.goal_with(&text));
@@ -145,14 +146,15 @@ impl Turn<'_> {
             })
     }
 
-    /// Who asked for the run may amend it, and whoever may approve its plan.
-    pub(super) fn may_amend(&self, by: &Principal) -> Result<(), StepError> {
-        let requester = &self.state.principal;
-        if by.kind == PrincipalKind::User && by.id == requester.id {
-            return Ok(());
-        }
-        let terms = AskTerms::default();
-        let may = self.rules.policy.may_approve(by, requester, None, &terms);
+    /// Whether policy lets somebody do this to the run.
+    pub(super) fn may(
+        &self,
+        action: RunAction,
+        by: &Principal,
+        operation: Option<&Operation>,
+    ) -> Result<(), StepError> {
+        let policy = &self.rules.policy;
+        let may = policy.may_act(action, by, &self.state.principal, operation);
         may.map_err(|denied| StepError::NotAllowed {
             by: by.id.clone(),
             reason: denied.to_string(),

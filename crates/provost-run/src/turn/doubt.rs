@@ -11,7 +11,7 @@ use provost_plan::digest::{Digest, canonical};
 use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::plan::Retry;
-use provost_plan::policy::{CallFacts, Decision, PrincipalKind, Verdict};
+use provost_plan::policy::{CallFacts, Decision, PrincipalKind, RunAction, Verdict};
 use serde_json::Value;
 
 use super::Turn;
@@ -382,6 +382,9 @@ impl Turn<'_> {
             return Err(refused("a doubt is settled with a reason"));
         }
         let slot = self.doubtful_slot(slot)?;
+        let called = self.step_and_operation(&slot.step);
+        let operation = called.map(|(_, operation)| operation.as_ref());
+        self.may(RunAction::Settle, &by, operation)?;
         let stands = self.state.attempt_in_doubt(&slot);
         if attempt.is_none() || attempt != stands {
             return Err(StepError::OtherAttempt { slot, stands });

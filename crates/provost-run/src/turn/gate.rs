@@ -11,7 +11,7 @@ use provost_plan::label::{Integrity, Label};
 use provost_plan::limits::CARD_ARGS_BYTES_MAX;
 use provost_plan::plan::Step;
 use provost_plan::plan::request::Why;
-use provost_plan::policy::{AskTerms, Decision, OnExpiry, Principal, Verdict};
+use provost_plan::policy::{AskTerms, Decision, OnExpiry, Principal, RunAction, Verdict};
 use provost_plan::schema::Schema;
 use serde_json::{Value, json};
 
@@ -468,6 +468,12 @@ impl Turn<'_> {
             let reason = format!("the question is for `{of}`");
             return Err(StepError::NotAllowed { by: by.id, reason });
         }
+        // Why so little of whom it names: it is theirs to answer, as long as they are known here.
+        let action = match &question.of {
+            Some(_) => RunAction::Stop,
+            None => RunAction::Answer,
+        };
+        self.may(action, &by, None)?;
         let value =
             provost_plan::digest::normalize(value).map_err(|error| StepError::BadAnswer {
                 reason: error.to_string(),

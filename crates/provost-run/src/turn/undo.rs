@@ -15,6 +15,7 @@ use provost_plan::expr::{Root, Template};
 use provost_plan::plan::Step;
 use provost_plan::plan::read::plan_from_value;
 use provost_plan::plan::undo::undo_id;
+use provost_plan::policy::RunAction;
 use serde_json::{Map, Value, json};
 
 use super::scope::Roots;
@@ -47,10 +48,13 @@ impl Turn<'_> {
         undo: bool,
     ) -> Result<(), StepError> {
         let Signer { by, record } = signer;
-        if undo {
-            // Why: to stop takes nothing, but undoing begins calls.
-            self.may_amend(&by)?;
-        }
+        // Why: to stop takes little, but undoing begins calls.
+        let action = if undo {
+            RunAction::Amend
+        } else {
+            RunAction::Stop
+        };
+        self.may(action, &by, None)?;
         self.emit(Event::CancelRequested {
             by: by.id,
             reason,

@@ -44,6 +44,7 @@ mod questions;
 mod receipts;
 mod replan;
 mod retry;
+mod rights;
 mod search;
 mod secrets;
 mod settle;

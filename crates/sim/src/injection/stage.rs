@@ -226,10 +226,8 @@ impl Stage<'_> {
             // Why stop: what the planner cannot do is left undone, as without anybody to ask.
             Command::Question(question, digest) => match question.purpose {
                 Purpose::Review { .. } => {
-                    let stop = Statement::Answer {
-                        question: digest,
-                        value: "stop".into(),
-                    };
+                    let (question, value) = (digest, "stop".into());
+                    let stop = Statement::Answer { question, value };
                     self.give(Input::unsigned(person("ada"), stop))
                 }
                 _ => Err("it asks a question".to_owned()),
