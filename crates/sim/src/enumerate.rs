@@ -61,6 +61,9 @@ pub struct Bounds {
     pub probes: bool,
     /// Whether the driver forgets to sync: a control that must lose intents.
     pub forget_sync: bool,
+    /// Whether the driver lets things begin before it hears what was posted: a control that must
+    /// begin what a person forbade.
+    pub dispatch_first: bool,
 }
 
 /// What was seen.

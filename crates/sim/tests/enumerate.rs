@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use sim::enumerate::judge::{DOUBLED_KEYED, DOUBLED_PLAIN, LOST};
+use sim::enumerate::judge::{BEGUN_UNHEARD, DOUBLED_KEYED, DOUBLED_PLAIN, LOST};
 use sim::enumerate::{Bounds, Budget, Kind, PlanCase, Tally, catalog, explore, plans};
 use sim::table::{self, Where};
 
@@ -36,6 +36,7 @@ fn family(name: &'static str, cases: Vec<PlanCase>, numbers: Numbers) -> Family 
         merge_equals: false,
         probes: false,
         forget_sync: false,
+        dispatch_first: false,
     };
     Family {
         name,
@@ -272,12 +273,13 @@ fn full() -> Vec<Family> {
 }
 
 /// Every kind of fault that the search knows.
-const FAULTS: [&str; 20] = [
+const FAULTS: [&str; 21] = [
     "a clock goes back",
     "a person cancels",
     "a person pauses",
     "a person says no",
     "a person settles a doubt",
+    "a statement waits for who takes the run up",
     "an answer comes twice",
     "back when no key is remembered",
     "crash after the commit",
@@ -350,6 +352,20 @@ fn a_naive_executor_is_caught() {
 fn a_driver_that_forgets_to_sync_is_caught() {
     let tally = control(false, true, [1, 0, 0, 0, 0]);
     assert!(tally.times(LOST) > 0 && tally.times(DOUBLED_PLAIN) > 0);
+}
+
+/// Control: a driver that lets things begin before it hears what was posted begins what a person
+/// forbade.
+#[test]
+fn a_driver_that_dispatches_before_it_hears_is_caught() {
+    let kinds = [Kind::Read, Kind::Plain];
+    let driven = |dispatch_first: bool| {
+        let mut family = family("control", plans::all(2, &kinds), [1, 0, 0, 0, 1]);
+        family.bounds.dispatch_first = dispatch_first;
+        run(&[family], false).times(BEGUN_UNHEARD)
+    };
+    assert_eq!(driven(false), 0);
+    assert!(driven(true) > 0);
 }
 
 /// Control: what is merged because it differs in name only hides no row, no end and no fault.

@@ -13,6 +13,7 @@ use provost_run::state::State;
 
 use super::catalog::{FINAL_AFTER_MS, Kind};
 use super::fingerprint::Prints;
+use super::judge::BEGUN_UNHEARD;
 use super::machine::Settled;
 use super::machine::{Facts, Journal, Machine, Stepped, Told};
 use super::node::Node;
@@ -97,11 +98,9 @@ impl Search<'_> {
         self.judge_state(node);
         let facts = &node.at.facts;
         if facts.ended.is_none() && facts.hears {
-            // Why people first: what they said while nobody was there is heard before anything else.
-            self.people_answer(node)?;
-            self.person_settles(node)?;
-            self.person_stops(node)?;
-            self.step(node, Told::Proceed)?;
+            self.goes_on(node)?;
+        } else if facts.ended.is_none() && node.posted.is_some() {
+            self.hear_posted(node)?;
         } else if facts.ended.is_none() {
             for index in 0..node.flights.len() {
                 self.end_call(node, index, 0)?;
@@ -133,7 +132,60 @@ impl Search<'_> {
     /// Gives the machine an input, in a node that already shows what came with it.
     pub(super) fn step(&mut self, node: &Node, told: Told) -> Result<(), String> {
         let stepped = self.stepped(&node.at, told, node.waited)?;
+        if node.posted.is_some() && !stepped.flights.is_empty() {
+            self.broke(BEGUN_UNHEARD, node.story.lines(&self.case.places));
+        }
         self.follow(node, &stepped)
+    }
+
+    /// A process took the run up: what a person posted meanwhile, or says to it by taking it up, is
+    /// heard; then it goes on.
+    fn goes_on(&mut self, node: &Node) -> Result<(), String> {
+        // Why not then: a card that lapsed is not there, also before that is recorded.
+        if node.at.facts.lapses.is_none_or(|left| left > node.waited) {
+            self.people_answer(node)?;
+        }
+        if node.left.words > 0 {
+            for told in self.postable(node) {
+                self.tally
+                    .faults
+                    .insert("a statement waits for who takes the run up");
+                let mut next = node.clone();
+                next.left.words -= 1;
+                next.story.tell("a person posts a statement", None);
+                next.posted = Some(told);
+                if self.bounds.dispatch_first {
+                    self.step(&next, Told::Proceed)?;
+                } else {
+                    self.hear_posted(&next)?;
+                }
+            }
+        }
+        self.step(node, Told::Proceed)
+    }
+
+    fn hear_posted(&mut self, node: &Node) -> Result<(), String> {
+        let mut next = node.clone();
+        match next.posted.take() {
+            Some(told) => self.step(&next, told),
+            None => Ok(()),
+        }
+    }
+
+    /// What a person may have said while nobody drove the run.
+    fn postable(&self, node: &Node) -> Vec<Told> {
+        let mut all = vec![Told::Cancel];
+        all.push(if node.at.facts.paused {
+            Told::GoOn
+        } else {
+            Told::Pause
+        });
+        // Why not for the control: what it lets happen first may make them too late.
+        if !self.bounds.dispatch_first {
+            all.extend(self.case.can_undo().then_some(Told::Undo));
+            all.extend(self.settlements(node));
+        }
+        all
     }
 
     fn calls_fail(&mut self, node: &Node) -> Result<(), String> {
@@ -194,8 +246,24 @@ impl Search<'_> {
 
     /// A person says what became of a doubtful call: the truth, or that nobody will know.
     fn person_settles(&mut self, node: &Node) -> Result<(), String> {
-        if node.left.words == 0 || !node.late.is_empty() {
+        if node.left.words == 0 {
             return Ok(());
+        }
+        for told in self.settlements(node) {
+            self.tally.faults.insert("a person settles a doubt");
+            let mut next = node.clone();
+            next.left.words -= 1;
+            next.story.tell("a person settles a doubt", None);
+            self.step(&next, told)?;
+        }
+        Ok(())
+    }
+
+    /// What can truly be said of the doubts, and that nobody will know.
+    fn settlements(&self, node: &Node) -> Vec<Told> {
+        let mut all = Vec::new();
+        if !node.late.is_empty() {
+            return all;
         }
         for (place, again, early) in &node.at.facts.doubts {
             let count = node.world.count(*place).called;
@@ -210,14 +278,10 @@ impl Search<'_> {
                 if *early && settled == Settled::DidNotHappen {
                     continue;
                 }
-                self.tally.faults.insert("a person settles a doubt");
-                let mut next = node.clone();
-                next.left.words -= 1;
-                next.story.tell("a person settles a doubt", None);
-                self.step(&next, Told::Settle(*place, *again, settled))?;
+                all.push(Told::Settle(*place, *again, settled));
             }
         }
-        Ok(())
+        all
     }
 
     fn planner_replies(&mut self, node: &Node) -> Result<(), String> {

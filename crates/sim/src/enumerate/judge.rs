@@ -24,6 +24,9 @@ pub const DOUBLED_KEYED: &str = "a keyed write took place twice";
 /// A write took place that the journal does not know.
 pub const LOST: &str = "a write took place whose intent is lost";
 
+/// A call began before what a person had posted was heard.
+pub const BEGUN_UNHEARD: &str = "a call began before a posted statement was heard";
+
 /// A write was undone that had not taken place.
 pub const UNDONE_UNDONE: &str = "what had not happened was undone";
 
@@ -91,7 +94,8 @@ impl Search<'_> {
         }
         self.tally.ambiguous += machine.facts.ambiguous;
         self.tally.in_doubt += machine.facts.in_doubt;
-        if state.ended.is_some() || !self.bounds.probes {
+        // Why not while people are heard: what lapsed meanwhile lapses when the run goes on.
+        if state.ended.is_some() || machine.facts.hears || !self.bounds.probes {
             return Ok(());
         }
         self.tally.faults.insert("a clock goes back");

@@ -6,7 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-use super::machine::Machine;
+use super::machine::{Machine, Told};
 use super::plans::Place;
 use super::world::{Flight, World};
 use super::{Budget, PlanCase};
@@ -66,6 +66,8 @@ pub(super) struct Node {
     pub(super) timer: Option<i64>,
     pub(super) world: World,
     pub(super) left: Budget,
+    /// What a person posted while nobody drove the run, until it is heard.
+    pub(super) posted: Option<Told>,
     /// The time since the last step.
     pub(super) waited: i64,
     pub(super) story: Story,
@@ -89,6 +91,7 @@ impl Node {
             timer: None,
             world: World::of(&case.places),
             left,
+            posted: None,
             waited: 0,
             story: Story::default(),
         }
@@ -98,7 +101,7 @@ impl Node {
     /// With `merge_equals`, places that differ in name only are put in order first.
     pub(super) fn key(&self, stage: &str, case: &PlanCase, merge_equals: bool) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (stage, self.asked, self.timer, self.waited).hash(&mut hasher);
+        (stage, self.asked, self.timer, self.waited, self.posted).hash(&mut hasher);
         let machines = || self.tail.iter().map(|(kept, _)| kept).chain([&self.at]);
         machines().for_each(|machine| machine.prints.shared().hash(&mut hasher));
         self.tail.iter().for_each(|(_, age)| age.hash(&mut hasher));
