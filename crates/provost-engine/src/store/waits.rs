@@ -1,8 +1,8 @@
 //! What runs wait for, as rows: written with the events they follow from.
 //!
 //! Owns the table `waits`. Decides nothing: the list is [`provost_run::state::waiting`]'s.
-//! INVARIANT: the rows of a run are equal to that list after its last event; a run whose row an older version
-//! wrote has none, and says so.
+//! INVARIANT: the rows of a run are equal to that list after its last event; a run whose row an
+//! older version wrote has none, and says so.
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ use super::{Chain, ItemState, Pause, Planning, QuestionState, State, StepState};
 use super::{Undo, Undoing};
 use crate::call::Slot;
 use crate::card::Purpose;
-use crate::event::{Event, RunCreated, SettledBy, SkipReason, StepStatus};
+use crate::event::{Event, SettledBy, SkipReason, StepStatus};
 
 mod attempt;
 mod ending;
@@ -65,31 +65,20 @@ impl State {
         let Event::RunCreated(created) = event else {
             return Err(FoldError::NoBeginning);
         };
-        let RunCreated {
-            run,
-            goal,
-            planner,
-            fallback,
-            mode,
-            principal,
-            limits,
-            ask,
-            solo,
-            signed,
-        } = created.clone();
+        let created = created.clone();
         Ok(Self {
-            run,
-            goal,
+            run: created.run,
+            goal: created.goal,
             unplanned: None,
             former: Default::default(),
-            chain: Chain::new(planner.clone(), fallback),
-            planner,
-            mode,
-            principal,
-            limits,
-            ask,
-            solo,
-            signed,
+            chain: Chain::new(created.planner.clone(), created.fallback),
+            planner: created.planner,
+            mode: created.mode,
+            principal: created.principal,
+            limits: created.limits,
+            ask: created.ask,
+            solo: created.solo,
+            signed: created.signed,
             created_at: at,
             plan: None,
             document: Arc::default(),

@@ -571,12 +571,8 @@ fn refusal(class: Class, message: &str) -> Refusal {
 }
 
 fn forbidden(verdict: &Verdict) -> String {
-    let by = verdict
-        .policies
-        .iter()
-        .map(|id| format!("`{id}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let by = verdict.policies.iter().map(|id| format!("`{id}`"));
+    let by = by.collect::<Vec<_>>().join(", ");
     match (verdict.errors.first(), by.is_empty()) {
         (Some(error), _) => format!("policy cannot decide, which forbids: {error}"),
         (None, true) => "no policy permits it".to_owned(),

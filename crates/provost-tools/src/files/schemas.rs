@@ -24,8 +24,8 @@ pub(super) fn description(verb: Verb) -> &'static str {
              `group_by` every line is one JSON record: `where` holds conditions that all apply, \
              `since` is inclusive and `until` exclusive, `group_by` counts the records for each \
              value of a field with the first and last time, and `new_since` keeps only the groups \
-             that never occur before that time; with `rise_by`, those too that come at least so many \
-             times as often since then. Without them `contains` finds lines of text; \
+             that never occur before that time; with `rise_by`, those too that come at least so \
+             many times as often since then. Without them `contains` finds lines of text; \
              `match = \"all\"` then keeps the files in which every text occurs"
         }
     }

@@ -7,6 +7,7 @@ use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::Goal;
 use provost_plan::plan::request::PlannerCost;
 use provost_plan::policy::{Principal, PrincipalKind};
+use provost_run::call::Call;
 use provost_run::card::{Card, Purpose, Subject};
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, RunStatus, View};
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
@@ -165,29 +166,31 @@ impl Stage<'_> {
         self.keep(output.map_err(|error| error.to_string())?)
     }
 
+    fn call(&mut self, call: &Call) -> Result<(), String> {
+        let operation = call.operation();
+        if operation.effect != provost_plan::catalog::Effect::Read {
+            let effect = effect(self.domain, &operation.name, call.args());
+            self.played.effects.push(effect);
+        }
+        let step = &call.slot().step;
+        let reply = match self.domain.output(self.case, step, &operation.name) {
+            Ok(output) => {
+                let bytes = output.to_string().into_bytes();
+                Reply::ok(output, bytes, "application/json")
+            }
+            Err(words) => Reply::failed(Class::NotFound, Landing::None, &words),
+        };
+        let (slot, attempt) = (call.slot().clone(), call.attempt());
+        self.give(Input::Ended {
+            slot,
+            attempt,
+            reply,
+        })
+    }
+
     fn obey(&mut self, command: Command) -> Result<(), String> {
         match command {
-            Command::Call(call) => {
-                let operation = call.operation();
-                if operation.effect != provost_plan::catalog::Effect::Read {
-                    let effect = effect(self.domain, &operation.name, call.args());
-                    self.played.effects.push(effect);
-                }
-                let step = &call.slot().step;
-                let reply = match self.domain.output(self.case, step, &operation.name) {
-                    Ok(output) => {
-                        let bytes = output.to_string().into_bytes();
-                        Reply::ok(output, bytes, "application/json")
-                    }
-                    Err(words) => Reply::failed(Class::NotFound, Landing::None, &words),
-                };
-                let (slot, attempt) = (call.slot().clone(), call.attempt());
-                self.give(Input::Ended {
-                    slot,
-                    attempt,
-                    reply,
-                })
-            }
+            Command::Call(call) => self.call(&call),
             Command::Plan(request) => {
                 let setting = self.setting;
                 let reply =
