@@ -11,7 +11,7 @@ use provost_plan::check::StepRecord;
 use provost_plan::check::policy::with_own_caution;
 use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::expr::Template;
-use provost_plan::limits::{ARGS_BYTES_MAX, KEPT_BYTES_MAX};
+use provost_plan::limits::ARGS_BYTES_MAX;
 use provost_plan::money::Money;
 use provost_plan::plan::{ForEach, Step, StepKind};
 use provost_plan::policy::{CallFacts, Decision, Verdict};
@@ -21,7 +21,7 @@ use super::Turn;
 use super::gate::{Asked, with_caution};
 use super::scope::Roots;
 use super::secret;
-use super::work::keepable;
+use super::work::items_of;
 use crate::call::{Call, Slot, idempotency_key};
 use crate::card::{ConcreteCall, Purpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
@@ -142,11 +142,7 @@ impl Turn<'_> {
     pub(super) fn list(&self, for_each: &ForEach) -> Result<Vec<Value>, String> {
         let (roots, list) = (Roots::new(&self.purse), &for_each.list);
         match list.eval(&roots.scope_for(self.state, list.references())) {
-            Ok(list @ Value::Array(_)) if keepable(&list).is_err() => {
-                Err(format!("`for_each` has more than {KEPT_BYTES_MAX} bytes"))
-            }
-            Ok(Value::Array(items)) => Ok(items),
-            Ok(_) => Err("`for_each` is not a list".to_owned()),
+            Ok(list) => items_of(list),
             Err(error) => Err(error.to_string()),
         }
     }

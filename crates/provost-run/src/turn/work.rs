@@ -51,6 +51,15 @@ pub(super) fn keepable(value: &Value) -> Result<(), String> {
     Ok(())
 }
 
+/// The items of what a step runs over, if a journal can keep them.
+pub(super) fn items_of(list: Value) -> Result<Vec<Value>, String> {
+    keepable(&list).map_err(|reason| format!("the list of `for_each`: {reason}"))?;
+    match list {
+        Value::Array(items) => Ok(items),
+        _ => Err("`for_each` is not a list".to_owned()),
+    }
+}
+
 /// About how many bytes a value has when it is written.
 pub(super) fn bytes_of(value: &Value) -> usize {
     match value {
