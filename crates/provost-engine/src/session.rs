@@ -383,7 +383,7 @@ impl Session {
         }
     }
 
-    /// Hears what people posted, and then lets a run go on that was taken up: nothing begins before.
+    /// Hears what people posted, and then lets a run go on that was taken up.
     async fn go_on(&mut self, halted: bool, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
         if self.words_due {
             self.hear_posted(watcher).await?;

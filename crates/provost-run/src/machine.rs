@@ -252,7 +252,7 @@ pub enum StepError {
         doubtful: Vec<Slot>,
     },
     /// Another attempt is in doubt than the one that was settled, or none was named.
-    #[error("this settles no attempt that is in doubt now: it is {} of `{slot}`", stands.map_or_else(String::new, |digest| digest.short()))]
+    #[error("this settles no attempt that is in doubt now: it is {} of `{slot}`", short(*stands))]
     OtherAttempt {
         /// Which.
         slot: Slot,
@@ -563,6 +563,10 @@ impl Output {
             commands,
         }
     }
+}
+
+fn short(digest: Option<Digest>) -> String {
+    digest.map_or_else(String::new, |digest| digest.short())
 }
 
 fn not_in_doubt(slot: &Slot, doubtful: &[Slot]) -> String {
