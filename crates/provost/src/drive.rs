@@ -162,7 +162,8 @@ impl Driver<'_> {
         View::new(catalog, self.watching.events, self.halt.clone())
     }
 
-    /// Takes a run up with what a person says to it; none if another process drives it and was told.
+    /// Takes a run up with what a person says to it; none if another process drives it and was
+    /// told.
     async fn take_up(
         &self,
         run: &str,

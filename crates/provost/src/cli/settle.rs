@@ -22,7 +22,7 @@ pub struct Settle {
     /// the run
     #[arg(value_name = "RUN")]
     target: Target,
-    /// the step in doubt or one of its items, and the attempt as it was shown: `page`, `page[2]@DIGEST`
+    /// the step in doubt or an item of it, and the attempt as it was shown: `page[2]@DIGEST`
     #[arg(value_name = "STEP[@DIGEST]")]
     step: String,
     /// it took place: it is never made again
