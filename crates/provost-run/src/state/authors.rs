@@ -70,12 +70,9 @@ impl Authorship {
 }
 
 impl State {
-    /// A planner makes something of what this person said. Why not of who asked for the run: all
-    /// that it makes is for them.
+    /// A planner makes something of what this person said, whoever asked for the run.
     pub(super) fn builds_on(&mut self, by: &str) {
-        if by != self.principal.id {
-            self.amenders.insert(by.to_owned());
-        }
+        self.amenders.insert(by.to_owned());
     }
 
     /// Whose proofs the next plan holds, as far as they are new.
