@@ -375,7 +375,7 @@ impl Engine {
 
     /// Takes up the run that a statement is to, and hears it, after what was posted before; whoever
     /// only records it does not drive the session. A statement that is refused leaves the run as it
-    /// was.
+    /// was, unless the run ended by being taken up.
     ///
     /// # Errors
     /// [`EngineError::Held`] if a living process drives it, [`EngineError::Drive`] if the statement
@@ -386,7 +386,14 @@ impl Engine {
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
         let session = self.claim(&envelope.run).await?;
-        if let Err(refused) = self.rehearse_taken_up(session.run().clone(), envelope) {
+        let mut run = session.run().clone();
+        if let Err(refused) = self.rehearse_taken_up(&mut run, envelope) {
+            let ends = run.state().ended.is_some() && session.state().ended.is_none();
+            let mut session = session;
+            if ends {
+                session = resumed(session, watcher).await?;
+                session.hear_posted(watcher).await?;
+            }
             session.release().await?;
             return Err(refused);
         }
@@ -404,7 +411,7 @@ impl Engine {
     /// Whether a statement would count once the run is taken up; nothing is changed.
     fn rehearse_taken_up(
         &self,
-        mut run: Run,
+        run: &mut Run,
         envelope: &StatementEnvelope,
     ) -> Result<(), EngineError> {
         let now = now_ms();
