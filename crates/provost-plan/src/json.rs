@@ -142,6 +142,7 @@ impl<'de> Visitor<'de> for Reading {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;

@@ -170,7 +170,7 @@ impl<'r> Turn<'r> {
                 output,
                 reason,
             } => self.settle(signer, (&slot, attempt), (settled, output), reason),
-            Statement::Amend { plan, goal, reason } => self.amend(signer, plan, goal, reason),
+            Statement::Amend { plan, goal, reason } => self.amend(signer, plan, goal, &reason),
             Statement::Pause { reason } => self.pause(signer, reason),
             Statement::Resume => self.go_on(signer),
             Statement::Cancel { reason, undo } => self.cancel(signer, reason, undo),

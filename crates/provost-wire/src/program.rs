@@ -148,7 +148,7 @@ impl Program<'_> {
         self.argv.first().map_or("", String::as_str)
     }
 
-    fn not_started(&self, reason: impl ToString) -> ProgramError {
+    fn not_started(&self, reason: &dyn ToString) -> ProgramError {
         ProgramError::NotStarted {
             program: self.name().to_owned(),
             reason: reason.to_string(),
@@ -166,7 +166,7 @@ impl Program<'_> {
     fn start(&self, family: &Family) -> Result<(Child, Option<Held>), ProgramError> {
         let path = self.env.iter().find(|(name, _)| name == "PATH");
         let path = path.map_or("", |(_, path)| path.as_str());
-        let program = locate(self.name(), self.dir, path).map_err(|e| self.not_started(e))?;
+        let program = locate(self.name(), self.dir, path).map_err(|e| self.not_started(&e))?;
         let mut command = Command::new(SHELL);
         command
             .env_clear()
@@ -182,7 +182,7 @@ impl Program<'_> {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let started = Sandbox::start(self.sandbox, &mut command);
-        started.map_err(|reason| self.not_started(reason))
+        started.map_err(|reason| self.not_started(&reason))
     }
 
     /// Sets the bounds that the system holds, before the program begins; it leaves no core.
@@ -193,7 +193,7 @@ impl Program<'_> {
                 maximum: Some(most),
             };
             let set = prlimit(leader, resource, limit);
-            let refused = |error| self.not_started(format!("its bounds cannot be set: {error}"));
+            let refused = |error| self.not_started(&format!("its bounds cannot be set: {error}"));
             set.map(|_| ()).map_err(refused)
         };
         set(Resource::Core, 0)?;
@@ -210,7 +210,7 @@ impl Program<'_> {
             .stderr
             .starts_with(format!("{}:", family.name()).as_bytes());
         match code {
-            Some((_, error)) if by_shell => Err(self.not_started(io::Error::from(*error))),
+            Some((_, error)) if by_shell => Err(self.not_started(&io::Error::from(*error))),
             _ => Ok(ended),
         }
     }

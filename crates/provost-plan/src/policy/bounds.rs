@@ -146,7 +146,7 @@ mod tests {
 
     fn depth_is_passed(text: &str) -> Option<String> {
         let span = Depth::default().passed_in(text)?;
-        Some(text[span.start..span.end].to_owned())
+        text.get(span.start..span.end).map(str::to_owned)
     }
 
     #[test]

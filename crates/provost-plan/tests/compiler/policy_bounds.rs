@@ -18,7 +18,7 @@ fn catalog() -> Catalog {
         &json!({ "id": { "type": "string" }, "n": { "type": "integer" } }),
     );
     let make = |at: usize| {
-        let effect = if at % 2 == 0 {
+        let effect = if at.is_multiple_of(2) {
             Effect::Read
         } else {
             Effect::Write

@@ -18,8 +18,11 @@ fn doubled(levels: usize, twice: impl Fn(Value) -> Value) -> Value {
     json!({ "$ref": "#/$defs/d0", "$defs": definitions })
 }
 
+/// What says a subschema twice.
+type Twice = fn(Value) -> Value;
+
 /// The ways to say the same subschema twice of one value.
-fn twice() -> Vec<(&'static str, fn(Value) -> Value)> {
+fn twice() -> Vec<(&'static str, Twice)> {
     vec![
         ("allOf", |next| json!({ "allOf": [next, next] })),
         ("anyOf", |next| json!({ "anyOf": [next, next] })),

@@ -29,7 +29,7 @@ impl Turn<'_> {
         signer: Signer,
         plan: Option<PlanText>,
         goal: Option<String>,
-        reason: String,
+        reason: &str,
     ) -> Result<(), StepError> {
         let Signer { by, record } = signer;
         self.may(RunAction::Amend, &by, None)?;
@@ -73,7 +73,7 @@ impl Turn<'_> {
                 planner: self.planner_of_another(),
                 clears: true,
                 by: by.id.clone(),
-                reason: reason.clone(),
+                reason: reason.to_owned(),
                 plan: plan.clone(),
                 record: record.clone(),
             })?;
@@ -84,13 +84,13 @@ impl Turn<'_> {
                 text,
                 wrote,
                 by: by.id,
-                reason: reason.clone(),
+                reason: reason.to_owned(),
                 goal: goal_text,
                 record,
             })?;
         }
         if let Some((checked, found, origin)) = checked {
-            self.put_in_force(&checked, &found, origin, &reason)?;
+            self.put_in_force(&checked, &found, origin, reason)?;
         }
         Ok(())
     }

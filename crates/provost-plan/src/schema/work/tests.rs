@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
 use serde_json::{Value, json};
 
 use super::*;

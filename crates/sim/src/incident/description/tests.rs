@@ -3,6 +3,11 @@
 //! Owns a plain reading of the rendered files: levels by medians, messages by how often they come.
 //! Never asks the renderer what it drew. INVARIANT: each check has a control, a truth that is wrong
 //! and is found out.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
