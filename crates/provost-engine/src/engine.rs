@@ -21,7 +21,7 @@ use crate::inbox::{BeliefError, Contradiction, Inbox, StatementEnvelope};
 use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
-use crate::store::{Driving, FindError, Store, StoreError};
+use crate::store::{Driving, FindError, Posted, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
 
 /// A workspace with its journal and its tools.
@@ -386,19 +386,22 @@ impl Engine {
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
         let session = self.claim(&envelope.run).await?;
+        let posted = self.store.untaken(&envelope.run)?;
         let mut run = session.run().clone();
-        if let Err(refused) = self.rehearse_taken_up(&mut run, envelope) {
+        if let Err(refused) = self.rehearse_taken_up(&mut run, &posted, envelope) {
             let ends = run.state().ended.is_some() && session.state().ended.is_none();
             let mut session = session;
             if ends {
                 session = resumed(session, watcher).await?;
-                session.hear_posted(watcher).await?;
+                session.hear_these(&posted, watcher).await?;
             }
             session.release().await?;
             return Err(refused);
         }
         let mut session = resumed(session, watcher).await?;
-        session.hear_posted(watcher).await?;
+        // Why only what was there: of one that came since, this statement could be too late, and
+        // nobody would drive what the other opens. Whoever drives hears it next.
+        session.hear_these(&posted, watcher).await?;
         match session.hear(envelope, watcher).await {
             Ok(()) => Ok(session),
             Err(refused) => {
@@ -412,13 +415,14 @@ impl Engine {
     fn rehearse_taken_up(
         &self,
         run: &mut Run,
+        posted: &[Posted],
         envelope: &StatementEnvelope,
     ) -> Result<(), EngineError> {
         let now = now_ms();
         if run.state().ended.is_none() {
             run.step(Input::Resume, now).map_err(DriveError::from)?;
         }
-        for posted in self.store.untaken(&envelope.run)? {
+        for posted in posted {
             // Why nothing of one that does not count: it changes nothing, and is ignored.
             if let Ok(before) = StatementEnvelope::read(&posted.text)
                 && let Ok(input) = self.inbox.verify(&before, run.state(), now)

@@ -42,8 +42,17 @@ impl Session {
     pub async fn hear_posted(&mut self, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
         self.words_due = false;
         let posted = self.store.untaken(&self.state().run)?;
+        self.hear_these(&posted, watcher).await
+    }
+
+    /// Hears these posted statements, in this order, and none that came since.
+    pub(crate) async fn hear_these(
+        &mut self,
+        posted: &[Posted],
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), DriveError> {
         for one in posted {
-            let became = self.hear_one(&one, watcher).await?;
+            let became = self.hear_one(one, watcher).await?;
             self.store.take(one.n, &became).await?;
         }
         Ok(())
