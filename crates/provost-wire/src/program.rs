@@ -3,7 +3,7 @@
 //! Owns starting it, holding it to its bounds, and ending it with all that it started. Passes on no
 //! variable of this process. A shell stands at the gate: it waits until the bounds are set, then
 //! becomes the program; the arguments are never its language. INVARIANT: no program begins without
-//! its bounds, and nothing that it starts outlives the call ([`Family`] says how that is held).
+//! its bounds, and nothing that it starts outlives the call (`Family` says how that is held).
 
 use std::io;
 use std::path::{Path, PathBuf};
