@@ -385,12 +385,11 @@ impl Engine {
         envelope: &StatementEnvelope,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
-        let session = self.claim(&envelope.run).await?;
+        let mut session = self.claim(&envelope.run).await?;
         let posted = self.store.untaken(&envelope.run)?;
         let mut run = session.run().clone();
         if let Err(refused) = self.rehearse_taken_up(&mut run, &posted, envelope) {
             let ends = run.state().ended.is_some() && session.state().ended.is_none();
-            let mut session = session;
             if ends {
                 session = resumed(session, watcher).await?;
                 session.hear_these(&posted, watcher).await?;
@@ -398,7 +397,7 @@ impl Engine {
             session.release().await?;
             return Err(refused);
         }
-        let mut session = resumed(session, watcher).await?;
+        session = resumed(session, watcher).await?;
         // Why only what was there: of one that came since, this statement could be too late, and
         // nobody would drive what the other opens. Whoever drives hears it next.
         session.hear_these(&posted, watcher).await?;
@@ -430,10 +429,7 @@ impl Engine {
                 let _ = run.step(input, now);
             }
         }
-        let input = self.inbox.verify(envelope, run.state(), now);
-        let input = input.map_err(DriveError::from)?;
-        run.step(input, now).map_err(DriveError::from)?;
-        Ok(())
+        self.rehearse_on(run, envelope, now)
     }
 
     /// Whether a statement would count now for whoever drives the run, as its journal stands;
@@ -443,7 +439,15 @@ impl Engine {
     /// [`EngineError::Drive`] says why it would not.
     pub fn rehearse(&self, envelope: &StatementEnvelope) -> Result<(), EngineError> {
         let mut run = self.believed(&envelope.run)?;
-        let now = now_ms();
+        self.rehearse_on(&mut run, envelope, now_ms())
+    }
+
+    fn rehearse_on(
+        &self,
+        run: &mut Run,
+        envelope: &StatementEnvelope,
+        now: i64,
+    ) -> Result<(), EngineError> {
         let input = self.inbox.verify(envelope, run.state(), now);
         let input = input.map_err(DriveError::from)?;
         run.step(input, now).map_err(DriveError::from)?;
@@ -475,18 +479,19 @@ impl Engine {
                 });
             }
         }
-        let run = match self.believed(run).and_then(|run| {
+        let taken = self.believed(run).and_then(|run| {
             self.refuse_damaged(run.state())?;
-            Ok(run)
-        }) {
-            Ok(run) => run,
+            let planner = self.planner(&run.state().planner)?;
+            Ok((run, planner))
+        });
+        let (run, planner) = match taken {
+            Ok(taken) => taken,
             Err(error) => {
                 // Why ignored: the error that counts is the one above.
                 let _ = self.store.release(run).await;
                 return Err(error);
             }
         };
-        let planner = self.planner(&run.state().planner)?;
         let mut session = self.session(run, planner, driving);
         session.expect_words();
         Ok(session)
