@@ -219,7 +219,7 @@ impl Session {
         input: Input,
         watcher: &mut dyn Watcher,
     ) -> Result<(), DriveError> {
-        let (mut denials, hears) = (BTreeMap::new(), self.run.is_hearing());
+        let (mut denials, mut hears) = (BTreeMap::new(), self.run.is_hearing());
         loop {
             let output = self.turn(&input, &denials).await?;
             match self.keep(output, watcher).await {
@@ -227,6 +227,12 @@ impl Session {
                     // Why from the journal: what the machine made of the input was not kept.
                     *self.run = self.reread(hears)?;
                     denials.extend(more);
+                }
+                Err(DriveError::Store(StoreError::Unheard { .. })) => {
+                    // Why once more, and only hearing: the input counts, and what would begin by it
+                    // begins after the statements.
+                    (hears, self.words_due) = (true, true);
+                    *self.run = self.reread(hears)?;
                 }
                 kept => return kept,
             }

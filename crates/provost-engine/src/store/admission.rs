@@ -248,7 +248,6 @@ impl Desk<'_> {
             let (scope, name): (String, String) = (row.get(0)?, row.get(1)?);
             let binds = match scope.as_str() {
                 "all" => true,
-                "run" => name == self.run,
                 "tool" => name == begin.tool || name == begin.operation,
                 "playbook" => begin.playbook.as_deref() == Some(name.as_str()),
                 "principal" => name == begin.principal,
@@ -372,7 +371,6 @@ pub(super) fn spent(connection: &Connection, period: &str) -> rusqlite::Result<(
 fn stopped(scope: &str, name: &str, row: &Row<'_>) -> rusqlite::Result<Stop> {
     let what = match scope {
         "all" => "all runs".to_owned(),
-        "run" => "the run".to_owned(),
         scope => format!("{scope} `{name}`"),
     };
     Ok(Stop {

@@ -95,6 +95,12 @@ pub enum StoreError {
         /// Which, and why.
         denials: Vec<(Slot, Denial)>,
     },
+    /// Somebody said something to the run, which its driver has to hear before anything begins.
+    #[error("run {run} has statements to hear before anything of it begins")]
+    Unheard {
+        /// The run.
+        run: String,
+    },
     /// An event or evidence is too large, or holds a number that cannot be kept exactly.
     #[error("what is to be stored for run {run} is refused: {reason}")]
     Refused {
@@ -233,6 +239,7 @@ impl StoreError {
             Self::Busy | Self::QueueFull => "try again in a moment",
             Self::ReadOnly
             | Self::NotAdmitted { .. }
+            | Self::Unheard { .. }
             | Self::Closed
             | Self::UnknownRun { .. }
             | Self::Refused { .. } => return None,

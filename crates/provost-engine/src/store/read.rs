@@ -45,10 +45,6 @@ pub struct RunFilter {
     pub limit: Option<u32>,
 }
 
-/// The status words of runs that are not over, as a list of SQL.
-pub(super) const UNFINISHED: &str =
-    "('planning', 'waiting_approval', 'waiting_answer', 'running', 'paused', 'in_doubt')";
-
 impl RunFilter {
     /// Runs that are not over: they can go on, or wait for somebody.
     #[must_use]

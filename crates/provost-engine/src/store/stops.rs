@@ -1,11 +1,11 @@
 //! What a person stopped: one durable row each, read in the transaction of every intent.
 //!
-//! Owns the scopes and their words. INVARIANT: a stop that was acknowledged binds every attempt
+//! Owns the scopes and their words. A single run is no scope: its pause is a statement to it, and
+//! an event of its journal. INVARIANT: a stop that was acknowledged binds every attempt
 //! that begins after it, in every process, of runs that begin after it too.
 
 use rusqlite::{Connection, params};
 
-use super::read::UNFINISHED;
 use super::{Pending, Store, StoreError};
 
 /// What a stop binds.
@@ -13,8 +13,6 @@ use super::{Pending, Store, StoreError};
 pub enum StopScope {
     /// Every run.
     All,
-    /// One run.
-    Run,
     /// A tool or one of its operations.
     Tool,
     /// Runs that a playbook planned.
@@ -29,7 +27,6 @@ impl StopScope {
     pub fn word(self) -> &'static str {
         match self {
             Self::All => "all",
-            Self::Run => "run",
             Self::Tool => "tool",
             Self::Playbook => "playbook",
             Self::Principal => "principal",
@@ -37,13 +34,7 @@ impl StopScope {
     }
 
     fn of(word: &str) -> Option<Self> {
-        let all = [
-            Self::All,
-            Self::Run,
-            Self::Tool,
-            Self::Playbook,
-            Self::Principal,
-        ];
+        let all = [Self::All, Self::Tool, Self::Playbook, Self::Principal];
         all.into_iter().find(|scope| scope.word() == word)
     }
 }
@@ -53,7 +44,7 @@ impl StopScope {
 pub struct Stopped {
     /// What it binds.
     pub scope: StopScope,
-    /// The name of the run, tool, playbook or principal; empty for all.
+    /// The name of the tool, playbook or principal; empty for all.
     pub name: String,
     /// Who stopped it.
     pub by: String,
@@ -81,12 +72,7 @@ impl Store {
         self.change(move |connection| {
             connection
                 .execute(
-                    // Why asked again here: a stop of a run that is over would stand for ever.
-                    &format!(
-                        "INSERT OR REPLACE INTO stops SELECT ?1, ?2, ?3, ?4, ?5 \
-                         WHERE ?1 <> 'run' OR EXISTS \
-                         (SELECT 1 FROM runs WHERE id = ?2 AND status IN {UNFINISHED})"
-                    ),
+                    "INSERT OR REPLACE INTO stops VALUES (?1, ?2, ?3, ?4, ?5)",
                     params![
                         stopped.scope.word(),
                         stopped.name,
@@ -119,17 +105,6 @@ impl Store {
     pub fn stops(&self) -> Result<Vec<Stopped>, StoreError> {
         self.read(|connection| stops(connection).map_err(StoreError::read))
     }
-}
-
-/// A run that is over is stopped no more.
-pub(super) fn end(connection: &Connection, run: &str) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(&format!(
-            "DELETE FROM stops WHERE scope = 'run' AND name = ?1 AND NOT EXISTS \
-             (SELECT 1 FROM runs WHERE id = ?1 AND status IN {UNFINISHED})"
-        ))?
-        .execute([run])
-        .map(|_| ())
 }
 
 fn stops(connection: &Connection) -> rusqlite::Result<Vec<Stopped>> {

@@ -117,6 +117,13 @@ impl Store {
     }
 }
 
+/// Whether a statement was posted for the run that nobody took.
+pub(super) fn is_unheard(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM words WHERE run = ?1 AND taken IS NULL)")?
+        .query_row([run], |row| row.get(0))
+}
+
 fn untaken(connection: &Connection, run: &str) -> Result<Vec<Posted>, StoreError> {
     let mut query = connection
         .prepare_cached(

@@ -19,7 +19,7 @@ use super::admission::Desk;
 use super::chain::{self, CommitEntries, GENESIS, Header};
 use super::error::plain;
 use super::event::Prepared;
-use super::{Receipt, StoreError, effects, notices};
+use super::{Receipt, StoreError, effects, notices, words};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
@@ -445,6 +445,12 @@ impl Writer {
     fn admit(&mut self, append: &Prepared) -> rusqlite::Result<Result<Vec<String>, StoreError>> {
         if append.admission.is_empty() {
             return Ok(Ok(Vec::new()));
+        }
+        let begins = |entry: &Entry| matches!(entry, Entry::Begin(_));
+        if append.admission.iter().any(begins) && words::is_unheard(&self.connection, &append.run)?
+        {
+            let run = append.run.clone();
+            return Ok(Err(StoreError::Unheard { run }));
         }
         if let Err(error) = self.guard(append)? {
             return Ok(Err(error));

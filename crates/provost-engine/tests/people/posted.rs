@@ -3,10 +3,11 @@
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
 use provost_engine::inbox::{PlanText, Statement, StatementEnvelope, StatementError};
-use provost_engine::session::Stop;
+use provost_engine::session::{Stop, Watcher};
 use provost_run::event::{Event, RunStatus};
+use provost_run::state::State;
 
-use super::place::{Ear, PLAN, Place, begin, card, drive, key, runtime, yes};
+use super::place::{Ear, PLAN, Place, begin, begin_plan, card, drive, key, runtime, yes};
 
 /// Posts words while a session waits at a prompt; what it hears of them.
 #[test]
@@ -318,4 +319,78 @@ fn a_statement_that_is_refused_leaves_the_run_as_it_was() {
             .unwrap();
         assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
     });
+}
+
+/// Two reads, one after the other.
+const TWO_READS: &str = r#"schema: provost/plan/v1
+goal: { text: Write a note, success: [ { id: noted, text: the note is written } ] }
+steps:
+  - { id: first, tool: notes.read, args: { path: a.txt } }
+  - { id: second, tool: notes.read, args: { path: a.txt }, needs: [first] }
+success:
+  - { for: noted, check: '${ steps.second.status == "succeeded" }' }
+"#;
+
+/// Posts a statement from another process as soon as the first call has begun.
+struct Posting {
+    store: String,
+    journal: rusqlite::Connection,
+    statement: Option<Statement>,
+    began: Vec<String>,
+}
+
+impl Watcher for Posting {
+    fn kept(&mut self, _: u64, events: &[Event], state: &State) {
+        for event in events {
+            let Event::AttemptStarted(started) = event else {
+                continue;
+            };
+            self.began.push(started.slot.step.clone());
+            let Some(statement) = self.statement.take() else {
+                continue;
+            };
+            let about = (self.store.as_str(), state.run.as_str(), 1);
+            let envelope = StatementEnvelope::new(about, statement, "ada", (now_ms(), None));
+            let text = envelope.unwrap().to_text();
+            let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
+            self.journal.execute(sql, [&state.run, &text]).unwrap();
+        }
+    }
+    fn tick(&mut self, _: &State) {}
+}
+
+/// The control is the last case: nobody says anything, and the second call begins.
+#[test]
+fn what_is_posted_binds_the_next_call_of_whoever_drives() {
+    let reason = "enough".to_owned();
+    let pause = Statement::Pause {
+        reason: reason.clone(),
+    };
+    let cancel = Statement::Cancel {
+        reason: Some(reason),
+        undo: false,
+    };
+    let cases = [
+        (Some(pause), "paused", vec!["first"]),
+        (Some(cancel), "cancelled", vec!["first"]),
+        (None, "succeeded", vec!["first", "second"]),
+    ];
+    for (statement, status, began) in cases {
+        let place = Place::new("nothing");
+        place.write("notes/a.txt", "hello");
+        let engine = place.engine();
+        let mut posting = Posting {
+            store: engine.inbox().store().to_owned(),
+            journal: place.journal(),
+            statement,
+            began: Vec::new(),
+        };
+        runtime().block_on(async {
+            let mut session = begin_plan(&engine, TWO_READS).await;
+            let (_keep, mut halt) = tokio::sync::watch::channel(false);
+            session.drive(&mut posting, &mut halt).await.unwrap();
+            assert_eq!(session.state().status().word(), status);
+        });
+        assert_eq!(posting.began, began, "{status}");
+    }
 }

@@ -599,7 +599,6 @@ fn a_stop_binds_every_run_that_it_names() {
     let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
     let cases = [
         (StopScope::All, "", [false, false]),
-        (StopScope::Run, "two", [true, false]),
         (StopScope::Tool, "mail", [false, false]),
         (StopScope::Tool, "mail.send", [false, false]),
         (StopScope::Tool, "mail.read", [true, true]),

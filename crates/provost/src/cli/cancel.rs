@@ -34,6 +34,6 @@ pub fn run(verb: Cancel, place: &Place) -> Result<Exit, Failure> {
     let (reason, undo) = (verb.reason, verb.undo);
     let statement = Statement::Cancel { reason, undo };
     let how = (&verb.signing, verb.watching);
-    say::stop(&run, statement, how, place, |_| Ok(()))?;
+    say::stop(&run, statement, how, place)?;
     Ok(Exit::Done)
 }

@@ -100,10 +100,22 @@ pub struct Pause {
 
 /// Does it. It opens the journal alone: a stop is taken from whoever can write there.
 pub fn run(verb: &Pause, place: &Place) -> Result<Exit, Failure> {
-    let (scope, name) = match &verb.what.target {
-        Some(target) => (StopScope::Run, target.find_in(&place.journal()?)?),
-        None => verb.what.scope(),
+    let (what, command) = match &verb.what.target {
+        Some(target) => stop_run(target, verb, place)?,
+        None => stop_scope(verb, place)?,
     };
+    let mut page = Page::new();
+    page.line(&format!(
+        "{what} is stopped: no further attempt begins, what is in flight settles"
+    ));
+    page.faint("let go on: ").line(&place.command(&command));
+    output::note(&page.finish());
+    Ok(Exit::Done)
+}
+
+/// Stops what several runs share; what that is, and the command that lets it go on.
+fn stop_scope(verb: &Pause, place: &Place) -> Result<(String, String), Failure> {
+    let (scope, name) = verb.what.scope();
     known(place, scope, &name)?;
     let stopped = Stopped {
         scope,
@@ -112,42 +124,24 @@ pub fn run(verb: &Pause, place: &Place) -> Result<Exit, Failure> {
         reason: verb.reason.clone(),
         at_ms: now_ms(),
     };
-    if scope == StopScope::Run {
-        stop_run(&stopped, verb, place)?;
-    } else {
-        place.journal_to_stop()?.stop(&stopped).wait()?;
-    }
-    let mut page = Page::new();
-    let what = stopped.what();
-    page.line(&format!(
-        "{what} is stopped: no further attempt begins, what is in flight settles"
-    ));
-    let name = &stopped.name;
+    place.journal_to_stop()?.stop(&stopped).wait()?;
     let command = match scope {
         StopScope::All => "provost resume --all".to_owned(),
-        StopScope::Run => format!("provost resume {name}"),
-        scope => format!("provost resume --{} {name}", scope.word()),
+        scope => format!("provost resume --{} {}", scope.word(), stopped.name),
     };
-    page.faint("let go on: ").line(&place.command(&command));
-    output::note(&page.finish());
-    Ok(Exit::Done)
+    Ok((stopped.what(), command))
 }
 
-/// Stops a run before its next call, and says so to the run itself: recorded where nobody drives
-/// it, posted to who does, and where the workspace cannot be read.
-fn stop_run(stopped: &Stopped, verb: &Pause, place: &Place) -> Result<(), Failure> {
+/// Says to a run that it is to pause: recorded where nobody drives it, posted to who does, and
+/// where the workspace cannot be read. Whoever drives it hears that before its next call.
+fn stop_run(target: &Target, verb: &Pause, place: &Place) -> Result<(String, String), Failure> {
+    let run = target.find_in(&place.journal()?)?;
     let how = SigningArgs {
         record: true,
         ..verb.signing.clone()
     };
-    let reason = stopped.reason.clone();
+    let reason = verb.reason.clone();
     let statement = Statement::Pause { reason };
-    say::stop(
-        &stopped.name,
-        statement,
-        (&how, verb.watching),
-        place,
-        |store| Ok(store.stop(stopped).wait()?),
-    )
-    .map(|_| ())
+    say::stop(&run, statement, (&how, verb.watching), place)?;
+    Ok((format!("run `{run}`"), format!("provost resume {run}")))
 }

@@ -31,7 +31,6 @@ pub fn run(verb: &Resume, place: &Place) -> Result<Exit, Failure> {
     };
     let engine = place.to_drive()?;
     let run = target.find(&engine)?;
-    engine.store().unstop(StopScope::Run, &run).wait()?;
     let record = engine.read(&run)?;
     let state = record.run.state();
     if state.paused.is_some() {

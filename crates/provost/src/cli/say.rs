@@ -67,13 +67,12 @@ pub fn say(
 
 /// Says to a run what only stops it. Where the workspace can be driven it is said as anything else;
 /// otherwise it is posted from the journal alone, for whoever drives the run next: stopping never
-/// waits for a flawless workspace. `first` is done once it is known that the run is not over.
+/// waits for a flawless workspace.
 pub fn stop(
     run: &str,
     statement: Statement,
     (how, watching): (&SigningArgs, Watching),
     place: &Place,
-    first: impl FnOnce(&Store) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     let history = History::read(&place.journal()?, run)?;
     if history.state.ended.is_some() {
@@ -96,11 +95,9 @@ pub fn stop(
         Ok(engine) => engine?,
         Err(failure) => {
             let store = place.journal_to_stop()?;
-            first(&store)?;
             return post_alone(&store, &history.state, statement, (how, &failure), place);
         }
     };
-    first(engine.store())?;
     let envelope = envelope(&engine, &history.state, statement, how)?;
     drop(engine);
     say(envelope, how, watching, place)

@@ -186,8 +186,9 @@ fn whoever_only_stops_needs_the_journal_alone() {
         let gone = what == "an empty provost.toml";
         let ran = place.run(&["pause", &run, "--reason", "x"]);
         assert!(ran.code == Some(0) || gone, "{what}: {ran}");
-        let stops = "SELECT count(*) FROM stops WHERE scope = 'run'";
-        assert_eq!(rows(&place, stops), i64::from(!gone), "{what}");
+        let paused = "SELECT (SELECT count(*) FROM runs WHERE status = 'paused') \
+                      + (SELECT count(*) FROM words WHERE taken IS NULL)";
+        assert_eq!(rows(&place, paused), i64::from(!gone), "{what}");
         let ran = place.run(&["cancel", &run, "--reason", "x"]);
         let posted = rows(&place, "SELECT count(*) FROM words WHERE taken IS NULL");
         let over = "SELECT count(*) FROM runs WHERE status IN ('cancelled', 'failed')";
@@ -227,9 +228,9 @@ fn what_was_posted_to_a_damaged_workspace_is_heard_before_anything_begins() {
     }
 }
 
-/// The control is the run that was not over: its stop is there.
+/// The control is the run that was not over: it is paused.
 #[test]
-fn a_run_that_is_over_is_not_stopped_and_leaves_no_stop() {
+fn a_run_that_is_over_is_not_stopped_and_no_run_leaves_a_stop() {
     let place = Workplace::new();
     place.run(&["run", "Count the orders of ada"]).exits(0);
     let runs = place.json(&["runs", "--json"]);
@@ -240,13 +241,10 @@ fn a_run_that_is_over_is_not_stopped_and_leaves_no_stop() {
     assert_eq!(rows(&place, stops), 0);
     let (run, _) = place.waiting();
     place.run(&["pause", &run, "--reason", "x"]).exits(0);
-    assert_eq!(rows(&place, stops), 1);
+    let paused = "SELECT count(*) FROM runs WHERE status = 'paused'";
+    assert_eq!((rows(&place, paused), rows(&place, stops)), (1, 0));
     place.run(&["cancel", &run]).exits(0);
-    assert_eq!(
-        rows(&place, stops),
-        0,
-        "a run that ended is stopped no more"
-    );
+    assert_eq!((rows(&place, paused), rows(&place, stops)), (0, 0));
 }
 
 /// Runs `provost` where no file may grow past 33 KiB: less than the journal has, and the index of

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, params};
 use super::Writer;
 use super::head::Head;
 use crate::store::event::{Prepared, goal_words};
-use crate::store::{stops, waits};
+use crate::store::waits;
 
 /// What the listing shows already of what an append wants shown.
 #[derive(Clone, Copy, Default)]
@@ -64,7 +64,6 @@ impl Writer {
                     goal_words(&append.goal).bytes(),
                     append.due_ms,
                 ])?;
-            stops::end(&self.connection, &append.run)?;
         }
         if !shown.waits {
             waits::replace(&self.connection, &append.run, &append.waits)?;
