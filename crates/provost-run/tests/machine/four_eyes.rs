@@ -375,3 +375,35 @@ fn a_yes_to_a_plan_covers_no_later_answer_of_its_giver() {
     };
     assert_eq!((asked("bob"), asked("eve")), (0, 1));
 }
+
+/// Who asked for the run put another goal, and the planner wrote the plan for it: what it wrote is
+/// theirs, and another person's hand on another value does not free them.
+#[test]
+fn who_asked_and_put_another_goal_may_not_approve_what_is_planned_for_it() {
+    let values = |to: &str, text: &str| plan(&[to, text, "plan-2", "plan-3"].map(str::to_owned));
+    let case = Case::under(DEFAULT_POLICY, &values("plan-0", "plan-1"))
+        .started()
+        .replans(&values("plan+ada-4", "plan-1"))
+        .amends("ada", None, Some("tell somebody else"))
+        .amends("bob", Some(&values("plan+ada-4", "bob-5")), None);
+    let mut open = case.state().open_cards();
+    let of_mail = open.find(|(_, card)| card.step() == Some("mail"));
+    let digest = of_mail.map(|(digest, _)| *digest);
+    let digest = digest.unwrap_or_else(|| panic!("no card of the mail: {}", case.transcript()));
+    drop(open);
+    let case = case
+        .quietly()
+        .approve_card("ada", digest)
+        .approve_card("bob", digest)
+        .approve_card("eve", digest);
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < ada says yes to that card
+    ! `ada` may not answer: `ada` asked for this run, and somebody else must approve it
+    < bob says yes to that card
+    ! `bob` may not answer: `bob` asked for this run, and somebody else must approve it
+    < eve says yes to that card
+    + ApprovalGiven by eve
+    + AttemptStarted mail#1 ask approved
+    > call mail#1 mail.send {"text":"bob-5","to":"plan+ada-4"}
+    "#);
+}

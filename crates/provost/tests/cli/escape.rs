@@ -84,3 +84,46 @@ fn words_of_mixed_scripts_are_flagged_on_cards() {
     let ran = place.run(&["run", "Note the orders of paypal"]).exits(3);
     assert!(!ran.stdout.contains("look twice"), "{ran}");
 }
+
+#[test]
+fn a_host_whose_letters_only_look_latin_is_flagged_on_cards() {
+    let place = Workplace::new();
+    let host = "\u{440}\u{430}\u{443}.com";
+    let ran = place
+        .run(&["run", &format!("Note the orders of {host}")])
+        .exits(3);
+    let said = format!("look twice `{host}` is not `pay.com`: its letters are of another script");
+    assert!(ran.stdout.contains(&said), "{ran}");
+    // The control: hosts of letters that look like nothing else have no such line.
+    for host in [
+        "pay.com",
+        "\u{43f}\u{440}\u{438}\u{43c}\u{435}\u{440}.\u{440}\u{444}",
+    ] {
+        let goal = format!("Note the orders of {host}");
+        let ran = place.run(&["run", &goal]).exits(3);
+        assert!(!ran.stdout.contains("look twice"), "{ran}");
+    }
+}
+
+/// Letters that have a width or none, and no shape: two names that differ in them look the same.
+#[test]
+fn a_letter_that_nobody_sees_is_written_out_on_cards() {
+    const UNSEEN: [char; 8] = [
+        '\u{ad}',
+        '\u{34f}',
+        '\u{115f}',
+        '\u{17b4}',
+        '\u{200b}',
+        '\u{2800}',
+        '\u{3164}',
+        '\u{e0041}',
+    ];
+    let place = Workplace::new();
+    for unseen in UNSEEN {
+        let goal = format!("Note the orders of ada{unseen}lovelace");
+        let ran = place.run(&["run", &goal]).exits(3);
+        assert!(!ran.raw_stdout.contains(unseen), "{ran}");
+        let written = format!("ada\\u{{{:x}}}lovelace", u32::from(unseen));
+        assert!(ran.stdout.contains(&written), "{ran}");
+    }
+}

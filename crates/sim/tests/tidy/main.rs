@@ -207,6 +207,7 @@ fn one_word_stands_for_one_concept() {
 #[test]
 fn planted_faults_fit_the_source() {
     none(mutants::stale(&Tree::of_repository()));
+    none(mutants::stray(&Tree::of_repository()));
     let of = |source: &str| {
         let set = "# a set\n\n== a fault\nguards: P1\nfile: a.rs\ntest: t\n- let a;\n-\n- let b;\n";
         let files = [("crates/sim/mutants/a.txt", set), ("a.rs", source)];
@@ -214,6 +215,11 @@ fn planted_faults_fit_the_source() {
     };
     let fits = "let a;\n\nlet b;\n";
     assert_eq!((of(fits), of("let a;\n"), of(&fits.repeat(2))), (0, 1, 1));
+    let left = [(
+        "crates/sim/mutants/a.txt",
+        "== a fault\nfile: a.rs\n=======\n- let a;\n",
+    )];
+    assert_eq!(mutants::stray(&Tree::of(&left)).len(), 1);
 }
 
 /// The control of the walk itself: a tree that sees nothing would hold every rule.

@@ -18,6 +18,30 @@ pub fn stale(tree: &Tree) -> Vec<String> {
     .collect()
 }
 
+/// The lines of all sets that are no part of a fault: a set with one of them plants nothing.
+pub fn stray(tree: &Tree) -> Vec<String> {
+    const FIELDS: [&str; 4] = ["guards: ", "file: ", "test: ", "enabled: "];
+    let sets = tree.files().filter(|f| f.path.starts_with(SETS));
+    let belongs = |line: &str| {
+        let is_text = ["", "-", "+"].contains(&line) || line.starts_with('#');
+        let begins = |with: &&str| line.starts_with(with);
+        is_text || ["== ", "- ", "+ "].iter().chain(&FIELDS).any(begins)
+    };
+    let mut found = Vec::new();
+    for set in sets {
+        for (at, line) in set.text.lines().enumerate() {
+            if !belongs(line) {
+                found.push(format!(
+                    "{}:{}: `{line}` is no part of a fault",
+                    set.path,
+                    at + 1
+                ));
+            }
+        }
+    }
+    found
+}
+
 fn stands(tree: &Tree, fault: &str) -> Option<String> {
     let name = fault.lines().next().unwrap_or_default();
     let path = fault.lines().find_map(|line| line.strip_prefix("file: "));
