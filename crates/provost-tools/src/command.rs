@@ -23,11 +23,10 @@
 //!
 //! `errors = "no_effect"` makes the landing `none` wherever it exited by itself with another code.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use provost_plan::catalog::{Idempotency, KeyCarrier};
+use provost_plan::catalog::KeyCarrier;
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
@@ -106,9 +105,9 @@ impl Commands {
     }
 
     pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
-        let Some(line) = self.settings.lines.get(request.short_name()) else {
-            let message = format!("the tool has no operation `{}`", request.short_name());
-            return Fault::refused(Class::ToolBug, message).into();
+        let line = match request.find(&self.settings.lines) {
+            Ok(line) => line,
+            Err(fault) => return fault.into(),
         };
         match self.carried_out(line, request).await {
             Ok(ended) => {
@@ -174,16 +173,8 @@ impl Commands {
                 .map_err(|error| Fault::lacks(secret, &error))?;
             env.push((name.clone(), value.expose().to_owned()));
         }
-        if let Idempotency::Key {
-            carrier: KeyCarrier::Env(name),
-            ..
-        } = &request.operation.idempotency
-        {
-            let Some(key) = &request.key else {
-                let message = "the operation takes an idempotency key, and the call has none";
-                return Err(Fault::refused(Class::ToolBug, message));
-            };
-            env.push((name.clone(), key.clone()));
+        if let Some((KeyCarrier::Env(name), key)) = request.carried_key()? {
+            env.push((name.clone(), key.to_owned()));
         }
         Ok(env)
     }
@@ -259,6 +250,3 @@ fn words(ended: &Ended, redactor: &Redactor) -> String {
         format!("the command ended with {status}: {said}")
     }
 }
-
-/// By name, the lines of a tool.
-pub(crate) type Lines = BTreeMap<String, Arc<Line>>;

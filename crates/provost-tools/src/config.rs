@@ -31,7 +31,7 @@ mod sandbox;
 mod schemas;
 
 pub(crate) use exchange::{Answer, Exchange, Unread, check_references};
-pub(crate) use operation::{Declared, Keys, Parts, property_names};
+pub(crate) use operation::{Declared, Keys, Parts, property_names, read_operations};
 pub(crate) use sandbox::{SandboxSettings, noted};
 pub(crate) use schemas::{input_schema, no_arguments, output_schema, schema, text_output};
 

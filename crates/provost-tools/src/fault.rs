@@ -3,10 +3,11 @@
 //! Owns the request an adapter is given and the fault it may answer with. INVARIANT: a fault that
 //! is made by [`Fault::refused`] is made before anything was done.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_plan::catalog::Operation;
+use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::{SecretError, SecretName};
 use serde_json::{Map, Value};
@@ -53,10 +54,46 @@ impl Request {
         name.split_once('.').map_or(name.as_str(), |(_, op)| op)
     }
 
+    /// What its kind keeps of the operation, by the name inside the tool.
+    pub(crate) fn find<'a, T>(&self, operations: &'a BTreeMap<String, T>) -> Result<&'a T, Fault> {
+        let short = self.short_name();
+        operations.get(short).ok_or_else(|| {
+            let message = format!("the tool has no operation `{short}`");
+            Fault::refused(Class::ToolBug, message)
+        })
+    }
+
+    /// The key, where the operation takes one, and what carries it.
+    pub(crate) fn carried_key(&self) -> Result<Option<(&KeyCarrier, &str)>, Fault> {
+        let Idempotency::Key { carrier, .. } = &self.operation.idempotency else {
+            return Ok(None);
+        };
+        let Some(key) = self.key.as_deref() else {
+            let message = "the operation takes an idempotency key, and the call has none";
+            return Err(Fault::refused(Class::ToolBug, message));
+        };
+        Ok(Some((carrier, key)))
+    }
+
+    /// The arguments, with the key among them where one of them carries it; and the key where
+    /// something else does.
+    pub(crate) fn place_key(&self) -> Result<PlacedKey<'_>, Fault> {
+        let mut args = self.args.clone();
+        let mut key = self.carried_key()?;
+        if let Some((KeyCarrier::Arg(name), value)) = key {
+            args.insert(name.clone(), value.into());
+            key = None;
+        }
+        Ok((args, key))
+    }
+
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.args.get(name).and_then(Value::as_str)
     }
 }
+
+/// The arguments of a call, and its key with what carries it.
+type PlacedKey<'a> = (Map<String, Value>, Option<(&'a KeyCarrier, &'a str)>);
 
 /// Why an attempt has no output.
 #[derive(Clone, Debug, PartialEq)]

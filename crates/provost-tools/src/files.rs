@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use provost_run::outcome::{Class, Reply};
+use provost_run::outcome::Reply;
 use serde_json::{Value, json};
 
 use crate::deadline::{Deadline, blocking};
@@ -101,10 +101,9 @@ impl Files {
     }
 
     pub(crate) async fn perform(&self, request: &Request) -> Reply {
-        let short = request.short_name();
-        let Some(action) = self.actions.get(short).copied() else {
-            let message = format!("the tool has no operation `{short}`");
-            return Fault::refused(Class::ToolBug, message).into();
+        let action = match request.find(&self.actions) {
+            Ok(action) => *action,
+            Err(fault) => return fault.into(),
         };
         let place = Arc::clone(&self.place);
         let request = request.clone();

@@ -27,11 +27,10 @@
 //!
 //! `errors = "no_effect"` makes the landing `none` wherever a status of 400 or more was received.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use provost_plan::catalog::{Idempotency, KeyCarrier};
+use provost_plan::catalog::KeyCarrier;
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::http::{Auth, Client, ClientError, Request as WireRequest, Response, SendError};
@@ -79,9 +78,9 @@ impl Http {
     }
 
     pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
-        let Some(endpoint) = self.settings.endpoints.get(request.short_name()) else {
-            let message = format!("the tool has no operation `{}`", request.short_name());
-            return Fault::refused(Class::ToolBug, message).into();
+        let endpoint = match request.find(&self.settings.endpoints) {
+            Ok(endpoint) => endpoint,
+            Err(fault) => return fault.into(),
         };
         match self.exchange(endpoint, request).await {
             Ok(mut response) => {
@@ -130,22 +129,12 @@ impl Http {
 
     /// The request with its key, before anything is sent.
     fn fill(&self, endpoint: &Endpoint, request: &Request) -> Result<Filled, Fault> {
-        let mut args = request.args.clone();
-        let mut key_header = None;
-        if let Idempotency::Key { carrier, .. } = &request.operation.idempotency {
-            let Some(key) = &request.key else {
-                let message = "the operation takes an idempotency key, and the call has none";
-                return Err(Fault::refused(Class::ToolBug, message));
-            };
-            match carrier {
-                KeyCarrier::Header(name) => key_header = Some((name.clone(), key.clone())),
-                // Why nothing: no such setting is read.
-                KeyCarrier::Env(_) | KeyCarrier::Meta(_) | KeyCarrier::Table => {}
-                KeyCarrier::Arg(name) => {
-                    args.insert(name.clone(), Value::from(key.as_str()));
-                }
-            }
-        }
+        let (args, carried) = request.place_key()?;
+        let key_header = match carried {
+            Some((KeyCarrier::Header(name), key)) => Some((name.clone(), key.to_owned())),
+            // Why nothing: no such setting is read.
+            _ => None,
+        };
         let key = request.key.clone().map_or(Value::Null, Value::from);
         let mut filled = endpoint.template.fill(&Value::Object(args), &key)?;
         let mut headers = self.settings.headers.clone();
@@ -282,6 +271,3 @@ fn media_type(given: &str) -> String {
     }
     given.to_owned()
 }
-
-/// By name, the requests of a tool.
-pub(crate) type Endpoints = BTreeMap<String, Arc<Endpoint>>;

@@ -28,7 +28,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
+use provost_plan::catalog::{KeyCarrier, Operation};
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
@@ -124,10 +124,9 @@ impl Mcp {
     }
 
     pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
-        let operations = &self.inner.settings.operations;
-        let Some(used) = operations.get(request.short_name()) else {
-            let message = format!("the tool has no operation `{}`", request.short_name());
-            return Fault::refused(Class::ToolBug, message).into();
+        let used = match request.find(&self.inner.settings.operations) {
+            Ok(used) => used,
+            Err(fault) => return fault.into(),
         };
         let deadline = Instant::now() + request.timeout;
         match self.exchange(used, request, deadline, redactor).await {
@@ -234,34 +233,16 @@ impl Mcp {
 
 /// The call with its key.
 fn params(used: &Used, request: &Request) -> Result<CallToolRequestParams, Fault> {
-    let mut args = request.args.clone();
+    let (mut args, carried) = request.place_key()?;
     if used.answers {
         args.remove(form::ANSWERS);
     }
-    let mut meta = None;
-    if let Idempotency::Key { carrier, .. } = &request.operation.idempotency {
-        let Some(key) = &request.key else {
-            let message = "the operation takes an idempotency key, and the call has none";
-            return Err(Fault::refused(Class::ToolBug, message));
-        };
-        let key = Value::from(key.as_str());
-        match carrier {
-            KeyCarrier::Arg(name) => {
-                args.insert(name.clone(), key);
-            }
-            KeyCarrier::Meta(name) => {
-                let mut object = RequestMetaObject::new();
-                object.insert(name.clone(), key);
-                meta = Some(object);
-            }
-            KeyCarrier::Header(_) | KeyCarrier::Env(_) | KeyCarrier::Table => {
-                let message = "a call of an MCP server has no header and no variable of its own";
-                return Err(Fault::refused(Class::ToolBug, message));
-            }
-        }
-    }
     let mut params = CallToolRequestParams::new(used.tool.clone()).with_arguments(args);
-    params.meta = meta;
+    if let Some((KeyCarrier::Meta(name), key)) = carried {
+        let mut meta = RequestMetaObject::new();
+        meta.insert(name.clone(), key.into());
+        params.meta = Some(meta);
+    }
     Ok(params)
 }
 

@@ -100,14 +100,8 @@ impl Models {
     }
 
     pub(crate) async fn perform(&self, request: &Request) -> Reply {
-        let Some(ready) = self.tasks.get(request.short_name()) else {
-            let message = format!("the tool has no operation `{}`", request.short_name());
-            return Fault::refused(Class::ToolBug, message).into();
-        };
-        match self.asked(ready, request).await {
-            Ok(reply) => reply,
-            Err(fault) => fault.into(),
-        }
+        let asked = async { self.asked(request.find(&self.tasks)?, request).await };
+        asked.await.unwrap_or_else(Reply::from)
     }
 
     async fn asked(&self, ready: &Ready, request: &Request) -> Result<Reply, Fault> {

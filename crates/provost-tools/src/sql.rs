@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_plan::catalog::Operation;
-use provost_run::outcome::{Class, Reply};
+use provost_run::outcome::Reply;
 
 use crate::deadline::Deadline;
 use crate::fault::{Fault, Request};
@@ -73,9 +73,9 @@ impl Sql {
     }
 
     pub(crate) async fn perform(&self, request: &Request) -> Reply {
-        let Some(statement) = self.statements.get(request.short_name()) else {
-            let message = format!("the tool has no operation `{}`", request.short_name());
-            return Fault::refused(Class::ToolBug, message).into();
+        let statement = match request.find(&self.statements) {
+            Ok(statement) => statement,
+            Err(fault) => return fault.into(),
         };
         match &self.database {
             Database::Sqlite(database) => database.perform(Arc::clone(statement), request).await,

@@ -5,7 +5,6 @@
 //! one; the program in it is a constant.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::codes::Code;
@@ -17,12 +16,11 @@ use provost_run::outcome::Class;
 use provost_wire::SecretName;
 use serde_json::{Value, json};
 
-use super::Lines;
 use super::argv::Argv;
 use super::pin::{Pin, Pins, Place};
 use crate::config::{
-    Answer, Declared, Exchange, Keys, Parts, Read, SandboxSettings, Site, bad_setting, check_name,
-    check_references, property_names,
+    Answer, Declared, Exchange, Keys, Parts, Read, SandboxSettings, Site, bad_setting,
+    check_references, property_names, read_operations,
 };
 use crate::limits::COMMAND_MEMORY_BYTES_MIN;
 
@@ -50,7 +48,7 @@ pub(crate) struct Settings {
     pub(crate) memory_bytes_max: Option<u64>,
     pub(crate) sandbox: Option<SandboxSettings>,
     pub(crate) pin: Pin,
-    pub(crate) lines: Lines,
+    pub(crate) lines: BTreeMap<String, Line>,
 }
 
 /// One line of arguments, and how its end is read.
@@ -88,28 +86,20 @@ impl Settings {
         if let (Value::Object(map), Some(sandbox)) = (&mut surroundings, &sandbox) {
             map.insert("sandbox".to_owned(), sandbox.value.clone());
         }
-        let mut lines = Lines::new();
-        let mut operations = Vec::new();
-        for (name, node) in fields.map("ops").unwrap_or_default() {
-            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
-                continue;
-            }
-            let reader = OperationReader {
-                site,
-                name: &name.value,
-                surroundings: &surroundings,
-                place: Place {
-                    base: &base,
-                    dir: &dir,
-                    path: &path,
-                    pin,
-                },
-            };
-            if let Some((line, operation)) = reader.read(node, fields.diagnostics()) {
-                lines.insert(name.value.clone(), Arc::new(line));
-                operations.push(operation);
-            }
-        }
+        let reader = OperationReader {
+            site,
+            surroundings,
+            place: Place {
+                base: &base,
+                dir: &dir,
+                path: &path,
+                pin,
+            },
+        };
+        let tables = fields.map("ops").unwrap_or_default();
+        let read =
+            |_: &Spanned<String>, name, fields: &mut Fields<'_, '_>| reader.read(name, fields);
+        let (lines, operations) = read_operations(site.tool, tables, fields.diagnostics(), read);
         let settings = Self {
             root: root?,
             path,
@@ -186,22 +176,13 @@ fn check_variable(name: &Spanned<String>, fields: &mut Fields<'_, '_>) {
 
 struct OperationReader<'a> {
     site: &'a Site<'a>,
-    name: &'a str,
-    surroundings: &'a Value,
+    surroundings: Value,
     place: Place<'a>,
 }
 
 impl OperationReader<'_> {
-    fn read(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Line, Operation)> {
-        let name = format!("{}.{}", self.site.tool, self.name);
-        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
-        let read = self.read_fields(name, &mut fields);
-        fields.finish();
-        read
-    }
-
-    fn read_fields(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Line, Operation)> {
-        let mut declared = Declared::read(self.site, fields, Keys::Sent);
+    fn read(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Line, Operation)> {
+        let mut declared = Declared::read(self.site, fields, Keys::Sent("a command", &["env"]));
         let exchange = Exchange::read(self.site, &mut declared, fields, Answer::Text);
         let exit_value = fields.node("exit").map(Node::to_value);
         let exit = exit(fields);
@@ -316,15 +297,11 @@ fn exit(fields: &mut Fields<'_, '_>) -> BTreeMap<i32, Class> {
 
 /// A key is provost's, and travels in a variable.
 fn check_key(idempotency: &Idempotency, fields: &mut Fields<'_, '_>) {
-    let span = fields.span();
-    match idempotency {
-        Idempotency::Key {
-            carrier: KeyCarrier::Env(name),
-            ..
-        } => check_variable(&Spanned::new(name.clone(), span), fields),
-        Idempotency::Key { .. } => {
-            bad_setting(fields, span, "the key of a command travels in `env`");
-        }
-        Idempotency::Natural | Idempotency::None => {}
+    if let Idempotency::Key {
+        carrier: KeyCarrier::Env(name),
+        ..
+    } = idempotency
+    {
+        check_variable(&Spanned::new(name.clone(), fields.span()), fields);
     }
 }

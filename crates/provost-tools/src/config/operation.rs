@@ -4,7 +4,7 @@
 //! effect that the kind of operation does not settle. INVARIANT: no operation is declared lighter
 //! than what its kind is known to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use provost_plan::catalog::{
@@ -17,7 +17,7 @@ use provost_plan::schema::Schema;
 use provost_plan::source::{Span, Spanned};
 use serde_json::{Value, json};
 
-use super::{Site, bad_setting, max_bytes, timeout};
+use super::{Site, bad_setting, check_name, max_bytes, timeout};
 use crate::limits::{DESCRIPTION_CHARS_MAX, FINAL_AFTER_MAX, KEY_TTL_MAX};
 
 /// What an operation declares beside what its kind asks for.
@@ -44,8 +44,8 @@ pub(crate) struct Declared {
 pub(crate) enum Keys {
     /// Nothing: it takes none.
     No,
-    /// It sends the key with the call.
-    Sent,
+    /// It sends the key with the call. What is called, and what of it may carry the key.
+    Sent(&'static str, &'static [&'static str]),
     /// It writes the key beside the effect.
     Kept,
 }
@@ -59,6 +59,34 @@ pub(crate) struct Parts {
     pub(crate) output: Option<Schema>,
     pub(crate) errors_no_effect: bool,
     pub(crate) endpoint: Value,
+}
+
+/// Reads the tables of operations. Of each, `read` gets the name in its tool, the full name and the
+/// fields, and makes what its kind needs for a call, and the catalog entry.
+pub(crate) fn read_operations<T>(
+    tool: &str,
+    tables: &[(Spanned<String>, Node)],
+    diagnostics: &mut Vec<Diagnostic>,
+    mut read: impl FnMut(&Spanned<String>, String, &mut Fields<'_, '_>) -> Option<(T, Operation)>,
+) -> (BTreeMap<String, T>, Vec<Operation>) {
+    let (mut parts, mut operations) = (BTreeMap::new(), Vec::new());
+    for (short, node) in tables {
+        if !check_name("an operation", &short.value, short.span, diagnostics) {
+            continue;
+        }
+        let name = format!("{tool}.{}", short.value);
+        let owner = format!("the operation `{name}`");
+        let Some(mut fields) = Fields::new(owner, node, diagnostics) else {
+            continue;
+        };
+        let one = read(short, name, &mut fields);
+        fields.finish();
+        if let Some((part, operation)) = one {
+            parts.insert(short.value.clone(), part);
+            operations.push(operation);
+        }
+    }
+    (parts, operations)
 }
 
 impl Declared {
@@ -354,10 +382,10 @@ fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: Keys) -> Option<Idempote
     let arg = fields.text("arg");
     let env = fields.text("env");
     let carrier = match (header, meta, arg, env) {
-        (Some(header), None, None, None) => Some(KeyCarrier::Header(header.value)),
-        (None, Some(meta), None, None) => Some(KeyCarrier::Meta(meta.value)),
-        (None, None, Some(arg), None) => Some(KeyCarrier::Arg(arg.value)),
-        (None, None, None, Some(env)) => Some(KeyCarrier::Env(env.value)),
+        (Some(header), None, None, None) => Some(("header", KeyCarrier::Header(header.value))),
+        (None, Some(meta), None, None) => Some(("meta", KeyCarrier::Meta(meta.value))),
+        (None, None, Some(arg), None) => Some(("arg", KeyCarrier::Arg(arg.value))),
+        (None, None, None, Some(env)) => Some(("env", KeyCarrier::Env(env.value))),
         _ => {
             let message = "`key` needs one of `header`, `meta`, `arg` and `env`";
             bad_setting(&mut fields, key.span, message);
@@ -371,8 +399,17 @@ fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: Keys) -> Option<Idempote
         bad_setting(&mut fields, ttl.span, "`ttl` must lie between 1ms and 366d");
     }
     fields.finish();
+    let (word, carrier) = carrier?;
+    if let Keys::Sent(what, carriers) = keys
+        && !carriers.contains(&word)
+    {
+        let list: Vec<String> = carriers.iter().map(|one| format!("`{one}`")).collect();
+        let message = format!("the key of {what} travels in {}", list.join(" or "));
+        let span = outer.span();
+        bad_setting(outer, span, message);
+    }
     Some(Idempotency::Key {
-        carrier: carrier?,
+        carrier,
         ttl_ms: u64::try_from(ttl?.value.as_millis()).unwrap_or(u64::MAX),
     })
 }

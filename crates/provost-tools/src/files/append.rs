@@ -10,6 +10,7 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use provost_plan::catalog::KeyCarrier;
 use provost_plan::digest::{Digest, Domain};
 use provost_run::outcome::{Class, Landing};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fsync, openat};
@@ -55,19 +56,15 @@ pub(super) fn append(
     let meta = file.metadata().map_err(|error| before(&error))?;
     root.check_file(&meta, &shown)?;
     let output = json!({"path": shown, "bytes": text.len(), "created": created});
-    if !request.operation.keeps_key_in_table() {
+    let Some((KeyCarrier::Table, key)) = request.carried_key()? else {
         grown(&file, &folder, text, &shown)?;
         return Ok(output);
-    }
-    let Some(key) = &request.key else {
-        let message = "the operation takes an idempotency key, and the call has none";
-        return Err(Fault::refused(Class::ToolBug, message));
     };
     let mut table = Table::open(root, &folder, deadline)?;
     // Why again: somebody else may have held the table until now.
     let size = file.metadata().map_err(|error| before(&error))?.len();
     let row = Row {
-        key: key.clone(),
+        key: key.to_owned(),
         file: name.to_owned(),
         at: size,
         bytes: text.len() as u64,

@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 
 use provost_plan::catalog::{Effect, Operation};
-use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
 use serde_json::json;
 
 use super::schemas;
-use crate::config::{Declared, Keys, Parts, Read, Site, bad_setting, check_name, output_schema};
+use crate::config::{
+    Declared, Keys, Parts, Read, Site, bad_setting, output_schema, read_operations,
+};
 
 /// What is needed to reach the root and run its operations.
 #[derive(Clone, Debug)]
@@ -81,22 +82,15 @@ impl Settings {
             Some(tables) => tables,
             None => &built_in,
         };
-        let mut actions = BTreeMap::new();
-        let mut operations = Vec::new();
-        for (name, node) in tables {
-            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
-                continue;
-            }
+        let read = |short: &Spanned<String>, name, fields: &mut Fields<'_, '_>| {
             let reader = OperationReader {
                 site,
-                name: &name.value,
+                short: &short.value,
                 root: root.as_ref().map_or("", |root| &root.value),
             };
-            if let Some((action, operation)) = reader.read(node, fields.diagnostics()) {
-                actions.insert(name.value.clone(), action);
-                operations.push(operation);
-            }
-        }
+            reader.read(name, fields)
+        };
+        let (actions, operations) = read_operations(site.tool, tables, fields.diagnostics(), read);
         let root = root?;
         Some(Read {
             settings: Self { root, actions },
@@ -107,24 +101,12 @@ impl Settings {
 
 struct OperationReader<'a> {
     site: &'a Site<'a>,
-    name: &'a str,
+    short: &'a str,
     root: &'a str,
 }
 
 impl OperationReader<'_> {
-    fn read(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Action, Operation)> {
-        let name = format!("{}.{}", self.site.tool, self.name);
-        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
-        let read = self.read_fields(name, &mut fields);
-        fields.finish();
-        read
-    }
-
-    fn read_fields(
-        &self,
-        name: String,
-        fields: &mut Fields<'_, '_>,
-    ) -> Option<(Action, Operation)> {
+    fn read(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Action, Operation)> {
         let verb = self.verb(fields);
         let keys = match verb {
             Some(Verb::Append) => Keys::Kept,
@@ -169,7 +151,7 @@ impl OperationReader<'_> {
         if fields.node("op").is_some() {
             return fields.choice("op", &Verb::WORDS);
         }
-        let found = Verb::WORDS.iter().find(|(word, _)| *word == self.name);
+        let found = Verb::WORDS.iter().find(|(word, _)| *word == self.short);
         if found.is_none() {
             fields.required("op");
         }

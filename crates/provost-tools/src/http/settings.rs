@@ -4,7 +4,7 @@
 //! INVARIANT: a template reads nothing but arguments that `input` declares, and the key where
 //! there is one.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::codes::Code;
@@ -17,11 +17,10 @@ use provost_wire::SecretName;
 use provost_wire::http::{Base, Method};
 use serde_json::{Value, json};
 
-use super::Endpoints;
 use super::template::{Encoding, Payload, RequestTemplate};
 use crate::config::{
-    Answer, Declared, Exchange, Keys, Parts, Read, Site, bad_setting, base_url, check_name,
-    check_references, property_names, secret,
+    Answer, Declared, Exchange, Keys, Parts, Read, Site, bad_setting, base_url, check_references,
+    property_names, read_operations, secret,
 };
 
 /// Headers that the client itself sets, or that `auth` does.
@@ -42,7 +41,7 @@ pub(crate) struct Settings {
     pub(crate) base: Base,
     pub(crate) auth: Option<AuthSetting>,
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) endpoints: Endpoints,
+    pub(crate) endpoints: BTreeMap<String, Endpoint>,
 }
 
 /// How the tool says who it is.
@@ -78,22 +77,12 @@ impl Settings {
         if let (Value::Object(map), true) = (&mut connection, private) {
             map.insert("private".to_owned(), true.into());
         }
-        let mut endpoints = Endpoints::new();
-        let mut operations = Vec::new();
-        for (name, node) in fields.map("ops").unwrap_or_default() {
-            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
-                continue;
-            }
-            let reader = OperationReader {
-                site,
-                name: &name.value,
-                connection: &connection,
-            };
-            if let Some((endpoint, operation)) = reader.read(node, fields.diagnostics()) {
-                endpoints.insert(name.value.clone(), Arc::new(endpoint));
-                operations.push(operation);
-            }
-        }
+        let reader = OperationReader { site, connection };
+        let tables = fields.map("ops").unwrap_or_default();
+        let read =
+            |_: &Spanned<String>, name, fields: &mut Fields<'_, '_>| reader.read(name, fields);
+        let (endpoints, operations) =
+            read_operations(site.tool, tables, fields.diagnostics(), read);
         let settings = Self {
             base: base?.value,
             auth,
@@ -173,29 +162,16 @@ fn check_header(name: &Spanned<String>, diagnostics: &mut Vec<Diagnostic>) {
 
 struct OperationReader<'a> {
     site: &'a Site<'a>,
-    name: &'a str,
-    connection: &'a Value,
+    connection: Value,
 }
 
 impl OperationReader<'_> {
-    fn read(
-        &self,
-        node: &Node,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<(Endpoint, Operation)> {
-        let name = format!("{}.{}", self.site.tool, self.name);
-        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
-        let read = self.read_fields(name, &mut fields);
-        fields.finish();
-        read
-    }
-
-    fn read_fields(
-        &self,
-        name: String,
-        fields: &mut Fields<'_, '_>,
-    ) -> Option<(Endpoint, Operation)> {
-        let mut declared = Declared::read(self.site, fields, Keys::Sent);
+    fn read(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Endpoint, Operation)> {
+        let mut declared = Declared::read(
+            self.site,
+            fields,
+            Keys::Sent("an HTTP request", &["header", "arg"]),
+        );
         let exchange = Exchange::read(self.site, &mut declared, fields, Answer::Json);
         let request_node = fields.required("request");
         let request = request_node.and_then(|node| request(node, fields.diagnostics()));
@@ -331,14 +307,10 @@ fn check_key(idempotency: &Idempotency, input: &Schema, fields: &mut Fields<'_, 
         KeyCarrier::Header(name) => {
             check_header(&Spanned::new(name.clone(), span), fields.diagnostics());
         }
-        KeyCarrier::Env(_) | KeyCarrier::Meta(_) | KeyCarrier::Table => {
-            let message = "the key of an HTTP request travels in `header` or `arg`";
-            bad_setting(fields, span, message);
-        }
         KeyCarrier::Arg(name) if property_names(input).contains(&name.as_str()) => {
             let message = format!("`input` declares `{name}`, which carries the key");
             bad_setting(fields, span, message);
         }
-        KeyCarrier::Arg(_) => {}
+        _ => {}
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
-use provost_plan::node::{Fields, Kind, Node};
+use provost_plan::node::{Fields, Kind};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
 use provost_wire::http::Base;
@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 use super::definition::{Definition, Listing};
 use super::form;
 use crate::config::{
-    Declared, Keys, Parts, Read, SandboxSettings, Site, bad_setting, base_url, check_name,
-    input_schema, output_schema, property_names, schema, secret, text_output,
+    Declared, Keys, Parts, Read, SandboxSettings, Site, bad_setting, base_url, input_schema,
+    output_schema, property_names, read_operations, schema, secret, text_output,
 };
 
 /// Words in the name of a variable whose value is a secret.
@@ -111,17 +111,11 @@ impl Settings {
                 .map(|reach| reach.connection(protocol))
                 .unwrap_or_default(),
         };
-        let mut used = BTreeMap::new();
-        let mut operations: Vec<Operation> = Vec::new();
-        for (name, node) in fields.map("ops").unwrap_or_default() {
-            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
-                continue;
-            }
-            if let Some((one, operation)) = reader.read(name, node, fields.diagnostics()) {
-                used.insert(name.value.clone(), one);
-                operations.push(operation);
-            }
-        }
+        let tables = fields.map("ops").unwrap_or_default();
+        let read = |short: &Spanned<String>, name, fields: &mut Fields<'_, '_>| {
+            reader.read(short, name, fields)
+        };
+        let (used, operations) = read_operations(site.tool, tables, fields.diagnostics(), read);
         let largest = operations.iter().map(|operation| operation.max_bytes).max();
         let settings = Self {
             reach: reach?,
@@ -296,31 +290,22 @@ struct OperationReader<'a> {
 impl OperationReader<'_> {
     fn read(
         &self,
-        name: &Spanned<String>,
-        node: &Node,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<(Used, Operation)> {
-        let full = format!("{}.{}", self.site.tool, name.value);
-        let mut fields = Fields::new(format!("the operation `{full}`"), node, diagnostics)?;
-        let read = self.read_fields(name, full, &mut fields);
-        fields.finish();
-        read
-    }
-
-    fn read_fields(
-        &self,
-        name: &Spanned<String>,
-        full: String,
+        short: &Spanned<String>,
+        name: String,
         fields: &mut Fields<'_, '_>,
     ) -> Option<(Used, Operation)> {
-        let mut declared = Declared::read(self.site, fields, Keys::Sent);
+        let mut declared = Declared::read(
+            self.site,
+            fields,
+            Keys::Sent("a call of an MCP server", &["meta", "arg"]),
+        );
         let effect = declared.required_effect(fields);
         let errors_no_effect = fields
             .choice("errors", &[("no_effect", true)])
             .unwrap_or(false);
         let words = [("text", ResultKind::Text), ("json", ResultKind::Json)];
         let result = fields.choice("result", &words);
-        let tool = fields.text("tool").unwrap_or_else(|| name.clone());
+        let tool = fields.text("tool").unwrap_or_else(|| short.clone());
         let given_input = input_schema(fields, self.site.base);
         let given_output = output_schema(fields, self.site.base);
         declared.trusted |= given_output.trusted;
@@ -353,7 +338,7 @@ impl OperationReader<'_> {
             (_, None, own) => own.clone(),
         };
         let parts = Parts {
-            name: full,
+            name,
             // Why not the server's: what it says of itself is pinned, and shown to no planner.
             description: String::new(),
             effect,
@@ -493,19 +478,14 @@ fn without_key(
     idempotency: &Idempotency,
     fields: &mut Fields<'_, '_>,
 ) -> Option<Schema> {
-    let Idempotency::Key { carrier, .. } = idempotency else {
+    let Idempotency::Key {
+        carrier: KeyCarrier::Arg(name),
+        ..
+    } = idempotency
+    else {
         return Some(input);
     };
     let span = fields.span();
-    let name = match carrier {
-        KeyCarrier::Header(_) | KeyCarrier::Env(_) | KeyCarrier::Table => {
-            let message = "the key of a call of an MCP server travels in `meta` or `arg`";
-            bad_setting(fields, span, message);
-            return None;
-        }
-        KeyCarrier::Meta(_) => return Some(input),
-        KeyCarrier::Arg(name) => name,
-    };
     if !property_names(&input).contains(&name.as_str()) {
         let message = format!("the tool takes no `{name}`, which is to carry the key");
         bad_setting(fields, span, message);

@@ -10,8 +10,9 @@ use provost_plan::catalog::{Cost, Effect, Operation, Tokens};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::expr::Template;
-use provost_plan::node::{Fields, Node};
+use provost_plan::node::Fields;
 use provost_plan::schema::Schema;
+use provost_plan::source::Spanned;
 use provost_wire::SecretName;
 use provost_wire::http::Base;
 use provost_wire::model::{ModelConfig, Prices};
@@ -21,8 +22,8 @@ use super::Task;
 use super::prompt::{self, PROMPT_VERSION};
 use super::shape::Shape;
 use crate::config::{
-    Declared, Keys, Parts, Read, Site, bad_setting, check_name, check_references, input_schema,
-    output_schema, property_names,
+    Declared, Keys, Parts, Read, Site, bad_setting, check_references, input_schema, output_schema,
+    property_names, read_operations,
 };
 use crate::limits::{MODEL_FRAME_TOKENS, TIMEOUT_MAX};
 
@@ -40,7 +41,7 @@ impl Settings {
         let own_time = fields.node("timeout").is_some();
         let model = model(site, fields);
         fields.required("ops");
-        let nodes = fields.map("ops").unwrap_or_default();
+        let tables = fields.map("ops").unwrap_or_default();
         let model = model?;
         let timeout = if own_time {
             site.timeout
@@ -48,22 +49,10 @@ impl Settings {
             model.settings.timeout.min(TIMEOUT_MAX)
         };
         let site = Site { timeout, ..*site };
-        let mut tasks = BTreeMap::new();
-        let mut operations = Vec::new();
-        for (name, node) in nodes {
-            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
-                continue;
-            }
-            let reader = OperationReader {
-                site: &site,
-                name: &name.value,
-                model,
-            };
-            if let Some((task, operation)) = reader.read(node, fields.diagnostics()) {
-                tasks.insert(name.value.clone(), task);
-                operations.push(operation);
-            }
-        }
+        let reader = OperationReader { site: &site, model };
+        let read =
+            |_: &Spanned<String>, name, fields: &mut Fields<'_, '_>| reader.read(name, fields);
+        let (tasks, operations) = read_operations(site.tool, tables, fields.diagnostics(), read);
         let key = model.settings.key.clone();
         let base = model.settings.base_url.as_ref();
         let proxy = base.and_then(Base::proxy_secret).cloned();
@@ -95,20 +84,11 @@ fn model<'a>(site: &Site<'a>, fields: &mut Fields<'_, '_>) -> Option<&'a ModelCo
 
 struct OperationReader<'a> {
     site: &'a Site<'a>,
-    name: &'a str,
     model: &'a ModelConfig,
 }
 
 impl OperationReader<'_> {
-    fn read(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Task, Operation)> {
-        let name = format!("{}.{}", self.site.tool, self.name);
-        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
-        let read = self.read_fields(name, &mut fields);
-        fields.finish();
-        read
-    }
-
-    fn read_fields(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Task, Operation)> {
+    fn read(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Task, Operation)> {
         let declared = Declared::read(self.site, fields, Keys::No);
         self.check_declared(&declared, fields);
         fields.required("does");

@@ -4,6 +4,7 @@
 //! its own transaction, so the row is there exactly if the write is. INVARIANT: one key stands for
 //! one operation with one set of arguments, and a row that is there is never written again.
 
+use provost_plan::catalog::KeyCarrier;
 use provost_plan::digest::{Digest, Domain};
 use provost_run::outcome::{Class, Landing};
 use serde_json::Value;
@@ -50,16 +51,12 @@ pub(super) struct Recorded {
 impl Effect {
     /// The row of this call, where its operation keeps one.
     pub(super) fn of(request: &Request) -> Result<Option<Self>, Fault> {
-        if !request.operation.keeps_key_in_table() {
+        let Some((KeyCarrier::Table, key)) = request.carried_key()? else {
             return Ok(None);
-        }
-        let Some(key) = &request.key else {
-            let message = "the operation takes an idempotency key, and the call has none";
-            return Err(Fault::refused(Class::ToolBug, message));
         };
         let args = Value::Object(request.args.clone());
         Ok(Some(Self {
-            key: key.clone(),
+            key: key.to_owned(),
             operation: request.operation.name.clone(),
             args: Digest::of_value(Domain::Args, &args).to_string(),
         }))

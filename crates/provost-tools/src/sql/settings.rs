@@ -10,9 +10,9 @@ use std::sync::Arc;
 use provost_plan::catalog::{Effect, Operation};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
-use provost_plan::node::{Fields, Node};
+use provost_plan::node::Fields;
 use provost_plan::schema::Schema;
-use provost_plan::source::Span;
+use provost_plan::source::{Span, Spanned};
 use provost_run::outcome::Class;
 use provost_wire::SecretName;
 use serde_json::{Value, json};
@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::parameters::{Dialect, named};
 use super::place::Place;
 use crate::config::{
-    Declared, Keys, Parts, Read, Site, bad_setting, bounded, check_name, input_schema,
-    no_arguments, output_schema, property_names, schema,
+    Declared, Keys, Parts, Read, Site, bad_setting, bounded, input_schema, no_arguments,
+    output_schema, property_names, read_operations, schema,
 };
 use crate::fault::Fault;
 use crate::limits::{ROWS_DEFAULT, ROWS_MAX, SQL_BYTES_MAX};
@@ -84,23 +84,16 @@ impl Settings {
         let place = Place::read(fields);
         let rows_max = bounded(fields, "max_rows", ROWS_DEFAULT, ROWS_MAX);
         fields.required("ops");
-        let mut statements = BTreeMap::new();
-        let mut operations = Vec::new();
-        for (name, node) in fields.map("ops").unwrap_or_default() {
-            if !check_name("an operation", &name.value, name.span, fields.diagnostics()) {
-                continue;
-            }
-            let reader = OperationReader {
-                site,
-                name: &name.value,
-                place: place.as_ref(),
-                rows_max,
-            };
-            if let Some((statement, operation)) = reader.read(node, fields.diagnostics()) {
-                statements.insert(name.value.clone(), Arc::new(statement));
-                operations.push(operation);
-            }
-        }
+        let reader = OperationReader {
+            site,
+            place: place.as_ref(),
+            rows_max,
+        };
+        let tables = fields.map("ops").unwrap_or_default();
+        let read =
+            |_: &Spanned<String>, name, fields: &mut Fields<'_, '_>| reader.read(name, fields);
+        let (statements, operations) =
+            read_operations(site.tool, tables, fields.diagnostics(), read);
         Some(Read {
             settings: Self {
                 place: place?,
@@ -126,7 +119,6 @@ impl Settings {
 
 struct OperationReader<'a> {
     site: &'a Site<'a>,
-    name: &'a str,
     place: Option<&'a Place>,
     rows_max: u64,
 }
@@ -134,21 +126,9 @@ struct OperationReader<'a> {
 impl OperationReader<'_> {
     fn read(
         &self,
-        node: &Node,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<(Statement, Operation)> {
-        let name = format!("{}.{}", self.site.tool, self.name);
-        let mut fields = Fields::new(format!("the operation `{name}`"), node, diagnostics)?;
-        let read = self.read_fields(name, &mut fields);
-        fields.finish();
-        read
-    }
-
-    fn read_fields(
-        &self,
         name: String,
         fields: &mut Fields<'_, '_>,
-    ) -> Option<(Statement, Operation)> {
+    ) -> Option<(Arc<Statement>, Operation)> {
         let mut declared = Declared::read(self.site, fields, Keys::Kept);
         let text = text(fields);
         self.refuse_foreign(fields, text.as_ref());
@@ -185,7 +165,7 @@ impl OperationReader<'_> {
             shape,
             rows_max,
         };
-        Some((statement, operation))
+        Some((Arc::new(statement), operation))
     }
 
     fn endpoint(&self, text: &Text, shape: Shape, rows_max: u64) -> Value {
