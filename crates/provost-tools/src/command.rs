@@ -33,6 +33,7 @@ use provost_wire::Redactor;
 use provost_wire::program::{Ended, Program, ProgramError};
 use serde_json::Value;
 
+use crate::adapter::{Adapter, Performing};
 use crate::config::{Answer, Unread, noted};
 use crate::fault::{Fault, Request, one_line};
 use crate::guard::Protected;
@@ -80,15 +81,6 @@ impl Commands {
         self.protected.near(&real)
     }
 
-    /// What keeps the tool from working now. Starts nothing.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let place = self.place().err().map(|fault| fault.message);
-        place.or_else(|| {
-            let mut names = self.settings.secrets();
-            names.find_map(|name| Some(name.resolve(&self.base).err()?.to_string()))
-        })
-    }
-
     fn place(&self) -> Result<(), Fault> {
         let shown = &self.settings.root.value;
         if let Some(name) = self.reached() {
@@ -102,22 +94,6 @@ impl Commands {
             return Err(Fault::refused(Class::Unavailable, message));
         }
         Ok(())
-    }
-
-    pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
-        let line = match request.find(&self.settings.lines) {
-            Ok(line) => line,
-            Err(fault) => return fault.into(),
-        };
-        match self.carried_out(line, request).await {
-            Ok(ended) => {
-                let held = ended.held;
-                let mut reply = answered(ended, line, request, redactor);
-                reply.media = noted(&reply.media, held);
-                reply
-            }
-            Err(fault) => fault.into(),
-        }
     }
 
     async fn carried_out(&self, line: &Line, request: &Request) -> Result<Ended, Fault> {
@@ -177,6 +153,27 @@ impl Commands {
             env.push((name.clone(), key.to_owned()));
         }
         Ok(env)
+    }
+}
+
+impl Adapter for Commands {
+    fn trouble(&self) -> Option<String> {
+        let place = self.place().err().map(|fault| fault.message);
+        place.or_else(|| {
+            let mut names = self.settings.secret_env.iter().map(|(_, secret)| secret);
+            names.find_map(|name| Some(name.resolve(&self.base).err()?.to_string()))
+        })
+    }
+
+    fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> Performing<'a> {
+        Box::pin(async {
+            let line = request.find(&self.settings.lines)?;
+            let ended = self.carried_out(line, request).await?;
+            let held = ended.held;
+            let mut reply = answered(ended, line, request, redactor);
+            reply.media = noted(&reply.media, held);
+            Ok(reply)
+        })
     }
 }
 

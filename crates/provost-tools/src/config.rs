@@ -19,9 +19,11 @@ use provost_wire::SecretName;
 use provost_wire::http::{Base, Proxy};
 use provost_wire::model::ModelConfig;
 
+use crate::adapter::{Adapter, Overreach, ToolSettings};
+use crate::guard::Protected;
 use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
 use crate::mcp::{self, Listings};
-use crate::own::{self, Tool};
+use crate::own::{self, CustomTool, Tool};
 use crate::{command, files, http, model, sql};
 
 mod exchange;
@@ -40,20 +42,9 @@ pub(crate) use schemas::{input_schema, no_arguments, output_schema, schema, text
 pub struct ToolConfig {
     name: String,
     span: Span,
-    settings: Settings,
+    settings: Arc<dyn ToolSettings>,
     operations: Vec<Operation>,
     limits: ToolLimits,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Settings {
-    Sql(sql::Settings),
-    Files(files::Settings),
-    Http(http::Settings),
-    Command(command::Settings),
-    Mcp(mcp::Settings),
-    Model(model::Settings),
-    Own(Arc<dyn Tool>),
 }
 
 /// Where a tool is being read: what its operations take over from it.
@@ -89,28 +80,17 @@ pub struct Surroundings<'a> {
 }
 
 /// What a kind of tool makes of its table.
-pub(crate) struct Read<S> {
-    pub(crate) settings: S,
-    pub(crate) operations: Vec<Operation>,
-}
+pub(crate) type ReadTable = (Arc<dyn ToolSettings>, Vec<Operation>);
 
-#[derive(Clone, Copy)]
-enum KindWord {
-    Sql,
-    Files,
-    Http,
-    Command,
-    Mcp,
-    Model,
-}
+type ReadKind = fn(&Site<'_>, &mut Fields<'_, '_>) -> Option<ReadTable>;
 
-const KINDS: [(&str, KindWord); 6] = [
-    ("sql", KindWord::Sql),
-    ("files", KindWord::Files),
-    ("http", KindWord::Http),
-    ("command", KindWord::Command),
-    ("mcp", KindWord::Mcp),
-    ("model", KindWord::Model),
+const KINDS: [(&str, ReadKind); 6] = [
+    ("sql", sql::Settings::read),
+    ("files", files::Settings::read),
+    ("http", http::Settings::read),
+    ("command", command::Settings::read),
+    ("mcp", mcp::Settings::read),
+    ("model", model::Settings::read),
 ];
 
 impl ToolConfig {
@@ -138,7 +118,7 @@ impl ToolConfig {
         check_name("a tool", name, node.span, diagnostics);
         let mut fields = Fields::new(format!("the tool `{name}`"), node, diagnostics)?;
         fields.required("kind");
-        let Some(kind) = fields.choice("kind", &KINDS) else {
+        let Some(read_kind) = fields.choice("kind", &KINDS) else {
             fields.finish_misspelt();
             return None;
         };
@@ -153,44 +133,9 @@ impl ToolConfig {
             tags: around.tags,
         };
         let limits = pace::read(&mut fields);
-        let (settings, operations) = match kind {
-            KindWord::Sql => {
-                let read = sql::Settings::read(&site, &mut fields);
-                fields.finish();
-                let read = read?;
-                (Settings::Sql(read.settings), read.operations)
-            }
-            KindWord::Files => {
-                let read = files::Settings::read(&site, &mut fields);
-                fields.finish();
-                let read = read?;
-                (Settings::Files(read.settings), read.operations)
-            }
-            KindWord::Http => {
-                let read = http::Settings::read(&site, &mut fields);
-                fields.finish();
-                let read = read?;
-                (Settings::Http(read.settings), read.operations)
-            }
-            KindWord::Command => {
-                let read = command::Settings::read(&site, &mut fields);
-                fields.finish();
-                let read = read?;
-                (Settings::Command(read.settings), read.operations)
-            }
-            KindWord::Mcp => {
-                let read = mcp::Settings::read(&site, &mut fields);
-                fields.finish();
-                let read = read?;
-                (Settings::Mcp(read.settings), read.operations)
-            }
-            KindWord::Model => {
-                let read = model::Settings::read(&site, &mut fields);
-                fields.finish();
-                let read = read?;
-                (Settings::Model(read.settings), read.operations)
-            }
-        };
+        let read = read_kind(&site, &mut fields);
+        fields.finish();
+        let (settings, operations) = read?;
         Some(Self {
             name: name.to_owned(),
             span: node.span,
@@ -211,7 +156,7 @@ impl ToolConfig {
         Some(Self {
             name,
             span: Span::default(),
-            settings: Settings::Own(tool),
+            settings: Arc::new(CustomTool(tool)),
             operations,
             limits: ToolLimits::default(),
         })
@@ -243,80 +188,50 @@ impl ToolConfig {
 
     /// The secrets it names.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let found: Vec<&SecretName> = match &self.settings {
-            Settings::Http(http) => http.secrets().collect(),
-            Settings::Command(command) => command.secrets().collect(),
-            Settings::Mcp(mcp) => mcp.secrets().collect(),
-            Settings::Sql(sql) => sql.secrets().collect(),
-            Settings::Model(model) => model.secrets().collect(),
-            Settings::Files(_) | Settings::Own(_) => Vec::new(),
-        };
-        found.into_iter()
+        self.settings.secrets().into_iter()
     }
 
     /// Whether it is an MCP server.
     #[must_use]
     pub fn is_server(&self) -> bool {
-        matches!(self.settings, Settings::Mcp(_))
+        self.settings.server_tools().is_some()
     }
 
     /// Whether it is looked at before a run of its operations begins: a server may be another now,
     /// and a database may lack the table for keys.
     #[must_use]
     pub fn is_looked_at(&self) -> bool {
-        let is_database = matches!(self.settings, Settings::Sql(_));
-        self.is_server()
-            || (is_database && self.operations.iter().any(Operation::keeps_key_in_table))
+        self.is_server() || self.preparation().is_some()
     }
 
     /// Of an MCP server, the tools that its operations use.
     pub fn tools_used(&self) -> impl Iterator<Item = &str> {
-        let mcp = match &self.settings {
-            Settings::Mcp(mcp) => Some(mcp),
-            Settings::Sql(_)
-            | Settings::Files(_)
-            | Settings::Http(_)
-            | Settings::Command(_)
-            | Settings::Model(_)
-            | Settings::Own(_) => None,
-        };
-        mcp.into_iter().flat_map(mcp::Settings::tools_used)
+        self.settings.server_tools().unwrap_or_default().into_iter()
     }
 
     /// Of a program in a sandbox, which files it may reach, and what this kernel makes of that.
     #[must_use]
     pub fn sandbox(&self) -> Option<String> {
-        self.sandbox_settings().map(SandboxSettings::words)
-    }
-
-    pub(crate) fn sandbox_settings(&self) -> Option<&SandboxSettings> {
-        match &self.settings {
-            Settings::Command(settings) => settings.sandbox.as_ref(),
-            Settings::Mcp(settings) => settings.reach.sandbox(),
-            Settings::Sql(_)
-            | Settings::Files(_)
-            | Settings::Http(_)
-            | Settings::Model(_)
-            | Settings::Own(_) => None,
-        }
+        self.settings.sandbox().map(SandboxSettings::words)
     }
 
     /// Of a database, the SQL that makes its table for keys; `None` where no operation keeps one.
     #[must_use]
     pub fn preparation(&self) -> Option<&'static str> {
-        match &self.settings {
-            Settings::Sql(settings) => settings.preparation(&self.operations),
-            Settings::Files(_)
-            | Settings::Http(_)
-            | Settings::Command(_)
-            | Settings::Mcp(_)
-            | Settings::Model(_)
-            | Settings::Own(_) => None,
-        }
+        self.settings.preparation(&self.operations)
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
+    pub(crate) fn open(&self, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+        let sandbox = self.settings.sandbox();
+        if let Some((span, what)) = sandbox.and_then(|sandbox| sandbox.reached(protected)) {
+            let setting = "sandbox";
+            return Err(Overreach {
+                setting,
+                span,
+                what,
+            });
+        }
+        self.settings.open(&self.name, protected)
     }
 }
 

@@ -27,8 +27,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use provost_run::outcome::Reply;
+use provost_wire::Redactor;
 use serde_json::{Value, json};
 
+use crate::adapter::{Adapter, Performing};
 use crate::deadline::{Deadline, blocking};
 use crate::fault::{Fault, Request};
 use crate::guard::Protected;
@@ -94,32 +96,32 @@ impl Files {
             actions: settings.actions.clone(),
         })
     }
+}
 
-    /// What keeps the tool from working now.
-    pub(crate) fn trouble(&self) -> Option<String> {
+impl Adapter for Files {
+    fn trouble(&self) -> Option<String> {
         Root::open(&self.place).err().map(|fault| fault.message)
     }
 
-    pub(crate) async fn perform(&self, request: &Request) -> Reply {
-        let action = match request.find(&self.actions) {
-            Ok(action) => *action,
-            Err(fault) => return fault.into(),
-        };
-        let place = Arc::clone(&self.place);
-        let request = request.clone();
-        blocking(request.timeout, move |deadline: &Deadline| {
-            let root = Root::open(&place)?;
-            match action.verb {
-                Verb::List => list(&root, &request),
-                Verb::Read => read(&root, &request),
-                Verb::Search => search::search(&root, &request, deadline).map(json_reply),
-                Verb::Write => write::write(&root, &request, action.overwrite).map(json_reply),
-                Verb::Append => append::append(&root, &request, deadline).map(json_reply),
-                Verb::Move => change::rename(&root, &request).map(json_reply),
-                Verb::Delete => change::delete(&root, &request).map(json_reply),
-            }
+    fn perform<'a>(&'a self, request: &'a Request, _: &'a Redactor) -> Performing<'a> {
+        Box::pin(async {
+            let action = *request.find(&self.actions)?;
+            let (timeout, place, request) =
+                (request.timeout, Arc::clone(&self.place), request.clone());
+            let work = move |deadline: &Deadline| {
+                let root = Root::open(&place)?;
+                match action.verb {
+                    Verb::List => list(&root, &request),
+                    Verb::Read => read(&root, &request),
+                    Verb::Search => search::search(&root, &request, deadline).map(json_reply),
+                    Verb::Write => write::write(&root, &request, action.overwrite).map(json_reply),
+                    Verb::Append => append::append(&root, &request, deadline).map(json_reply),
+                    Verb::Move => change::rename(&root, &request).map(json_reply),
+                    Verb::Delete => change::delete(&root, &request).map(json_reply),
+                }
+            };
+            Ok(blocking(timeout, work).await)
         })
-        .await
     }
 }
 

@@ -37,6 +37,7 @@ use provost_wire::http::{Auth, Client, ClientError, Request as WireRequest, Resp
 use provost_wire::{Redactor, Secret, SecretName};
 use serde_json::Value;
 
+use crate::adapter::{Adapter, Performing};
 use crate::config::{Answer, Unread};
 use crate::fault::{Fault, Request, one_line};
 
@@ -67,32 +68,6 @@ impl Http {
             base,
             settings: Arc::new(settings.clone()),
             client: Arc::default(),
-        }
-    }
-
-    /// What keeps the tool from working now. Sends nothing.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let name = self.settings.auth.as_ref()?.secret();
-        let error = name.resolve(&self.base).err()?;
-        Some(error.to_string())
-    }
-
-    pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
-        let endpoint = match request.find(&self.settings.endpoints) {
-            Ok(endpoint) => endpoint,
-            Err(fault) => return fault.into(),
-        };
-        match self.exchange(endpoint, request).await {
-            Ok(mut response) => {
-                // Why: before anything is cut short, since half a secret is not recognised.
-                response.body = match response.body_is_cut {
-                    true => redactor.redact_cut(&response.body),
-                    false => redactor.redact(&response.body),
-                };
-                response.location = response.location.map(|text| redactor.redact_text(&text));
-                answered(response, endpoint, request, redactor)
-            }
-            Err(fault) => fault.into(),
         }
     }
 
@@ -162,6 +137,28 @@ impl Http {
             }
             SendError::TooLarge { .. } => Fault::unusable(error.to_string()),
         }
+    }
+}
+
+impl Adapter for Http {
+    fn trouble(&self) -> Option<String> {
+        let name = self.settings.auth.as_ref()?.secret();
+        let error = name.resolve(&self.base).err()?;
+        Some(error.to_string())
+    }
+
+    fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> Performing<'a> {
+        Box::pin(async {
+            let endpoint = request.find(&self.settings.endpoints)?;
+            let mut response = self.exchange(endpoint, request).await?;
+            // Why: before anything is cut short, since half a secret is not recognised.
+            response.body = match response.body_is_cut {
+                true => redactor.redact_cut(&response.body),
+                false => redactor.redact(&response.body),
+            };
+            response.location = response.location.map(|text| redactor.redact_text(&text));
+            Ok(answered(response, endpoint, request, redactor))
+        })
     }
 }
 

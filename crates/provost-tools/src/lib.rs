@@ -7,6 +7,7 @@
 //! holds a secret, and no `ok` holds an output that its schema refuses.
 #![deny(missing_docs)]
 
+mod adapter;
 mod command;
 mod config;
 mod deadline;

@@ -40,6 +40,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
+use crate::adapter::{Adapter, Performing, ToolSettings as _};
 use crate::config::noted;
 use crate::fault::{Fault, Request, one_line};
 
@@ -91,15 +92,6 @@ impl Mcp {
         }
     }
 
-    /// What keeps the tool from working now. Starts nothing.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let secrets = self.inner.settings.secrets();
-        secrets
-            .filter_map(|name| name.resolve(&self.inner.base).err())
-            .map(|error| error.to_string())
-            .next()
-    }
-
     /// Asks the server what it can do.
     pub(crate) async fn listing(&self, time: std::time::Duration) -> Result<Listing, Fault> {
         let session = self.session(Instant::now() + time, time).await?;
@@ -121,22 +113,6 @@ impl Mcp {
             .err()
             .filter(|fault| fault.class == Class::Drift)?;
         Some(fault.message)
-    }
-
-    pub(crate) async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
-        let used = match request.find(&self.inner.settings.operations) {
-            Ok(used) => used,
-            Err(fault) => return fault.into(),
-        };
-        let deadline = Instant::now() + request.timeout;
-        match self.exchange(used, request, deadline, redactor).await {
-            Ok(reply) => reply,
-            Err(mut fault) => {
-                // Why: before anything is cut short, since half a secret is not recognised.
-                fault.message = redactor.redact_text(&fault.message);
-                fault.into()
-            }
-        }
     }
 
     async fn exchange(
@@ -228,6 +204,30 @@ impl Mcp {
         if kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, session)) {
             *kept = None;
         }
+    }
+}
+
+impl Adapter for Mcp {
+    fn trouble(&self) -> Option<String> {
+        let mut secrets = self.inner.settings.secrets().into_iter();
+        secrets.find_map(|name| Some(name.resolve(&self.inner.base).err()?.to_string()))
+    }
+
+    fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> Performing<'a> {
+        Box::pin(async {
+            let used = request.find(&self.inner.settings.operations)?;
+            let deadline = Instant::now() + request.timeout;
+            let exchanged = self.exchange(used, request, deadline, redactor).await;
+            exchanged.map_err(|mut fault| {
+                // Why: before anything is cut short, since half a secret is not recognised.
+                fault.message = redactor.redact_text(&fault.message);
+                fault
+            })
+        })
+    }
+
+    fn as_server(&self) -> Option<&Mcp> {
+        Some(self)
     }
 }
 

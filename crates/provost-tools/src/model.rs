@@ -31,11 +31,13 @@ use provost_plan::duration;
 use provost_plan::expr::Template;
 use provost_plan::money::Money;
 use provost_run::outcome::{Class, Landing, Reply, Used};
+use provost_wire::Redactor;
 use provost_wire::model::{
     Finish, ModelClient, ModelConfig, ModelError, ModelReply, ModelRequest, ModelUsage,
 };
 use serde_json::Value;
 
+use crate::adapter::{Adapter, Performing};
 use crate::fault::{Fault, Request, one_line};
 
 mod prompt;
@@ -90,20 +92,6 @@ impl Models {
         }
     }
 
-    /// What keeps the tool from working now. Asks nobody.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.tasks.values().find_map(|ready| {
-            let key = ready.task.model.settings.key.as_ref();
-            let missing = key.and_then(|key| Some(key.resolve(&self.base).err()?.to_string()));
-            missing.or_else(|| ready.client.as_ref().err().cloned())
-        })
-    }
-
-    pub(crate) async fn perform(&self, request: &Request) -> Reply {
-        let asked = async { self.asked(request.find(&self.tasks)?, request).await };
-        asked.await.unwrap_or_else(Reply::from)
-    }
-
     async fn asked(&self, ready: &Ready, request: &Request) -> Result<Reply, Fault> {
         let task = &ready.task;
         let client = ready
@@ -128,6 +116,20 @@ impl Models {
             Ok(Err(error)) => failed(task, &error, request),
             Err(_) => failed(task, &ModelError::Timeout(request.timeout), request),
         })
+    }
+}
+
+impl Adapter for Models {
+    fn trouble(&self) -> Option<String> {
+        self.tasks.values().find_map(|ready| {
+            let key = ready.task.model.settings.key.as_ref();
+            let missing = key.and_then(|key| Some(key.resolve(&self.base).err()?.to_string()));
+            missing.or_else(|| ready.client.as_ref().err().cloned())
+        })
+    }
+
+    fn perform<'a>(&'a self, request: &'a Request, _: &'a Redactor) -> Performing<'a> {
+        Box::pin(async { self.asked(request.find(&self.tasks)?, request).await })
     }
 }
 

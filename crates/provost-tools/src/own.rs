@@ -17,9 +17,12 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::duration;
 use provost_plan::source::Span;
 use provost_run::outcome::{Class, Landing, Reply};
+use provost_wire::Redactor;
 
+use crate::adapter::{Adapter, Overreach, Performing, ToolSettings};
 use crate::config::check_name;
-use crate::fault::Request;
+use crate::fault::{Fault, Request};
+use crate::guard::Protected;
 
 /// A reply on its way.
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
@@ -111,20 +114,37 @@ fn bad(message: String) -> Diagnostic {
     Diagnostic::new(Code::BadWorkspace, Span::default(), message)
 }
 
-/// Makes one call of it, within its time and whatever it does.
-pub(crate) async fn perform(tool: &Arc<dyn Tool>, request: &Request) -> Reply {
-    let reply = AssertUnwindSafe(tool.call(request)).catch_unwind();
-    match tokio::time::timeout(request.timeout, reply).await {
-        Ok(Ok(reply)) => reply,
-        Ok(Err(_)) => Reply::failed(
-            Class::ToolBug,
-            Landing::Unknown,
-            "the tool stopped unexpectedly",
-        ),
-        Err(_) => Reply::failed(
-            Class::Timeout,
-            Landing::Unknown,
-            format!("no result within {}", duration::print(request.timeout)),
-        ),
+/// A tool of the program's own, among the others.
+#[derive(Clone, Debug)]
+pub(crate) struct CustomTool(pub(crate) Arc<dyn Tool>);
+
+impl ToolSettings for CustomTool {
+    fn open(&self, _: &str, _: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Adapter for CustomTool {
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// Within its time, and whatever it does.
+    fn perform<'a>(&'a self, request: &'a Request, _: &'a Redactor) -> Performing<'a> {
+        Box::pin(async {
+            let reply = AssertUnwindSafe(self.0.call(request)).catch_unwind();
+            let lost = |class, message| Fault::new(class, Landing::Unknown, message);
+            match tokio::time::timeout(request.timeout, reply).await {
+                Ok(Ok(reply)) => Ok(reply),
+                Ok(Err(_)) => Err(lost(
+                    Class::ToolBug,
+                    "the tool stopped unexpectedly".to_owned(),
+                )),
+                Err(_) => {
+                    let time = duration::print(request.timeout);
+                    Err(lost(Class::Timeout, format!("no result within {time}")))
+                }
+            }
+        })
     }
 }

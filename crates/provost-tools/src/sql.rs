@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_plan::catalog::Operation;
-use provost_run::outcome::Reply;
+use provost_wire::Redactor;
 
+use crate::adapter::{Adapter, Performing};
 use crate::deadline::Deadline;
 use crate::fault::{Fault, Request};
 use crate::guard::Protected;
@@ -64,25 +65,6 @@ impl Sql {
         })
     }
 
-    /// What keeps the tool from working now. Looks at files only.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        match &self.database {
-            Database::Sqlite(database) => database.trouble(),
-            Database::Postgres(database) => database.trouble(),
-        }
-    }
-
-    pub(crate) async fn perform(&self, request: &Request) -> Reply {
-        let statement = match request.find(&self.statements) {
-            Ok(statement) => statement,
-            Err(fault) => return fault.into(),
-        };
-        match &self.database {
-            Database::Sqlite(database) => database.perform(Arc::clone(statement), request).await,
-            Database::Postgres(database) => database.perform(statement, request).await,
-        }
-    }
-
     /// Whether a call of this operation lacks the table its key is to stand in.
     pub(crate) async fn is_unprepared(&self, operation: &Operation) -> bool {
         operation.keeps_key_in_table()
@@ -103,5 +85,28 @@ impl Sql {
             Database::Sqlite(database) => database.prepare(&Deadline::after(time)),
             Database::Postgres(database) => database.prepare(time).await,
         }
+    }
+}
+
+impl Adapter for Sql {
+    fn trouble(&self) -> Option<String> {
+        match &self.database {
+            Database::Sqlite(database) => database.trouble(),
+            Database::Postgres(database) => database.trouble(),
+        }
+    }
+
+    fn perform<'a>(&'a self, request: &'a Request, _: &'a Redactor) -> Performing<'a> {
+        Box::pin(async {
+            let statement = request.find(&self.statements)?;
+            Ok(match &self.database {
+                Database::Sqlite(sqlite) => sqlite.perform(Arc::clone(statement), request).await,
+                Database::Postgres(server) => server.perform(statement, request).await,
+            })
+        })
+    }
+
+    fn as_database(&self) -> Option<&Sql> {
+        Some(self)
     }
 }

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use provost_plan::catalog::Operation;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
@@ -22,36 +21,21 @@ use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::{Redactor, SecretName};
 use serde_json::Value;
 
-use crate::command::Commands;
-use crate::config::{Settings, ToolConfig};
+use crate::adapter::{Adapter, Overreach};
+use crate::config::ToolConfig;
 use crate::fault::{Fault, Request, one_line};
-use crate::files::Files;
 use crate::guard::Protected;
-use crate::http::Http;
-use crate::mcp::{Listing, Mcp};
-use crate::model::Models;
-use crate::own::{self, Tool};
+use crate::mcp::Listing;
 use crate::sql::Sql;
 
 /// The open tools of a workspace.
 #[derive(Clone, Debug)]
 pub struct Toolbox {
     base: PathBuf,
-    adapters: BTreeMap<String, Adapter>,
+    adapters: BTreeMap<String, Arc<dyn Adapter>>,
     /// Tools that stay closed: they could reach what they must not.
     closed: BTreeMap<String, OpenError>,
     secrets: BTreeSet<SecretName>,
-}
-
-#[derive(Clone, Debug)]
-enum Adapter {
-    Sql(Sql),
-    Files(Files),
-    Http(Http),
-    Command(Commands),
-    Mcp(Mcp),
-    Model(Models),
-    Own(Arc<dyn Tool>),
 }
 
 /// A tool that must not be opened.
@@ -87,14 +71,16 @@ impl OpenError {
         }
     }
 
-    fn reaches(config: &ToolConfig, span: Span, setting: &str, what: &str) -> Self {
+    fn of(tool: &str, overreach: Overreach) -> Self {
+        let Overreach {
+            setting,
+            span,
+            what,
+        } = overreach;
         Self {
             code: Code::ReachesItself,
-            tool: config.name().to_owned(),
-            message: format!(
-                "the tool `{}` reaches `{what}` through `{setting}`",
-                config.name()
-            ),
+            tool: tool.to_owned(),
+            message: format!("the tool `{tool}` reaches `{what}` through `{setting}`"),
             hint: "give the tool a folder or file of its own: what governs provost, and keys, \
                    are out of every tool's reach"
                 .to_owned(),
@@ -164,9 +150,11 @@ impl Toolbox {
         let mut closed = BTreeMap::new();
         for config in configs {
             let name = config.name().to_owned();
-            match Adapter::open(&config, &protected) {
+            match config.open(&protected) {
                 Ok(adapter) => drop(adapters.insert(name, adapter)),
-                Err(error) => drop(closed.insert(name, error)),
+                Err(overreach) => {
+                    closed.insert(name.clone(), OpenError::of(&name, overreach));
+                }
             }
         }
         Ok(Self {
@@ -180,7 +168,7 @@ impl Toolbox {
     /// The tools that cannot work now, such as one whose database is missing. Looks at files only.
     #[must_use]
     pub fn troubles(&self) -> Vec<Trouble> {
-        let trouble = |(tool, adapter): (&String, &Adapter)| {
+        let trouble = |(tool, adapter): (&String, &Arc<dyn Adapter>)| {
             let message = adapter.trouble()?;
             Some(Trouble {
                 tool: tool.clone(),
@@ -226,29 +214,28 @@ impl Toolbox {
     /// # Errors
     /// What a call that failed so early would come to.
     pub async fn listing(&self, tool: &str, time: Duration) -> Result<Listing, Box<Reply>> {
-        let Some(Adapter::Mcp(mcp)) = self.adapters.get(tool) else {
+        let Some(server) = self.adapters.get(tool).and_then(|tool| tool.as_server()) else {
             let message = format!("the tool `{tool}` is no MCP server");
             return Err(Box::new(Fault::refused(Class::ToolBug, message).into()));
         };
-        let listed = mcp.listing(time).await;
+        let listed = server.listing(time).await;
         listed.map_err(|fault| Box::new(redacted(fault.into(), &self.redactor())))
     }
 
     /// How the server of this operation differs from what is pinned, if it says so in time.
     pub async fn drift(&self, operation: &Operation) -> Option<String> {
-        let Some(Adapter::Mcp(mcp)) = self.adapters.get(operation.server()) else {
-            return None;
-        };
-        let message = mcp.drift(operation).await?;
+        let server = self.adapters.get(operation.server())?.as_server()?;
+        let message = server.drift(operation).await?;
         Some(one_line(&self.redactor().redact_text(&message)))
     }
 
     /// Whether a call of this operation lacks the table its key is to stand in. A database that
     /// does not answer is nothing of that kind: the call will tell.
     pub async fn is_unprepared(&self, operation: &Operation) -> bool {
-        match self.adapters.get(operation.server()) {
-            Some(Adapter::Sql(sql)) => sql.is_unprepared(operation).await,
-            _ => false,
+        let tool = self.adapters.get(operation.server());
+        match tool.and_then(|tool| tool.as_database()) {
+            Some(database) => database.is_unprepared(operation).await,
+            None => false,
         }
     }
 
@@ -274,11 +261,11 @@ impl Toolbox {
         if let Some(fault) = self.refused(tool) {
             return Err(Box::new(fault.into()));
         }
-        let Some(Adapter::Sql(sql)) = self.adapters.get(tool) else {
+        let database = self.adapters.get(tool).and_then(|tool| tool.as_database());
+        database.ok_or_else(|| {
             let message = format!("the tool `{tool}` is no database");
-            return Err(Box::new(Fault::refused(Class::ToolBug, message).into()));
-        };
-        Ok(sql)
+            Box::new(Fault::refused(Class::ToolBug, message).into())
+        })
     }
 
     pub(crate) async fn perform_request(&self, request: &Request) -> Reply {
@@ -293,7 +280,8 @@ impl Toolbox {
             return fault.into();
         }
         let redactor = self.redactor();
-        let reply = adapter.perform(request, &redactor).await;
+        let performed = adapter.perform(request, &redactor).await;
+        let reply = performed.unwrap_or_else(Reply::from);
         redacted(judged(reply, &request.operation).await, &redactor)
     }
 
@@ -322,66 +310,6 @@ fn redacted(mut reply: Reply, redactor: &Redactor) -> Reply {
     reply.media = redactor.redact_text(&reply.media);
     reply.message = reply.message.map(|message| redactor.redact_text(&message));
     reply
-}
-
-impl Adapter {
-    fn open(config: &ToolConfig, protected: &Arc<Protected>) -> Result<Self, OpenError> {
-        let name = config.name();
-        let sandbox = config.sandbox_settings();
-        if let Some((span, what)) = sandbox.and_then(|sandbox| sandbox.reached(protected)) {
-            return Err(OpenError::reaches(config, span, "sandbox", &what));
-        }
-        match config.settings() {
-            Settings::Sql(settings) => {
-                Sql::open(name, settings, protected)
-                    .map(Self::Sql)
-                    .map_err(|what| {
-                        OpenError::reaches(config, settings.place.span(), "database", &what)
-                    })
-            }
-            Settings::Http(settings) => Ok(Self::Http(Http::open(
-                settings,
-                protected.base().to_owned(),
-            ))),
-            Settings::Command(settings) => Commands::open(settings, protected)
-                .map(Self::Command)
-                .map_err(|what| OpenError::reaches(config, settings.root.span, "root", &what)),
-            Settings::Mcp(settings) => {
-                Ok(Self::Mcp(Mcp::open(settings, protected.base().to_owned())))
-            }
-            Settings::Model(settings) => Ok(Self::Model(Models::open(settings, protected.base()))),
-            Settings::Own(tool) => Ok(Self::Own(Arc::clone(tool))),
-            Settings::Files(settings) => Files::open(name, settings, protected)
-                .map(Self::Files)
-                .map_err(|what| OpenError::reaches(config, settings.root.span, "root", &what)),
-        }
-    }
-
-    fn trouble(&self) -> Option<String> {
-        match self {
-            Self::Sql(sql) => sql.trouble(),
-            Self::Files(files) => files.trouble(),
-            Self::Http(http) => http.trouble(),
-            Self::Command(command) => command.trouble(),
-            Self::Mcp(mcp) => mcp.trouble(),
-            Self::Model(model) => model.trouble(),
-            Self::Own(_) => None,
-        }
-    }
-
-    async fn perform(&self, request: &Request, redactor: &Redactor) -> Reply {
-        // Why boxed each by itself: a call would otherwise take the room of the largest kind.
-        let performed: BoxFuture<'_, Reply> = match self {
-            Self::Sql(sql) => Box::pin(sql.perform(request)),
-            Self::Files(files) => Box::pin(files.perform(request)),
-            Self::Http(http) => Box::pin(http.perform(request, redactor)),
-            Self::Command(command) => Box::pin(command.perform(request, redactor)),
-            Self::Mcp(mcp) => Box::pin(mcp.perform(request, redactor)),
-            Self::Model(model) => Box::pin(model.perform(request)),
-            Self::Own(tool) => Box::pin(own::perform(tool, request)),
-        };
-        performed.await
-    }
 }
 
 /// Arguments are checked when a call is made; here once more, since nothing may leave unchecked.

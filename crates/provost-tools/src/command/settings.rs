@@ -5,6 +5,7 @@
 //! one; the program in it is a constant.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::codes::Code;
@@ -16,12 +17,15 @@ use provost_run::outcome::Class;
 use provost_wire::SecretName;
 use serde_json::{Value, json};
 
+use super::Commands;
 use super::argv::Argv;
 use super::pin::{Pin, Pins, Place};
+use crate::adapter::{Adapter, Overreach, ToolSettings};
 use crate::config::{
-    Answer, Declared, Exchange, Keys, Parts, Read, SandboxSettings, Site, bad_setting,
+    Answer, Declared, Exchange, Keys, Parts, ReadTable, SandboxSettings, Site, bad_setting,
     check_references, property_names, read_operations,
 };
+use crate::guard::Protected;
 use crate::limits::COMMAND_MEMORY_BYTES_MIN;
 
 /// Where programs are looked for, unless the operator says.
@@ -62,7 +66,7 @@ pub(crate) struct Line {
 }
 
 impl Settings {
-    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<ReadTable> {
         let root = fields.required_text("root");
         let path = fields.text("path").map(|path| path.value);
         let path = path.unwrap_or_else(|| PATH_DEFAULT.to_owned());
@@ -110,15 +114,26 @@ impl Settings {
             pin,
             lines,
         };
-        Some(Read {
-            settings,
-            operations,
-        })
+        Some((Arc::new(settings), operations))
+    }
+}
+
+impl ToolSettings for Settings {
+    fn open(&self, _: &str, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+        let commands = Commands::open(self, protected).map_err(|what| Overreach {
+            setting: "root",
+            span: self.root.span,
+            what,
+        })?;
+        Ok(Arc::new(commands))
     }
 
-    /// The secrets it names.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        self.secret_env.iter().map(|(_, secret)| secret)
+    fn secrets(&self) -> Vec<&SecretName> {
+        self.secret_env.iter().map(|(_, secret)| secret).collect()
+    }
+
+    fn sandbox(&self) -> Option<&SandboxSettings> {
+        self.sandbox.as_ref()
     }
 }
 

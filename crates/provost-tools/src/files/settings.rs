@@ -4,6 +4,7 @@
 //! operator loosen their types. INVARIANT: what changes files exists only where it was named.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use provost_plan::catalog::{Effect, Operation};
 use provost_plan::node::{Fields, Kind, Node};
@@ -11,10 +12,12 @@ use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
 use serde_json::json;
 
-use super::schemas;
+use super::{Files, schemas};
+use crate::adapter::{Adapter, Overreach, ToolSettings};
 use crate::config::{
-    Declared, Keys, Parts, Read, Site, bad_setting, output_schema, read_operations,
+    Declared, Keys, Parts, ReadTable, Site, bad_setting, output_schema, read_operations,
 };
+use crate::guard::Protected;
 
 /// What is needed to reach the root and run its operations.
 #[derive(Clone, Debug)]
@@ -69,7 +72,7 @@ impl Verb {
 
 impl Settings {
     /// Reads the table. Without `ops` the tool lists, reads and searches under those names.
-    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<ReadTable> {
         let root = fields.required_text("root");
         let span = fields.span();
         let own = |verb: Verb| {
@@ -92,10 +95,18 @@ impl Settings {
         };
         let (actions, operations) = read_operations(site.tool, tables, fields.diagnostics(), read);
         let root = root?;
-        Some(Read {
-            settings: Self { root, actions },
-            operations,
-        })
+        Some((Arc::new(Self { root, actions }), operations))
+    }
+}
+
+impl ToolSettings for Settings {
+    fn open(&self, tool: &str, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+        let files = Files::open(tool, self, protected).map_err(|what| Overreach {
+            setting: "root",
+            span: self.root.span,
+            what,
+        })?;
+        Ok(Arc::new(files))
     }
 }
 

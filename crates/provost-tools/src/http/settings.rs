@@ -5,6 +5,7 @@
 //! there is one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::codes::Code;
@@ -17,11 +18,14 @@ use provost_wire::SecretName;
 use provost_wire::http::{Base, Method};
 use serde_json::{Value, json};
 
+use super::Http;
 use super::template::{Encoding, Payload, RequestTemplate};
+use crate::adapter::{Adapter, Overreach, ToolSettings};
 use crate::config::{
-    Answer, Declared, Exchange, Keys, Parts, Read, Site, bad_setting, base_url, check_references,
-    property_names, read_operations, secret,
+    Answer, Declared, Exchange, Keys, Parts, ReadTable, Site, bad_setting, base_url,
+    check_references, property_names, read_operations, secret,
 };
+use crate::guard::Protected;
 
 /// Headers that the client itself sets, or that `auth` does.
 const OWN_HEADERS: [&str; 8] = [
@@ -61,7 +65,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Settings {
-    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<ReadTable> {
         let base = base_url(site, fields, "base_url");
         let auth_node = fields.node("auth");
         let auth = auth_node.and_then(|node| auth(node, fields.diagnostics()));
@@ -89,16 +93,18 @@ impl Settings {
             headers,
             endpoints,
         };
-        Some(Read {
-            settings,
-            operations,
-        })
+        Some((Arc::new(settings), operations))
+    }
+}
+
+impl ToolSettings for Settings {
+    fn open(&self, _: &str, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+        Ok(Arc::new(Http::open(self, protected.base().to_owned())))
     }
 
-    /// The secrets it names.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+    fn secrets(&self) -> Vec<&SecretName> {
         let own = self.auth.iter().map(AuthSetting::secret);
-        own.chain(self.base.proxy_secret())
+        own.chain(self.base.proxy_secret()).collect()
     }
 }
 

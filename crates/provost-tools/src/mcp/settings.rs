@@ -5,6 +5,7 @@
 //! no operation without an effect that the operator wrote, and none whose input is not pinned.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::codes::Code;
@@ -16,12 +17,15 @@ use provost_wire::http::Base;
 use provost_wire::{SecretName, Variable};
 use serde_json::{Map, Value, json};
 
+use super::Mcp;
 use super::definition::{Definition, Listing};
 use super::form;
+use crate::adapter::{Adapter, Overreach, ToolSettings};
 use crate::config::{
-    Declared, Keys, Parts, Read, SandboxSettings, Site, bad_setting, base_url, input_schema,
+    Declared, Keys, Parts, ReadTable, SandboxSettings, Site, bad_setting, base_url, input_schema,
     output_schema, property_names, read_operations, schema, secret, text_output,
 };
+use crate::guard::Protected;
 
 /// Words in the name of a variable whose value is a secret.
 const SECRET_WORDS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY"];
@@ -89,7 +93,7 @@ pub(crate) enum ResultKind {
 }
 
 impl Settings {
-    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<ReadTable> {
         let reach = match fields.node("url") {
             Some(_) => remote(site, fields),
             None => process(fields),
@@ -123,25 +127,31 @@ impl Settings {
             operations: used,
             max_bytes: largest.unwrap_or(site.max_bytes),
         };
-        Some(Read {
-            settings,
-            operations,
-        })
+        Some((Arc::new(settings), operations))
+    }
+}
+
+impl ToolSettings for Settings {
+    fn open(&self, _: &str, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+        Ok(Arc::new(Mcp::open(self, protected.base().to_owned())))
     }
 
-    /// The tools of the server that operations use.
-    pub(crate) fn tools_used(&self) -> impl Iterator<Item = &str> {
-        self.operations.values().map(|used| used.tool.as_str())
-    }
-
-    /// The secrets it names.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+    fn secrets(&self) -> Vec<&SecretName> {
         let (env, bearer, proxy) = match &self.reach {
             Reach::Process { env, .. } => (env.as_slice(), None, None),
             Reach::Remote { base, bearer } => (&[][..], bearer.as_ref(), base.proxy_secret()),
         };
         let of_env = env.iter().filter_map(|(_, variable)| variable.secret());
-        of_env.chain(bearer).chain(proxy)
+        of_env.chain(bearer).chain(proxy).collect()
+    }
+
+    fn sandbox(&self) -> Option<&SandboxSettings> {
+        self.reach.sandbox()
+    }
+
+    fn server_tools(&self) -> Option<Vec<&str>> {
+        let used = self.operations.values();
+        Some(used.map(|used| used.tool.as_str()).collect())
     }
 }
 

@@ -5,6 +5,7 @@
 //! what a model says is no plain read, so it proves no write, settles no doubt and opens nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use provost_plan::catalog::{Cost, Effect, Operation, Tokens};
 use provost_plan::codes::Code;
@@ -18,13 +19,15 @@ use provost_wire::http::Base;
 use provost_wire::model::{ModelConfig, Prices};
 use serde_json::{Value, json};
 
-use super::Task;
 use super::prompt::{self, PROMPT_VERSION};
 use super::shape::Shape;
+use super::{Models, Task};
+use crate::adapter::{Adapter, Overreach, ToolSettings};
 use crate::config::{
-    Declared, Keys, Parts, Read, Site, bad_setting, check_references, input_schema, output_schema,
-    property_names, read_operations,
+    Declared, Keys, Parts, ReadTable, Site, bad_setting, check_references, input_schema,
+    output_schema, property_names, read_operations,
 };
+use crate::guard::Protected;
 use crate::limits::{MODEL_FRAME_TOKENS, TIMEOUT_MAX};
 
 /// What is needed to ask.
@@ -37,7 +40,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<ReadTable> {
         let own_time = fields.node("timeout").is_some();
         let model = model(site, fields);
         fields.required("ops");
@@ -56,15 +59,17 @@ impl Settings {
         let key = model.settings.key.clone();
         let base = model.settings.base_url.as_ref();
         let proxy = base.and_then(Base::proxy_secret).cloned();
-        Some(Read {
-            settings: Self { key, proxy, tasks },
-            operations,
-        })
+        Some((Arc::new(Self { key, proxy, tasks }), operations))
+    }
+}
+
+impl ToolSettings for Settings {
+    fn open(&self, _: &str, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+        Ok(Arc::new(Models::open(self, protected.base())))
     }
 
-    /// The secrets it names.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        self.key.iter().chain(self.proxy.as_ref())
+    fn secrets(&self) -> Vec<&SecretName> {
+        self.key.iter().chain(self.proxy.as_ref()).collect()
     }
 }
 

@@ -17,13 +17,16 @@ use provost_run::outcome::Class;
 use provost_wire::SecretName;
 use serde_json::{Value, json};
 
+use super::Sql;
 use super::parameters::{Dialect, named};
 use super::place::Place;
+use crate::adapter::{Adapter, Overreach, ToolSettings};
 use crate::config::{
-    Declared, Keys, Parts, Read, Site, bad_setting, bounded, input_schema, no_arguments,
+    Declared, Keys, Parts, ReadTable, Site, bad_setting, bounded, input_schema, no_arguments,
     output_schema, property_names, read_operations, schema,
 };
 use crate::fault::Fault;
+use crate::guard::Protected;
 use crate::limits::{ROWS_DEFAULT, ROWS_MAX, SQL_BYTES_MAX};
 
 /// Words with which a statement would leave the transaction it runs in.
@@ -80,7 +83,7 @@ pub(crate) enum Shape {
 }
 
 impl Settings {
-    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<Read<Self>> {
+    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> Option<ReadTable> {
         let place = Place::read(fields);
         let rows_max = bounded(fields, "max_rows", ROWS_DEFAULT, ROWS_MAX);
         fields.required("ops");
@@ -94,26 +97,28 @@ impl Settings {
             |_: &Spanned<String>, name, fields: &mut Fields<'_, '_>| reader.read(name, fields);
         let (statements, operations) =
             read_operations(site.tool, tables, fields.diagnostics(), read);
-        Some(Read {
-            settings: Self {
-                place: place?,
-                statements,
-            },
-            operations,
-        })
+        let place = place?;
+        Some((Arc::new(Self { place, statements }), operations))
     }
 }
 
-impl Settings {
-    /// The SQL that makes the table for keys, where one of the operations keeps them.
-    pub(crate) fn preparation(&self, operations: &[Operation]) -> Option<&'static str> {
-        let kept = operations.iter().any(Operation::keeps_key_in_table);
-        kept.then(|| self.place.preparation())
+impl ToolSettings for Settings {
+    fn open(&self, tool: &str, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+        let sql = Sql::open(tool, self, protected).map_err(|what| Overreach {
+            setting: "database",
+            span: self.place.span(),
+            what,
+        })?;
+        Ok(Arc::new(sql))
     }
 
-    /// The secret it names.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        self.place.secret().into_iter()
+    fn secrets(&self) -> Vec<&SecretName> {
+        self.place.secret().into_iter().collect()
+    }
+
+    fn preparation(&self, operations: &[Operation]) -> Option<&'static str> {
+        let kept = operations.iter().any(Operation::keeps_key_in_table);
+        kept.then(|| self.place.preparation())
     }
 }
 

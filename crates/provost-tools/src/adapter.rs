@@ -1,0 +1,80 @@
+//! What every kind of tool is to the rest of the crate: settings, and an open tool.
+//!
+//! Owns the two traits that a kind implements. Knows no kind. INVARIANT: whoever reads, opens or
+//! calls a tool does it through these traits, so that a new kind changes no other.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use provost_plan::catalog::Operation;
+use provost_plan::source::Span;
+use provost_run::outcome::Reply;
+use provost_wire::{Redactor, SecretName};
+
+use crate::config::SandboxSettings;
+use crate::fault::{Fault, Request};
+use crate::guard::Protected;
+use crate::mcp::Mcp;
+use crate::sql::Sql;
+
+/// A reply on its way, or why there is no output.
+pub(crate) type Performing<'a> = BoxFuture<'a, Result<Reply, Fault>>;
+
+/// What the table of a tool says.
+pub(crate) trait ToolSettings: fmt::Debug + Send + Sync {
+    /// Opens the tool. Sends nothing and starts nothing.
+    ///
+    /// # Errors
+    /// [`Overreach`] if the tool would reach what governs the workspace, or a key.
+    fn open(&self, tool: &str, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach>;
+
+    /// The secrets that it names.
+    fn secrets(&self) -> Vec<&SecretName> {
+        Vec::new()
+    }
+
+    /// Of a program in a sandbox, which files it may reach.
+    fn sandbox(&self) -> Option<&SandboxSettings> {
+        None
+    }
+
+    /// Of an MCP server, the tools of the server that operations call.
+    fn server_tools(&self) -> Option<Vec<&str>> {
+        None
+    }
+
+    /// Of a database, the SQL that makes its table for keys, if one of its `operations` needs it.
+    fn preparation(&self, _operations: &[Operation]) -> Option<&'static str> {
+        None
+    }
+}
+
+/// A tool that is open.
+pub(crate) trait Adapter: fmt::Debug + Send + Sync {
+    /// Why the tool cannot work now, if so. Looks at files only.
+    fn trouble(&self) -> Option<String>;
+
+    /// Makes one call. What it says of a failure holds no secret that `redactor` knows.
+    fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> Performing<'a>;
+
+    /// The MCP server, if the tool is one.
+    fn as_server(&self) -> Option<&Mcp> {
+        None
+    }
+
+    /// The database, if the tool is one.
+    fn as_database(&self) -> Option<&Sql> {
+        None
+    }
+}
+
+/// A setting through which a tool would reach what it must not.
+#[derive(Debug)]
+pub(crate) struct Overreach {
+    /// The name of the setting.
+    pub(crate) setting: &'static str,
+    pub(crate) span: Span,
+    /// What it would reach, as the operator names it.
+    pub(crate) what: String,
+}
