@@ -11,16 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::catalog::{Catalog, Operation, Risk};
-use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, has_errors, limited};
 use crate::digest::Digest;
 use crate::expr::{ArgTree, Root, Scope, Template};
 use crate::label::Label;
 use crate::limits::{SUGGESTIONS_MAX, TURN_WORK_MAX, TYPE_WORK_MAX};
-use crate::plan::read::plan_from_value_once;
 use crate::plan::{Goal, Limits, Plan, Step};
 use crate::policy::{Principal, Verdict};
-use crate::source::Span;
 use crate::work::Purse;
 
 pub mod budget;
@@ -29,9 +26,11 @@ mod effects;
 pub mod flow;
 mod graph;
 mod guards;
+mod order;
 pub mod policy;
 mod record;
 mod refs;
+mod report;
 mod scope;
 mod shape;
 mod types;
@@ -280,11 +279,13 @@ impl CheckedPlan {
     }
 }
 
-/// Compiles a plan: every pass runs, whatever the others find.
+/// Compiles a plan: every stage runs, whatever the others find.
 #[must_use]
 pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
     let Draft { plan, origin } = draft;
     let mut pass = Pass::new(&plan, &origin, terms, base);
+    scope::assign_types(&mut pass);
+    flow::assign_labels(&mut pass);
     refs::run(&mut pass);
     guards::run(&mut pass);
     types::run(&mut pass);
@@ -295,15 +296,7 @@ pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
     shape::run(&mut pass);
     budget::types(&mut pass);
     let not_checked = record::not_checked(&pass, &worst);
-    let mut diagnostics = std::mem::take(&mut pass.diagnostics);
-    if !has_errors(&diagnostics) {
-        diagnostics.extend(unreadable(&plan));
-    }
-    diagnostics.sort_by(|a, b| {
-        let key = |d: &Diagnostic| (d.span, d.code);
-        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
-    });
-    diagnostics.dedup();
+    let diagnostics = report::run(&mut pass);
     let record = (!has_errors(&diagnostics)).then(|| record::of(&pass, &not_checked));
     let diagnostics = limited(diagnostics, pass.uncounted);
     Checked {
@@ -317,20 +310,6 @@ pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
     }
 }
 
-/// Why the plan would not be found again in a journal, which holds its canonical form: that is
-/// longer than what was written, and a run whose journal cannot be read is lost.
-fn unreadable(plan: &Plan) -> Option<Diagnostic> {
-    // Why kept: a run reads it again at once.
-    let why = match plan_from_value_once(&plan.value, "<journal>") {
-        Ok(read) if read.value == plan.value => return None,
-        Ok(_) => "it says something else there".to_owned(),
-        Err(found) => found.first().map(|d| d.message.clone()).unwrap_or_default(),
-    };
-    let message = format!("the plan cannot be kept in a journal: {why}");
-    let finding = Diagnostic::new(Code::TooLarge, Span::default(), message);
-    Some(finding.hint("keep data out of the plan: let a step read it"))
-}
-
 /// What the passes read, and what each leaves for the next.
 pub(crate) struct Pass<'a> {
     plan: &'a Plan,
@@ -338,6 +317,7 @@ pub(crate) struct Pass<'a> {
     terms: &'a Terms,
     base: &'a Base<'a>,
     graph: graph::Graph,
+    order: order::Order<'a>,
     /// The parameters of the goal.
     params: Value,
     outputs: scope::Outputs,
@@ -361,12 +341,14 @@ pub(crate) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(plan: &'a Plan, origin: &'a Origin, terms: &'a Terms, base: &'a Base<'a>) -> Self {
-        let mut pass = Self {
+        let graph = graph::Graph::of(plan);
+        Self {
             plan,
             origin,
             terms,
             base,
-            graph: graph::Graph::of(plan),
+            order: order::Order::of(plan, &terms.catalog, &graph),
+            graph,
             params: Value::Object(terms.goal.params.clone()),
             outputs: scope::Outputs::default(),
             labels: BTreeMap::new(),
@@ -379,12 +361,7 @@ impl<'a> Pass<'a> {
             suggestions: Cell::new(SUGGESTIONS_MAX),
             type_work: Cell::default(),
             purse: Purse::of(TURN_WORK_MAX),
-        };
-        pass.outputs = scope::Outputs::of(&pass);
-        let (labels, beyond) = flow::assign(&pass);
-        pass.labels = labels;
-        pass.diagnostics.extend(beyond);
-        pass
+        }
     }
 
     /// Whether to look for the name that was meant: not for the thousandth wrong one.

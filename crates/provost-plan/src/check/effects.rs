@@ -49,9 +49,8 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                 }
                 // Why: which call is the repetition follows from the order of the run, not of the
                 // text.
-                let backwards = pass
-                    .graph
-                    .is_before(&second.step.id.value, &first.step.id.value);
+                let (later, earlier) = (&second.step.id.value, &first.step.id.value);
+                let backwards = pass.order.is_before(later, earlier);
                 let (one, two) = if backwards {
                     (second, first)
                 } else {
@@ -69,13 +68,10 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         let operation = pass.operation(step);
         operation.is_some_and(|operation| operation.effect == Effect::Destructive)
     };
-    // Why asked first: the order of all steps is most of the work, and only these two need it.
-    let reads = pass.graph.reads.values().any(|read| !read.is_empty());
-    if reads || pass.plan.steps.iter().any(destroys) {
-        let order = stale::Order::of(pass);
-        found.extend(targets::at_one_target(pass, &order));
-        found.extend(order.stale_readings());
+    if pass.plan.steps.iter().any(destroys) {
+        found.extend(targets::at_one_target(pass));
     }
+    found.extend(stale::readings(pass));
     found.extend(meetings.iter().map(|(how, one, two)| how.finding(one, two)));
     pass.uncounted += uncounted;
     pass.diagnostics.extend(found);
@@ -259,8 +255,7 @@ fn meeting(pass: &Pass<'_>, first: &Write<'_>, second: &Write<'_>) -> Option<Mee
     let may_meet = may_share_target(first, second)
         && !is_over(one)
         && !is_over(two)
-        && !pass.graph.is_before(one, two)
-        && !pass.graph.is_before(two, one);
+        && !pass.order.is_settled(one, two);
     may_meet.then_some(Meeting::AtOnce)
 }
 

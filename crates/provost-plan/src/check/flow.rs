@@ -356,7 +356,13 @@ pub(crate) struct StepLabels {
 
 /// Assigns labels, step after step in the order of the plan; and says where their sources became
 /// too many to be named.
-pub(crate) fn assign(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<Diagnostic>) {
+pub(crate) fn assign_labels(pass: &mut Pass<'_>) {
+    let (labels, beyond) = assigned(pass);
+    pass.labels = labels;
+    pass.diagnostics.extend(beyond);
+}
+
+fn assigned(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<Diagnostic>) {
     let mut done: BTreeMap<String, StepLabels> = BTreeMap::new();
     let mut labels = Labels {
         plan: pass.plan,
@@ -369,10 +375,7 @@ pub(crate) fn assign(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<D
     };
     let opinions = Opinions::of(pass);
     let mut beyond = None;
-    for id in &pass.graph.order {
-        let Some(step) = pass.plan.step(id) else {
-            continue;
-        };
+    for step in pass.order.nodes().iter().map(|node| node.step) {
         labels.literals = match (before_of(pass, step), undo::undone(pass, step)) {
             (None, None) => pass.origin.literals.clone(),
             _ => Label::trusted(),
@@ -383,7 +386,7 @@ pub(crate) fn assign(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<D
         }
         let known = Known::of(Cow::Owned(of.control.clone()), &of.args);
         labels.steps.insert(&step.id.value, known);
-        done.insert(id.clone(), of);
+        done.insert(step.id.value.clone(), of);
     }
     (done, beyond)
 }

@@ -23,10 +23,6 @@ pub(crate) struct Graph {
     /// Cycles, each as the way round, with the place that makes each edge; no more than
     /// [`CYCLES_MAX`].
     pub(crate) cycles: Vec<Vec<Edge>>,
-    /// Where each step stands in the rows of `before`.
-    places: BTreeMap<String, usize>,
-    /// Everything that runs before each step, directly or not.
-    before: Vec<Places>,
 }
 
 /// One step waits for another, and where that is written.
@@ -40,48 +36,19 @@ pub(crate) struct Edge {
 /// An edge as places: what is waited for, and where that is written.
 type Wait = (usize, Span);
 
-/// A set of places, a bit each: a thousand steps that all wait for all before are 128 KiB.
-#[derive(Clone, Debug, Default)]
-struct Places(Vec<u64>);
-
-impl Places {
-    fn put(&mut self, place: usize) {
-        let word = place / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        if let Some(bits) = self.0.get_mut(word) {
-            *bits |= 1 << (place % 64);
-        }
-    }
-
-    fn put_all(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (bits, more) in self.0.iter_mut().zip(&other.0) {
-            *bits |= more;
-        }
-    }
-
-    fn has(&self, place: usize) -> bool {
-        let bits = self.0.get(place / 64).copied().unwrap_or_default();
-        bits >> (place % 64) & 1 == 1
-    }
-}
-
 impl Graph {
     pub(crate) fn of(plan: &Plan) -> Self {
         let mut graph = Self::default();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         // A second step of the same name is reported, and is not part of the order.
         let mut steps: Vec<&Step> = Vec::new();
         for step in &plan.steps {
-            if !graph.places.contains_key(&step.id.value) {
-                graph.places.insert(step.id.value.clone(), steps.len());
+            places.entry(&step.id.value).or_insert_with(|| {
                 steps.push(step);
-            }
+                steps.len() - 1
+            });
         }
-        let place = |id: &str| graph.places.get(id).copied();
+        let place = |id: &str| places.get(id).copied();
         let reads: Vec<Vec<Wait>> = steps
             .iter()
             .map(|step| {
@@ -109,7 +76,7 @@ impl Graph {
         graph.reads = named(&ids, &reads);
         graph.after = named(&ids, &waits);
         graph.sort(&ids, &waits);
-        graph.find_cycles(&ids, &waits);
+        graph.find_cycles(&places, &ids, &waits);
         graph
     }
 
@@ -124,19 +91,10 @@ impl Graph {
                 }
             }
         }
-        self.before = vec![Places::default(); ids.len()];
         let waits_for_nothing = left.iter().enumerate().filter(|(_, left)| **left == 0);
         let mut ready: BinaryHeap<Reverse<usize>> =
             waits_for_nothing.map(|(place, _)| Reverse(place)).collect();
         while let Some(Reverse(place)) = ready.pop() {
-            let mut before = Places::default();
-            for (to, _) in waits.get(place).into_iter().flatten() {
-                before.put(*to);
-                before.put_all(self.before.get(*to).unwrap_or(&Places::default()));
-            }
-            if let Some(row) = self.before.get_mut(place) {
-                *row = before;
-            }
             self.order.extend(ids.get(place).map(|id| (*id).to_owned()));
             for dependent in dependents.get(place).into_iter().flatten() {
                 if let Some(left) = left.get_mut(*dependent) {
@@ -150,14 +108,14 @@ impl Graph {
     }
 
     /// Finds one cycle through each step that is in one, each cycle once, in the order of ids.
-    fn find_cycles(&mut self, ids: &[&str], waits: &[Vec<Wait>]) {
+    fn find_cycles(&mut self, places: &BTreeMap<&str, usize>, ids: &[&str], waits: &[Vec<Wait>]) {
         let mut seen: BTreeSet<&str> = self.order.iter().map(String::as_str).collect();
         let mut cycles = Vec::new();
-        for (id, start) in &self.places {
+        for (id, start) in places {
             if cycles.len() == CYCLES_MAX {
                 break;
             }
-            if seen.contains(id.as_str()) {
+            if seen.contains(id) {
                 continue;
             }
             let Some(way) = way_round(*start, waits) else {
@@ -173,17 +131,6 @@ impl Graph {
             cycles.push(way.iter().map(edge).collect());
         }
         self.cycles = cycles;
-    }
-
-    /// Whether `first` always ends before `second` starts.
-    pub(crate) fn is_before(&self, first: &str, second: &str) -> bool {
-        match (self.places.get(first), self.places.get(second)) {
-            (Some(first), Some(second)) => {
-                let before = self.before.get(*second);
-                before.is_some_and(|before| before.has(*first))
-            }
-            _ => false,
-        }
     }
 }
 

@@ -38,12 +38,9 @@ pub(crate) fn of(pass: &Pass<'_>, not_checked: &[String]) -> PlanRecord {
         .collect();
     let principal = pass.terms.principal.digest();
     let mut steps: BTreeMap<String, StepRecord> = BTreeMap::new();
-    for id in &pass.graph.order {
-        let Some(step) = pass.plan.step(id) else {
-            continue;
-        };
+    for step in pass.order.nodes().iter().map(|node| node.step) {
         let record = of_step(pass, step, &tools, principal, &steps);
-        steps.insert(id.clone(), record);
+        steps.insert(step.id.value.clone(), record);
     }
     PlanRecord {
         digest: pass.plan.digest(),

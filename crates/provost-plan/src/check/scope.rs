@@ -161,22 +161,17 @@ pub(crate) struct Outputs {
     one: BTreeMap<String, Schema>,
 }
 
-impl Outputs {
-    pub(crate) fn of(pass: &Pass<'_>) -> Self {
-        let mut outputs = Self::default();
-        for step in &pass.plan.steps {
-            let Some(schema) = output_schema(pass, step) else {
-                continue;
-            };
-            let id = step.id.value.clone();
+/// Finds the type of what every step yields.
+pub(crate) fn assign_types(pass: &mut Pass<'_>) {
+    let mut outputs = Outputs::default();
+    for step in &pass.plan.steps {
+        if let Some(schema) = output_schema(pass, step) {
             // Of two steps with one id, which is an error, the first is meant.
-            if outputs.one.contains_key(&id) {
-                continue;
-            }
-            outputs.one.insert(id, schema.clone());
+            let one = outputs.one.entry(step.id.value.clone());
+            one.or_insert_with(|| schema.clone());
         }
-        outputs
     }
+    pass.outputs = outputs;
 }
 
 impl Outputs {

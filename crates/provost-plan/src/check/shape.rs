@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::Pass;
 use super::graph::{references, step_of};
 use crate::codes::Code;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Diagnostic;
 use crate::plan::{Claim, Step};
 use crate::source::Span;
 
@@ -22,80 +22,14 @@ mod solve;
 mod status;
 mod words;
 
-/// What this pass finds.
-#[derive(Default)]
-struct Shape {
-    found: Vec<Diagnostic>,
-    impossible: Vec<Diagnostic>,
-}
-
-impl Shape {
-    fn push(&mut self, finding: Diagnostic) {
-        self.found.push(finding);
-    }
-
-    /// A proof or an acceptance that can never hold.
-    fn impossible(&mut self, finding: Diagnostic) {
-        self.impossible.push(finding);
-    }
-}
-
 pub(crate) fn run(pass: &mut Pass<'_>) {
-    let mut shape = Shape {
-        found: plain(pass),
-        ..Shape::default()
-    };
-    words::run(pass, &mut shape);
-    effect::run(pass, &mut shape);
-    envelope::run(pass, &mut shape);
-    order::run(pass, &mut shape);
-    proofs::run(pass, &mut shape);
-    // Why: what is wrong in an expression by itself is said once; only where an operand is merely
-    // never equal does the impossible whole say more.
-    let said = spans(pass, |code| code != Code::OperandType);
-    shape.impossible.retain(|d| !said.within(d.span));
-    let whole = Spans::of(shape.impossible.iter().map(|d| d.span));
-    pass.diagnostics
-        .retain(|d| d.code != Code::OperandType || !whole.around(d.span));
-    let said = spans(pass, |_| true);
-    let guards = |d: &Diagnostic| d.code != Code::ConstantGuard || !said.within(d.span);
-    shape.found.retain(guards);
-    pass.diagnostics.extend(shape.found);
-    pass.diagnostics.extend(shape.impossible);
-}
-
-/// The places of the errors with some codes.
-fn spans(pass: &Pass<'_>, of: impl Fn(Code) -> bool) -> Spans {
-    let errors = pass.diagnostics.iter();
-    let errors = errors.filter(|d| d.severity() == Severity::Error && of(d.code));
-    Spans::of(errors.map(|d| d.span))
-}
-
-/// Places in the order of their beginnings.
-struct Spans(Vec<Span>);
-
-impl Spans {
-    fn of(spans: impl Iterator<Item = Span>) -> Self {
-        let mut spans: Vec<Span> = spans.collect();
-        spans.sort_unstable();
-        Self(spans)
-    }
-
-    /// Whether one of them lies inside `outer`.
-    fn within(&self, outer: Span) -> bool {
-        let from = self.0.partition_point(|span| span.start < outer.start);
-        let inside = self.0.iter().skip(from);
-        inside
-            .take_while(|span| span.start <= outer.end)
-            .any(|span| span.end <= outer.end)
-    }
-
-    /// Whether one of them, which do not overlap, holds `inner`.
-    fn around(&self, inner: Span) -> bool {
-        let to = self.0.partition_point(|span| span.start <= inner.start);
-        let last = to.checked_sub(1).and_then(|at| self.0.get(at));
-        last.is_some_and(|span| inner.end <= span.end)
-    }
+    let mut found = plain(pass);
+    words::run(pass, &mut found);
+    effect::run(pass, &mut found);
+    envelope::run(pass, &mut found);
+    order::run(pass, &mut found);
+    proofs::run(pass, &mut found);
+    pass.diagnostics.extend(found);
 }
 
 /// What can be seen of each part by itself.

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::Pass;
-use super::stale::Order;
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -66,7 +65,7 @@ pub(super) fn items(step: &Step, operation: &Operation) -> Option<Diagnostic> {
 ///
 /// Why not more: two operations that share some target may well belong together; only where every
 /// sink has the same name and value do both certainly reach the same.
-pub(super) fn at_one_target(pass: &Pass<'_>, order: &Order<'_>) -> Vec<Diagnostic> {
+pub(super) fn at_one_target(pass: &Pass<'_>) -> Vec<Diagnostic> {
     let mut groups: BTreeMap<(&str, String), Vec<(&Step, &Operation)>> = BTreeMap::new();
     for step in &pass.plan.steps {
         let (Some(operation), StepKind::Tool { args, .. }) = (pass.operation(step), &step.kind)
@@ -96,7 +95,7 @@ pub(super) fn at_one_target(pass: &Pass<'_>, order: &Order<'_>) -> Vec<Diagnosti
                 let destroys = [first_by.effect, second_by.effect].contains(&Effect::Destructive);
                 destroys
                     && first_by.name != second_by.name
-                    && !order.is_settled(&first.id.value, &second.id.value)
+                    && !pass.order.is_settled(&first.id.value, &second.id.value)
             };
             if let Some((first, _)) = group.iter().take(at).find(meets) {
                 found.push(at_once(first, second, second_by));

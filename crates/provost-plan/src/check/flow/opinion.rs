@@ -44,7 +44,7 @@ impl<'a> Opinions<'a> {
         let sources = control.sources.iter().map(String::as_str);
         let read = sources.filter(|source| self.asked.contains(source));
         let accepted = self.accepted.iter().copied();
-        let before = accepted.filter(|earlier| pass.graph.is_before(earlier, id));
+        let before = accepted.filter(|earlier| pass.order.is_before(earlier, id));
         let labels = read
             .chain(before)
             .map(|opinion| Label::from_step(opinion, Integrity::Text));

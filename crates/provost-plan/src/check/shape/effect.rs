@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use super::Shape;
 use crate::check::Pass;
 use crate::check::graph::step_of;
 use crate::codes::Code;
@@ -38,7 +37,7 @@ const BEFORE_THINGS: &str = "
 const ASIDE: &str = "
     that which when who whom whether what where why how since before after because if unless until";
 
-pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
+pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     for criterion in &pass.terms.goal.success {
         let Some(word) = wanted(&criterion.text) else {
             continue;
@@ -57,7 +56,7 @@ pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
             "`{}` wants something done (`{word}`), and its proof looks at reads alone",
             criterion.id
         );
-        shape.push(
+        found.push(
             Diagnostic::new(Code::ReadsProveEffect, first.check.span(), message)
                 .note(format!("`{}`: {}", criterion.id, criterion.text))
                 .hint("prove it by the step that does it, or by a read that follows that step"),

@@ -1,182 +1,40 @@
 //! Part of the pass `shape`: steps against their order.
 //!
 //! Owns needless order, readings taken twice, and effects that come before what can still fail.
-//! INVARIANT: the work is one row of bits for each step, never a comparison of every pair by name.
+//! INVARIANT: the work is one set of steps for each step, never a comparison of every pair by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::Shape;
-use crate::catalog::{Effect, Operation};
+use crate::catalog::Effect;
 use crate::check::Pass;
+use crate::check::order::{Node, Order, StepSet};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::canonical;
 use crate::fix::Fix;
-use crate::plan::{OnFailure, Step, StepKind};
+use crate::plan::{OnFailure, StepKind};
 
 /// Most places that one finding points at beside its own.
 const RELATED_MAX: usize = 8;
 
-pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
-    let order = Order::of(pass);
-    for at in 0..order.nodes.len() {
-        needless(pass, &order, at, shape);
-        early(&order, at, shape);
+pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
+    // Calls whose failure ends the plan or sends it back, and that are no effect of E's weight.
+    let can_fail = pass.order.all(|node| {
+        let is_light = node.is_call_of(|op| op.effect <= Effect::Write);
+        is_light && node.step.on_failure != OnFailure::Continue
+    });
+    for node in pass.order.nodes() {
+        needless(pass, node, found);
+        early(&pass.order, node, &can_fail, found);
     }
-    repeated(&order, shape);
-}
-
-/// A set of steps, by their place in the order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Set(Vec<u64>);
-
-impl Set {
-    fn empty(count: usize) -> Self {
-        Self(vec![0; count.div_ceil(64)])
-    }
-
-    fn put(&mut self, at: usize) {
-        if let Some(bits) = self.0.get_mut(at / 64) {
-            *bits |= 1 << (at % 64);
-        }
-    }
-
-    fn has(&self, at: usize) -> bool {
-        self.0
-            .get(at / 64)
-            .is_some_and(|bits| bits >> (at % 64) & 1 == 1)
-    }
-
-    fn put_all(&mut self, other: &Self) {
-        for (bits, more) in self.0.iter_mut().zip(&other.0) {
-            *bits |= more;
-        }
-    }
-
-    fn and(mut self, other: &Self) -> Self {
-        for (bits, others) in self.0.iter_mut().zip(&other.0) {
-            *bits &= others;
-        }
-        self
-    }
-
-    fn without(mut self, other: &Self) -> Self {
-        for (bits, others) in self.0.iter_mut().zip(&other.0) {
-            *bits &= !others;
-        }
-        self
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|bits| *bits == 0)
-    }
-
-    fn places(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(word, bits)| {
-            (0..64)
-                .filter(move |bit| bits >> bit & 1 == 1)
-                .map(move |bit| word * 64 + bit)
-        })
-    }
-}
-
-/// A step that has a place in the order.
-struct Node<'p> {
-    step: &'p Step,
-    operation: Option<&'p Operation>,
-    /// Where it is written among the steps.
-    written: usize,
-    /// What ends before it begins.
-    before: Set,
-    /// What begins after it has ended.
-    after: Set,
-}
-
-impl Node<'_> {
-    fn is_call_of(&self, holds: impl Fn(&Operation) -> bool) -> bool {
-        self.operation.is_some_and(holds)
-    }
-}
-
-/// The steps in an order in which they can run; a step in a cycle has none and is left out.
-struct Order<'p> {
-    nodes: Vec<Node<'p>>,
-    places: BTreeMap<&'p str, usize>,
-    /// Calls whose failure ends the plan or sends it back, and that are no effect of E's weight.
-    can_fail: Set,
-}
-
-impl<'p> Order<'p> {
-    fn of(pass: &'p Pass<'_>) -> Self {
-        let written: BTreeMap<&str, (usize, &Step)> = pass
-            .plan
-            .steps
-            .iter()
-            .enumerate()
-            .rev()
-            .map(|(at, step)| (step.id.value.as_str(), (at, step)))
-            .collect();
-        let order = &pass.graph.order;
-        let count = order.len();
-        let mut sorted = Self {
-            nodes: Vec::with_capacity(count),
-            places: BTreeMap::new(),
-            can_fail: Set::empty(count),
-        };
-        for (at, id) in order.iter().enumerate() {
-            let mut before = Set::empty(count);
-            for dep in pass.graph.after.get(id).into_iter().flatten() {
-                if let Some(dep) = sorted.places.get(dep.as_str()).copied()
-                    && let Some(node) = sorted.nodes.get(dep)
-                {
-                    before.put(dep);
-                    before.put_all(&node.before);
-                }
-            }
-            let Some((written, step)) = written.get(id.as_str()).copied() else {
-                continue;
-            };
-            let operation = pass.operation(step).map(AsRef::as_ref);
-            let is_light = |op: &Operation| op.effect <= Effect::Write;
-            if operation.is_some_and(is_light) && step.on_failure != OnFailure::Continue {
-                sorted.can_fail.put(at);
-            }
-            sorted.places.insert(id, at);
-            sorted.nodes.push(Node {
-                step,
-                operation,
-                written,
-                before,
-                after: Set::empty(count),
-            });
-        }
-        sorted.look_back();
-        sorted
-    }
-
-    /// Fills `after`: the other side of `before`.
-    fn look_back(&mut self) {
-        for at in 0..self.nodes.len() {
-            let before = self.nodes.get(at).map(|node| node.before.clone());
-            for first in before.iter().flat_map(Set::places) {
-                if let Some(node) = self.nodes.get_mut(first) {
-                    node.after.put(at);
-                }
-            }
-        }
-    }
-
-    fn node(&self, at: usize) -> Option<&Node<'p>> {
-        self.nodes.get(at)
-    }
+    repeated(pass, found);
 }
 
 /// S709: an entry of `needs` that something else implies.
-fn needless(pass: &Pass<'_>, order: &Order<'_>, at: usize, shape: &mut Shape) {
-    let Some(node) = order.node(at) else { return };
-    let id = &node.step.id.value;
+fn needless(pass: &Pass<'_>, node: &Node<'_>, found: &mut Vec<Diagnostic>) {
+    let (order, id) = (&pass.order, &node.step.id.value);
     let reads = pass.graph.reads.get(id);
     let after: Vec<&Node<'_>> = pass
         .graph
@@ -184,24 +42,24 @@ fn needless(pass: &Pass<'_>, order: &Order<'_>, at: usize, shape: &mut Shape) {
         .get(id)
         .into_iter()
         .flatten()
-        .filter_map(|other| order.node(*order.places.get(other.as_str())?))
+        .filter_map(|other| order.node(order.place(other)?))
         .collect();
-    let mut implied = Set::empty(order.nodes.len());
+    let mut implied = order.all(|_| false);
     for other in &after {
-        implied.put_all(&other.before);
+        implied.add(&other.before);
     }
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for need in &node.step.needs {
         let first = seen.insert(&need.value);
-        let Some(place) = order.places.get(need.value.as_str()).copied() else {
+        let Some(place) = order.place(&need.value) else {
             continue;
         };
         let why = if !first {
             format!("`needs` names `{}` twice", need.value)
         } else if reads.is_some_and(|reads| reads.contains(&need.value)) {
             format!("`{id}` reads `{}`, so it waits for it anyway", need.value)
-        } else if implied.has(place) {
-            let through = after.iter().find(|other| other.before.has(place));
+        } else if implied.contains(place) {
+            let through = after.iter().find(|other| other.before.contains(place));
             let through = through.map_or("", |other| &other.step.id.value);
             format!(
                 "`{id}` waits for `{through}`, which waits for `{}`",
@@ -210,7 +68,7 @@ fn needless(pass: &Pass<'_>, order: &Order<'_>, at: usize, shape: &mut Shape) {
         } else {
             continue;
         };
-        shape.push(
+        found.push(
             Diagnostic::new(Code::NeedlessOrder, need.span, why)
                 .label("this orders nothing")
                 .hint("leave it out: `needs` is for order that no data gives")
@@ -221,20 +79,15 @@ fn needless(pass: &Pass<'_>, order: &Order<'_>, at: usize, shape: &mut Shape) {
 }
 
 /// S711: an effect that cannot be taken back, beside a call that can still fail.
-fn early(order: &Order<'_>, at: usize, shape: &mut Shape) {
-    let Some(node) = order.node(at) else { return };
+fn early(order: &Order<'_>, node: &Node<'_>, can_fail: &StepSet, found: &mut Vec<Diagnostic>) {
     if !node.is_call_of(|op| op.effect > Effect::Write) {
         return;
     }
-    let beside = order
-        .can_fail
-        .clone()
-        .without(&node.before)
-        .without(&node.after);
+    let beside = can_fail.clone().without(&node.before).without(&node.after);
     if beside.is_empty() {
         return;
     }
-    let others: Vec<&Node<'_>> = beside.places().filter_map(|at| order.node(at)).collect();
+    let others: Vec<&Node<'_>> = beside.iter().filter_map(|at| order.node(at)).collect();
     let id = &node.step.id.value;
     let names: Vec<String> = others
         .iter()
@@ -258,32 +111,25 @@ fn early(order: &Order<'_>, at: usize, shape: &mut Shape) {
     for other in others.iter().take(RELATED_MAX) {
         finding = finding.related(other.step.id.span, "may still fail");
     }
-    shape.push(finding);
+    found.push(finding);
 }
 
 /// S710: a plain read that an earlier step made already.
-fn repeated(order: &Order<'_>, shape: &mut Shape) {
-    let mut written: Vec<(usize, &Node<'_>)> = order.nodes.iter().enumerate().collect();
-    written.sort_by_key(|(_, node)| node.written);
-    let mut changes: BTreeMap<&str, Set> = BTreeMap::new();
-    let mut pauses = Set::empty(order.nodes.len());
-    for (at, node) in order.nodes.iter().enumerate() {
-        match node.operation {
-            Some(operation) if operation.effect.is_read() => {}
-            Some(operation) => {
-                let of_server = changes.entry(operation.server());
-                of_server
-                    .or_insert_with(|| Set::empty(order.nodes.len()))
-                    .put(at);
-                pauses.put(at);
-            }
-            // A question to a person, or a tool that nobody knows.
-            None => pauses.put(at),
-        }
-    }
+fn repeated(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
+    let order = &pass.order;
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let ids = pass.plan.steps.iter().map(|step| step.id.value.as_str());
+    let written = ids
+        .filter(|id| seen.insert(id))
+        .filter_map(|id| order.place(id));
+    let changes = order.writers();
+    // A question to a person, and a tool that nobody knows, pause as a change does.
+    let pauses = order.all(|node| node.operation.is_none_or(|op| !op.effect.is_read()));
     let mut firsts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (at, node) in written {
-        let Some((key, server)) = plain_read(node) else {
+    for at in written {
+        let node = order.node(at);
+        let Some((node, (key, server))) = node.and_then(|node| Some((node, plain_read(node)?)))
+        else {
             continue;
         };
         let known = firsts.entry(key).or_default();
@@ -298,7 +144,7 @@ fn repeated(order: &Order<'_>, shape: &mut Shape) {
             Some(first) => {
                 let (own, other) = (&node.step.id.value, &first.step.id.value);
                 let message = format!("`{own}` reads what `{other}` has read already");
-                shape.push(
+                found.push(
                     Diagnostic::new(Code::RepeatedRead, node.step.id.span, message)
                         .related(first.step.id.span, "the same call")
                         .hint(format!("read `steps.{other}.output` instead"))
@@ -337,8 +183,8 @@ fn is_taken_for(first: &Node<'_>, later: &Node<'_>) -> bool {
 fn is_other_moment(
     first: &Node<'_>,
     later: &Node<'_>,
-    changes: Option<&Set>,
-    pauses: &Set,
+    changes: Option<&StepSet>,
+    pauses: &StepSet,
 ) -> bool {
     let may_lie_between = changes.is_some_and(|changes| {
         let before_both = first.before.clone().and(&later.before);

@@ -3,7 +3,6 @@
 //! Owns S708 and S712. What excludes what is [`super::solve`]'s. INVARIANT: S708 is a proof; a
 //! guard that is only cautious (of a status, of null) is let pass.
 
-use super::Shape;
 use super::solve::{Never, Solver, Trust};
 use super::status::Statuses;
 use crate::check::Pass;
@@ -15,7 +14,7 @@ use crate::expr::cases::{Case, both};
 use crate::expr::{Root, STATUS_WORDS, Segment, Template};
 use crate::source::Span;
 
-pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
+pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     let end = Site::end();
     let solver = Solver {
         pass,
@@ -27,7 +26,7 @@ pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
     let reading = proofs.filter(|p| p.check.references().any(|r| step_of(r).is_some()));
     let mut together = Together::new(&solver, "the proof can never hold");
     for proof in reading {
-        together.add(&proof.check, shape, |finding| finding);
+        together.add(&proof.check, found, |finding| finding);
     }
     for step in &pass.plan.steps {
         let id = &step.id.value;
@@ -45,13 +44,13 @@ pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
             let what = "nothing the tool can give is accepted";
             let mut together = Together::new(&solver, what);
             for accept in accepts {
-                together.add(accept, shape, |finding| finding.step(id));
+                together.add(accept, found, |finding| finding.step(id));
             }
         }
         if let Some(when) = &step.when
             && let Some(finding) = guard(pass, &Site::before(step), when)
         {
-            shape.push(finding.step(id));
+            found.push(finding.step(id));
         }
     }
 }
@@ -80,7 +79,7 @@ impl<'s> Together<'s> {
     fn add(
         &mut self,
         template: &Template,
-        shape: &mut Shape,
+        found: &mut Vec<Diagnostic>,
         finish: impl FnOnce(Diagnostic) -> Diagnostic,
     ) {
         let Some(own) = template.whole().and_then(|whole| whole.cases(true)) else {
@@ -88,7 +87,7 @@ impl<'s> Together<'s> {
         };
         let span = template.span();
         if let Some(never) = self.solver.never(&own) {
-            shape.impossible(finish(self.finding(span, &never)));
+            found.push(finish(self.finding(span, &never)));
             return;
         }
         let few = self.before.len() < TOGETHER_MAX;
@@ -100,7 +99,7 @@ impl<'s> Together<'s> {
                 for before in &self.before {
                     finding = finding.related(*before, "this has to hold as well");
                 }
-                shape.impossible(finish(finding));
+                found.push(finish(finding));
                 return;
             }
             self.cases = Some(joined);

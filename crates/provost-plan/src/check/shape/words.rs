@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use super::Shape;
 use crate::check::Pass;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -66,12 +65,12 @@ fn is_empty_talk(text: &str) -> bool {
     })
 }
 
-pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
+pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     for step in &pass.plan.steps {
         let vague = step.description.as_ref();
         if let Some(description) = vague.filter(|text| is_empty_talk(&text.value)) {
             let message = format!("the description of `{}` says nothing", step.id.value);
-            shape.push(
+            found.push(
                 Diagnostic::new(Code::VagueStep, description.span, message)
                     .hint("say what is read or changed, where, and what for")
                     .step(&step.id.value),
@@ -93,7 +92,7 @@ pub(super) fn run(pass: &Pass<'_>, shape: &mut Shape) {
         };
         if is_empty_talk(&criterion.text) {
             let message = format!("the criterion `{id}` does not say what has to hold");
-            shape.push(
+            found.push(
                 Diagnostic::new(Code::VagueCriterion, proof.criterion.span, message)
                     .note(format!("`{id}`: {}", criterion.text))
                     .hint("say what can be seen when it holds: a number, a state, a message"),

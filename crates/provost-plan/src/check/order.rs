@@ -1,0 +1,177 @@
+//! The order of a plan's steps as sets: what has ended before a step starts, what starts after it.
+//!
+//! Owns the one set of steps and the one answer to "which comes first". The edges are
+//! [`super::graph`]'s. INVARIANT: nodes stand in an order in which they can run; a step in a cycle,
+//! or that waits for one, has no place.
+
+use std::collections::BTreeMap;
+
+use super::graph::Graph;
+use crate::catalog::{Catalog, Operation};
+use crate::plan::{Plan, Step};
+
+/// A set of steps by their places, a bit each: a thousand steps that all wait for all before are
+/// 128 KiB.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepSet(Vec<u64>);
+
+impl StepSet {
+    fn of_size(size: usize) -> Self {
+        Self(vec![0; size.div_ceil(64)])
+    }
+
+    pub(crate) fn insert(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    pub(crate) fn contains(&self, at: usize) -> bool {
+        let word = self.0.get(at / 64).copied().unwrap_or_default();
+        word >> (at % 64) & 1 == 1
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word |= other;
+        }
+    }
+
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word &= other;
+        }
+        self
+    }
+
+    pub(crate) fn without(mut self, other: &Self) -> Self {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word &= !other;
+        }
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(at, word)| {
+            let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);
+            bits.map(move |bit| at * 64 + bit)
+        })
+    }
+}
+
+/// A step that has a place in the order.
+pub(crate) struct Node<'a> {
+    pub(crate) step: &'a Step,
+    pub(crate) operation: Option<&'a Operation>,
+    /// All that has ended before it starts.
+    pub(crate) before: StepSet,
+    /// All that starts only after it has ended.
+    pub(crate) after: StepSet,
+}
+
+impl Node<'_> {
+    pub(crate) fn is_call_of(&self, holds: impl Fn(&Operation) -> bool) -> bool {
+        self.operation.is_some_and(holds)
+    }
+}
+
+/// The steps that can run, each after all that it waits for, otherwise as written.
+pub(crate) struct Order<'a> {
+    nodes: Vec<Node<'a>>,
+    places: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Order<'a> {
+    pub(crate) fn of(plan: &'a Plan, catalog: &'a Catalog, graph: &Graph) -> Self {
+        let steps: Vec<&Step> = graph.order.iter().filter_map(|id| plan.step(id)).collect();
+        let ids = steps.iter().map(|step| step.id.value.as_str());
+        let places: BTreeMap<&str, usize> = ids.zip(0..).collect();
+        let none = StepSet::of_size(steps.len());
+        let mut nodes: Vec<Node<'a>> = Vec::with_capacity(steps.len());
+        let mut waits: Vec<Vec<usize>> = Vec::with_capacity(steps.len());
+        for step in steps {
+            let named = graph.after.get(&step.id.value).into_iter().flatten();
+            let own: Vec<usize> = named
+                .filter_map(|id| places.get(id.as_str()).copied())
+                .collect();
+            let mut before = none.clone();
+            for first in &own {
+                before.insert(*first);
+                if let Some(earlier) = nodes.get(*first) {
+                    before.add(&earlier.before);
+                }
+            }
+            waits.push(own);
+            let operation = step.tool().and_then(|tool| catalog.get(&tool.value));
+            nodes.push(Node {
+                step,
+                operation: operation.map(AsRef::as_ref),
+                before,
+                after: none.clone(),
+            });
+        }
+        for (at, own) in waits.iter().enumerate().rev() {
+            let Some(mut later) = nodes.get(at).map(|node| node.after.clone()) else {
+                continue;
+            };
+            later.insert(at);
+            for first in own {
+                if let Some(node) = nodes.get_mut(*first) {
+                    node.after.add(&later);
+                }
+            }
+        }
+        Self { nodes, places }
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node<'a>] {
+        &self.nodes
+    }
+
+    pub(crate) fn node(&self, at: usize) -> Option<&Node<'a>> {
+        self.nodes.get(at)
+    }
+
+    pub(crate) fn place(&self, id: &str) -> Option<usize> {
+        self.places.get(id).copied()
+    }
+
+    /// The places of the nodes of which something holds.
+    pub(crate) fn all(&self, holds: impl Fn(&Node<'a>) -> bool) -> StepSet {
+        let mut set = StepSet::of_size(self.nodes.len());
+        let held = self.nodes.iter().enumerate().filter(|(_, n)| holds(n));
+        held.for_each(|(at, _)| set.insert(at));
+        set
+    }
+
+    /// The steps that change something, by the server they call.
+    pub(crate) fn writers(&self) -> BTreeMap<&'a str, StepSet> {
+        let mut writers = BTreeMap::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            if let Some(operation) = node.operation.filter(|op| !op.effect.is_read()) {
+                let set = writers.entry(operation.server());
+                let set: &mut StepSet = set.or_insert_with(|| StepSet::of_size(self.nodes.len()));
+                set.insert(at);
+            }
+        }
+        writers
+    }
+
+    /// Whether `first` always ends before `second` starts.
+    pub(crate) fn is_before(&self, first: &str, second: &str) -> bool {
+        let (Some(first), Some(second)) = (self.place(first), self.place(second)) else {
+            return false;
+        };
+        let second = self.node(second);
+        second.is_some_and(|second| second.before.contains(first))
+    }
+
+    /// Whether one of two steps always ends before the other starts; so it is with itself.
+    pub(crate) fn is_settled(&self, one: &str, other: &str) -> bool {
+        one == other || self.is_before(one, other) || self.is_before(other, one)
+    }
+}

@@ -1,0 +1,117 @@
+//! The last stage: what is shown of all that the passes found.
+//!
+//! Owns which finding makes another one needless, their order, and the finding that a plan without
+//! errors cannot be kept. No pass takes back what another found. INVARIANT: what is left out lies
+//! at the place of a finding that stays.
+
+use super::Pass;
+use crate::codes::Code;
+use crate::diagnostic::{Diagnostic, Severity, has_errors};
+use crate::plan::Plan;
+use crate::plan::read::plan_from_value_once;
+use crate::source::Span;
+
+/// Where the findings lie that make another one needless.
+enum Lies {
+    /// Inside its place.
+    Inside,
+    /// Around its place.
+    Around,
+}
+
+/// Findings of a code, and which others make them needless.
+struct Subsumed {
+    code: Code,
+    lies: Lies,
+    by: fn(&Diagnostic) -> bool,
+}
+
+/// What gives way to what, one after the other.
+///
+/// Why these: what is wrong in an expression by itself is said once; only where an operand is
+/// merely never equal does the whole that can never hold say more.
+const SUBSUMED: [Subsumed; 3] = [
+    Subsumed {
+        code: Code::ImpossibleProof,
+        lies: Lies::Inside,
+        by: |d| is_error(d) && ![Code::OperandType, Code::ImpossibleProof].contains(&d.code),
+    },
+    Subsumed {
+        code: Code::OperandType,
+        lies: Lies::Around,
+        by: |d| d.code == Code::ImpossibleProof,
+    },
+    Subsumed {
+        code: Code::ConstantGuard,
+        lies: Lies::Inside,
+        by: is_error,
+    },
+];
+
+/// The findings that are shown, in the order of the text.
+pub(crate) fn run(pass: &mut Pass<'_>) -> Vec<Diagnostic> {
+    let mut all = std::mem::take(&mut pass.diagnostics);
+    for rule in &SUBSUMED {
+        if all.iter().any(|d| d.code == rule.code) {
+            let by = all.iter().filter(|d| (rule.by)(d));
+            let by = Spans::of(by.map(|d| d.span));
+            all.retain(|d| d.code != rule.code || !by.any(&rule.lies, d.span));
+        }
+    }
+    if !has_errors(&all) {
+        all.extend(unreadable(pass.plan));
+    }
+    all.sort_by(|a, b| {
+        let key = |d: &Diagnostic| (d.span, d.code);
+        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+    });
+    all.dedup();
+    all
+}
+
+fn is_error(finding: &Diagnostic) -> bool {
+    finding.severity() == Severity::Error
+}
+
+/// Why the plan would not be found again in a journal, which holds its canonical form: that is
+/// longer than what was written, and a run whose journal cannot be read is lost.
+fn unreadable(plan: &Plan) -> Option<Diagnostic> {
+    // Why kept: a run reads it again at once.
+    let why = match plan_from_value_once(&plan.value, "<journal>") {
+        Ok(read) if read.value == plan.value => return None,
+        Ok(_) => "it says something else there".to_owned(),
+        Err(found) => found.first().map(|d| d.message.clone()).unwrap_or_default(),
+    };
+    let message = format!("the plan cannot be kept in a journal: {why}");
+    let finding = Diagnostic::new(Code::TooLarge, Span::default(), message);
+    Some(finding.hint("keep data out of the plan: let a step read it"))
+}
+
+/// Places in the order of their beginnings.
+struct Spans(Vec<Span>);
+
+impl Spans {
+    fn of(spans: impl Iterator<Item = Span>) -> Self {
+        let mut spans: Vec<Span> = spans.collect();
+        spans.sort_unstable();
+        Self(spans)
+    }
+
+    /// Whether one of them lies so to `place`.
+    fn any(&self, lies: &Lies, place: Span) -> bool {
+        match lies {
+            Lies::Inside => {
+                let from = self.0.partition_point(|span| span.start < place.start);
+                let inside = self.0.iter().skip(from);
+                let mut inside = inside.take_while(|span| span.start <= place.end);
+                inside.any(|span| span.end <= place.end)
+            }
+            // Why the last alone: conditions do not overlap.
+            Lies::Around => {
+                let to = self.0.partition_point(|span| span.start <= place.start);
+                let last = to.checked_sub(1).and_then(|at| self.0.get(at));
+                last.is_some_and(|span| place.end <= span.end)
+            }
+        }
+    }
+}
