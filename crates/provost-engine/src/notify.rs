@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use provost_wire::SecretName;
-use provost_wire::http::Base;
+use provost_wire::http::BaseUrl;
 
 mod deliver;
 pub(crate) mod made;
@@ -40,7 +40,7 @@ pub enum By {
     /// A webhook.
     Webhook {
         /// The host.
-        base: Base,
+        base: BaseUrl,
         /// The path below it.
         path: String,
         /// What the notice is signed with.

@@ -21,7 +21,7 @@ use provost_plan::label::{Integrity, Label};
 use provost_plan::money::Money;
 use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, PlannerCost, PlannerUsage};
 use provost_wire::model::{
-    Finish, ModelClient, ModelError, ModelReply, ModelRequest, ModelUsage, Prices,
+    FinishReason, ModelClient, ModelError, ModelReply, ModelRequest, ModelUsage, Prices,
 };
 
 use crate::Planner;
@@ -100,14 +100,14 @@ impl ModelPlanner {
 
     fn read(&self, reply: &ModelReply, author: &Author) -> PlanReply {
         match reply.finish {
-            Finish::Stop => of_text(&reply.text, author),
-            Finish::Length => {
+            FinishReason::Stop => of_text(&reply.text, author),
+            FinishReason::Length => {
                 let most = self.client.settings().max_tokens;
                 let what =
                     format!("the reply was cut off after {most} tokens: write a shorter one");
                 unreadable(&reply.text, author, Code::TooLarge, &what)
             }
-            Finish::Refused => PlanReply::Failed(format!(
+            FinishReason::Refused => PlanReply::Failed(format!(
                 "model {} would not answer: {}",
                 self.name,
                 words(&reply.text)

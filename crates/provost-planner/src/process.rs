@@ -14,7 +14,8 @@ use futures::future::BoxFuture;
 use provost_plan::codes::Code;
 use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, PlannerUsage};
-use provost_wire::{ChildError, Redactor, Secret, Server, ServerCommand, Variable};
+use provost_wire::process::{ChildError, ServerCommand, ServerProcess};
+use provost_wire::{EnvValue, Redactor, Secret};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -36,7 +37,7 @@ pub struct ProcessSettings {
     /// The program and its arguments; no shell reads them.
     pub command: Vec<String>,
     /// The variables it is given beside `PATH`.
-    pub env: Vec<(String, Variable)>,
+    pub env: Vec<(String, EnvValue)>,
     /// How long a reply may take.
     pub timeout: Duration,
 }
@@ -58,7 +59,7 @@ pub struct ProcessPlanner {
 
 /// The program as it runs.
 struct Session {
-    server: Server,
+    server: ServerProcess,
     lines: Lines,
     redactor: Redactor,
 }
@@ -137,8 +138,8 @@ impl ProcessPlanner {
         let mut secrets: Vec<Secret> = Vec::new();
         for (name, variable) in &self.settings.env {
             let value = match variable {
-                Variable::Plain(text) => text.clone(),
-                Variable::Secret(secret) => {
+                EnvValue::Plain(text) => text.clone(),
+                EnvValue::Secret(secret) => {
                     let value = secret.resolve(&self.root);
                     let value = value.map_err(|error| AskError::Secret(error.to_string()))?;
                     let text = value.expose().to_owned();
@@ -148,7 +149,7 @@ impl ProcessPlanner {
             };
             env.push((name.clone(), value));
         }
-        let (server, pipes) = Server::start(ServerCommand {
+        let (server, pipes) = ServerProcess::start(ServerCommand {
             sandbox: None,
             argv: &self.settings.command,
             dir: &self.root,

@@ -30,7 +30,7 @@ use provost_plan::catalog::KeyCarrier;
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
-use provost_wire::program::{Ended, Program, ProgramError};
+use provost_wire::process::{Program, ProgramError, ProgramOutput};
 use serde_json::Value;
 
 use crate::adapter::{Adapter, Performing};
@@ -96,7 +96,7 @@ impl Commands {
         Ok(())
     }
 
-    async fn carried_out(&self, line: &Line, request: &Request) -> Result<Ended, Fault> {
+    async fn carried_out(&self, line: &Line, request: &Request) -> Result<ProgramOutput, Fault> {
         self.place()?;
         let key = request.key.clone().map_or(Value::Null, Value::from);
         let args = Value::Object(request.args.clone());
@@ -169,9 +169,9 @@ impl Adapter for Commands {
         Box::pin(async {
             let line = request.find(&self.settings.lines)?;
             let ended = self.carried_out(line, request).await?;
-            let held = ended.held;
+            let level = ended.sandbox_level;
             let mut reply = answered(ended, line, request, redactor);
-            reply.media = noted(&reply.media, held);
+            reply.media = noted(&reply.media, level);
             Ok(reply)
         })
     }
@@ -192,7 +192,7 @@ fn lost(error: &ProgramError, request: &Request) -> Fault {
     Fault::new(class, landing, error.to_string())
 }
 
-fn answered(ended: Ended, line: &Line, request: &Request, redactor: &Redactor) -> Reply {
+fn answered(ended: ProgramOutput, line: &Line, request: &Request, redactor: &Redactor) -> Reply {
     let named = ended.code.and_then(|code| line.exit.get(&code)).copied();
     let class = match ended.code {
         Some(0) => Class::Ok,
@@ -233,7 +233,7 @@ fn output(printed: &[u8], answer: Answer) -> Result<Value, String> {
 }
 
 /// How it ended and, in short, what it says about it.
-fn words(ended: &Ended, redactor: &Redactor) -> String {
+fn words(ended: &ProgramOutput, redactor: &Redactor) -> String {
     let said = match ended.stderr_is_cut {
         true => redactor.redact_cut(&ended.stderr),
         false => redactor.redact(&ended.stderr),

@@ -16,7 +16,7 @@ use provost_plan::node::{Fields, Node};
 use provost_plan::source::{Span, Spanned};
 use provost_run::admission::ToolLimits;
 use provost_wire::SecretName;
-use provost_wire::http::{Base, Proxy};
+use provost_wire::http::{BaseUrl, Proxy};
 use provost_wire::model::ModelConfig;
 
 use crate::adapter::{Adapter, Overreach, ToolSettings};
@@ -282,10 +282,10 @@ pub(crate) fn base_url(
     site: &Site<'_>,
     fields: &mut Fields<'_, '_>,
     name: &'static str,
-) -> Option<Spanned<Base>> {
+) -> Option<Spanned<BaseUrl>> {
     let text = fields.required_text(name)?;
     let private = fields.boolean("private").unwrap_or(false);
-    match Base::parse(&text.value) {
+    match BaseUrl::parse(&text.value) {
         Ok(base) => {
             let base = base.with_private(private).through(site.proxy.cloned());
             Some(Spanned::new(base, text.span))

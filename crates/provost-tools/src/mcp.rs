@@ -161,7 +161,7 @@ impl Mcp {
         match response {
             Ok(CallToolResponse::Complete(result)) => {
                 let mut reply = result::answered(&result, used, operation, redactor);
-                reply.media = noted(&reply.media, session.held());
+                reply.media = noted(&reply.media, session.sandbox_level());
                 Ok(with_question(reply, &session, redactor))
             }
             Ok(_) => Err(Fault::new(

@@ -33,7 +33,7 @@ use provost_plan::money::Money;
 use provost_run::outcome::{Class, Landing, Reply, Used};
 use provost_wire::Redactor;
 use provost_wire::model::{
-    Finish, ModelClient, ModelConfig, ModelError, ModelReply, ModelRequest, ModelUsage,
+    FinishReason, ModelClient, ModelConfig, ModelError, ModelReply, ModelRequest, ModelUsage,
 };
 use serde_json::Value;
 
@@ -151,11 +151,11 @@ fn answered(task: &Task, reply: ModelReply) -> Reply {
     let used = used(task, &reply);
     let most = task.model.settings.max_tokens;
     let read = match reply.finish {
-        Finish::Stop => shape::read(&reply.text).map_err(Fault::unusable),
-        Finish::Length => Err(Fault::unusable(format!(
+        FinishReason::Stop => shape::read(&reply.text).map_err(Fault::unusable),
+        FinishReason::Length => Err(Fault::unusable(format!(
             "the answer was cut off after {most} tokens; `max_tokens` says how many it may have"
         ))),
-        Finish::Refused => Err(Fault::new(
+        FinishReason::Refused => Err(Fault::new(
             Class::PermissionDenied,
             Landing::Happened,
             format!("the model would not answer: {}", reply.text),

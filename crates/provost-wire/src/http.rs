@@ -20,10 +20,10 @@ mod proxy;
 mod resolver;
 
 use phase::Phase;
-use proxy::Looking;
+use proxy::AddressCheckLayer;
 pub use proxy::Proxy;
 use resolver::Resolver;
-pub use resolver::{Stands, stands};
+pub use resolver::{AddressKind, address_kind};
 
 /// The methods a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Method {
 
 /// The scheme, host, port and leading path that a client is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Base {
+pub struct BaseUrl {
     url: Url,
     /// Whether its name may stand for an address of a private network.
     private: bool,
@@ -64,20 +64,20 @@ pub struct Base {
 /// A text that is no base.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` cannot be a base URL: {reason}")]
-pub struct BaseError {
+pub struct BaseUrlError {
     text: String,
     reason: &'static str,
 }
 
-impl Base {
+impl BaseUrl {
     /// Reads a base such as `https://api.example.com/v1`.
     ///
     /// # Errors
-    /// [`BaseError`] if it is no `http` or `https` URL, or holds more than host, port and path.
-    pub fn parse(text: &str) -> Result<Self, BaseError> {
+    /// [`BaseUrlError`] if it is no `http` or `https` URL, or holds more than host, port and path.
+    pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
         // Why: a text with a password in it must not be repeated.
         let shown = if text.contains('@') { "…" } else { text };
-        let error = |reason| BaseError {
+        let error = |reason| BaseUrlError {
             text: shown.to_owned(),
             reason,
         };
@@ -112,7 +112,7 @@ impl Base {
     #[must_use]
     pub fn proxy(&self) -> Option<&Proxy> {
         let proxy = self.proxy.as_deref();
-        proxy.filter(|proxy| proxy.leads_to(self))
+        proxy.filter(|proxy| proxy.applies_to(self))
     }
 
     /// The secret that its proxy takes.
@@ -121,8 +121,8 @@ impl Base {
         self.proxy()?.secret()
     }
 
-    fn unfit(&self, reason: &'static str) -> BaseError {
-        BaseError {
+    fn unfit(&self, reason: &'static str) -> BaseUrlError {
+        BaseUrlError {
             text: self.to_string(),
             reason,
         }
@@ -161,7 +161,7 @@ impl Base {
     }
 }
 
-impl std::fmt::Display for Base {
+impl std::fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.url.as_str())
     }
@@ -262,7 +262,7 @@ pub enum SendError {
 /// A client for one base.
 #[derive(Clone, Debug)]
 pub struct Client {
-    base: Base,
+    base: BaseUrl,
     inner: Inner,
 }
 
@@ -278,8 +278,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError`] if the certificates of this machine cannot be read.
-    pub fn new(base: Base) -> Result<Self, ClientError> {
-        let inner = streaming(&base)?;
+    pub fn new(base: BaseUrl) -> Result<Self, ClientError> {
+        let inner = streaming_client(&base)?;
         Ok(Self { base, inner })
     }
 
@@ -341,7 +341,7 @@ impl Client {
         if let Some((body, media)) = &request.body {
             builder = builder.header(CONTENT_TYPE, *media).body(body.clone());
         }
-        builder.build().map_err(|error| refused(chain(&error)))
+        builder.build().map_err(|error| refused(innermost(&error)))
     }
 }
 
@@ -352,7 +352,7 @@ impl Client {
 /// # Errors
 /// [`ClientError`] if the certificates of this machine, or the password of its proxy, cannot be
 /// read.
-pub fn streaming(base: &Base) -> Result<Inner, ClientError> {
+pub fn streaming_client(base: &BaseUrl) -> Result<Inner, ClientError> {
     install_provider();
     let mut builder = Inner::builder()
         .redirect(Policy::none())
@@ -368,11 +368,11 @@ pub fn streaming(base: &Base) -> Result<Inner, ClientError> {
         None => builder.dns_resolver(Resolver::for_host(base.host(), base.private)),
         // Why private: who names a proxy names one of their own.
         Some(proxy) => builder
-            .proxy(proxy.rule()?)
+            .proxy(proxy.reqwest_proxy()?)
             .dns_resolver(Resolver::for_host(proxy.host(), true))
-            .connector_layer(Looking::at(base)),
+            .connector_layer(AddressCheckLayer::at(base)),
     };
-    builder = builder.connector_layer(phase::Watching);
+    builder = builder.connector_layer(phase::PhaseLayer);
     if base.url.scheme() == "http" {
         // Why: reading every certificate of the machine takes longer than a local call.
         builder = builder.tls_certs_only([]);
@@ -380,7 +380,7 @@ pub fn streaming(base: &Base) -> Result<Inner, ClientError> {
         builder = builder.https_only(true);
     }
     builder.build().map_err(|error| ClientError {
-        reason: chain(&error),
+        reason: innermost(&error),
     })
 }
 
@@ -478,7 +478,7 @@ fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 }
 
 fn failure(error: &reqwest::Error) -> SendError {
-    let reason = chain(error);
+    let reason = innermost(error);
     if error.is_connect() || error.is_builder() {
         SendError::NotSent { reason }
     } else if error.is_timeout() {
@@ -492,12 +492,12 @@ fn failure_in_body(error: &reqwest::Error) -> SendError {
     if error.is_timeout() {
         return SendError::TimedOut;
     }
-    let reason = chain(error);
+    let reason = innermost(error);
     SendError::Lost { reason }
 }
 
 /// The innermost words of an error: the outer ones repeat the address, which may hold a secret.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;

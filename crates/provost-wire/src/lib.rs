@@ -1,24 +1,31 @@
-//! The wire: one guarded HTTP client, the model client, secrets by name, and redaction.
+//! The wire: whatever leaves this process or runs beside it, and what must not stand in a record.
 //!
-//! Owns what leaves the process over the network and what must not stand in any record. Knows no
-//! plan and no outcome: it says what was sent and what came back. INVARIANT: a secret's value has
-//! no `Debug`, no `Display` and no serialisation; it leaves its type only through
-//! [`Secret::expose`].
+//! One idea: every way out of the process is one type that a caller gives all of its bounds, a time,
+//! a size, one host or some folders, and that says how far it came. A caller can then tell a
+//! request that was never sent from one that may have arrived. The crate knows no plan and no
+//! outcome.
+//!
+//! From the bottom up:
+//!
+//! 1. [`SecretName`] and [`Secret`]: secrets are named in settings and read at the moment of use;
+//!    [`Redactor`] takes their values out of bytes, texts and JSON.
+//! 2. [`http`]: one client for one host, with the guard over private addresses and the proxy.
+//! 3. [`model`]: one question to a language model over that client, one answer, its tokens.
+//! 4. [`process`]: child processes, programs, servers over pipes, and the sandbox (Landlock) that
+//!    says which files they may reach.
+//!
+//! Start with [`http::Client::send`] and [`http::SendError`]; then [`process::Program::run`].
+//!
+//! INVARIANT: a secret's value has no `Debug`, no `Display` and no serialisation; it leaves its type
+//! only through [`Secret::expose`].
 #![deny(missing_docs)]
 
-mod child;
-mod family;
 pub mod http;
 mod limits;
 pub mod model;
-pub mod program;
+pub mod process;
 mod redact;
-mod sandbox;
 mod secret;
-mod server;
 
-pub use child::{Child, ChildError};
 pub use redact::Redactor;
-pub use sandbox::{Held, Sandbox, SandboxError};
-pub use secret::{Secret, SecretError, SecretName, SecretNameError, Variable};
-pub use server::{Server, ServerCommand, ServerPipes};
+pub use secret::{EnvValue, Secret, SecretError, SecretName, SecretNameError};

@@ -13,9 +13,9 @@ pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 /// Most headers of one answer.
 pub(crate) const HEADERS_MAX: usize = 100;
 /// Most bytes kept of what a child process says on stderr.
-pub(crate) const CHILD_SAID_BYTES_MAX: usize = 4 * 1024;
+pub(crate) const CHILD_STDERR_BYTES_MAX: usize = 4 * 1024;
 /// How long the last words of a child that ended are waited for.
-pub(crate) const CHILD_LAST_WORDS: Duration = Duration::from_millis(50);
+pub(crate) const CHILD_STDERR_WAIT: Duration = Duration::from_millis(50);
 /// Shortest secret: a shorter one cannot be taken out of records without ruining them.
 pub(crate) const SECRET_BYTES_MIN: usize = 8;
 /// Longest secret.
@@ -23,10 +23,10 @@ pub(crate) const SECRET_BYTES_MAX: u64 = 64 * 1024;
 /// Most bytes of the text of a model's answer.
 pub(crate) const MODEL_TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// Most bytes of what a model's server says that it did not do.
-pub(crate) const MODEL_SAID_BYTES_MAX: usize = 400;
-/// How often processes of a family are looked for, since each may start another meanwhile.
-pub(crate) const FAMILY_ROUNDS_MAX: usize = 20;
+pub(crate) const MODEL_ERROR_BYTES_MAX: usize = 400;
+/// How often the processes of a tree are looked for, since each may start another meanwhile.
+pub(crate) const TREE_ROUNDS_MAX: usize = 20;
 /// How often a control group is tried to be taken away.
-pub(crate) const FAMILY_REMOVALS_MAX: usize = 100;
+pub(crate) const GROUP_REMOVALS_MAX: usize = 100;
 /// How long the next time is waited for.
-pub(crate) const FAMILY_REMOVAL_WAIT: Duration = Duration::from_millis(20);
+pub(crate) const GROUP_REMOVAL_WAIT: Duration = Duration::from_millis(20);

@@ -16,7 +16,7 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use serde_json::Value;
 
-use crate::http::{Base, BaseError, ClientError, streaming};
+use crate::http::{BaseUrl, BaseUrlError, ClientError, streaming_client};
 use crate::limits::MODEL_TEXT_BYTES_MAX;
 use crate::redact::Redactor;
 use crate::secret::SecretName;
@@ -108,7 +108,7 @@ pub struct ModelSettings {
     /// Its key; a server of this machine may want none.
     pub key: Option<SecretName>,
     /// Where it is served, if not by its provider.
-    pub base_url: Option<Base>,
+    pub base_url: Option<BaseUrl>,
     /// How it is told the form of its answer.
     pub form: SchemaForm,
     /// How far it strays.
@@ -144,7 +144,7 @@ pub struct ModelReply {
     /// Tokens.
     pub usage: ModelUsage,
     /// Why it ended.
-    pub finish: Finish,
+    pub finish: FinishReason,
 }
 
 /// Tokens of one request and its answer.
@@ -160,7 +160,7 @@ pub struct ModelUsage {
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finish {
+pub enum FinishReason {
     /// It was whole.
     Stop,
     /// It reached the most tokens allowed.
@@ -173,7 +173,7 @@ pub enum Finish {
 #[derive(Clone)]
 pub struct ModelClient {
     settings: ModelSettings,
-    base: Base,
+    base: BaseUrl,
     root: PathBuf,
     inner: Client,
 }
@@ -191,7 +191,7 @@ impl std::fmt::Debug for ModelClient {
 pub enum ModelClientError {
     /// Its address is none.
     #[error(transparent)]
-    Base(#[from] BaseError),
+    Base(#[from] BaseUrlError),
     /// The HTTP client does not start.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -211,10 +211,10 @@ impl ModelClient {
     pub fn new(settings: ModelSettings, root: &Path) -> Result<Self, ModelClientError> {
         let base = match &settings.base_url {
             Some(base) => base.clone(),
-            None => Base::parse(settings.kind.home())?,
+            None => BaseUrl::parse(settings.kind.home())?,
         };
         let inner = Client::builder()
-            .with_reqwest(streaming(&base)?)
+            .with_reqwest(streaming_client(&base)?)
             .build()
             .map_err(|error| ModelClientError::Build(error.to_string()))?;
         Ok(Self {
@@ -316,10 +316,10 @@ fn read(answer: &ChatResponse, redactor: &Redactor) -> Result<ModelReply, ModelE
         .and_then(|body| body.pointer("/choices/0/message/refusal"))
         .and_then(Value::as_str);
     let finish = match &answer.stop_reason {
-        _ if refusal.is_some() => Finish::Refused,
-        Some(StopReason::ContentFilter(_)) => Finish::Refused,
-        Some(StopReason::MaxTokens(_)) => Finish::Length,
-        _ => Finish::Stop,
+        _ if refusal.is_some() => FinishReason::Refused,
+        Some(StopReason::ContentFilter(_)) => FinishReason::Refused,
+        Some(StopReason::MaxTokens(_)) => FinishReason::Length,
+        _ => FinishReason::Stop,
     };
     let text = match (refusal, text.is_empty()) {
         (Some(refusal), true) => refusal.to_owned(),

@@ -14,10 +14,10 @@ use crate::limits::{SECRET_BYTES_MAX, SECRET_BYTES_MIN};
 
 /// Where a secret is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SecretName(Place);
+pub struct SecretName(Source);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Source {
     Env(String),
     File(PathBuf),
 }
@@ -47,24 +47,24 @@ impl SecretName {
     /// [`SecretNameError`] for anything else; it does not repeat the text, which may be a secret.
     pub fn parse(text: &str) -> Result<Self, SecretNameError> {
         let error = SecretNameError { _private: () };
-        let place = match text.split_once(':') {
+        let source = match text.split_once(':') {
             Some(("env", name)) => {
                 let good = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-                good.then(|| Place::Env(name.to_owned()))
+                good.then(|| Source::Env(name.to_owned()))
                     .filter(|_| !name.is_empty())
             }
-            Some(("file", path)) => (!path.is_empty()).then(|| Place::File(path.into())),
+            Some(("file", path)) => (!path.is_empty()).then(|| Source::File(path.into())),
             _ => None,
         };
-        place.map(Self).ok_or(error)
+        source.map(Self).ok_or(error)
     }
 
     /// The file that holds it, if a file does.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match &self.0 {
-            Place::File(path) => Some(path),
-            Place::Env(_) => None,
+            Source::File(path) => Some(path),
+            Source::Env(_) => None,
         }
     }
 
@@ -78,10 +78,10 @@ impl SecretName {
             reason: reason.to_owned(),
         };
         let text = match &self.0 {
-            Place::Env(name) => {
+            Source::Env(name) => {
                 std::env::var(name).map_err(|_| error("is not set; export it before you start"))?
             }
-            Place::File(path) => read(&base.join(path)).map_err(|reason| error(&reason))?,
+            Source::File(path) => read(&base.join(path)).map_err(|reason| error(&reason))?,
         };
         let text = text.trim_end_matches(['\r', '\n']);
         if text.len() < SECRET_BYTES_MIN {
@@ -99,14 +99,14 @@ impl SecretName {
 
 /// The value of a variable of a child's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Variable {
+pub enum EnvValue {
     /// As written.
     Plain(String),
     /// A secret, read when the child is started.
     Secret(SecretName),
 }
 
-impl Variable {
+impl EnvValue {
     /// The value that a text stands for: the name of a secret, or itself.
     #[must_use]
     pub fn of_text(text: &str) -> Self {
@@ -124,7 +124,7 @@ impl Variable {
 }
 
 /// As it is written.
-impl fmt::Display for Variable {
+impl fmt::Display for EnvValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(text) => f.write_str(text),
@@ -148,8 +148,8 @@ fn read(path: &Path) -> Result<String, String> {
 impl fmt::Display for SecretName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Place::Env(name) => write!(f, "env:{name}"),
-            Place::File(path) => write!(f, "file:{}", path.display()),
+            Source::Env(name) => write!(f, "env:{name}"),
+            Source::File(path) => write!(f, "file:{}", path.display()),
         }
     }
 }

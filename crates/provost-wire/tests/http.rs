@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use provost_wire::http::{Base, Client, Method, Request, Response, SendError, Stands, stands};
+use provost_wire::http::{
+    AddressKind, BaseUrl, Client, Method, Request, Response, SendError, address_kind,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -21,7 +23,7 @@ fn request(path: &str) -> Request<'static> {
 }
 
 async fn send(base: &str, request: Request<'_>) -> Result<Response, SendError> {
-    Client::new(Base::parse(base).unwrap())
+    Client::new(BaseUrl::parse(base).unwrap())
         .unwrap()
         .send(request)
         .await
@@ -181,7 +183,7 @@ fn a_base_names_one_host() {
         "https://api.example.com/v1/",
         "http://[::1]:80",
     ] {
-        assert!(Base::parse(good).is_ok(), "{good}");
+        assert!(BaseUrl::parse(good).is_ok(), "{good}");
     }
     for wrong in [
         "",
@@ -194,7 +196,7 @@ fn a_base_names_one_host() {
         "http://h#f",
         "data:text/plain,x",
     ] {
-        let error = Base::parse(wrong).unwrap_err().to_string();
+        let error = BaseUrl::parse(wrong).unwrap_err().to_string();
         assert!(!error.contains("u:p"), "{error}");
     }
 }
@@ -214,12 +216,16 @@ fn a_name_does_not_stand_for_every_address() {
     for line in ADDRESSES.lines().filter(|line| !line.is_empty()) {
         let mut words = line.split_whitespace();
         let expected = match words.next() {
-            Some("open") => Stands::Open,
-            Some("private") => Stands::Private,
-            _ => Stands::Never,
+            Some("open") => AddressKind::Public,
+            Some("private") => AddressKind::Private,
+            _ => AddressKind::Reserved,
         };
         for address in words {
-            assert_eq!(stands(address.parse().unwrap()), expected, "{address}");
+            assert_eq!(
+                address_kind(address.parse().unwrap()),
+                expected,
+                "{address}"
+            );
         }
     }
 }
@@ -240,7 +246,7 @@ async fn a_name_of_this_machine_is_reached_where_the_operator_says_so() {
     let named = url.replace("127.0.0.1", name.trim());
     let refused = send(&named, request("/a")).await.unwrap_err().to_string();
     assert!(refused.contains("`private = true`"), "{refused}");
-    let base = Base::parse(&named).unwrap().with_private(true);
+    let base = BaseUrl::parse(&named).unwrap().with_private(true);
     let client = Client::new(base).unwrap();
     assert!(client.send(request("/a")).await.is_ok());
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use provost_wire::SecretName;
-use provost_wire::http::{Base, Client, Method, Proxy, Request, Response, SendError};
+use provost_wire::http::{BaseUrl, Client, Method, Proxy, Request, Response, SendError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -53,7 +53,7 @@ fn proxy(url: &str) -> Proxy {
     Proxy::parse(url, Path::new(".")).unwrap()
 }
 
-async fn send(base: Base) -> Result<Response, SendError> {
+async fn send(base: BaseUrl) -> Result<Response, SendError> {
     let request = Request {
         method: Method::Post,
         path: "/a".to_owned(),
@@ -67,8 +67,8 @@ async fn send(base: Base) -> Result<Response, SendError> {
     Client::new(base).unwrap().send(request).await
 }
 
-fn at(text: &str, proxy: Proxy) -> Base {
-    Base::parse(text).unwrap().through(Some(Arc::new(proxy)))
+fn at(text: &str, proxy: Proxy) -> BaseUrl {
+    BaseUrl::parse(text).unwrap().through(Some(Arc::new(proxy)))
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_proxy_that_is_gone_is_a_failure_and_never_a_detour() {
         assert!(reason.contains("refused"), "{reason}");
     }
     let Err(SendError::NotSent { reason }) =
-        send(Base::parse("http://shop.invalid").unwrap()).await
+        send(BaseUrl::parse("http://shop.invalid").unwrap()).await
     else {
         panic!("it was sent");
     };

@@ -10,8 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use provost_wire::Child;
-use provost_wire::http::{Base, Client, Method, Request};
+use provost_wire::http::{BaseUrl, Client, Method, Request};
+use provost_wire::process::ChildCommand;
 use ring::hmac;
 use serde_json::{Value, json};
 
@@ -130,7 +130,7 @@ impl Engine {
         let body = event(notice, self.inbox().store()).to_string().into_bytes();
         let root = self.workspace().root();
         match &target.by {
-            By::Command(argv) => Child {
+            By::Command(argv) => ChildCommand {
                 argv,
                 dir: root,
                 stdin: &body,
@@ -202,7 +202,7 @@ fn signed(
 }
 
 async fn post(
-    base: &Base,
+    base: &BaseUrl,
     path: &str,
     headers: Vec<(String, String)>,
     body: Vec<u8>,

@@ -11,7 +11,7 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Node};
 use provost_plan::source::Spanned;
 use provost_wire::SecretName;
-use provost_wire::http::{Base, Proxy};
+use provost_wire::http::{BaseUrl, Proxy};
 
 use super::config::bad;
 use crate::limits::{NOTIFY_REMIND_MIN, NOTIFY_TIMEOUT, NOTIFY_TIMEOUT_MAX};
@@ -167,7 +167,7 @@ fn webhook(
         bad(diagnostics, secret.span, error.to_string());
     }
     let (host, path) = split(&url.value);
-    let base = match Base::parse(host) {
+    let base = match BaseUrl::parse(host) {
         Ok(base) if path.contains(['?', '#']) => {
             bad(diagnostics, url.span, "`url` holds a query or a fragment");
             Some(base)

@@ -17,11 +17,11 @@ use provost_planner::{
     ClientPlanner, FilePlanner, Interpreter, ModelPlanner, Planner, Playbook, ProcessPlanner,
 };
 use provost_run::event::{PlannerChoice, View};
-use provost_wire::http::{Base, Proxy};
+use provost_wire::http::{BaseUrl, Proxy};
 use provost_wire::model::{
     ModelClientError, ModelConfig, ModelKind, ModelSettings, Prices, SchemaForm,
 };
-use provost_wire::{SecretName, Variable};
+use provost_wire::{EnvValue, SecretName};
 
 use super::Workspace;
 use super::config::{bad, is_inside};
@@ -109,7 +109,7 @@ fn read_model(
     });
     let private = fields.boolean("private").unwrap_or(false);
     let base_url = fields.text("base_url").and_then(|text| {
-        let base = Base::parse(&text.value);
+        let base = BaseUrl::parse(&text.value);
         base.map(|base| base.with_private(private).through(proxy.cloned()))
             .map_err(|error| bad(fields.diagnostics(), text.span, error.to_string()))
             .ok()
@@ -154,8 +154,8 @@ fn read_model(
 }
 
 /// Where a model of a provider is served, on the way through the proxy if there is one.
-fn home(kind: ModelKind, proxy: Option<&Arc<Proxy>>) -> Option<Base> {
-    let base = Base::parse(kind.home()).ok()?;
+fn home(kind: ModelKind, proxy: Option<&Arc<Proxy>>) -> Option<BaseUrl> {
+    let base = BaseUrl::parse(kind.home()).ok()?;
     Some(base.through(Some(proxy?.clone())))
 }
 
@@ -278,7 +278,7 @@ fn process_planner(fields: &mut Fields<'_, '_>) -> Option<ProcessSettings> {
             bad(fields.diagnostics(), node.span, "a variable is a text");
             continue;
         };
-        let variable = Variable::of_text(text);
+        let variable = EnvValue::of_text(text);
         env.push((name.value.clone(), variable));
     }
     let timeout = timeout_of(fields);
@@ -325,7 +325,7 @@ pub(super) fn secrets(workspace: &Workspace) -> Vec<SecretName> {
     let keys = workspace.models.values();
     let keys = keys.flat_map(|model| {
         let settings = &model.settings;
-        let proxy = settings.base_url.as_ref().and_then(Base::proxy_secret);
+        let proxy = settings.base_url.as_ref().and_then(BaseUrl::proxy_secret);
         settings.key.iter().chain(proxy).cloned()
     });
     let env = match &workspace.planner {

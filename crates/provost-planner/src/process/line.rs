@@ -3,7 +3,7 @@
 //! Owns the bound on a line. Reads no JSON. INVARIANT: never more than one line and one buffer of
 //! what a program writes is held.
 
-use provost_wire::ServerPipes;
+use provost_wire::process::ServerPipes;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 

@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use provost_plan::digest::{Digest, Domain};
-use provost_wire::program::locate;
+use provost_wire::process::locate;
 use serde_json::{Map, Value};
 
 use crate::limits::PIN_BYTES_MAX;

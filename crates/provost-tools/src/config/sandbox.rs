@@ -7,7 +7,7 @@ use std::path::Path;
 
 use provost_plan::node::{Fields, Node};
 use provost_plan::source::{Span, Spanned};
-use provost_wire::{Held, Sandbox};
+use provost_wire::process::{Sandbox, SandboxLevel};
 use serde_json::Value;
 
 use super::bad_setting;
@@ -82,10 +82,10 @@ impl SandboxSettings {
                 false => names.join(", "),
             }
         };
-        let kernel = match Sandbox::of_kernel() {
-            Held::Full => "this kernel holds it",
-            Held::Partial => "this kernel holds it in part",
-            Held::None => "this kernel does not hold it",
+        let kernel = match Sandbox::kernel_level() {
+            SandboxLevel::Full => "this kernel holds it",
+            SandboxLevel::Partial => "this kernel holds it in part",
+            SandboxLevel::None => "this kernel does not hold it",
         };
         let (reads, writes) = (list(&self.reads), list(&self.writes));
         format!("reads {reads}, writes {writes} beside what programs need; {kernel}")
@@ -93,9 +93,9 @@ impl SandboxSettings {
 }
 
 /// The media type of evidence that a program in a sandbox gave, with how much of it was held.
-pub(crate) fn noted(media: &str, held: Option<Held>) -> String {
-    match held {
-        Some(held) => format!("{media}; sandbox={}", held.word()),
+pub(crate) fn noted(media: &str, level: Option<SandboxLevel>) -> String {
+    match level {
+        Some(level) => format!("{media}; sandbox={}", level.word()),
         None => media.to_owned(),
     }
 }

@@ -15,7 +15,7 @@ use provost_plan::node::{Fields, Node};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
 use provost_wire::SecretName;
-use provost_wire::http::{Base, Method};
+use provost_wire::http::{BaseUrl, Method};
 use serde_json::{Value, json};
 
 use super::Http;
@@ -42,7 +42,7 @@ const OWN_HEADERS: [&str; 8] = [
 /// What is needed to reach the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) base: Base,
+    pub(crate) base: BaseUrl,
     pub(crate) auth: Option<AuthSetting>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) endpoints: BTreeMap<String, Endpoint>,

@@ -5,7 +5,7 @@
 
 use provost_run::outcome::{Class, Landing};
 use provost_wire::Secret;
-use provost_wire::http::{Base, StreamError, StreamFailure, streaming};
+use provost_wire::http::{BaseUrl, StreamError, StreamFailure, streaming_client};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
@@ -18,12 +18,12 @@ type Failure = StreamableHttpError<StreamError>;
 
 /// The way to the server at `url`.
 pub(super) fn transport(
-    url: &Base,
+    url: &BaseUrl,
     bearer: Option<&Secret>,
     message_bytes_max: usize,
 ) -> Result<StreamableHttpClientTransport<impl StreamableHttpClient>, Fault> {
-    let client =
-        streaming(url).map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
+    let client = streaming_client(url)
+        .map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.to_string());
     config.auth_header = bearer.map(|bearer| bearer.expose().to_owned());
     config.max_sse_event_size = message_bytes_max;

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use provost_plan::catalog::Operation;
 use provost_run::outcome::Class;
-use provost_wire::{Held, Server, ServerCommand, Variable};
+use provost_wire::EnvValue;
+use provost_wire::process::{SandboxLevel, ServerCommand, ServerProcess};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ElicitRequestParams,
@@ -40,7 +41,7 @@ use crate::limits::{
 pub(super) struct Session {
     service: RunningService<RoleClient, Told>,
     /// The process, if it is one of this machine.
-    server: Option<Server>,
+    server: Option<ServerProcess>,
     over: Arc<AtomicBool>,
     message_bytes_max: usize,
     listed: tokio::sync::Mutex<Listed>,
@@ -225,8 +226,8 @@ impl Session {
     }
 
     /// How much of its sandbox the kernel holds, if it has one.
-    pub(super) fn held(&self) -> Option<Held> {
-        self.server.as_ref().and_then(Server::held)
+    pub(super) fn sandbox_level(&self) -> Option<SandboxLevel> {
+        self.server.as_ref().and_then(ServerProcess::sandbox_level)
     }
 
     /// Whether it can still be spoken to.
@@ -378,12 +379,12 @@ impl Session {
 }
 
 /// The variables with their values.
-fn resolved(env: &[(String, Variable)], base: &Path) -> Result<Vec<(String, String)>, Fault> {
+fn resolved(env: &[(String, EnvValue)], base: &Path) -> Result<Vec<(String, String)>, Fault> {
     let mut resolved = Vec::new();
     for (name, variable) in env {
         let value = match variable {
-            Variable::Plain(text) => text.clone(),
-            Variable::Secret(secret) => secret
+            EnvValue::Plain(text) => text.clone(),
+            EnvValue::Secret(secret) => secret
                 .resolve(base)
                 .map_err(|error| Fault::lacks(secret, &error))?
                 .expose()
@@ -400,11 +401,11 @@ async fn of_process(
     protocol: Protocol,
     (message_bytes_max, over): (usize, &Arc<AtomicBool>),
     forms: bool,
-) -> Result<(Server, RunningService<RoleClient, Told>), Fault> {
+) -> Result<(ServerProcess, RunningService<RoleClient, Told>), Fault> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let started = Server::start(command);
+        let started = ServerProcess::start(command);
         let (server, pipes) =
             started.map_err(|error| Fault::refused(Class::Unavailable, error.to_string()))?;
         let reader = Bounded::new(pipes.stdout, message_bytes_max, Arc::clone(over));

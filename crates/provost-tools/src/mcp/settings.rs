@@ -13,8 +13,8 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
-use provost_wire::http::Base;
-use provost_wire::{SecretName, Variable};
+use provost_wire::http::BaseUrl;
+use provost_wire::{EnvValue, SecretName};
 use serde_json::{Map, Value, json};
 
 use super::Mcp;
@@ -47,12 +47,12 @@ pub(crate) enum Reach {
     Process {
         command: Vec<String>,
         cwd: Option<String>,
-        env: Vec<(String, Variable)>,
+        env: Vec<(String, EnvValue)>,
         sandbox: Option<SandboxSettings>,
     },
     /// Elsewhere, over streamable HTTP.
     Remote {
-        base: Base,
+        base: BaseUrl,
         bearer: Option<SecretName>,
     },
 }
@@ -265,7 +265,7 @@ fn command(fields: &mut Fields<'_, '_>) -> Option<Vec<String>> {
 }
 
 /// `{ LOG_LEVEL = "debug", API_TOKEN = "env:API_TOKEN" }`
-fn environment(fields: &mut Fields<'_, '_>) -> Vec<(String, Variable)> {
+fn environment(fields: &mut Fields<'_, '_>) -> Vec<(String, EnvValue)> {
     let mut env = Vec::new();
     for (name, node) in fields.map("env").unwrap_or_default() {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -277,10 +277,10 @@ fn environment(fields: &mut Fields<'_, '_>) -> Vec<(String, Variable)> {
             bad_setting(fields, node.span, "a variable of a server is a text");
             continue;
         };
-        let variable = Variable::of_text(text);
+        let variable = EnvValue::of_text(text);
         let upper = name.value.to_ascii_uppercase();
         let secret = SECRET_WORDS.iter().any(|word| upper.contains(word));
-        if secret && matches!(variable, Variable::Plain(_)) {
+        if secret && matches!(variable, EnvValue::Plain(_)) {
             let message = format!("the value of `{}` may be a secret", name.value);
             let diagnostic = Diagnostic::new(Code::BadWorkspace, name.span, message)
                 .hint("a secret is named by `env:NAME` or `file:PATH`, never written out");

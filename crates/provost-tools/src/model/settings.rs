@@ -15,7 +15,7 @@ use provost_plan::node::Fields;
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
 use provost_wire::SecretName;
-use provost_wire::http::Base;
+use provost_wire::http::BaseUrl;
 use provost_wire::model::{ModelConfig, Prices};
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ impl Settings {
         let (tasks, operations) = read_operations(site.tool, tables, fields.diagnostics(), read);
         let key = model.settings.key.clone();
         let base = model.settings.base_url.as_ref();
-        let proxy = base.and_then(Base::proxy_secret).cloned();
+        let proxy = base.and_then(BaseUrl::proxy_secret).cloned();
         Some((Arc::new(Self { key, proxy, tasks }), operations))
     }
 }

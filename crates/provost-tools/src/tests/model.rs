@@ -9,7 +9,7 @@ use provost_plan::digest::{Digest, Domain};
 use provost_plan::money::Money;
 use provost_plan::node::Node;
 use provost_wire::SecretName;
-use provost_wire::http::Base;
+use provost_wire::http::BaseUrl;
 use provost_wire::model::{ModelConfig, ModelKind, ModelSettings, Prices, SchemaForm};
 
 use super::server::{Act, Server, answer, json as answered};
@@ -28,7 +28,7 @@ pub(super) fn models(node: &Node) -> BTreeMap<String, ModelConfig> {
         kind: ModelKind::OpenAi,
         model: "scripted-1".to_owned(),
         key,
-        base_url: Some(Base::parse(&url).unwrap()),
+        base_url: Some(BaseUrl::parse(&url).unwrap()),
         form: SchemaForm::JsonSchema,
         temperature: None,
         seed: None,

@@ -39,20 +39,20 @@ impl Phase {
 
 /// Puts the watch around whatever makes connections, their encryption included.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watching;
+pub(super) struct PhaseLayer;
 
-impl<S> Layer<S> for Watching {
-    type Service = Watched<S>;
+impl<S> Layer<S> for PhaseLayer {
+    type Service = PhaseService<S>;
 
-    fn layer(&self, inner: S) -> Watched<S> {
-        Watched(inner)
+    fn layer(&self, inner: S) -> PhaseService<S> {
+        PhaseService(inner)
     }
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Watched<S>(S);
+pub(super) struct PhaseService<S>(S);
 
-impl<S, R> Service<R> for Watched<S>
+impl<S, R> Service<R> for PhaseService<S>
 where
     S: Service<R>,
     S::Future: Send + 'static,

@@ -13,14 +13,14 @@ use std::task::{Context, Poll};
 
 use tower::{BoxError, Layer, Service};
 
-use super::resolver::{Stands, is_own, stands};
-use super::{Base, BaseError, ClientError};
+use super::resolver::{AddressKind, address_kind, is_localhost};
+use super::{BaseUrl, BaseUrlError, ClientError};
 use crate::secret::SecretName;
 
 /// A proxy, and what does not go through it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proxy {
-    base: Base,
+    base: BaseUrl,
     auth: Option<(String, SecretName)>,
     direct: Vec<String>,
     /// Where a file with the password lies.
@@ -31,9 +31,9 @@ impl Proxy {
     /// The proxy at an address such as `http://proxy.example.com:3128`.
     ///
     /// # Errors
-    /// [`BaseError`] if it is no `http` URL of a host and a port alone.
-    pub fn parse(text: &str, root: &Path) -> Result<Self, BaseError> {
-        let base = Base::parse(text)?;
+    /// [`BaseUrlError`] if it is no `http` URL of a host and a port alone.
+    pub fn parse(text: &str, root: &Path) -> Result<Self, BaseUrlError> {
+        let base = BaseUrl::parse(text)?;
         if base.url.scheme() != "http" {
             return Err(base.unfit("a proxy is reached over `http`"));
         }
@@ -72,7 +72,7 @@ impl Proxy {
 
     /// Whether what is at `base` is reached through it: not this machine, no address or name of a
     /// private network that the operator names, and none of the hosts that are reached without.
-    pub(super) fn leads_to(&self, base: &Base) -> bool {
+    pub(super) fn applies_to(&self, base: &BaseUrl) -> bool {
         let host = base.host().to_ascii_lowercase();
         let host = host.trim_end_matches('.');
         let named = self
@@ -82,18 +82,18 @@ impl Proxy {
                 Some(_) => host.ends_with(direct.as_str()),
                 None => host == direct,
             });
-        let own = match address(host) {
-            Some(address) => stands(address) != Stands::Open,
-            None => base.private || is_own(host),
+        let own = match literal_address(host) {
+            Some(address) => address_kind(address) != AddressKind::Public,
+            None => base.private || is_localhost(host),
         };
         !named && !own
     }
 
     /// What requests of a client are told to take.
-    pub(super) fn rule(&self) -> Result<reqwest::Proxy, ClientError> {
+    pub(super) fn reqwest_proxy(&self) -> Result<reqwest::Proxy, ClientError> {
         let failed = |reason: String| ClientError { reason };
         let rule = reqwest::Proxy::all(self.base.url.clone());
-        let rule = rule.map_err(|error| failed(super::chain(&error)))?;
+        let rule = rule.map_err(|error| failed(super::innermost(&error)))?;
         let Some((user, password)) = &self.auth else {
             return Ok(rule);
         };
@@ -123,7 +123,7 @@ impl fmt::Display for Proxy {
 }
 
 /// The address that a host is written as.
-fn address(host: &str) -> Option<IpAddr> {
+fn literal_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[')
         .trim_end_matches(']')
         .parse()
@@ -132,26 +132,26 @@ fn address(host: &str) -> Option<IpAddr> {
 
 /// Looks at a name before any connection to the proxy is made for it.
 #[derive(Clone, Debug)]
-pub(super) struct Looking {
+pub(super) struct AddressCheckLayer {
     host: String,
 }
 
-impl Looking {
-    pub(super) fn at(base: &Base) -> Self {
+impl AddressCheckLayer {
+    pub(super) fn at(base: &BaseUrl) -> Self {
         let host = base.host().to_owned();
         Self { host }
     }
 
     /// Whether the name may be handed over. One that is not known here is the proxy's to judge.
-    async fn look(&self) -> Result<(), BoxError> {
-        if address(&self.host).is_some() {
+    async fn check(&self) -> Result<(), BoxError> {
+        if literal_address(&self.host).is_some() {
             return Ok(());
         }
         let host = self.host.as_str();
         let Ok(found) = tokio::net::lookup_host((host, 0)).await else {
             return Ok(());
         };
-        let open = |address: SocketAddr| stands(address.ip()) == Stands::Open;
+        let open = |address: SocketAddr| address_kind(address.ip()) == AddressKind::Public;
         if found.into_iter().all(open) {
             return Ok(());
         }
@@ -163,22 +163,22 @@ impl Looking {
     }
 }
 
-impl<S> Layer<S> for Looking {
-    type Service = Looked<S>;
+impl<S> Layer<S> for AddressCheckLayer {
+    type Service = AddressCheck<S>;
 
-    fn layer(&self, inner: S) -> Looked<S> {
-        let looking = self.clone();
-        Looked { looking, inner }
+    fn layer(&self, inner: S) -> AddressCheck<S> {
+        let layer = self.clone();
+        AddressCheck { layer, inner }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Looked<S> {
-    looking: Looking,
+pub(super) struct AddressCheck<S> {
+    layer: AddressCheckLayer,
     inner: S,
 }
 
-impl<S, R> Service<R> for Looked<S>
+impl<S, R> Service<R> for AddressCheck<S>
 where
     S: Service<R, Error = BoxError>,
     S::Future: Send + 'static,
@@ -192,11 +192,11 @@ where
     }
 
     fn call(&mut self, target: R) -> Self::Future {
-        let looking = self.looking.clone();
+        let layer = self.layer.clone();
         // Why before it is polled: a connection that is not begun sends nothing.
         let connecting = self.inner.call(target);
         Box::pin(async move {
-            looking.look().await?;
+            layer.check().await?;
             connecting.await
         })
     }

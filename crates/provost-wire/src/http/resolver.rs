@@ -10,54 +10,54 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// What an address is to a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum AddressKind {
     /// Anybody's: a name may stand for it.
-    Open,
+    Public,
     /// Of a private network, or this machine: only if the operator says so.
     Private,
     /// What a machine itself, its cloud or everybody at once answers at: it has to be named itself.
-    Never,
+    Reserved,
 }
 
 /// What `address` is to a name.
 #[must_use]
-pub fn stands(address: IpAddr) -> Stands {
+pub fn address_kind(address: IpAddr) -> AddressKind {
     match address.to_canonical() {
-        IpAddr::V4(v4) => stands_v4(v4),
-        IpAddr::V6(v6) => match embedded(v6) {
-            Some(v4) => stands_v4(v4),
-            None => stands_v6(v6),
+        IpAddr::V4(v4) => kind_of_v4(v4),
+        IpAddr::V6(v6) => match embedded_v4(v6) {
+            Some(v4) => kind_of_v4(v4),
+            None => kind_of_v6(v6),
         },
     }
 }
 
-fn stands_v4(v4: Ipv4Addr) -> Stands {
+fn kind_of_v4(v4: Ipv4Addr) -> AddressKind {
     let [a, b, c, d] = v4.octets();
     // Why these two: clouds answer at them as at 169.254.169.254.
     let is_cloud = [[100, 100, 100, 200], [192, 0, 0, 192]].contains(&[a, b, c, d]);
     if v4.is_link_local() || v4.is_multicast() || v4.is_broadcast() || a == 0 || is_cloud {
-        return Stands::Never;
+        return AddressKind::Reserved;
     }
     let is_shared = a == 100 && (64..128).contains(&b);
     match v4.is_loopback() || v4.is_private() || is_shared {
-        true => Stands::Private,
-        false => Stands::Open,
+        true => AddressKind::Private,
+        false => AddressKind::Public,
     }
 }
 
-fn stands_v6(v6: Ipv6Addr) -> Stands {
+fn kind_of_v6(v6: Ipv6Addr) -> AddressKind {
     let is_cloud = v6.segments() == [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254];
     if v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified() || is_cloud {
-        return Stands::Never;
+        return AddressKind::Reserved;
     }
     match v6.is_loopback() || v6.is_unique_local() {
-        true => Stands::Private,
-        false => Stands::Open,
+        true => AddressKind::Private,
+        false => AddressKind::Public,
     }
 }
 
 /// The older address that a newer one wraps: of a translating network, or written as one.
-fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_v4(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, high, low] = v6.segments();
     let translates = [a, b, c, d, e, f] == [0x64, 0xff9b, 0, 0, 0, 0];
     let written = [a, b, c, d, e, f] == [0; 6] && high != 0;
@@ -67,7 +67,7 @@ fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
 }
 
 /// Whether a name in lower case says itself that it is this machine.
-pub(super) fn is_own(name: &str) -> bool {
+pub(super) fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
@@ -81,7 +81,7 @@ impl Resolver {
     /// Of a name that says itself that it is this machine, the operator said so.
     pub(super) fn for_host(host: &str, private: bool) -> Arc<Self> {
         let host = host.to_ascii_lowercase();
-        let private = private || is_own(host.trim_end_matches('.'));
+        let private = private || is_localhost(host.trim_end_matches('.'));
         Arc::new(Self { host, private })
     }
 }
@@ -96,14 +96,14 @@ impl Resolve for Resolver {
             let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
             let found = found.collect::<Vec<SocketAddr>>();
             let mut allowed = found.clone();
-            allowed.retain(|address| match stands(address.ip()) {
-                Stands::Open => true,
-                Stands::Private => private,
-                Stands::Never => false,
+            allowed.retain(|address| match address_kind(address.ip()) {
+                AddressKind::Public => true,
+                AddressKind::Private => private,
+                AddressKind::Reserved => false,
             });
             if allowed.is_empty() {
-                let mut seen = found.iter().map(|address| stands(address.ip()));
-                let reason = match seen.any(|stands| stands == Stands::Private) {
+                let mut seen = found.iter().map(|address| address_kind(address.ip()));
+                let reason = match seen.any(|kind| kind == AddressKind::Private) {
                     true => format!(
                         "`{host}` stands for a private address; write `private = true` beside it \
                          if you mean that"

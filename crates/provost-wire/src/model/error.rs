@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use crate::http::chain;
-use crate::limits::{MODEL_SAID_BYTES_MAX, RETRY_AFTER_MAX};
+use crate::http::innermost;
+use crate::limits::{MODEL_ERROR_BYTES_MAX, RETRY_AFTER_MAX};
 use crate::redact::Redactor;
 
 /// Why a model did not answer.
@@ -64,9 +64,9 @@ impl ModelError {
     }
 
     pub(super) fn of(error: &genai::Error, redactor: &Redactor) -> Self {
-        let said = |text: &str| cut(&redactor.redact_text(text));
+        let quoted = |text: &str| cut(&redactor.redact_text(text));
         if let Some(status) = error.status().map(|status| status.as_u16()) {
-            let body = said(body_of(error).unwrap_or_default());
+            let body = quoted(body_of(error).unwrap_or_default());
             return match status {
                 401 | 403 => Self::Unauthorised(body),
                 429 => Self::RateLimited {
@@ -80,18 +80,18 @@ impl ModelError {
         }
         match webc(error) {
             Some(genai::webc::Error::Reqwest(error)) if error.is_connect() => {
-                Self::Unavailable(said(&chain(error)))
+                Self::Unavailable(quoted(&innermost(error)))
             }
-            Some(genai::webc::Error::Reqwest(error)) => Self::Lost(said(&chain(error))),
+            Some(genai::webc::Error::Reqwest(error)) => Self::Lost(quoted(&innermost(error))),
             Some(genai::webc::Error::ResponseFailedNotJson { content_type, .. }) => {
-                Self::Garbage(said(&format!("it is `{content_type}`, and no JSON")))
+                Self::Garbage(quoted(&format!("it is `{content_type}`, and no JSON")))
             }
             Some(genai::webc::Error::ResponseFailedInvalidJson { cause, .. }) => {
-                Self::Garbage(said(cause))
+                Self::Garbage(quoted(cause))
             }
             _ => match error {
-                genai::Error::ChatResponseGeneration { cause, .. } => Self::Garbage(said(cause)),
-                other => Self::Garbage(said(&other.to_string())),
+                genai::Error::ChatResponseGeneration { cause, .. } => Self::Garbage(quoted(cause)),
+                other => Self::Garbage(quoted(&other.to_string())),
             },
         }
     }
@@ -121,7 +121,7 @@ fn retry_after(error: &genai::Error) -> Option<Duration> {
 /// One line, not longer than is read.
 fn cut(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut end = line.len().min(MODEL_SAID_BYTES_MAX);
+    let mut end = line.len().min(MODEL_ERROR_BYTES_MAX);
     while !line.is_char_boundary(end) {
         end -= 1;
     }

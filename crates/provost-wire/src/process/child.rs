@@ -10,11 +10,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, Command};
 
-use crate::limits::{CHILD_LAST_WORDS, CHILD_SAID_BYTES_MAX};
+use crate::limits::{CHILD_STDERR_BYTES_MAX, CHILD_STDERR_WAIT};
 
 /// A command to carry out.
 #[derive(Clone, Copy, Debug)]
-pub struct Child<'a> {
+pub struct ChildCommand<'a> {
     /// The program and its arguments; no shell reads them.
     pub argv: &'a [String],
     /// Where it runs; a program with a `/` in its name lies below.
@@ -40,35 +40,35 @@ pub enum ChildError {
     #[error("it did not end within the time")]
     TimedOut,
     /// It ended with another code than 0.
-    #[error("it ended with {status}{}", after(said))]
+    #[error("it ended with {status}{}", after(stderr_text))]
     Failed {
         /// How it ended.
         status: String,
         /// The beginning of what it wrote to stderr.
-        said: String,
+        stderr_text: String,
     },
 }
 
-fn after(said: &str) -> String {
-    match said.trim() {
+fn after(stderr_text: &str) -> String {
+    match stderr_text.trim() {
         "" => String::new(),
-        said => format!(": {said}"),
+        stderr_text => format!(": {stderr_text}"),
     }
 }
 
-impl Child<'_> {
+impl ChildCommand<'_> {
     /// Runs it to its end.
     ///
     /// # Errors
     /// [`ChildError`] unless it exits with 0 within the time.
     pub async fn run(self) -> Result<(), ChildError> {
-        match tokio::time::timeout(self.timeout, self.ran()).await {
+        match tokio::time::timeout(self.timeout, self.execute()).await {
             Ok(ran) => ran,
             Err(_) => Err(ChildError::TimedOut),
         }
     }
 
-    async fn ran(self) -> Result<(), ChildError> {
+    async fn execute(self) -> Result<(), ChildError> {
         let (program, args) = self
             .argv
             .split_first()
@@ -93,9 +93,9 @@ impl Child<'_> {
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(not_started)?;
         let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
-        let mut said = Vec::new();
+        let mut stderr_text = Vec::new();
         let status = {
-            let reading = read(stderr, &mut said);
+            let reading = read(stderr, &mut stderr_text);
             let waiting = async {
                 if let Some(mut stdin) = stdin {
                     // Why ignored: a child need not read what it is told.
@@ -113,7 +113,7 @@ impl Child<'_> {
             };
             if !at_end {
                 // Why not to its end: a process that the child left behind may hold it open.
-                let _ = tokio::time::timeout(CHILD_LAST_WORDS, reading).await;
+                let _ = tokio::time::timeout(CHILD_STDERR_WAIT, reading).await;
             }
             status.map_err(not_started)?
         };
@@ -122,17 +122,17 @@ impl Child<'_> {
         }
         Err(ChildError::Failed {
             status: status.to_string(),
-            said: String::from_utf8_lossy(&said).into_owned(),
+            stderr_text: String::from_utf8_lossy(&stderr_text).into_owned(),
         })
     }
 }
 
 /// Reads to the end, and keeps the beginning.
-async fn read(stderr: Option<ChildStderr>, said: &mut Vec<u8>) {
+async fn read(stderr: Option<ChildStderr>, stderr_text: &mut Vec<u8>) {
     let Some(mut stderr) = stderr else { return };
     let mut part = [0; 1024];
     while let Ok(count @ 1..) = stderr.read(&mut part).await {
-        let room = CHILD_SAID_BYTES_MAX.saturating_sub(said.len());
-        said.extend(part.iter().take(count.min(room)));
+        let room = CHILD_STDERR_BYTES_MAX.saturating_sub(stderr_text.len());
+        stderr_text.extend(part.iter().take(count.min(room)));
     }
 }

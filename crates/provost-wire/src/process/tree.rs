@@ -14,9 +14,9 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::limits::{FAMILY_REMOVAL_WAIT, FAMILY_REMOVALS_MAX, FAMILY_ROUNDS_MAX};
+use crate::limits::{GROUP_REMOVAL_WAIT, GROUP_REMOVALS_MAX, TREE_ROUNDS_MAX};
 
-/// The variable that marks the processes of a family where there is no control group.
+/// The variable that marks the processes of a tree where there is no control group.
 const MARK: &str = "PROVOST_CALL";
 
 /// The processes of a program; dropped, they are ended.
@@ -24,21 +24,21 @@ const MARK: &str = "PROVOST_CALL";
 /// The number of a leader stays its own while one of its process group is left. With none left it
 /// may be given out again, but only after all other numbers were: long after this is dropped.
 #[derive(Debug)]
-pub(crate) struct Family {
-    group: Option<Group>,
+pub(crate) struct ProcessTree {
+    group: Option<ControlGroup>,
     mark: String,
     leader: Option<Pid>,
     /// Whether the leader ended, so that its number may be somebody else's.
     is_over: AtomicBool,
 }
 
-impl Family {
-    /// A family without anybody in it.
+impl ProcessTree {
+    /// A tree without any process.
     pub(crate) fn new() -> Self {
-        Self::within(Group::new())
+        Self::within(ControlGroup::new())
     }
 
-    fn within(group: Option<Group>) -> Self {
+    fn within(group: Option<ControlGroup>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -61,12 +61,12 @@ impl Family {
     }
 
     /// Takes in the leader, which has started nothing yet.
-    pub(crate) fn lead(&mut self, leader: Option<Pid>) {
+    pub(crate) fn set_leader(&mut self, leader: Option<Pid>) {
         self.leader = leader;
         let Some((group, leader)) = self.group.as_ref().zip(leader) else {
             return;
         };
-        if group.take_in(leader).is_err() {
+        if group.add(leader).is_err() {
             // Why not refused: what is left is the process group, as on systems without any.
             self.group = None;
         }
@@ -82,7 +82,7 @@ impl Family {
         if let Some(group) = &self.group {
             group.end();
         } else {
-            self.hunt();
+            self.end_members();
         }
         if let Some(leader) = self.leader() {
             let _ = kill_process_group(leader, Signal::KILL);
@@ -96,12 +96,12 @@ impl Family {
     }
 
     /// Ends those that are found until no other is: one may start another while it is looked for.
-    fn hunt(&self) {
+    fn end_members(&self) {
         let mut ended = BTreeSet::new();
-        for _ in 0..FAMILY_ROUNDS_MAX {
-            let found = self.found();
+        for _ in 0..TREE_ROUNDS_MAX {
+            let members = self.members();
             let before = ended.len();
-            for pid in found {
+            for pid in members {
                 if ended.insert(pid)
                     && let Some(pid) = Pid::from_raw(pid)
                 {
@@ -115,7 +115,7 @@ impl Family {
     }
 
     /// The living processes that bear the mark or descend from the leader.
-    fn found(&self) -> BTreeSet<i32> {
+    fn members(&self) -> BTreeSet<i32> {
         let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
         let mut found = BTreeSet::new();
         let mark = format!("{MARK}={}", self.mark).into_bytes();
@@ -138,7 +138,7 @@ impl Family {
     }
 }
 
-impl Drop for Family {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         self.end();
     }
@@ -162,24 +162,24 @@ fn living() -> Vec<(i32, i32)> {
 
 /// A control group of our own.
 #[derive(Debug)]
-struct Group {
+struct ControlGroup {
     dir: PathBuf,
 }
 
-impl Group {
+impl ControlGroup {
     /// A new one below that of this process, if there may be one that can be ended as a whole.
     fn new() -> Option<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("provost-{}-{number}", std::process::id());
-        let dir = own_dir()?.join(name);
+        let dir = current_dir()?.join(name);
         fs::create_dir(&dir).ok()?;
         let group = Self { dir };
         let can_end = group.dir.join("cgroup.kill").exists();
         can_end.then_some(group)
     }
 
-    fn take_in(&self, leader: Pid) -> io::Result<()> {
+    fn add(&self, leader: Pid) -> io::Result<()> {
         fs::write(
             self.dir.join("cgroup.procs"),
             leader.as_raw_pid().to_string(),
@@ -191,7 +191,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         let dir = std::mem::take(&mut self.dir);
         if fs::remove_dir(&dir).is_ok() {
@@ -199,8 +199,8 @@ impl Drop for Group {
         }
         // Why a thread: what was killed is gone a moment later, and nobody need wait for that.
         let again = move || {
-            for _ in 0..FAMILY_REMOVALS_MAX {
-                thread::sleep(FAMILY_REMOVAL_WAIT);
+            for _ in 0..GROUP_REMOVALS_MAX {
+                thread::sleep(GROUP_REMOVAL_WAIT);
                 if fs::remove_dir(&dir).is_ok() {
                     return;
                 }
@@ -212,7 +212,7 @@ impl Drop for Group {
 }
 
 /// The control group that this process is in, as a folder.
-fn own_dir() -> Option<PathBuf> {
+fn current_dir() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let mount = mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
@@ -236,7 +236,7 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use super::{Family, Group, living};
+    use super::{ControlGroup, ProcessTree, living};
 
     /// Writes its number to the file, then sleeps: in a session of its own, and with a parent that
     /// ended before, so that neither the process group nor the tree leads there.
@@ -258,16 +258,16 @@ mod tests {
         living().iter().any(|(one, _)| *one == pid)
     }
 
-    fn ends_with(mut family: Family, dir: &std::path::Path) {
-        let file = dir.join(family.name());
+    fn ends_with(mut tree: ProcessTree, dir: &std::path::Path) {
+        let file = dir.join(tree.name());
         let mut command = Command::new("sh");
         command
             .args(["-c", FLEES, "sh"])
             .arg(&file)
             .process_group(0);
-        command.stdin(Stdio::piped()).envs(family.variable());
+        command.stdin(Stdio::piped()).envs(tree.variable());
         let mut leader = command.spawn().unwrap();
-        family.lead(rustix::process::Pid::from_raw(leader.id().cast_signed()));
+        tree.set_leader(rustix::process::Pid::from_raw(leader.id().cast_signed()));
         leader.stdin.take().unwrap().write_all(b"go\n").unwrap();
         assert!(until(|| file.exists()));
         let fled: i32 = std::fs::read_to_string(&file)
@@ -275,20 +275,20 @@ mod tests {
             .trim()
             .parse()
             .unwrap();
-        assert!(lives(fled), "the control: it lives until the family ends");
-        drop(family);
-        assert!(until(|| !lives(fled)), "it outlives its family");
+        assert!(lives(fled), "the control: it lives until the tree ends");
+        drop(tree);
+        assert!(until(|| !lives(fled)), "it outlives its tree");
         leader.wait().unwrap();
     }
 
     #[test]
-    fn what_fled_into_a_session_of_its_own_ends_with_its_family() {
+    fn what_fled_into_a_session_of_its_own_ends_with_its_tree() {
         let dir = tempfile::tempdir().unwrap();
-        ends_with(Family::within(None), dir.path());
+        ends_with(ProcessTree::within(None), dir.path());
         // Why if: not every system lets tests make control groups.
-        if let Some(group) = Group::new() {
+        if let Some(group) = ControlGroup::new() {
             let own = group.dir.clone();
-            ends_with(Family::within(Some(group)), dir.path());
+            ends_with(ProcessTree::within(Some(group)), dir.path());
             assert!(until(|| !own.exists()), "the group is taken away");
         }
     }

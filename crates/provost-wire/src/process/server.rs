@@ -2,8 +2,8 @@
 //!
 //! Owns starting it in a process group of its own, keeping the end of what it says on stderr, and
 //! ending it with all that it started. Passes on no variable of this process but `PATH`, and what
-//! it is told to. INVARIANT: nothing that it starts outlives the [`Server`] ([`Family`] says how
-//! that is held).
+//! it is told to. INVARIANT: nothing that it starts outlives the
+//! [`ServerProcess`]; [`ProcessTree`] ends it.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,10 +14,10 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use crate::child::ChildError;
-use crate::family::Family;
-use crate::limits::{CHILD_LAST_WORDS, CHILD_SAID_BYTES_MAX};
-use crate::sandbox::{Held, Sandbox};
+use super::child::ChildError;
+use super::sandbox::{Sandbox, SandboxLevel};
+use super::tree::ProcessTree;
+use crate::limits::{CHILD_STDERR_BYTES_MAX, CHILD_STDERR_WAIT};
 
 /// A command that stays.
 #[derive(Clone, Copy)]
@@ -34,20 +34,20 @@ pub struct ServerCommand<'a> {
 
 /// A process that was started; dropping it ends all that it started.
 #[derive(Debug)]
-pub struct Server {
+pub struct ServerProcess {
     // Why first, and so dropped first: until somebody waited for the child, its number is its own.
-    family: Family,
+    tree: ProcessTree,
     child: Child,
-    held: Option<Held>,
-    said: Arc<Mutex<Said>>,
-    listening: JoinHandle<()>,
+    sandbox_level: Option<SandboxLevel>,
+    tail: Arc<Mutex<StderrTail>>,
+    collecting: JoinHandle<()>,
 }
 
-/// The end of what it said.
+/// The last bytes that it wrote to stderr.
 #[derive(Debug, Default)]
-struct Said {
-    tail: Vec<u8>,
-    cut: bool,
+struct StderrTail {
+    bytes: Vec<u8>,
+    is_cut: bool,
 }
 
 /// How one speaks to it.
@@ -59,7 +59,7 @@ pub struct ServerPipes {
     pub stdout: ChildStdout,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts it.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Server {
             true => command.dir.join(program),
             false => program.into(),
         };
-        let mut family = Family::new();
+        let mut tree = ProcessTree::new();
         let mut inner = Command::new(path);
         inner.env_clear().args(args).current_dir(command.dir);
         if let Some(path) = std::env::var_os("PATH") {
@@ -85,24 +85,24 @@ impl Server {
         }
         inner
             .envs(command.env.iter().map(|(name, value)| (name, value)))
-            .envs(family.variable())
+            .envs(tree.variable())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
         let started = Sandbox::start(command.sandbox, &mut inner);
-        let (mut child, held) = started.map_err(not_started)?;
-        family.lead(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
-        let said = Arc::<Mutex<Said>>::default();
-        let listening = tokio::spawn(listen(child.stderr.take(), Arc::clone(&said)));
+        let (mut child, sandbox_level) = started.map_err(not_started)?;
+        tree.set_leader(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+        let tail = Arc::<Mutex<StderrTail>>::default();
+        let collecting = tokio::spawn(collect_stderr(child.stderr.take(), Arc::clone(&tail)));
         let pipes = child.stdin.take().zip(child.stdout.take());
         let server = Self {
-            family,
+            tree,
             child,
-            held,
-            said,
-            listening,
+            sandbox_level,
+            tail,
+            collecting,
         };
         match pipes {
             Some((stdin, stdout)) => Ok((server, ServerPipes { stdin, stdout })),
@@ -110,13 +110,13 @@ impl Server {
         }
     }
 
-    /// The last line it said on stderr, waited for a moment: it is asked for when it died.
+    /// The last line that it wrote to stderr. Waits a moment, since it is asked for when it died.
     pub async fn last_words(&self) -> Option<String> {
-        tokio::time::sleep(CHILD_LAST_WORDS).await;
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&said.tail);
+        tokio::time::sleep(CHILD_STDERR_WAIT).await;
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail.bytes);
         // Why: where the beginning is missing, a half secret may stand that nobody recognises.
-        let whole = match said.cut {
+        let whole = match tail.is_cut {
             true => text.split_once('\n').map_or("", |(_, rest)| rest),
             false => &text,
         };
@@ -126,8 +126,8 @@ impl Server {
 
     /// How much of its sandbox the kernel holds, if it has one.
     #[must_use]
-    pub fn held(&self) -> Option<Held> {
-        self.held
+    pub fn sandbox_level(&self) -> Option<SandboxLevel> {
+        self.sandbox_level
     }
 
     /// The number of its process, as long as it is not ended.
@@ -137,24 +137,24 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
-        self.listening.abort();
+        self.collecting.abort();
         if self.child.id().is_none() {
-            self.family.forget_leader();
+            self.tree.forget_leader();
         }
     }
 }
 
 /// Reads to the end, and keeps the last of it.
-async fn listen(stderr: Option<ChildStderr>, said: Arc<Mutex<Said>>) {
+async fn collect_stderr(stderr: Option<ChildStderr>, tail: Arc<Mutex<StderrTail>>) {
     let Some(mut stderr) = stderr else { return };
     let mut part = [0; 1024];
     while let Ok(count @ 1..) = stderr.read(&mut part).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.tail.extend(part.iter().take(count));
-        let over = said.tail.len().saturating_sub(CHILD_SAID_BYTES_MAX);
-        said.cut |= over > 0;
-        said.tail.drain(..over);
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.bytes.extend(part.iter().take(count));
+        let over = tail.bytes.len().saturating_sub(CHILD_STDERR_BYTES_MAX);
+        tail.is_cut |= over > 0;
+        tail.bytes.drain(..over);
     }
 }

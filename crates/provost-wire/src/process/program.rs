@@ -3,7 +3,7 @@
 //! Owns starting it, holding it to its bounds, and ending it with all that it started. Passes on no
 //! variable of this process. A shell stands at the gate: it waits until the bounds are set, then
 //! becomes the program; the arguments are never its language. INVARIANT: no program begins without
-//! its bounds, and nothing that it starts outlives the call (`Family` says how that is held).
+//! its bounds, and nothing that it starts outlives the call (`ProcessTree` ends it).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use crate::family::Family;
-use crate::limits::{CHILD_LAST_WORDS, CHILD_SAID_BYTES_MAX};
-use crate::sandbox::{Held, Sandbox};
+use super::sandbox::{Sandbox, SandboxLevel};
+use super::tree::ProcessTree;
+use crate::limits::{CHILD_STDERR_BYTES_MAX, CHILD_STDERR_WAIT};
 
 /// What stands at the gate.
 const SHELL: &str = "/bin/sh";
@@ -50,7 +50,7 @@ pub struct Program<'a> {
 
 /// A program that ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct ProgramOutput {
     /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
     /// How it ended, in words.
@@ -62,7 +62,7 @@ pub struct Ended {
     /// Whether it wrote more to it than that.
     pub stderr_is_cut: bool,
     /// How much of its sandbox the kernel held, if it had one.
-    pub held: Option<Held>,
+    pub sandbox_level: Option<SandboxLevel>,
 }
 
 /// A program that did not end by itself.
@@ -123,22 +123,28 @@ impl Program<'_> {
     ///
     /// # Errors
     /// [`ProgramError`] unless it ends by itself, within its bounds.
-    pub async fn run(self) -> Result<Ended, ProgramError> {
-        let mut family = Family::new();
-        let (mut child, held) = self.start(&family)?;
+    pub async fn run(self) -> Result<ProgramOutput, ProgramError> {
+        let mut tree = ProcessTree::new();
+        let (mut child, sandbox_level) = self.start(&tree)?;
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = id.and_then(Pid::from_raw);
-        family.lead(leader);
-        self.hold(leader)?;
+        tree.set_leader(leader);
+        self.set_limits(leader)?;
         let ended = async {
             if let Some(mut gate) = child.stdin.take() {
                 // Why ignored: with a closed gate the program does not begin, and that is heard.
                 let _ = gate.write_all(GO).await;
             }
-            self.heard(&mut child, &family).await
+            self.collect(&mut child, &tree).await
         };
         match tokio::time::timeout(self.timeout, ended).await {
-            Ok(Ok(ended)) => self.begun(Ended { held, ..ended }, &family),
+            Ok(Ok(ended)) => self.check_started(
+                ProgramOutput {
+                    sandbox_level,
+                    ..ended
+                },
+                &tree,
+            ),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(ProgramError::TimedOut),
         }
@@ -163,7 +169,7 @@ impl Program<'_> {
         format!(r#"read -r go && [ "$go" = go ] && unset go{unset} && exec "$@" </dev/null"#)
     }
 
-    fn start(&self, family: &Family) -> Result<(Child, Option<Held>), ProgramError> {
+    fn start(&self, tree: &ProcessTree) -> Result<(Child, Option<SandboxLevel>), ProgramError> {
         let path = self.env.iter().find(|(name, _)| name == "PATH");
         let path = path.map_or("", |(_, path)| path.as_str());
         let program = locate(self.name(), self.dir, path).map_err(|e| self.not_started(&e))?;
@@ -171,8 +177,8 @@ impl Program<'_> {
         command
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .envs(family.variable())
-            .args(["-c", &self.gate(), &family.name()])
+            .envs(tree.variable())
+            .args(["-c", &self.gate(), &tree.name()])
             .arg(program)
             .args(self.argv.iter().skip(1))
             .current_dir(self.dir)
@@ -186,7 +192,7 @@ impl Program<'_> {
     }
 
     /// Sets the bounds that the system holds, before the program begins; it leaves no core.
-    fn hold(&self, leader: Option<Pid>) -> Result<(), ProgramError> {
+    fn set_limits(&self, leader: Option<Pid>) -> Result<(), ProgramError> {
         let set = |resource, most| {
             let limit = Rlimit {
                 current: Some(most),
@@ -202,31 +208,39 @@ impl Program<'_> {
     }
 
     /// What ended, unless it is the shell at the gate, which could not become the program.
-    fn begun(&self, ended: Ended, family: &Family) -> Result<Ended, ProgramError> {
+    fn check_started(
+        &self,
+        ended: ProgramOutput,
+        tree: &ProcessTree,
+    ) -> Result<ProgramOutput, ProgramError> {
         let code = NOT_BECOME
             .iter()
             .find(|(code, _)| Some(*code) == ended.code);
         let by_shell = ended
             .stderr
-            .starts_with(format!("{}:", family.name()).as_bytes());
+            .starts_with(format!("{}:", tree.name()).as_bytes());
         match code {
             Some((_, error)) if by_shell => Err(self.not_started(&io::Error::from(*error))),
             _ => Ok(ended),
         }
     }
 
-    async fn heard(&self, child: &mut Child, family: &Family) -> Result<Ended, ProgramError> {
+    async fn collect(
+        &self,
+        child: &mut Child,
+        tree: &ProcessTree,
+    ) -> Result<ProgramOutput, ProgramError> {
         let lost = |reason: io::Error| ProgramError::Lost {
             reason: reason.to_string(),
         };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let most = usize::try_from(self.output_bytes_max).unwrap_or(usize::MAX);
-        let (mut printed, mut said) = (Vec::new(), Vec::new());
+        let (mut printed, mut stderr_bytes) = (Vec::new(), Vec::new());
         let (mut is_more, mut stderr_is_cut) = (false, true);
         let status = {
             let reading = async {
                 let print = read(stdout, &mut printed, most, true);
-                let say = read(stderr, &mut said, CHILD_SAID_BYTES_MAX, false);
+                let say = read(stderr, &mut stderr_bytes, CHILD_STDERR_BYTES_MAX, false);
                 tokio::pin!(print, say);
                 tokio::select! {
                     more = &mut print => {
@@ -250,11 +264,11 @@ impl Program<'_> {
             };
             // Why: what it left behind ends with it, and with that its output.
             if status.is_some() {
-                family.end();
-                family.forget_leader();
+                tree.end();
+                tree.forget_leader();
             }
             if !at_end {
-                let _ = tokio::time::timeout(CHILD_LAST_WORDS, reading).await;
+                let _ = tokio::time::timeout(CHILD_STDERR_WAIT, reading).await;
             }
             status
         };
@@ -266,13 +280,13 @@ impl Program<'_> {
             Some(status) => status,
             None => child.wait().await.map_err(lost)?,
         };
-        Ok(Ended {
+        Ok(ProgramOutput {
             code: status.code(),
             status: status.to_string(),
             stdout: printed,
-            stderr: said,
+            stderr: stderr_bytes,
             stderr_is_cut,
-            held: None,
+            sandbox_level: None,
         })
     }
 }
@@ -309,7 +323,11 @@ mod tests {
 
     const MEMORY: u64 = 256 * 1024 * 1024;
 
-    async fn run(dir: &Path, argv: &[&str], timeout: Duration) -> Result<Ended, ProgramError> {
+    async fn run(
+        dir: &Path,
+        argv: &[&str],
+        timeout: Duration,
+    ) -> Result<ProgramOutput, ProgramError> {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
         let program = Program {

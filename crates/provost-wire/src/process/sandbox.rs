@@ -49,7 +49,7 @@ pub struct Sandbox {
 
 /// How much of it the kernel holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum SandboxLevel {
     /// All.
     Full,
     /// Not all: an old kernel.
@@ -58,7 +58,7 @@ pub enum Held {
     None,
 }
 
-impl Held {
+impl SandboxLevel {
     /// The word of records.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -76,9 +76,9 @@ pub enum SandboxError {
     /// The kernel does not hold it.
     #[error(
         "this kernel holds the sandbox in {word}; `level = \"best-effort\"` starts it all the same",
-        word = match .0 { Held::None => "nothing", _ => "part" }
+        word = match .0 { SandboxLevel::None => "nothing", _ => "part" }
     )]
-    NotHeld(Held),
+    NotEnforced(SandboxLevel),
     /// A folder of it cannot be had.
     #[error("`{path}` of the sandbox cannot be opened: {reason}")]
     NoPath {
@@ -94,35 +94,37 @@ pub enum SandboxError {
 
 impl From<RulesetError> for SandboxError {
     fn from(error: RulesetError) -> Self {
-        Self::Rules(crate::http::chain(&error))
+        Self::Rules(crate::http::innermost(&error))
     }
 }
 
 impl Sandbox {
     /// What this kernel holds of any sandbox.
     #[must_use]
-    pub fn of_kernel() -> Held {
+    pub fn kernel_level() -> SandboxLevel {
         let nothing = Self {
             reads: Vec::new(),
             writes: Vec::new(),
             best_effort: true,
         };
-        nothing.around(|| ()).map_or(Held::None, |((), held)| held)
+        nothing
+            .run_inside(|| ())
+            .map_or(SandboxLevel::None, |((), sandbox_level)| sandbox_level)
     }
 
     /// Calls `start` where it, and what it starts, reaches no more than this.
     ///
     /// # Errors
     /// [`SandboxError`]; then `start` was not called.
-    pub fn around<T: Send>(
+    pub fn run_inside<T: Send>(
         &self,
         start: impl FnOnce() -> T + Send,
-    ) -> Result<(T, Held), SandboxError> {
+    ) -> Result<(T, SandboxLevel), SandboxError> {
         let handle = Handle::try_current().ok();
         let inside = || {
             let _in_runtime = handle.as_ref().map(Handle::enter);
-            let held = self.enter()?;
-            Ok((start(), held))
+            let sandbox_level = self.enter()?;
+            Ok((start(), sandbox_level))
         };
         let lost = |why: &str| SandboxError::Rules(why.to_owned());
         thread::scope(|scope| {
@@ -137,20 +139,20 @@ impl Sandbox {
     pub(crate) fn start(
         sandbox: Option<&Self>,
         command: &mut Command,
-    ) -> Result<(Child, Option<Held>), String> {
-        let (child, held) = match sandbox {
+    ) -> Result<(Child, Option<SandboxLevel>), String> {
+        let (child, sandbox_level) = match sandbox {
             None => (command.spawn(), None),
             Some(sandbox) => {
-                let started = sandbox.around(|| command.spawn());
-                let (child, held) = started.map_err(|error| error.to_string())?;
-                (child, Some(held))
+                let started = sandbox.run_inside(|| command.spawn());
+                let (child, sandbox_level) = started.map_err(|error| error.to_string())?;
+                (child, Some(sandbox_level))
             }
         };
-        Ok((child.map_err(|error| error.to_string())?, held))
+        Ok((child.map_err(|error| error.to_string())?, sandbox_level))
     }
 
     /// Puts the rules on this thread, for ever.
-    fn enter(&self) -> Result<Held, SandboxError> {
+    fn enter(&self) -> Result<SandboxLevel, SandboxError> {
         let read: BitFlags<AccessFs> = AccessFs::from_read(RULES);
         let all: BitFlags<AccessFs> = AccessFs::from_all(RULES);
         let mut rules = Ruleset::default()
@@ -164,20 +166,20 @@ impl Sandbox {
             }
         }
         let status = rules.restrict_self()?;
-        let held = held(&status);
-        match held {
-            Held::Full => Ok(held),
-            _ if self.best_effort => Ok(held),
-            _ => Err(SandboxError::NotHeld(held)),
+        let sandbox_level = sandbox_level(&status);
+        match sandbox_level {
+            SandboxLevel::Full => Ok(sandbox_level),
+            _ if self.best_effort => Ok(sandbox_level),
+            _ => Err(SandboxError::NotEnforced(sandbox_level)),
         }
     }
 }
 
-fn held(status: &RestrictionStatus) -> Held {
+fn sandbox_level(status: &RestrictionStatus) -> SandboxLevel {
     match status.ruleset {
-        RulesetStatus::FullyEnforced => Held::Full,
-        RulesetStatus::PartiallyEnforced => Held::Partial,
-        RulesetStatus::NotEnforced => Held::None,
+        RulesetStatus::FullyEnforced => SandboxLevel::Full,
+        RulesetStatus::PartiallyEnforced => SandboxLevel::Partial,
+        RulesetStatus::NotEnforced => SandboxLevel::None,
     }
 }
 
@@ -189,7 +191,7 @@ fn rule(path: &Path, access: BitFlags<AccessFs>) -> Result<PathBeneath<PathFd>, 
     };
     let is_dir = path.is_dir();
     let opened =
-        PathFd::new(path).map_err(|error: PathFdError| no_path(crate::http::chain(&error)))?;
+        PathFd::new(path).map_err(|error: PathFdError| no_path(crate::http::innermost(&error)))?;
     let access = match is_dir {
         true => access,
         false => access & AccessFs::from_file(RULES),
@@ -203,7 +205,7 @@ mod tests {
 
     use std::fs;
 
-    use super::{Held, Sandbox, SandboxError};
+    use super::{Sandbox, SandboxError, SandboxLevel};
 
     /// What became of a read inside, a read outside, a write inside, and a write where only reads are.
     fn tried(sandbox: Option<&Sandbox>, dir: &std::path::Path) -> [bool; 4] {
@@ -216,7 +218,7 @@ mod tests {
             ]
         };
         match sandbox {
-            Some(sandbox) => sandbox.around(attempts).unwrap().0,
+            Some(sandbox) => sandbox.run_inside(attempts).unwrap().0,
             None => attempts(),
         }
     }
@@ -237,14 +239,14 @@ mod tests {
         };
         // The control: without it all of this is done, and this thread still may.
         assert_eq!(tried(None, dir.path()), [true; 4]);
-        if Sandbox::of_kernel() == Held::None {
+        if Sandbox::kernel_level() == SandboxLevel::None {
             assert!(matches!(
                 Sandbox {
                     best_effort: false,
                     ..sandbox
                 }
-                .around(|| ()),
-                Err(SandboxError::NotHeld(Held::None))
+                .run_inside(|| ()),
+                Err(SandboxError::NotEnforced(SandboxLevel::None))
             ));
             return;
         }
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(seen, [true, false, true, false]);
         assert_eq!(tried(None, dir.path()), [true; 4]);
         sandbox.reads = vec![dir.path().join("none")];
-        let error = sandbox.around(|| ()).unwrap_err().to_string();
+        let error = sandbox.run_inside(|| ()).unwrap_err().to_string();
         assert!(
             error.contains("none` of the sandbox cannot be opened"),
             "{error}"
@@ -276,7 +278,7 @@ mod tests {
             writes: Vec::new(),
             best_effort: true,
         };
-        let (told, held) = sandbox.around(cat).unwrap();
-        assert_eq!(told.is_empty(), held != Held::None);
+        let (told, sandbox_level) = sandbox.run_inside(cat).unwrap();
+        assert_eq!(told.is_empty(), sandbox_level != SandboxLevel::None);
     }
 }
