@@ -28,20 +28,20 @@ pub use resolver::{AddressKind, address_kind};
 /// The methods a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// `GET`
+    /// Sends the request as HTTP's `GET`; such a request has no body.
     Get,
-    /// `POST`
+    /// Sends the request as HTTP's `POST`.
     Post,
-    /// `PUT`
+    /// Sends the request as HTTP's `PUT`.
     Put,
-    /// `PATCH`
+    /// Sends the request as HTTP's `PATCH`.
     Patch,
-    /// `DELETE`
+    /// Sends the request as HTTP's `DELETE`.
     Delete,
 }
 
 impl Method {
-    /// The words of the format.
+    /// How `method` in `provost.toml` spells each of them.
     pub const WORDS: [(&'static str, Self); 5] = [
         ("GET", Self::Get),
         ("POST", Self::Post),
@@ -57,7 +57,7 @@ pub struct BaseUrl {
     url: Url,
     /// Whether its name may stand for an address of a private network.
     private: bool,
-    /// The proxy of the workspace.
+    /// The proxy of the workspace, if it has one.
     proxy: Option<Arc<Proxy>>,
 }
 
@@ -140,7 +140,7 @@ impl BaseUrl {
         self.private
     }
 
-    /// The host, as named.
+    /// The host as the operator wrote it: a name, or an address.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
@@ -167,17 +167,17 @@ impl std::fmt::Display for BaseUrl {
     }
 }
 
-/// One request.
+/// One request to the host of a client.
 pub struct Request<'a> {
-    /// The method.
+    /// The method, as HTTP names it.
     pub method: Method,
     /// The path below the base: begins with `/`, percent-encoded.
     pub path: String,
     /// Names and values of the query, not encoded yet.
     pub query: Vec<(String, String)>,
-    /// Names and values of headers.
+    /// Names and values of headers, beside those that the client itself sets.
     pub headers: Vec<(String, String)>,
-    /// Who sends it.
+    /// The credentials that go with it, if the server wants any.
     pub auth: Option<Auth<'a>>,
     /// The body and its media type.
     pub body: Option<(Vec<u8>, &'static str)>,
@@ -189,28 +189,28 @@ pub struct Request<'a> {
 
 /// How a request says who sends it.
 pub enum Auth<'a> {
-    /// `Authorization: Bearer …`
+    /// Sent as `Authorization: Bearer SECRET` (RFC 6750).
     Bearer(&'a Secret),
-    /// `Authorization: Basic …`
+    /// Sent as `Authorization: Basic …` (RFC 7617).
     Basic {
-        /// The user.
+        /// The user name, which may be logged.
         user: &'a str,
-        /// The password.
+        /// The password, which may not.
         password: &'a Secret,
     },
-    /// A header of its own.
+    /// Sent as the value of a header that the operator names.
     Header {
-        /// The header.
+        /// The name of the header, such as `X-Api-Key`.
         name: &'a str,
-        /// Its value.
+        /// The secret, which is the whole value of the header.
         value: &'a Secret,
     },
 }
 
-/// One answer.
+/// The answer to one request, whatever its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The status.
+    /// The status code, such as 200 or 404.
     pub status: u16,
     /// The media type, as the server says.
     pub media: String,
@@ -233,13 +233,13 @@ impl Response {
     }
 }
 
-/// Why there is no answer.
+/// Why a request has no answer, and whether it may have arrived.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// No byte of the request left.
     #[error("the request was not sent: {reason}")]
     NotSent {
-        /// Why.
+        /// What kept it from leaving, in words for people.
         reason: String,
     },
     /// The time was over; the request may have arrived.
@@ -248,18 +248,18 @@ pub enum SendError {
     /// The connection broke; the request may have arrived.
     #[error("the connection was lost before the answer was whole: {reason}")]
     Lost {
-        /// How.
+        /// How the connection ended, in words for people.
         reason: String,
     },
     /// The answer says success, and is larger than allowed.
     #[error("the answer has more than the {max} bytes allowed")]
     TooLarge {
-        /// The limit.
+        /// The `max_bytes` of the request.
         max: u64,
     },
 }
 
-/// A client for one base.
+/// A client that speaks to one host and to no other.
 #[derive(Clone, Debug)]
 pub struct Client {
     base: BaseUrl,
@@ -390,14 +390,14 @@ pub type StreamError = reqwest::Error;
 /// How far a request came that a stream's protocol made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamFailure {
-    /// No byte of it left.
+    /// No byte of the request left.
     NotSent {
-        /// Why.
+        /// What kept it from leaving, in words for people.
         reason: String,
     },
-    /// It may have arrived.
+    /// The request may have arrived.
     Lost {
-        /// How.
+        /// How the connection ended, in words for people.
         reason: String,
     },
 }

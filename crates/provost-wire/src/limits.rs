@@ -10,7 +10,7 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const ERROR_BODY_BYTES_MAX: u64 = 64 * 1024;
 /// The longest wait that a server may ask for.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
-/// Most headers of one answer.
+/// Most headers that one answer may have.
 pub(crate) const HEADERS_MAX: usize = 100;
 /// Most bytes kept of what a child process says on stderr.
 pub(crate) const CHILD_STDERR_BYTES_MAX: usize = 4 * 1024;
@@ -18,7 +18,7 @@ pub(crate) const CHILD_STDERR_BYTES_MAX: usize = 4 * 1024;
 pub(crate) const CHILD_STDERR_WAIT: Duration = Duration::from_millis(50);
 /// Shortest secret: a shorter one cannot be taken out of records without ruining them.
 pub(crate) const SECRET_BYTES_MIN: usize = 8;
-/// Longest secret.
+/// Longest secret that is read.
 pub(crate) const SECRET_BYTES_MAX: u64 = 64 * 1024;
 /// Most bytes of the text of a model's answer.
 pub(crate) const MODEL_TEXT_BYTES_MAX: usize = 1024 * 1024;

@@ -27,26 +27,26 @@ mod prices;
 pub use error::ModelError;
 pub use prices::{ModelConfig, Prices};
 
-/// Whose protocol a server speaks.
+/// The protocol that the server of a model speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelKind {
     /// OpenAI's, as most local servers do.
     OpenAi,
-    /// Anthropic's.
+    /// Anthropic's messages.
     Anthropic,
-    /// Gemini's.
+    /// Google's Gemini.
     Gemini,
 }
 
 impl ModelKind {
-    /// The words of `provost.toml`.
+    /// How `kind` in `provost.toml` spells each of them.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("openai", Self::OpenAi),
         ("anthropic", Self::Anthropic),
         ("gemini", Self::Gemini),
     ];
 
-    /// Where its provider serves it.
+    /// The address at which the provider itself serves its models.
     #[must_use]
     pub fn home(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ pub enum SchemaForm {
 }
 
 impl SchemaForm {
-    /// The words of `provost.toml`.
+    /// How `schema_form` in `provost.toml` spells each of them.
     pub const WORDS: [(&'static str, Self); 4] = [
         ("json_schema", Self::JsonSchema),
         ("json_object", Self::JsonObject),
@@ -88,7 +88,7 @@ impl SchemaForm {
         ("prompt", Self::Prompt),
     ];
 
-    /// The word of `provost.toml`.
+    /// How `provost.toml` spells it.
     #[must_use]
     pub fn word(self) -> &'static str {
         let mut words = Self::WORDS.iter();
@@ -101,9 +101,9 @@ impl SchemaForm {
 /// A model, as the operator configures it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSettings {
-    /// Whose protocol its server speaks.
+    /// The protocol that its server speaks.
     pub kind: ModelKind,
-    /// What its server calls it.
+    /// The name by which its server knows it.
     pub model: String,
     /// Its key; a server of this machine may want none.
     pub key: Option<SecretName>,
@@ -111,39 +111,39 @@ pub struct ModelSettings {
     pub base_url: Option<BaseUrl>,
     /// How it is told the form of its answer.
     pub form: SchemaForm,
-    /// How far it strays.
+    /// The sampling temperature; without one the server's default.
     pub temperature: Option<f64>,
-    /// Where its chance begins.
+    /// The seed of its sampling; without one every answer may differ.
     pub seed: Option<u64>,
-    /// Most tokens of an answer.
+    /// Most tokens that an answer may have.
     pub max_tokens: u32,
     /// How long an answer may take.
     pub timeout: Duration,
 }
 
-/// What a model is asked.
+/// One question to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRequest<'a> {
     /// What stays the same from one request to the next.
     pub system: &'a str,
-    /// What is asked now.
+    /// The question itself, which differs from one request to the next.
     pub user: &'a str,
     /// The name of the form of its answer.
     pub name: &'a str,
-    /// The form of its answer.
+    /// The JSON Schema that its answer has to fit.
     pub schema: &'a Value,
 }
 
-/// What a model answered.
+/// The answer of a model, which nobody has checked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelReply {
-    /// The text.
+    /// What it wrote: JSON, if it did as it was asked.
     pub text: String,
     /// The model, as its server names it.
     pub model: String,
-    /// Tokens.
+    /// The tokens that the request and its answer took.
     pub usage: ModelUsage,
-    /// Why it ended.
+    /// Why the answer ended where it does.
     pub finish: FinishReason,
 }
 
@@ -154,22 +154,22 @@ pub struct ModelUsage {
     pub input: u64,
     /// Of these, those that the server had kept.
     pub cached: u64,
-    /// Received.
+    /// Tokens of the answer.
     pub output: u64,
 }
 
-/// Why an answer ended.
+/// Why an answer ended where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinishReason {
-    /// It was whole.
+    /// The model had nothing to add: the answer is whole.
     Stop,
     /// It reached the most tokens allowed.
     Length,
-    /// The model would not answer.
+    /// The model or its server refused to answer.
     Refused,
 }
 
-/// A client for one model.
+/// A client that asks one model.
 #[derive(Clone)]
 pub struct ModelClient {
     settings: ModelSettings,
@@ -189,13 +189,13 @@ impl std::fmt::Debug for ModelClient {
 /// A client that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelClientError {
-    /// Its address is none.
+    /// Its address cannot be used.
     #[error(transparent)]
     Base(#[from] BaseUrlError),
     /// The HTTP client does not start.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// It is not built.
+    /// The library that speaks the protocol does not start.
     #[error("the model client cannot start: {0}")]
     Build(String),
 }
@@ -225,7 +225,7 @@ impl ModelClient {
         })
     }
 
-    /// How it is configured.
+    /// The settings that it was made with.
     #[must_use]
     pub fn settings(&self) -> &ModelSettings {
         &self.settings

@@ -15,7 +15,7 @@ use crate::secret::Secret;
 const MARK: &[u8] = b"[redacted]";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Takes secret values out.
+/// Replaces the values of secrets, in every form that they may take, by a mark.
 #[derive(Default)]
 pub struct Redactor {
     /// Every form of every value, longest first.
@@ -25,7 +25,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// A redactor for these secrets.
+    /// A redactor that knows these secrets.
     pub fn new<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
         let mut needles = Vec::new();
         for secret in secrets {
@@ -43,7 +43,7 @@ impl Redactor {
         self.needles.is_empty()
     }
 
-    /// The bytes without the secrets.
+    /// The bytes with a mark in place of every secret.
     #[must_use]
     pub fn redact(&self, bytes: &[u8]) -> Vec<u8> {
         if self.needles.is_empty() {
@@ -95,7 +95,7 @@ impl Redactor {
             .map(Vec::len)
     }
 
-    /// The text without the secrets.
+    /// The text with a mark in place of every secret.
     #[must_use]
     pub fn redact_text(&self, text: &str) -> String {
         if self.needles.is_empty() {

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::limits::{SECRET_BYTES_MAX, SECRET_BYTES_MIN};
 
-/// Where a secret is found.
+/// Where a secret is read from: a variable of the environment, or a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretName(Source);
 
@@ -22,7 +22,7 @@ enum Source {
     File(PathBuf),
 }
 
-/// A secret's value.
+/// The value of a secret, which nothing prints or serialises.
 pub struct Secret(SecretString);
 
 /// A text that names no secret.
@@ -100,7 +100,7 @@ impl SecretName {
 /// The value of a variable of a child's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnvValue {
-    /// As written.
+    /// The text itself, which is no secret.
     Plain(String),
     /// A secret, read when the child is started.
     Secret(SecretName),
@@ -123,7 +123,7 @@ impl EnvValue {
     }
 }
 
-/// As it is written.
+/// Prints the text, or the name of the secret, as `provost.toml` has it.
 impl fmt::Display for EnvValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -64,7 +64,7 @@ impl Proxy {
         Self { direct, ..self }
     }
 
-    /// The secret that it takes.
+    /// The name of the password that the proxy takes, if it takes one.
     #[must_use]
     pub fn secret(&self) -> Option<&SecretName> {
         self.auth.as_ref().map(|(_, password)| password)

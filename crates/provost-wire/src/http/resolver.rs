@@ -1,25 +1,26 @@
 //! Names to addresses, for one name only.
 //!
-//! Owns the look-up of a client's host, and what a name may stand for. INVARIANT: no other name is
-//! looked up, and no address comes out that the name may not stand for.
+//! Owns the look-up of a client's host, and the kinds of addresses that a name may resolve to.
+//! INVARIANT: no other name is looked up, and no address comes out that the name may not have.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// What an address is to a name.
+/// Which names may resolve to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressKind {
-    /// Anybody's: a name may stand for it.
+    /// An address of the internet: any name may resolve to it.
     Public,
-    /// Of a private network, or this machine: only if the operator says so.
+    /// Of a private network or of this machine: only where the operator says `private = true`.
     Private,
-    /// What a machine itself, its cloud or everybody at once answers at: it has to be named itself.
+    /// Link-local, multicast, or the metadata service of a cloud: the settings have to name the
+    /// address itself.
     Reserved,
 }
 
-/// What `address` is to a name.
+/// Which names may resolve to `address`, by the ranges of RFC 6890.
 #[must_use]
 pub fn address_kind(address: IpAddr) -> AddressKind {
     match address.to_canonical() {
@@ -66,7 +67,7 @@ fn embedded_v4(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     (translates || written).then(|| Ipv4Addr::new(one, two, three, four))
 }
 
-/// Whether a name in lower case says itself that it is this machine.
+/// Whether a name in lower case is `localhost` or below it (RFC 6761).
 pub(super) fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }

@@ -12,13 +12,13 @@ use crate::redact::Redactor;
 /// Why a model did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The key is not there.
+    /// The key cannot be read, so nothing was sent.
     #[error("{0}")]
     NoKey(String),
     /// The server does not take the key.
     #[error("its server does not take the key: {0}")]
     Unauthorised(String),
-    /// It is asked too often.
+    /// The server asks for fewer requests (429).
     #[error("its server is asked too often")]
     RateLimited {
         /// How long its server asks to wait.

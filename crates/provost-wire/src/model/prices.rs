@@ -9,12 +9,12 @@ use provost_plan::money::Money;
 
 use super::{ModelClient, ModelClientError, ModelSettings, ModelUsage};
 
-/// What a million tokens cost.
+/// What a million tokens cost, in the currency of the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
-    /// Sent.
+    /// The price of tokens that are sent.
     pub input: Money,
-    /// Received.
+    /// The price of tokens that are received.
     pub output: Money,
     /// Sent, and kept by the server from an earlier request.
     pub cached: Money,
@@ -35,7 +35,7 @@ impl Prices {
     }
 }
 
-/// A model of a workspace.
+/// One entry of `[models]`: how to ask the model, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelConfig {
     /// How it is reached and asked.

@@ -12,28 +12,28 @@ use tokio::process::{ChildStderr, Command};
 
 use crate::limits::{CHILD_STDERR_BYTES_MAX, CHILD_STDERR_WAIT};
 
-/// A command to carry out.
+/// A command that is fed some bytes and has to exit with 0.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildCommand<'a> {
     /// The program and its arguments; no shell reads them.
     pub argv: &'a [String],
     /// Where it runs; a program with a `/` in its name lies below.
     pub dir: &'a Path,
-    /// What it reads.
+    /// The bytes that it reads from stdin.
     pub stdin: &'a [u8],
-    /// How long it may take.
+    /// How long it may take before it is killed.
     pub timeout: Duration,
 }
 
 /// A command that did not do its work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChildError {
-    /// It did not begin.
+    /// The program did not start.
     #[error("`{program}` cannot be started: {reason}")]
     NotStarted {
-        /// The program.
+        /// The name of the program, as the command has it.
         program: String,
-        /// Why.
+        /// Why the system did not start it, in words for people.
         reason: String,
     },
     /// The time was over; it was ended.
@@ -42,7 +42,7 @@ pub enum ChildError {
     /// It ended with another code than 0.
     #[error("it ended with {status}{}", after(stderr_text))]
     Failed {
-        /// How it ended.
+        /// The exit code or the signal, in words for people.
         status: String,
         /// The beginning of what it wrote to stderr.
         stderr_text: String,
@@ -57,7 +57,7 @@ fn after(stderr_text: &str) -> String {
 }
 
 impl ChildCommand<'_> {
-    /// Runs it to its end.
+    /// Runs the command until it exits or its time is over.
     ///
     /// # Errors
     /// [`ChildError`] unless it exits with 0 within the time.

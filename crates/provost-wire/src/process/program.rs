@@ -20,27 +20,27 @@ use super::sandbox::{Sandbox, SandboxLevel};
 use super::tree::ProcessTree;
 use crate::limits::{CHILD_STDERR_BYTES_MAX, CHILD_STDERR_WAIT};
 
-/// What stands at the gate.
+/// The shell that waits for its limits to be set, then becomes the program.
 const SHELL: &str = "/bin/sh";
 /// Variables that some shells set by themselves.
 const OF_SHELL: [&str; 3] = ["PWD", "OLDPWD", "SHLVL"];
-/// Opens the gate.
+/// The line that lets the shell become the program.
 const GO: &[u8] = b"go\n";
 /// The codes of a shell that could not become the program: it may not, or it is not there.
 const NOT_BECOME: [(i32, Errno); 2] = [(126, Errno::ACCESS), (127, Errno::NOENT)];
 
-/// A program to carry out.
+/// A program that is run to its end for what it prints.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
-    /// The program and its arguments.
+    /// The program and its arguments; no shell reads them.
     pub argv: &'a [String],
-    /// Where it runs.
+    /// The folder that it runs in.
     pub dir: &'a Path,
     /// All its variables; a program without a `/` in its name is looked for along its `PATH`.
     pub env: &'a [(String, String)],
-    /// How long it may take.
+    /// How long it may take before it is killed.
     pub timeout: Duration,
-    /// How much it may print.
+    /// Most bytes that it may write to stdout.
     pub output_bytes_max: u64,
     /// How much memory each of its processes may ask for.
     pub memory_bytes_max: Option<u64>,
@@ -53,27 +53,27 @@ pub struct Program<'a> {
 pub struct ProgramOutput {
     /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
-    /// How it ended, in words.
+    /// The exit code or the signal, in words for people.
     pub status: String,
-    /// What it wrote to stdout.
+    /// All that it wrote to stdout.
     pub stdout: Vec<u8>,
     /// The beginning of what it wrote to stderr.
     pub stderr: Vec<u8>,
     /// Whether it wrote more to it than that.
     pub stderr_is_cut: bool,
-    /// How much of its sandbox the kernel held, if it had one.
+    /// How much of its sandbox the kernel enforced, if it had one.
     pub sandbox_level: Option<SandboxLevel>,
 }
 
 /// A program that did not end by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
-    /// It did not begin.
+    /// The program did not start.
     #[error("`{program}` cannot be started: {reason}")]
     NotStarted {
-        /// The program.
+        /// The name of the program, as the command has it.
         program: String,
-        /// Why.
+        /// Why the system did not start it, in words for people.
         reason: String,
     },
     /// The time was over; it was ended.
@@ -82,13 +82,13 @@ pub enum ProgramError {
     /// It printed more than it may; it was ended.
     #[error("it printed more than {max} bytes and was ended")]
     TooLarge {
-        /// The most it may print.
+        /// The `output_bytes_max` of the program.
         max: u64,
     },
     /// It cannot be told how it ended.
     #[error("it is lost: {reason}")]
     Lost {
-        /// Why.
+        /// What the system said instead, in words for people.
         reason: String,
     },
 }
@@ -207,7 +207,7 @@ impl Program<'_> {
             .map_or(Ok(()), |most| set(Resource::As, most))
     }
 
-    /// What ended, unless it is the shell at the gate, which could not become the program.
+    /// The output, unless it is that of the shell, which could not become the program.
     fn check_started(
         &self,
         ended: ProgramOutput,

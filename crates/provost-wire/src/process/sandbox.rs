@@ -36,30 +36,30 @@ const NOWHERE: &str = "/dev/null";
 /// A kernel from 6.2 on holds all of it: earlier ones let files be cut off that are only read.
 const RULES: ABI = ABI::V3;
 
-/// What may be reached.
+/// The files that a process may reach, beside those that any program needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sandbox {
     /// Folders and files that may be read, and programs in them started.
     pub reads: Vec<PathBuf>,
     /// Folders and files that may be written too.
     pub writes: Vec<PathBuf>,
-    /// Whether it is started all the same where the kernel cannot hold all of this.
+    /// Whether the process starts even where the kernel cannot enforce all of this.
     pub best_effort: bool,
 }
 
-/// How much of it the kernel holds.
+/// How much of a sandbox the kernel enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxLevel {
-    /// All.
+    /// The kernel enforces all rules.
     Full,
-    /// Not all: an old kernel.
+    /// The kernel is old and enforces some of the rules.
     Partial,
-    /// Nothing: a kernel without Landlock.
+    /// The kernel has no Landlock and enforces nothing.
     None,
 }
 
 impl SandboxLevel {
-    /// The word of records.
+    /// How records spell it: `full`, `partial` or `none`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -70,24 +70,24 @@ impl SandboxLevel {
     }
 }
 
-/// A sandbox that is not there; nothing was started.
+/// Why there is no sandbox; nothing was started.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The kernel does not hold it.
+    /// The kernel does not enforce all of it, and the settings demand that.
     #[error(
         "this kernel holds the sandbox in {word}; `level = \"best-effort\"` starts it all the same",
         word = match .0 { SandboxLevel::None => "nothing", _ => "part" }
     )]
     NotEnforced(SandboxLevel),
-    /// A folder of it cannot be had.
+    /// A folder or file of it cannot be opened.
     #[error("`{path}` of the sandbox cannot be opened: {reason}")]
     NoPath {
-        /// The folder.
+        /// The folder or file, as the settings have it.
         path: String,
-        /// Why.
+        /// Why the system did not open it, in words for people.
         reason: String,
     },
-    /// The rules cannot be made.
+    /// The kernel refused the rules.
     #[error("the sandbox cannot be made: {0}")]
     Rules(String),
 }
@@ -99,7 +99,7 @@ impl From<RulesetError> for SandboxError {
 }
 
 impl Sandbox {
-    /// What this kernel holds of any sandbox.
+    /// How much of any sandbox this kernel enforces.
     #[must_use]
     pub fn kernel_level() -> SandboxLevel {
         let nothing = Self {

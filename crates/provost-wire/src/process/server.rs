@@ -19,7 +19,7 @@ use super::sandbox::{Sandbox, SandboxLevel};
 use super::tree::ProcessTree;
 use crate::limits::{CHILD_STDERR_BYTES_MAX, CHILD_STDERR_WAIT};
 
-/// A command that stays.
+/// A command that keeps running and is spoken to over its pipes.
 #[derive(Clone, Copy)]
 pub struct ServerCommand<'a> {
     /// The program and its arguments; no shell reads them.
@@ -50,17 +50,17 @@ struct StderrTail {
     is_cut: bool,
 }
 
-/// How one speaks to it.
+/// The two pipes of a server, for whoever speaks its protocol.
 #[derive(Debug)]
 pub struct ServerPipes {
-    /// What it reads.
+    /// The pipe that it reads from.
     pub stdin: ChildStdin,
-    /// What it writes.
+    /// The pipe that it writes to.
     pub stdout: ChildStdout,
 }
 
 impl ServerProcess {
-    /// Starts it.
+    /// Starts the command, and gives the process with its pipes.
     ///
     /// # Errors
     /// [`ChildError::NotStarted`] if there is no such program or it cannot be run.
@@ -124,7 +124,7 @@ impl ServerProcess {
         lines.next_back().map(str::to_owned)
     }
 
-    /// How much of its sandbox the kernel holds, if it has one.
+    /// How much of its sandbox the kernel enforces, if it has one.
     #[must_use]
     pub fn sandbox_level(&self) -> Option<SandboxLevel> {
         self.sandbox_level
@@ -146,7 +146,7 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Reads to the end, and keeps the last of it.
+/// Reads to the end and keeps the last bytes.
 async fn collect_stderr(stderr: Option<ChildStderr>, tail: Arc<Mutex<StderrTail>>) {
     let Some(mut stderr) = stderr else { return };
     let mut part = [0; 1024];
