@@ -18,6 +18,7 @@ use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
 use crate::history;
 use crate::inbox::{BeliefError, Contradiction, Inbox, StatementEnvelope};
+use crate::notify::CommandOf;
 use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
@@ -31,6 +32,7 @@ pub struct Engine {
     toolbox: Arc<Toolbox>,
     audit: Option<Audit>,
     inbox: Arc<Inbox>,
+    commands: Option<Arc<CommandOf>>,
 }
 
 /// What a run is to be.
@@ -192,6 +194,7 @@ impl Engine {
             toolbox: Arc::new(toolbox),
             audit: None,
             inbox: Arc::new(inbox),
+            commands: None,
         })
     }
 
@@ -205,6 +208,19 @@ impl Engine {
             Some(audit) => audit.sign(&self.store, &self.inbox),
             None => Ok(None),
         }
+    }
+
+    /// Has the front end spell the commands that notices carry.
+    #[must_use]
+    pub fn with_commands(self, commands: Arc<CommandOf>) -> Self {
+        Self {
+            commands: Some(commands),
+            ..self
+        }
+    }
+
+    pub(crate) fn commands(&self) -> Option<&CommandOf> {
+        self.commands.as_deref()
     }
 
     /// What people's words are held to.

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use provost_run::state::WaitKind;
 use provost_wire::SecretName;
 use provost_wire::http::BaseUrl;
 
@@ -84,5 +85,52 @@ impl Occasion {
     pub fn word(self) -> &'static str {
         let found = Self::WORDS.iter().find(|(_, occasion)| *occasion == self);
         found.map_or("", |(word, _)| word)
+    }
+}
+
+/// What a notice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subject<'n> {
+    /// The run.
+    pub run: &'n str,
+    /// The kind.
+    pub kind: SubjectKind,
+    /// Which of the kind: the digest of a card or a question, the name of a secret or a tool, the
+    /// slot of a doubt, the run.
+    pub which: &'n str,
+}
+
+/// The kind of what a notice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubjectKind {
+    /// What the run waits for.
+    Waits(WaitKind),
+    /// The run, which is over.
+    Run,
+    /// A tool, whose breaker is open.
+    Tool,
+}
+
+/// The command to type about a subject. The front end spells it: no verb is known here.
+pub type CommandOf = dyn Fn(&Subject<'_>) -> String + Send + Sync;
+
+impl SubjectKind {
+    const WORDS: [(&'static str, Self); 6] = [
+        ("card", Self::Waits(WaitKind::Approval)),
+        ("question", Self::Waits(WaitKind::Answer)),
+        ("secret", Self::Waits(WaitKind::Secret)),
+        ("doubt", Self::Waits(WaitKind::Settlement)),
+        ("run", Self::Run),
+        ("tool", Self::Tool),
+    ];
+
+    fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, kind)| *kind == self);
+        found.map_or("", |(word, _)| word)
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        let found = Self::WORDS.iter().find(|(known, _)| *known == word);
+        found.map(|(_, kind)| *kind)
     }
 }

@@ -53,12 +53,12 @@ impl NoMatch {
         let list: String = lines.collect();
         if list.is_empty() {
             return "this workspace has no playbook: write one into `playbooks/`, or give a plan \
-                    of your own with `provost apply FILE`"
+                    of your own"
                 .to_owned();
         }
         format!(
             "the playbooks are:{list}\nword the goal as one of them, write another playbook, or \
-             give a plan of your own with `provost apply FILE`"
+             give a plan of your own"
         )
     }
 }

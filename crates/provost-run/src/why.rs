@@ -25,6 +25,7 @@ use serde::Serialize;
 
 use crate::event::{Event, Proven, RunEnded, RunStatus, StepStatus};
 use crate::outcome::Class;
+use crate::state::{WaitKind, Waiting};
 use crate::trace::{line_of, listed};
 
 mod failure;
@@ -88,12 +89,12 @@ pub struct ProofLine {
     pub text: String,
 }
 
-/// Judges a journal: events with the moments they were recorded at.
+/// Judges a journal: events with the moments they were recorded at, and what their run waits for.
 #[must_use]
-pub fn why(events: &[(Event, i64)]) -> Blame {
+pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Blame {
     let story = Story::of(events);
     let judged = match story.ended() {
-        None => unfinished(&story),
+        None => unfinished(&story, waits),
         Some((seq, ended)) => over(&story, seq, ended),
     };
     let Judged {
@@ -121,18 +122,28 @@ pub fn why(events: &[(Event, i64)]) -> Blame {
 }
 
 /// A run that is not over: only a doubt is anybody's fault yet.
-fn unfinished(story: &Story<'_>) -> Judged {
+fn unfinished(story: &Story<'_>, waits: &[Waiting]) -> Judged {
     if let Some(judged) = doubt(story) {
         return judged;
     }
-    let (sentence, seqs) = match story.waits_for() {
-        Some((seq, what)) => (
-            format!("the run is not over: it waits for {what}"),
-            vec![seq],
+    let (sentence, seqs) = match waits.iter().min_by_key(|one| one.asked_at) {
+        Some(first) => (
+            format!("the run is not over: it waits for {}", in_words(first)),
+            story.asked_for(first),
         ),
         None => ("the run is not over".to_owned(), Vec::new()),
     };
     Judged::new(Guilty::Nobody, sentence, seqs)
+}
+
+fn in_words(waiting: &Waiting) -> String {
+    match (waiting.kind, &waiting.slot) {
+        (WaitKind::Approval, Some(slot)) => format!("a person's yes about step `{slot}`"),
+        (WaitKind::Approval, None) => "a person's yes about the plan".to_owned(),
+        (WaitKind::Answer, _) => "a person's answer".to_owned(),
+        (WaitKind::Settlement, _) => "a person who says what became of a write".to_owned(),
+        (WaitKind::Secret, _) => "a secret that somebody has to set".to_owned(),
+    }
 }
 
 /// A write whose effect nobody knows.

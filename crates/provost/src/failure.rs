@@ -10,11 +10,13 @@ use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::StepError;
 use provost_engine::session::DriveError;
 use provost_engine::store::{FindError, StoreError};
-use provost_engine::workspace::{PlannerError, WorkspaceError};
+use provost_engine::workspace::{Findings, LOCK_FILE, PlannerError, WorkspaceError};
+use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::render::{self, Style};
 use provost_plan::source::Source;
 
+use crate::advice::Advice as _;
 use crate::output;
 use crate::screen::page::Page;
 use crate::screen::words::run_is;
@@ -152,34 +154,41 @@ impl Failure {
 
 impl From<WorkspaceError> for Failure {
     fn from(error: WorkspaceError) -> Self {
-        let mut failure = Self::usage(error.to_string()).maybe_hint(error.hint());
+        let mut failure = Self::usage(error.to_string()).maybe_hint(error.advice());
         let mut codes: Vec<&str> = Vec::new();
         for one in error.findings() {
             failure = failure.findings(&one.source, &one.diagnostics);
             codes.extend(one.diagnostics.iter().map(|finding| finding.code.as_str()));
         }
-        match codes.first() {
-            Some(code) => failure.hint(format!("`provost explain {code}` tells more")),
-            None => failure,
+        let Some(code) = codes.first() else {
+            return failure;
+        };
+        let more = format!("`provost explain {code}` tells more");
+        let locks = |one: &Findings| &*one.source.name == LOCK_FILE;
+        if codes.contains(&Code::Drift.as_str()) || error.findings().iter().any(locks) {
+            return failure.hint(format!(
+                "`provost tools diff` shows the change, `provost tools lock` accepts it; {more}"
+            ));
         }
+        failure.hint(more)
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::usage(error.to_string()).maybe_hint(error.hint())
+        Self::usage(error.to_string()).maybe_hint(error.advice())
     }
 }
 
 impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
-        Self::usage(error.to_string()).maybe_hint(error.hint())
+        Self::usage(error.to_string()).maybe_hint(error.advice())
     }
 }
 
 impl From<AuditError> for Failure {
     fn from(error: AuditError) -> Self {
-        Self::usage(error.to_string()).maybe_hint(error.hint())
+        Self::usage(error.to_string()).maybe_hint(error.advice())
     }
 }
 

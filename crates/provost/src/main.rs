@@ -12,6 +12,7 @@
 //! | 4 | it is in doubt whether a write took place | |
 //! | 130 | the second Ctrl-C | |
 
+mod advice;
 mod bug;
 mod cli;
 mod document;

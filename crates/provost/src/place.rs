@@ -4,14 +4,17 @@
 //! type. INVARIANT: a verb that only looks creates nothing.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use provost_engine::engine::Engine;
+use provost_engine::engine::{Engine, EngineError};
+use provost_engine::notify::Subject;
 use provost_engine::store::{JOURNAL_FILE, Store, StoreError};
 use provost_engine::workspace::{
     CONFIG_FILE, LockUse, Opening, POLICIES_DIR, STORE_DIR, Workspace, WorkspaceError,
 };
 
 use crate::failure::Failure;
+use crate::screen::waits;
 use crate::user;
 
 /// The workspace of a command, as typed.
@@ -74,7 +77,14 @@ impl Place {
 
     /// Opens everything, to begin or take up a run.
     pub fn to_drive(&self) -> Result<Engine, Failure> {
-        Ok(Engine::open(self.workspace()?)?)
+        Ok(self.engine(self.workspace()?)?)
+    }
+
+    /// Opens the journal and the tools of a workspace; its notices carry commands for this place.
+    pub fn engine(&self, workspace: Workspace) -> Result<Engine, EngineError> {
+        let place = self.clone();
+        let commands = move |subject: &Subject<'_>| place.command(&waits::about(subject));
+        Ok(Engine::open(workspace)?.with_commands(Arc::new(commands)))
     }
 
     /// Opens the journal to look at runs.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use provost_engine::bundle::Bundle;
 use provost_engine::engine::NewRun;
-use provost_engine::planners::{Planner, Playbook, Route};
+use provost_engine::planners::{NoMatch, Planner, Playbook, Route};
 use provost_engine::proposal::{self as engine, Proposed, Refused};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::workspace::Workspace;
@@ -164,11 +164,16 @@ fn routed(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
                 fallback: None,
             }),
             None => Err(Failure::usage(none.to_string()).hint(match known_key() {
-                Some((variable, kind)) => format!("{}\n{}", none.hint(), lines(variable, kind)),
-                None => none.hint(),
+                Some((variable, kind)) => format!("{}\n{}", own(&none), lines(variable, kind)),
+                None => own(&none),
             })),
         },
     }
+}
+
+/// What to do where no playbook matches: the last of it is a plan of one's own.
+fn own(none: &NoMatch) -> String {
+    format!("{} with `provost apply FILE`", none.hint())
 }
 
 /// Variables in which people keep keys, and the kind of model that each is for.

@@ -15,8 +15,8 @@ use provost_wire::process::ChildCommand;
 use ring::hmac;
 use serde_json::{Value, json};
 
-use super::made::{next_reminder, still_stands};
-use super::{By, Target};
+use super::made::{next_reminder, still_stands, subject};
+use super::{By, CommandOf, Target};
 use crate::clock::now_ms;
 use crate::engine::Engine;
 use crate::limits::{
@@ -127,7 +127,8 @@ impl Engine {
     }
 
     async fn tell(&self, target: &Target, notice: &DueNotice) -> Result<(), String> {
-        let body = event(notice, self.inbox().store()).to_string().into_bytes();
+        let body = event(notice, self.inbox().store(), self.commands());
+        let body = body.to_string().into_bytes();
         let root = self.workspace().root();
         match &target.by {
             By::Command(argv) => ChildCommand {
@@ -149,10 +150,11 @@ impl Engine {
 }
 
 /// The notice as a CloudEvent.
-fn event(notice: &DueNotice, store: &str) -> Value {
+fn event(notice: &DueNotice, store: &str, commands: Option<&CommandOf>) -> Value {
     let occasion = notice.notice.get("occasion").and_then(Value::as_str);
     let at = notice.notice.get("at_ms").and_then(Value::as_i64);
     let time = jiff::Timestamp::from_millisecond(at.unwrap_or_default()).unwrap_or_default();
+    let command = commands.and_then(|of| Some(Value::from(of(&subject(&notice.notice)?))));
     let data: BTreeMap<&str, &Value> = notice
         .notice
         .as_object()
@@ -160,6 +162,7 @@ fn event(notice: &DueNotice, store: &str) -> Value {
         .flatten()
         .filter(|(name, value)| !value.is_null() && *name != "at_ms")
         .map(|(name, value)| (name.as_str(), value))
+        .chain(command.as_ref().map(|command| ("command", command)))
         .collect();
     json!({
         "specversion": "1.0",

@@ -1,7 +1,7 @@
 //! From events to notices: a pure function, called where the events are appended.
 //!
-//! Owns what a notice says and when it is due. Sends nothing and reads no clock. INVARIANT: equal
-//! events give equal notices, with equal ids.
+//! Owns what a notice says and when it is due. Sends nothing, reads no clock and spells no command.
+//! INVARIANT: equal events give equal notices, with equal ids.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use provost_plan::digest::Digest;
 use provost_run::admission::Entry;
 use provost_run::call::Slot;
 use provost_run::event::{Event, Missing, RunStatus, StepStatus};
-use provost_run::state::State;
+use provost_run::state::{State, WaitKind, waiting};
 use serde_json::{Value, json};
 
-use super::{Occasion, Target};
+use super::{Occasion, Subject, SubjectKind, Target};
 use crate::store::{DueNotice, NewNotice};
 
 /// Something worth telling.
@@ -22,10 +22,9 @@ struct Fact {
     /// The number of the event it follows from.
     seq: u64,
     /// What it is about: a kind, and which of the kind.
-    about: (&'static str, String),
+    about: (SubjectKind, String),
     step: Option<String>,
     text: String,
-    command: Option<String>,
     if_opens: Option<String>,
 }
 
@@ -61,30 +60,26 @@ pub(crate) fn notices(
 }
 
 fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>) -> Option<Fact> {
-    let run = &state.run;
-    let fact = |occasion, about, step: Option<&str>, text, command| Fact {
+    let fact = |occasion, about, step: Option<&str>, text| Fact {
         occasion,
         seq,
         about,
         step: step.map(str::to_owned),
         text,
-        command,
         if_opens: None,
     };
     match event {
         Event::ApprovalRequested { card, digest } if is_open(state, digest) => {
-            let about = ("card", digest.to_string());
+            let about = (SubjectKind::Waits(WaitKind::Approval), digest.to_string());
             let step = card.step();
             let what = step.map_or_else(|| "the plan".to_owned(), |step| format!("step `{step}`"));
-            let command = format!("provost approve {run}@{}", digest.in_command());
             let text = format!("{what} waits for approval");
-            Some(fact(Occasion::Waiting, about, step, text, Some(command)))
+            Some(fact(Occasion::Waiting, about, step, text))
         }
         Event::QuestionAsked { question, digest } if is_open(state, digest) => {
-            let about = ("question", digest.to_string());
-            let command = format!("provost answer {run}@{} VALUE", digest.in_command());
+            let about = (SubjectKind::Waits(WaitKind::Answer), digest.to_string());
             let text = format!("a question waits for an answer: {}", question.text);
-            Some(fact(Occasion::Waiting, about, None, text, Some(command)))
+            Some(fact(Occasion::Waiting, about, None, text))
         }
         Event::Paused {
             what,
@@ -93,20 +88,19 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
             ..
         } => {
             let secret = &missing.secret;
-            let about = ("secret", secret.clone());
+            let about = (SubjectKind::Waits(WaitKind::Secret), secret.clone());
             let text = Missing::in_words(secret, what, reason);
-            let command = Some(format!("provost resume {run}"));
-            Some(fact(Occasion::Waiting, about, None, text, command))
+            Some(fact(Occasion::Waiting, about, None, text))
         }
         Event::StepSettled { slot, .. } | Event::ReconcileGivenUp { slot, .. }
             if state.is_unanswered_doubt(slot) && doubts.insert(slot.clone()) =>
         {
-            Some(doubt(seq, slot, state))
+            Some(doubt(seq, slot))
         }
         Event::AttemptEnded(ended)
             if state.is_unanswered_doubt(&ended.slot) && doubts.insert(ended.slot.clone()) =>
         {
-            Some(doubt(seq, &ended.slot, state))
+            Some(doubt(seq, &ended.slot))
         }
         Event::RunEnded(ended)
             if matches!(
@@ -114,25 +108,23 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
                 RunStatus::Failed | RunStatus::Refused | RunStatus::Expired
             ) =>
         {
-            let about = ("run", run.clone());
+            let about = (SubjectKind::Run, state.run.clone());
             let why = ended.message.as_deref().unwrap_or("it does not say why");
             let text = format!("the run {}: {why}", ended.status.word());
             let step = ended.step.as_deref();
-            let command = Some(format!("provost show {run}"));
-            Some(fact(Occasion::Failed, about, step, text, command))
+            Some(fact(Occasion::Failed, about, step, text))
         }
         _ => None,
     }
 }
 
-fn doubt(seq: u64, slot: &Slot, state: &State) -> Fact {
+fn doubt(seq: u64, slot: &Slot) -> Fact {
     Fact {
         occasion: Occasion::InDoubt,
         seq,
-        about: ("doubt", slot.to_string()),
+        about: (SubjectKind::Waits(WaitKind::Settlement), slot.to_string()),
         step: Some(slot.step.clone()),
         text: format!("nobody knows whether the write of `{slot}` took place"),
-        command: Some(format!("provost show {}", state.run)),
         if_opens: None,
     }
 }
@@ -152,10 +144,9 @@ fn breakers(seq: u64, admission: &[Entry]) -> Vec<Fact> {
     let fact = |tool: String| Fact {
         occasion: Occasion::BreakerOpen,
         seq,
-        about: ("tool", tool.clone()),
+        about: (SubjectKind::Tool, tool.clone()),
         step: None,
         text: format!("the breaker of `{tool}` opened: nothing is sent to it for a while"),
-        command: Some(format!("provost tools show {tool}")),
         if_opens: Some(tool),
     };
     tools.into_iter().map(fact).collect()
@@ -170,10 +161,9 @@ fn of_fact(fact: &Fact, target: &Target, state: &State) -> Vec<NewNotice> {
         "run": state.run,
         "goal": state.goal.text,
         "status": state.status().word(),
-        "about": { "kind": kind, "which": which },
+        "about": { "kind": kind.word(), "which": which },
         "step": fact.step,
         "text": fact.text,
-        "command": fact.command,
     });
     let about = if fact.if_opens.is_some() {
         which.as_str()
@@ -237,29 +227,40 @@ pub(crate) fn next_reminder(told: &DueNotice, now: i64, every: Duration) -> Opti
     Some(reminder(&first, nth + 1, every))
 }
 
+/// What a notice is about; none where another version wrote what this one does not know.
+pub(crate) fn subject(notice: &Value) -> Option<Subject<'_>> {
+    let text = |pointer| notice.pointer(pointer).and_then(Value::as_str);
+    Some(Subject {
+        run: text("/run")?,
+        kind: SubjectKind::of(text("/about/kind")?)?,
+        which: text("/about/which")?,
+    })
+}
+
 /// Whether what a notice is about still waits for somebody; true for what does not wait.
 pub(crate) fn still_stands(notice: &Value, state: &State) -> bool {
-    let text = |pointer| notice.pointer(pointer).and_then(Value::as_str);
-    let which = text("/about/which").unwrap_or_default();
-    match text("/about/kind") {
-        Some("card" | "question") => which
+    let Some(Subject { kind, which, .. }) = subject(notice) else {
+        return true;
+    };
+    match kind {
+        SubjectKind::Waits(WaitKind::Approval | WaitKind::Answer) => which
             .parse()
             .is_ok_and(|digest: Digest| is_open(state, &digest)),
-        Some("secret") => {
+        SubjectKind::Waits(WaitKind::Secret) => {
             let missing = state.paused.as_ref().and_then(|by| by.missing.as_deref());
             state.ended.is_none() && missing == Some(which)
         }
-        Some("doubt") => state.items().any(|(slot, item)| {
+        SubjectKind::Waits(WaitKind::Settlement) => state.items().any(|(slot, item)| {
             slot.to_string() == which && item.settled == Some(StepStatus::InDoubt)
         }),
-        _ => true,
+        SubjectKind::Run | SubjectKind::Tool => true,
     }
 }
 
 fn is_open(state: &State, digest: &Digest) -> bool {
-    state.ended.is_none()
-        && (state.open_cards().any(|(open, _)| open == digest)
-            || state.open_questions().any(|(open, _)| open == digest))
+    waiting(state)
+        .iter()
+        .any(|one| one.digest.as_ref() == Some(digest))
 }
 
 fn set(notice: &mut Value, name: &str, value: Value) {

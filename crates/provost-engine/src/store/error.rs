@@ -217,10 +217,10 @@ impl StoreError {
             }
             Self::Newer { .. } => "use the version of provost that wrote it, or a later one",
             Self::Poisoned { .. } => {
-                "end this process, look for space and health of the disk, then `provost resume`"
+                "end this process, look for space and health of the disk, then resume the run"
             }
             Self::Moved { .. } | Self::SeqMismatch { .. } => {
-                "another process took the run over: look at it with `provost trace`"
+                "another process took the run over: look at what it did"
             }
             Self::ChainBroken { .. }
             | Self::CommitBroken { .. }
@@ -315,7 +315,7 @@ impl FindError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Unknown { .. } => Some("`provost runs` lists them"),
+            Self::Unknown { .. } => Some("list the runs"),
             Self::Ambiguous { .. } => Some("type more of the id"),
             Self::Store(error) => error.hint(),
         }

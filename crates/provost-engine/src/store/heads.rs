@@ -153,7 +153,7 @@ impl HeadsError {
         Some(match self {
             Self::File { .. } => "look at `heads` in `[audit]` of provost.toml",
             Self::None { .. } => {
-                "if none was ever signed, `provost audit sign` begins; otherwise put the file back"
+                "if none was ever signed, sign the first; otherwise put the file back"
             }
             Self::NoHead { .. } | Self::Forged { .. } => {
                 "the heads were changed from outside: put the file back as it was kept"
@@ -162,8 +162,8 @@ impl HeadsError {
                 "if the key is yours, name it as `public` in `[audit]` of provost.toml"
             }
             Self::OtherStore { .. } | Self::Shorter { .. } | Self::Differs { .. } => {
-                "put the newest journal back; if this one is right all the same, say why: \
-                 `provost audit accept --reason WHY`"
+                "put the newest journal back; if this one is right all the same, accept it \
+                 and say why"
             }
             Self::Store(error) => return error.hint(),
         })

@@ -67,7 +67,7 @@ impl WorkspaceError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NotFound { .. } | Self::NoConfig { .. } => {
-                Some("`provost init` makes a workspace here; `-C DIR` names one elsewhere")
+                Some("make a workspace here, or name one elsewhere")
             }
             Self::Refused { .. } => None,
         }

@@ -116,8 +116,8 @@ impl Lock {
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!(
-            "# The tools as they were reviewed: written by `provost tools lock`, read whenever \
-             the\n# workspace is opened. A tool that differs is not called.\nschema = {}\n",
+            "# The tools as they were reviewed and locked: read whenever the workspace is opened.\n\
+             # A tool that differs is not called.\nschema = {}\n",
             quoted(LOCK_SCHEMA)
         );
         for (name, fields) in &self.tools {
@@ -341,7 +341,7 @@ pub(super) fn report(root: &Path, found: &mut Collector) {
 fn hinted(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let hinted = diagnostics.into_iter().map(|one| match one.hint {
         Some(_) => one,
-        None => one.hint("`provost tools lock` writes the file anew"),
+        None => one.hint("lock the tools again: that writes the file anew"),
     });
     hinted.collect()
 }
@@ -357,8 +357,8 @@ pub(super) fn hold(
     let Some(source) = files::optional(root, LOCK_FILE, found) else {
         if before == found.is_empty() {
             not_checked.push(format!(
-                "whether the tools are those that were reviewed: there is no {LOCK_FILE} \
-                 (`provost tools lock` writes it)"
+                "whether the tools are those that were reviewed: there is no {LOCK_FILE}, \
+                 which locking the tools writes"
             ));
         }
         return;
@@ -394,6 +394,6 @@ fn finding(drift: &Drift, config: &Config) -> Option<Diagnostic> {
     let span = table.map_or_else(Span::default, provost_tools::ToolConfig::span);
     Some(
         Diagnostic::new(Code::Drift, span, message)
-            .hint("look at the change; `provost tools lock` accepts it"),
+            .hint("look at the change; locking the tools again accepts it"),
     )
 }

@@ -37,7 +37,7 @@ impl ScaffoldError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Exists { .. } => "name another directory: `provost init DIR`",
+            Self::Exists { .. } => "name another directory",
             Self::NotWritable { .. } => "name a directory that this user may write to",
         }
     }

@@ -89,7 +89,7 @@ fn the_nearest_parent_is_found() {
             .starts_with("there is no workspace at or above "),
         "{error}"
     );
-    assert!(error.hint().unwrap().contains("provost init"));
+    assert!(error.hint().unwrap().contains("make a workspace here"));
     let error = Workspace::open(&dir.path().join("d"), &OPENING).unwrap_err();
     assert!(
         error
@@ -339,10 +339,10 @@ fn a_tool_that_is_not_what_the_lock_holds_is_a_finding() {
     write(dir.path(), &[("provost.toml", &changed)]);
     insta::assert_snapshot!(findings(dir.path()), @r"
     the workspace cannot be used: 4 findings in provost.toml
-    provost.toml 1:1 W806 the tool `notes.list` is not what provost.lock holds: changed in timeout_ms (look at the change; `provost tools lock` accepts it)
-    provost.toml 1:1 W806 the tool `notes.read` is not what provost.lock holds: changed in timeout_ms (look at the change; `provost tools lock` accepts it)
-    provost.toml 1:1 W806 the tool `notes.search` is not what provost.lock holds: changed in timeout_ms (look at the change; `provost tools lock` accepts it)
-    provost.toml 5:1 W806 the tool `more.read` is not in provost.lock (look at the change; `provost tools lock` accepts it)
+    provost.toml 1:1 W806 the tool `notes.list` is not what provost.lock holds: changed in timeout_ms (look at the change; locking the tools again accepts it)
+    provost.toml 1:1 W806 the tool `notes.read` is not what provost.lock holds: changed in timeout_ms (look at the change; locking the tools again accepts it)
+    provost.toml 1:1 W806 the tool `notes.search` is not what provost.lock holds: changed in timeout_ms (look at the change; locking the tools again accepts it)
+    provost.toml 5:1 W806 the tool `more.read` is not in provost.lock (look at the change; locking the tools again accepts it)
     ");
     let ignoring = Opening {
         lock: LockUse::Ignore,
@@ -360,7 +360,7 @@ fn a_tool_that_is_not_what_the_lock_holds_is_a_finding() {
     );
     insta::assert_snapshot!(findings(dir.path()), @r"
     the workspace cannot be used: 2 findings in provost.lock
-    provost.lock 1:1 P005 provost.lock needs the field `schema` (`provost tools lock` writes the file anew)
+    provost.lock 1:1 P005 provost.lock needs the field `schema` (lock the tools again: that writes the file anew)
     provost.lock 1:1 P004 provost.lock has no field `digest` (the fields are `schema`, `servers`, `tools`)
     ");
 }

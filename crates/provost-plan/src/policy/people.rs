@@ -146,7 +146,7 @@ fn read_user(name: &Spanned<String>, node: &Node, diagnostics: &mut Vec<Diagnost
         let message = "a public key is `ed25519:` and 44 base64 characters";
         fields.diagnostics().push(
             Diagnostic::new(Code::BadName, key.span, message)
-                .hint("`provost key new` prints the line to put here"),
+                .hint("whoever makes a key is shown the line to put here"),
         );
     }
     fields.finish();

@@ -92,7 +92,7 @@ fn rule(code: Code) -> Value {
         "shortDescription": { "text": code.title() },
         "fullDescription": { "text": code.finds() },
         "help": {
-            "text": format!("`provost explain {code}` tells more"),
+            "text": code.page(),
             "markdown": code.page(),
         },
         "defaultConfiguration": { "level": level(code.severity()) },

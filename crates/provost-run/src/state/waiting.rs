@@ -80,7 +80,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    fn new(kind: WaitKind, asked_at: i64) -> Self {
+    pub(crate) fn new(kind: WaitKind, asked_at: i64) -> Self {
         Self {
             kind,
             digest: None,

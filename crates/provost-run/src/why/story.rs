@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::call::Slot;
 use crate::event::{Event, RunEnded, SkipReason, StepStatus};
 use crate::outcome::Class;
+use crate::state::{WaitKind, Waiting};
 use crate::trace::listed;
 
 /// A journal.
@@ -158,37 +159,17 @@ impl<'e> Story<'e> {
         seqs
     }
 
-    /// The card or question a run waits for.
-    pub(super) fn waits_for(&self) -> Option<(u64, String)> {
-        let mut open: BTreeMap<Digest, (u64, String)> = BTreeMap::new();
-        for (seq, event) in self.numbered() {
-            match event {
-                Event::ApprovalRequested { card, digest } => {
-                    let what = match card.step() {
-                        Some(step) => format!("a person's yes about step `{step}`"),
-                        None => "a person's yes about the plan".to_owned(),
-                    };
-                    open.insert(*digest, (seq, what));
-                }
-                Event::QuestionAsked { digest, .. } => {
-                    open.insert(*digest, (seq, "a person's answer".to_owned()));
-                }
-                Event::ApprovalGiven {
-                    card: digest,
-                    complete: true,
-                    ..
-                }
-                | Event::ApprovalRejected { card: digest, .. }
-                | Event::ApprovalExpired { card: digest }
-                | Event::QuestionAnswered {
-                    question: digest, ..
-                } => {
-                    open.remove(digest);
-                }
-                _ => {}
+    /// The event that asked for what a run waits for.
+    pub(super) fn asked_for(&self, waiting: &Waiting) -> Vec<u64> {
+        let asks = |event: &Event| match event {
+            Event::ApprovalRequested { digest, .. } | Event::QuestionAsked { digest, .. } => {
+                Some(digest) == waiting.digest.as_ref()
             }
-        }
-        open.into_values().min()
+            Event::Paused { missing, .. } => missing.is_some() && waiting.kind == WaitKind::Secret,
+            _ => false,
+        };
+        let mut asked = self.numbered().rev().filter(|(_, event)| asks(event));
+        asked.next().map(|(seq, _)| seq).into_iter().collect()
     }
 
     /// The call with equal operation and arguments that most steps made, if they are many.

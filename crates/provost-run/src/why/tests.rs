@@ -2,11 +2,19 @@
 #![expect(clippy::expect_used, reason = "tests")]
 
 use super::*;
+use crate::call::Slot;
 use crate::written::journal;
 
 /// A journal in, a judgment out, as it is read aloud.
 fn judged(text: &str) -> String {
-    let blame = why(&journal(text));
+    judged_beside(text, |_| Vec::new())
+}
+
+/// The same of a run that waits for something.
+fn judged_beside(text: &str, waits: impl FnOnce(&Event) -> Vec<Waiting>) -> String {
+    let events = journal(text);
+    let (last, _) = events.last().expect("an event");
+    let blame = why(&events, &waits(last));
     let mut out = format!("{}: {}\n", blame.guilty.word(), blame.sentence);
     for line in &blame.proof {
         out.push_str(&format!("  {} {} {}\n", line.seq, line.kind, line.text));
@@ -27,6 +35,24 @@ checked 1 1 | [{"id":"count","tool":"tickets.count","args":{"project":"PAY"}}]
 begun
 "#;
 
+/// What a run waits for whose last event asks a person.
+fn asked(last: &Event) -> Vec<Waiting> {
+    let (kind, digest, slot) = match last {
+        Event::ApprovalRequested { card, digest } => {
+            let step = card.step().map(str::to_owned);
+            let slot = step.map(|step| Slot { step, item: None });
+            (WaitKind::Approval, *digest, slot)
+        }
+        Event::QuestionAsked { digest, .. } => (WaitKind::Answer, *digest, None),
+        _ => return Vec::new(),
+    };
+    vec![Waiting {
+        digest: Some(digest),
+        slot,
+        ..Waiting::new(kind, 0)
+    }]
+}
+
 fn one(rest: &str) -> String {
     judged(&format!("{ONE}{rest}"))
 }
@@ -37,7 +63,7 @@ fn failing(class: &str) -> Blame {
         "start count 1 tickets.count | {{}}\nend count 1 {class} none\n\
          settled count failed {class}\nover failed {class} at:count"
     );
-    why(&journal(&format!("{ONE}{rest}")))
+    why(&journal(&format!("{ONE}{rest}")), &[])
 }
 
 #[test]
@@ -427,11 +453,12 @@ fn nobody_is_guilty_of_success_or_of_waiting() {
     nobody: the run succeeded
       12 RunEnded succeeded
     ");
-    insta::assert_snapshot!(one("card c count"), @r"
+    insta::assert_snapshot!(judged_beside(&format!("{ONE}card c count"), asked), @r"
     nobody: the run is not over: it waits for a person's yes about step `count`
       7 ApprovalRequested 8d03c768991c asks about `count`, 1 call of `pager.notify` (external, high risk)
     ");
-    insta::assert_snapshot!(one("question q region | which region?"), @r"
+    let question = "question q region | which region?";
+    insta::assert_snapshot!(judged_beside(&format!("{ONE}{question}"), asked), @r"
     nobody: the run is not over: it waits for a person's answer
       7 QuestionAsked 6f932b84c4ec for the planner (`region`): which region?
     ");
@@ -463,13 +490,13 @@ fn two_runs_with_one_end_can_have_two_guilty() {
         with(r#"{"id":"${ steps.l.output.id }"}"#),
     );
     assert_eq!(naive(&constant), naive(&read));
-    assert_ne!(why(&constant).guilty, why(&read).guilty);
+    assert_ne!(why(&constant, &[]).guilty, why(&read, &[]).guilty);
 }
 
 #[test]
 fn a_judgment_names_events_that_are_there() {
     let events = journal(&format!("{ONE}cancel ada\nover cancelled cancelled"));
-    for line in why(&events).proof {
+    for line in why(&events, &[]).proof {
         let index = usize::try_from(line.seq - 1).expect("a small number");
         assert_eq!(
             events.get(index).map(|(event, _)| event.kind()),

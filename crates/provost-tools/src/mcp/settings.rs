@@ -104,7 +104,7 @@ impl Settings {
         if listing.is_none() && !site.listings.is_lenient() {
             let message = format!("the tool `{}` is not in provost.lock", site.tool);
             let diagnostic = Diagnostic::new(Code::Drift, fields.span(), message)
-                .hint("`provost tools lock` asks its server what it can do, and pins the answer");
+                .hint("lock the tools: that asks its server what it can do, and pins the answer");
             fields.diagnostics().push(diagnostic);
         }
         let reader = OperationReader {
@@ -406,11 +406,11 @@ impl OperationReader<'_> {
                     "what the server `{server}` says of `{}` is not pinned",
                     tool.value
                 ),
-                "`provost tools lock` pins it",
+                "locking the tools again pins it",
             ),
             false => (
                 format!("the server `{server}` has no tool `{}`", tool.value),
-                "`provost tools lock` asks it anew",
+                "locking the tools again asks it anew",
             ),
         };
         let known = listing.tools.keys().chain(listing.unused.keys());

@@ -81,8 +81,8 @@ impl Effect {
 /// The table is not there.
 pub(super) fn missing(tool: &str) -> Fault {
     let message = format!(
-        "the database of the tool `{tool}` has no table `provost_effects` for keys; \
-         `provost tools prepare {tool}` makes it"
+        "the database of the tool `{tool}` has no table `provost_effects` for keys: \
+         it has to be prepared first"
     );
     Fault::refused(Class::Unavailable, message)
 }

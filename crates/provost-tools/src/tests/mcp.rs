@@ -500,7 +500,7 @@ fn settings_are_read_or_refused() {
 kind = "mcp"
 command = ["a"]
 ops = {}
-#> W806 the tool `s` is not in provost.lock -> `provost tools lock` asks its server
+#> W806 the tool `s` is not in provost.lock -> lock the tools: that asks its server
 
 [tools.s]
 kind = "mcp"

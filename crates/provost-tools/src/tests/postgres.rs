@@ -364,7 +364,7 @@ async fn postgres_keys_make_a_write_land_once() {
     let time = Duration::from_secs(5);
     let (words, text) = keyed(&bench, "db.keyed", "a", "k1").await;
     assert_eq!(words, "unavailable none");
-    assert!(text.contains("`provost tools prepare db`"), "{text}");
+    assert!(text.contains("it has to be prepared first"), "{text}");
     assert!(
         bench
             .toolbox

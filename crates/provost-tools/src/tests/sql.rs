@@ -339,7 +339,7 @@ async fn a_key_in_the_transaction_makes_a_write_land_once() {
     // Without the table nothing is written.
     let (words, text) = call("db.keyed", "a", "k1").await;
     assert_eq!(words, "unavailable none");
-    assert!(text.contains("`provost tools prepare db`"), "{text}");
+    assert!(text.contains("it has to be prepared first"), "{text}");
     assert!(
         bench
             .toolbox

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use provost_engine::bundle::Bundle;
-use provost_engine::engine::{Engine, NewRun};
+use provost_engine::engine::NewRun;
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::workspace::Workspace;
 use provost_plan::digest::canonical;
@@ -55,7 +55,7 @@ pub fn run(verb: &Apply, place: &Place) -> Result<Exit, Failure> {
         ask: verb.begin.ask_mode(workspace.ask()),
         again: verb.begin.again,
     };
-    let engine = Engine::open(workspace)?;
+    let engine = place.engine(workspace)?;
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)
 }
 

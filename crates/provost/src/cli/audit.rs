@@ -13,6 +13,7 @@ use provost_plan::policy::People;
 use provost_plan::source::Source;
 use serde_json::{Value, json};
 
+use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
@@ -134,9 +135,9 @@ impl Fault {
     fn into_failure(self) -> Failure {
         let found = self.is_found();
         let (message, hint) = match self {
-            Self::Store(error) => (error.to_string(), error.hint()),
-            Self::Heads(error) => (error.to_string(), error.hint()),
-            Self::Testimony(error) => (error.to_string(), error.hint()),
+            Self::Store(error) => (error.to_string(), error.advice()),
+            Self::Heads(error) => (error.to_string(), error.advice()),
+            Self::Testimony(error) => (error.to_string(), error.advice()),
         };
         let failure = if found {
             Failure::failed(message)

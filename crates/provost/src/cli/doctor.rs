@@ -7,6 +7,7 @@ use provost_engine::workspace::{Drift, LOCK_FILE, Lock, Workspace};
 use provost_plan::source::Source;
 use serde_json::json;
 
+use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
@@ -274,16 +275,16 @@ fn of_store(workspace: &Workspace, not_checked: &mut Vec<String>) -> Finding {
             not_checked.push("whether a journal can be written: there is none yet".to_owned());
             return Finding::fit("journal", "nothing has run here yet");
         }
-        Err(error) => return Finding::unfit("journal", error.to_string(), error.hint()),
+        Err(error) => return Finding::unfit("journal", error.to_string(), error.advice()),
         Ok(store) => {
             if let Err(error) = store.verify() {
-                return Finding::unfit("journal", error.to_string(), error.hint());
+                return Finding::unfit("journal", error.to_string(), error.advice());
             }
         }
     }
     // Why only now: opening it to write would make one where there is none.
     match Store::open(&dir) {
         Ok(_) => Finding::fit("journal", "can be written, and its chains hold"),
-        Err(error) => Finding::unfit("journal", error.to_string(), error.hint()),
+        Err(error) => Finding::unfit("journal", error.to_string(), error.advice()),
     }
 }

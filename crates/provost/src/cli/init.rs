@@ -6,6 +6,7 @@ use clap::Args;
 use provost_engine::workspace::scaffold;
 use serde_json::json;
 
+use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::{Place, quoted};
@@ -28,7 +29,7 @@ pub fn run(verb: Init, place: &Place) -> Result<Exit, Failure> {
     let dir = verb.at.or_else(|| place.dir().map(PathBuf::from));
     let dir = dir.unwrap_or_else(|| PathBuf::from("."));
     let written = scaffold(&dir, &user())
-        .map_err(|error| Failure::usage(error.to_string()).hint(error.hint()))?;
+        .map_err(|error| Failure::usage(error.to_string()).maybe_hint(error.advice()))?;
     if verb.json {
         let files: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();
         output::json(&json!({ "schema": "provost/init/v1", "dir": dir, "files": files }));

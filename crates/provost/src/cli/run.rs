@@ -106,6 +106,6 @@ pub fn run(verb: &Run, place: &Place) -> Result<Exit, Failure> {
         ask,
         again: verb.begin.again,
     };
-    let engine = provost_engine::engine::Engine::open(workspace)?;
+    let engine = place.engine(workspace)?;
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)
 }

@@ -81,7 +81,7 @@ pub fn stop(
     }
     let opened = place
         .workspace()
-        .and_then(|workspace| match Engine::open(workspace) {
+        .and_then(|workspace| match place.engine(workspace) {
             // Why no stop: nothing drives a journal that a signed head contradicts, and nothing is
             // written into it.
             Err(error @ EngineError::Audit(AuditError::Heads(_))) => Ok(Err(error)),

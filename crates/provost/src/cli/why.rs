@@ -2,6 +2,7 @@
 
 use clap::Args;
 use provost_engine::history::History;
+use provost_engine::run::state::waiting;
 use provost_engine::run::why::{Guilty, why};
 use serde_json::json;
 
@@ -25,7 +26,7 @@ pub struct Why {
 /// Does it.
 pub fn run(verb: &Why, place: &Place) -> Result<Exit, Failure> {
     let History { events, state } = verb.run.history(&place.journal()?)?;
-    let blame = why(&events);
+    let blame = why(&events, &waiting(&state));
     if verb.json {
         output::json(&json!({
             "schema": "provost/why/v1",

@@ -1,12 +1,15 @@
 //! A run as people read it: how far it is, what it waits for, how it ended.
 
+use std::collections::BTreeMap;
+
 use provost_engine::run::call::Slot;
 use provost_engine::run::card::Purpose;
 use provost_engine::run::concise;
-use provost_engine::run::event::{Missing, RunStatus, StepStatus};
+use provost_engine::run::event::{Missing, RunStatus};
 use provost_engine::run::outcome::Landing;
-use provost_engine::run::state::{Pause, State, waiting as waiting_of};
+use provost_engine::run::state::{Pause, State, WaitKind, waiting as waiting_of};
 use provost_plan::catalog::Catalog;
+use provost_plan::digest::Digest;
 use provost_plan::source::Spanned;
 use serde_json::{Value, json};
 
@@ -49,55 +52,25 @@ pub fn end(state: &State, place: &Place) -> Page {
 /// What a run waits for, and the commands that give it.
 pub fn waiting(state: &State, place: &Place) -> Page {
     let mut page = Page::new();
-    let run = &state.run;
-    questions(&mut page, state, place);
-    for (digest, asked) in state.open_cards() {
-        let id = digest.in_command();
-        page.page(card::page(digest, asked)).end();
-        command(
-            &mut page,
-            "approve",
-            &place.command(&format!("provost approve {run}@{id}")),
-        );
-        let reject = format!("provost reject {run}@{id} --reason WHY");
-        command(&mut page, "reject", &place.command(&reject));
-    }
-    for (step, known) in state.doubts() {
-        let doubted = known.items.iter();
-        let mut doubted = doubted.filter(|item| item.settled == Some(StepStatus::InDoubt));
-        let known_to_happen = doubted.all(|item| item.landing == Some(Landing::Happened));
-        page.bad("in doubt: ").text(&match known_to_happen {
-            true => format!("what step `{step}` gave is not known"),
-            false => format!("nobody knows whether step `{step}` took place"),
-        });
-        if let Some(message) = &known.message {
-            page.text(": ").text(message);
-        }
-        page.end();
-        page.line("look at the system it writes to, then say what you found:");
-        let items = known.items.iter().enumerate();
-        for (index, _) in items.filter(|(_, item)| item.settled == Some(StepStatus::InDoubt)) {
-            let slot = Slot {
-                step: step.clone(),
-                item: known.is_list.then_some(index),
-            };
-            let meant = attempt_in_doubt(state, &slot);
-            // Why: without its output nothing that reads it goes on.
-            let happened = if state.is_output_read(step) {
-                "--happened --output JSON"
-            } else {
-                "--happened"
-            };
-            let not = (!known_to_happen).then_some("--did-not-happen");
-            for said in [happened].into_iter().chain(not).chain(["--abandon"]) {
-                let text = format!("provost settle {run} {meant} {said} --reason WHY");
-                command(&mut page, "settle", &place.command(&text));
+    let all = waiting_of(state);
+    let mut doubted: BTreeMap<&str, Vec<&Slot>> = BTreeMap::new();
+    for one in &all {
+        let give = place.command(&waits::command(&state.run, one));
+        match (one.kind, &one.digest, &one.slot) {
+            (WaitKind::Answer, Some(digest), _) => asked(&mut page, state, digest, &give, place),
+            (WaitKind::Approval, Some(digest), _) => carded(&mut page, state, digest, &give, place),
+            (WaitKind::Settlement, _, Some(slot)) => {
+                doubted.entry(&slot.step).or_default().push(slot);
             }
+            _ => {}
         }
+    }
+    for (step, slots) in doubted {
+        doubts(&mut page, state, (step, &slots), place);
     }
     if let Some(pause) = &state.paused {
         page.page(why_not(state));
-        let text = format!("provost resume {run}");
+        let text = format!("provost resume {}", state.run);
         command(&mut page, "resume", &place.command(&text));
         if pause.missing.is_some() {
             page.line("  (once the secret is set)");
@@ -108,20 +81,59 @@ pub fn waiting(state: &State, place: &Place) -> Page {
     page
 }
 
-/// The questions that are open.
-fn questions(page: &mut Page, state: &State, place: &Place) {
-    let run = &state.run;
-    for (digest, asked) in state.open_questions() {
-        let id = digest.in_command();
-        page.page(question::page(digest, asked)).end();
-        command(
-            page,
-            "answer",
-            &place.command(&format!("provost answer {run}@{id} VALUE")),
-        );
-        if matches!(asked.purpose, Purpose::Review { .. }) {
-            let text = format!("provost amend {run} --plan FILE");
-            command(page, "or a plan of yours", &place.command(&text));
+/// A card that is open.
+fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &Place) {
+    let Some(known) = state.cards.get(digest) else {
+        return;
+    };
+    page.page(card::page(digest, &known.card)).end();
+    command(page, "approve", give);
+    let (run, id) = (&state.run, digest.in_command());
+    let reject = format!("provost reject {run}@{id} --reason WHY");
+    command(page, "reject", &place.command(&reject));
+}
+
+/// A question that is open.
+fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &Place) {
+    let Some(known) = state.questions.get(digest) else {
+        return;
+    };
+    page.page(question::page(digest, &known.question)).end();
+    command(page, "answer", give);
+    if matches!(known.question.purpose, Purpose::Review { .. }) {
+        let text = format!("provost amend {} --plan FILE", state.run);
+        command(page, "or a plan of yours", &place.command(&text));
+    }
+}
+
+/// Writes of a step in doubt about which no tool is asked.
+fn doubts(page: &mut Page, state: &State, (step, slots): (&str, &[&Slot]), place: &Place) {
+    let landed = |slot: &&Slot| state.item(slot).and_then(|item| item.landing);
+    let known_to_happen = slots
+        .iter()
+        .all(|slot| landed(slot) == Some(Landing::Happened));
+    page.bad("in doubt: ").text(&match known_to_happen {
+        true => format!("what step `{step}` gave is not known"),
+        false => format!("nobody knows whether step `{step}` took place"),
+    });
+    let known = state.steps.get(step);
+    if let Some(message) = known.and_then(|known| known.message.as_ref()) {
+        page.text(": ").text(message);
+    }
+    page.end();
+    page.line("look at the system it writes to, then say what you found:");
+    // Why: without its output nothing that reads it goes on.
+    let happened = if state.is_output_read(step) {
+        "--happened --output JSON"
+    } else {
+        "--happened"
+    };
+    for slot in slots {
+        let (run, meant) = (&state.run, attempt_in_doubt(state, slot));
+        let not = (!known_to_happen).then_some("--did-not-happen");
+        for said in [happened].into_iter().chain(not).chain(["--abandon"]) {
+            let text = format!("provost settle {run} {meant} {said} --reason WHY");
+            command(page, "settle", &place.command(&text));
         }
     }
 }

@@ -3,7 +3,9 @@
 //! Owns which verb is for what. The list itself is the run machine's. INVARIANT: a command is
 //! spelled for the workspace as it was typed.
 
+use provost_engine::notify::{Subject, SubjectKind};
 use provost_engine::run::state::{WaitKind, Waiting};
+use provost_plan::digest::Digest;
 use serde_json::{Value, json};
 
 use super::words::moment;
@@ -11,11 +13,25 @@ use crate::place::Place;
 
 /// The command to type for what a run waits for.
 pub fn command(run: &str, waiting: &Waiting) -> String {
-    let about = match &waiting.digest {
+    of_kind(run, waiting.kind, waiting.digest)
+}
+
+/// The command to type about what somebody is told of.
+pub fn about(subject: &Subject<'_>) -> String {
+    let Subject { run, kind, which } = subject;
+    match kind {
+        SubjectKind::Waits(kind) => of_kind(run, *kind, which.parse().ok()),
+        SubjectKind::Run => format!("provost show {run}"),
+        SubjectKind::Tool => format!("provost tools show {which}"),
+    }
+}
+
+fn of_kind(run: &str, kind: WaitKind, digest: Option<Digest>) -> String {
+    let about = match digest {
         Some(digest) => format!("{run}@{}", digest.in_command()),
         None => run.to_owned(),
     };
-    match waiting.kind {
+    match kind {
         WaitKind::Approval => format!("provost approve {about}"),
         WaitKind::Answer => format!("provost answer {about} VALUE"),
         // Why not `settle`: what became of it has to be looked up first.

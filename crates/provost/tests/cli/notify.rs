@@ -80,6 +80,20 @@ fn what_waits_is_told_once_as_a_cloud_event() {
     );
 }
 
+/// The control is the test above: without `-C` the command has none.
+#[test]
+fn the_command_of_a_notice_names_the_workspace_as_it_was_typed() {
+    let place = telling(TELL, "on = [\"waiting\"]");
+    let dir = place.path(".").canonicalize().unwrap();
+    let at = dir.to_str().unwrap();
+    place
+        .run(&["-C", at, "run", "Note the orders of ada"])
+        .exits(3);
+    let (run, card) = place.card();
+    let command = format!("provost -C {at} approve {run}@{card}");
+    assert_eq!(told(&place)[0]["data"]["command"], command.as_str());
+}
+
 #[test]
 fn what_failed_is_told_and_what_nobody_asked_for_is_not() {
     let place = telling(TELL, "on = [\"failed\"]");

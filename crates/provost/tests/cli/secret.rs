@@ -89,6 +89,9 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
     resume: provost resume RUN
       (once the secret is set)
     ");
+    let why = place.run(&["why", &run]).exits(0);
+    let waits = "the run is not over: it waits for a secret that somebody has to set";
+    assert!(why.stdout.contains(waits), "{why}");
     place.run(&["inbox", "--check"]).exits(3);
     place.run(&["work", "--until-idle"]).exits(0);
     assert_eq!(place.status(), "paused");

@@ -93,11 +93,11 @@ fn a_tool_that_differs_from_the_lock_is_not_called() {
     18 | [tools.notes]
        | ^^^^^^^^^^^^^
        |
-       = hint: look at the change; `provost tools lock` accepts it
+       = hint: look at the change; locking the tools again accepts it
 
     error: the workspace cannot be used: one finding in provost.toml
 
-    hint: `provost explain W806` tells more
+    hint: `provost tools diff` shows the change, `provost tools lock` accepts it; `provost explain W806` tells more
     ");
     place.run(&["tools", "lock"]).exits(0);
     place.run(&["run", "Count the orders of ada"]).exits(0);

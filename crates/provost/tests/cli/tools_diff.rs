@@ -21,7 +21,7 @@ fn a_server_that_says_otherwise_is_shown_and_not_called() {
     29 | [tools.s]
        | ^^^^^^^^^
        |
-       = hint: `provost tools lock` asks its server what it can do, and pins the answer
+       = hint: lock the tools: that asks its server what it can do, and pins the answer
 
     warning: the tool `s` is left out until its entry is mended
     error: there is no tool `s.echo`
@@ -103,11 +103,11 @@ fn what_a_server_has_more_stops_nothing() {
     34 | [tools.s.ops.echo]
        |              ^^^^
        |
-       = hint: `provost tools lock` asks it anew
+       = hint: locking the tools again asks it anew
 
     error: the workspace cannot be used: one finding in provost.toml
 
-    hint: `provost explain W806` tells more
+    hint: `provost tools diff` shows the change, `provost tools lock` accepts it; `provost explain W806` tells more
     ");
 }
 
@@ -125,7 +125,7 @@ fn a_pin_that_was_edited_does_not_load() {
     118 | [servers."s".tools."echo"]
         |                    ^^^^^^
         |
-        = hint: `provost tools lock` writes the file anew
+        = hint: lock the tools again: that writes the file anew
 
     error[W806]: the tool `s` is not in provost.lock
       --> provost.toml:29:1
@@ -133,10 +133,10 @@ fn a_pin_that_was_edited_does_not_load() {
     29 | [tools.s]
        | ^^^^^^^^^
        |
-       = hint: `provost tools lock` asks its server what it can do, and pins the answer
+       = hint: lock the tools: that asks its server what it can do, and pins the answer
 
     error: the workspace cannot be used: 2 findings in provost.lock, provost.toml
 
-    hint: `provost explain W801` tells more
+    hint: `provost tools diff` shows the change, `provost tools lock` accepts it; `provost explain W801` tells more
     "##);
 }

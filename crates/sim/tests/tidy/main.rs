@@ -256,3 +256,25 @@ fn values_of_a_run_are_shown_by_one_way_out() {
     let label = "Event::ObservationMade { slot, label, .. } => page.line(label),";
     assert_eq!(faults("crates/provost/src/cli/new.rs", label), 0);
 }
+
+#[test]
+fn only_the_command_line_spells_commands() {
+    none(doors::verbs(&Tree::of_repository()));
+    let cli = (
+        "crates/provost/src/cli.rs",
+        "enum Verb {\n    /// x\n    Approve(a::A),\n}\n",
+    );
+    let of = |path, text| doors::verbs(&Tree::of(&[cli, (path, text)])).len();
+    let command = "    let hint = \"`provost approve RUN` does it\";";
+    assert_eq!(of("crates/provost-engine/src/a.rs", command), 1);
+    assert_eq!(of("crates/provost/src/a.rs", command), 0);
+    assert_eq!(
+        of("crates/provost-engine/src/a.rs", "// provost approve"),
+        0
+    );
+    assert_eq!(
+        of("crates/provost-engine/src/a.rs", "\"provost knows it\""),
+        0
+    );
+    assert_eq!(doors::verbs(&Tree::of(&[])).len(), 1);
+}

@@ -166,7 +166,7 @@ async fn look(dir: &Path, seen: &Acknowledged, error: &EngineError, what: &str) 
         matches!(failed, StoreError::Poisoned { .. }),
         "{what}: {failed}"
     );
-    assert!(failed.hint().unwrap().contains("provost resume"), "{what}");
+    assert!(failed.hint().unwrap().contains("resume the run"), "{what}");
     let store = Store::open_read_only(&dir.join(".provost")).unwrap();
     store.verify().unwrap();
     let stored = store.load(&seen.run).unwrap_or_default();

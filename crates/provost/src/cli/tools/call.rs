@@ -1,7 +1,7 @@
 //! `tools call`: one call, as a plan of one step: checked, asked about, journaled.
 
 use clap::Args;
-use provost_engine::engine::{Engine, NewRun};
+use provost_engine::engine::NewRun;
 use provost_plan::catalog::Operation;
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
@@ -69,7 +69,7 @@ pub fn run(verb: &Call, place: &Place) -> Result<Exit, Failure> {
         ask: verb.begin.ask_mode(workspace.ask()),
         again: verb.begin.again,
     };
-    let engine = Engine::open(workspace)?;
+    let engine = place.engine(workspace)?;
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)
 }
 

@@ -1,0 +1,95 @@
+//! What to do about an error, with the commands to type: no other crate knows one.
+//!
+//! Owns which command mends what. What else there is to say stands beside the error itself.
+
+use provost_engine::audit::AuditError;
+use provost_engine::inbox::TestimonyError;
+use provost_engine::store::heads::HeadsError;
+use provost_engine::store::{FindError, StoreError};
+use provost_engine::workspace::{ScaffoldError, WorkspaceError};
+
+/// An error about which something can be done.
+pub trait Advice {
+    /// What to do, where there is something.
+    fn advice(&self) -> Option<&'static str>;
+}
+
+impl Advice for StoreError {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Poisoned { .. } => Some(
+                "end this process, look for space and health of the disk, then `provost resume`",
+            ),
+            Self::Moved { .. } | Self::SeqMismatch { .. } => {
+                Some("another process took the run over: look at it with `provost trace`")
+            }
+            other => other.hint(),
+        }
+    }
+}
+
+impl Advice for FindError {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Unknown { .. } => Some("`provost runs` lists them"),
+            Self::Store(error) => error.advice(),
+            other @ Self::Ambiguous { .. } => other.hint(),
+        }
+    }
+}
+
+impl Advice for HeadsError {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::None { .. } => Some(
+                "if none was ever signed, `provost audit sign` begins; otherwise put the file back",
+            ),
+            Self::OtherStore { .. } | Self::Shorter { .. } | Self::Differs { .. } => Some(
+                "put the newest journal back; if this one is right all the same, say why: \
+                 `provost audit accept --reason WHY`",
+            ),
+            Self::Store(error) => error.advice(),
+            other => other.hint(),
+        }
+    }
+}
+
+impl Advice for AuditError {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Heads(error) => error.advice(),
+            Self::Store(error) => error.advice(),
+            Self::Testimony(error) => error.advice(),
+            other => other.hint(),
+        }
+    }
+}
+
+impl Advice for TestimonyError {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(error) => error.advice(),
+            other => other.hint(),
+        }
+    }
+}
+
+impl Advice for WorkspaceError {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::NotFound { .. } | Self::NoConfig { .. } => {
+                Some("`provost init` makes a workspace here; `-C DIR` names one elsewhere")
+            }
+            Self::Refused { .. } => None,
+        }
+    }
+}
+
+impl Advice for ScaffoldError {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Exists { .. } => Some("name another directory: `provost init DIR`"),
+            other @ Self::NotWritable { .. } => Some(other.hint()),
+        }
+    }
+}
