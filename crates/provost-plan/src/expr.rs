@@ -24,13 +24,15 @@ mod label;
 mod offsets;
 mod parse;
 mod refs;
+mod status;
 mod template;
 mod text;
 mod time;
 pub mod tree;
 mod value;
 
-pub use guards::{Fact, Read, STATUS_WORDS};
+pub use guards::{Fact, Read};
+pub use status::StepStatus;
 
 use eval::Evaluator;
 use label::Labelling;

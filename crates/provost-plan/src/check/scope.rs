@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Pass;
 use super::typing::{Place, Typed, type_of};
-use crate::expr::{Root, STATUS_WORDS, Segment};
+use crate::expr::{Root, Segment, StepStatus};
 use crate::plan::{Field, Step, StepKind};
 use crate::schema::{Kinds, PathType, Schema, Shape, Type};
 
@@ -25,7 +25,8 @@ pub(crate) struct Site<'a> {
     read: bool,
 }
 
-static STATUS: LazyLock<Type> = LazyLock::new(|| Type::of_json(&json!({ "enum": STATUS_WORDS })));
+static STATUS: LazyLock<Type> =
+    LazyLock::new(|| Type::of_json(&json!({ "enum": StepStatus::words() })));
 static RUN: LazyLock<Type> = LazyLock::new(|| {
     Type::of_json(&json!({
         "type": "object",

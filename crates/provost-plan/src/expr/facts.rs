@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::guards::{Fact, STATUS_WORDS, place};
+use super::guards::{Fact, place};
 use super::refs::Place;
+use super::status::StepStatus;
 use super::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
 use super::{Root, Segment};
 
@@ -391,7 +392,7 @@ fn status_of((root, path): &Place) -> Option<&str> {
 }
 
 fn status(step: &str, words: &[&str], truth: bool) -> Facts {
-    let words = STATUS_WORDS
+    let words = StepStatus::words()
         .iter()
         .filter(|word| words.contains(word) == truth)
         .map(|word| (*word).to_owned())

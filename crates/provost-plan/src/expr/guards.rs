@@ -12,21 +12,6 @@ use super::refs::{self, Bound, Place};
 use super::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
 use super::{Expression, Reference, Root, Segment, Template};
 
-/// The statuses of a step.
-pub const STATUS_WORDS: [&str; 11] = [
-    "pending",
-    "ready",
-    "running",
-    "waiting_approval",
-    "waiting_answer",
-    "succeeded",
-    "skipped",
-    "failed",
-    "blocked",
-    "in_doubt",
-    "cancelled",
-];
-
 /// Something that holds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fact {

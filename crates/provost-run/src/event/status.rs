@@ -2,6 +2,7 @@
 //!
 //! INVARIANT: a word is never renamed; it stands in journals and in expressions.
 
+pub use provost_plan::expr::StepStatus;
 use serde::{Deserialize, Serialize};
 
 /// Why something does not run.
@@ -14,68 +15,6 @@ pub enum SkipReason {
     NotApproved,
     /// It is a read, and success was shown without it.
     Proven,
-}
-
-/// The status of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepStatus {
-    /// It waits for others.
-    Pending,
-    /// It may start.
-    Ready,
-    /// An attempt is in flight, or will be.
-    Running,
-    /// It waits for a person's yes.
-    WaitingApproval,
-    /// It waits for a person's answer.
-    WaitingAnswer,
-    /// Its acceptance holds.
-    Succeeded,
-    /// It did not have to run.
-    Skipped,
-    /// It ended without success.
-    Failed,
-    /// What it waits for did not come.
-    Blocked,
-    /// Nobody knows whether its effect took place.
-    InDoubt,
-    /// The run was cancelled before it ended.
-    Cancelled,
-}
-
-impl StepStatus {
-    /// The word of the journal and of expressions.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Ready => "ready",
-            Self::Running => "running",
-            Self::WaitingApproval => "waiting_approval",
-            Self::WaitingAnswer => "waiting_answer",
-            Self::Succeeded => "succeeded",
-            Self::Skipped => "skipped",
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-            Self::InDoubt => "in_doubt",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether it can no longer change within this plan.
-    #[must_use]
-    pub fn is_final(self) -> bool {
-        matches!(
-            self,
-            Self::Succeeded
-                | Self::Skipped
-                | Self::Failed
-                | Self::Blocked
-                | Self::InDoubt
-                | Self::Cancelled
-        )
-    }
 }
 
 /// The status of a run.

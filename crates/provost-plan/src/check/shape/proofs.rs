@@ -11,7 +11,7 @@ use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::cases::{Case, both};
-use crate::expr::{Root, STATUS_WORDS, Segment, Template};
+use crate::expr::{Root, Segment, StepStatus, Template};
 use crate::source::Span;
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
@@ -112,7 +112,7 @@ impl<'s> Together<'s> {
         let finding =
             Diagnostic::new(Code::ImpossibleProof, span, message).label("this is never true");
         match &never.slip {
-            Some(word) => finding.did_you_mean(word, STATUS_WORDS),
+            Some(word) => finding.did_you_mean(word, StepStatus::words()),
             None => finding,
         }
     }

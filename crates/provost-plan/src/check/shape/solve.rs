@@ -15,7 +15,7 @@ use crate::check::scope::Site;
 use crate::check::typing::Place;
 use crate::expr::cases::{Case, Demand, Subject};
 use crate::expr::tree::Compare;
-use crate::expr::{Reference, Root, STATUS_WORDS, Segment};
+use crate::expr::{Reference, Root, Segment, StepStatus};
 use crate::schema::{Kinds, Type};
 use crate::source::Span;
 
@@ -112,7 +112,10 @@ impl Solver<'_, '_> {
         }
         let fits = |word: &str| demands.iter().all(|demand| meets(&json!(word), demand));
         let step = self.pass.plan.step(id)?;
-        let asked: Vec<&str> = STATUS_WORDS.into_iter().filter(|word| fits(word)).collect();
+        let asked: Vec<&str> = StepStatus::words()
+            .into_iter()
+            .filter(|word| fits(word))
+            .collect();
         // Why: a subgoal looks at what refines it once that has ended, however it did.
         let parent = self
             .pass
@@ -128,7 +131,7 @@ impl Solver<'_, '_> {
         if asked.iter().any(|word| possible.contains(word)) {
             return None;
         }
-        let unknown = words(demands).find(|word| !STATUS_WORDS.contains(word));
+        let unknown = words(demands).find(|word| !StepStatus::words().contains(word));
         let (reason, slip) = match (unknown, asked.first()) {
             (Some(word), None) => (
                 format!("`{word}` is no status of a step"),

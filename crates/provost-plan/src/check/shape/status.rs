@@ -6,7 +6,7 @@
 //! one the step never has there; a step that ran under an earlier plan can have any.
 
 use crate::check::Pass;
-use crate::expr::STATUS_WORDS;
+use crate::expr::StepStatus;
 use crate::plan::{OnFailure, Step};
 use crate::policy::Decision;
 
@@ -23,7 +23,7 @@ impl Statuses {
     /// The words that the status of `step` can be.
     pub(super) fn of(self, pass: &Pass<'_>, step: &Step) -> Vec<&'static str> {
         if pass.base.settled.contains(&step.id.value) {
-            return STATUS_WORDS.to_vec();
+            return StepStatus::words().to_vec();
         }
         let mut words = vec!["succeeded"];
         let mut add = |word, holds: bool| {
