@@ -16,7 +16,7 @@ use crate::digest::Digest;
 use crate::expr::{ArgTree, Root, Scope, Template};
 use crate::label::Label;
 use crate::limits::{SUGGESTIONS_MAX, TURN_WORK_MAX, TYPE_WORK_MAX};
-use crate::plan::{Goal, Limits, Plan, Step};
+use crate::plan::{CallRole, Goal, Limits, Plan, Step};
 use crate::policy::{Principal, Verdict};
 use crate::work::Purse;
 
@@ -167,35 +167,37 @@ pub struct StepRecord {
     pub verdict: Option<Verdict>,
     /// What is known of the read that proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confirm: Option<ConfirmRecord>,
+    pub confirm: Option<CallRecord>,
     /// What is known of the call that undoes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undo: Option<UndoRecord>,
+    pub undo: Option<CallRecord>,
     /// Places where a value is checked at run time, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_checks: Vec<RunCheck>,
 }
 
-/// What the check computed of the read that proves a write.
+/// What the check computed of a call beside a step's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConfirmRecord {
+pub struct CallRecord {
     /// The digest of its catalog entry.
     pub tool: Digest,
     /// The label of each top-level argument.
     pub labels: BTreeMap<String, Label>,
-    /// Policy's word, as far as it is known before the arguments are: a permit.
+    /// Policy's word, as far as it is known before the arguments are; a permit of `confirm`.
     pub verdict: Verdict,
 }
 
-/// What the check computed of the call that undoes a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UndoRecord {
-    /// The digest of its catalog entry.
-    pub tool: Digest,
-    /// The label of each top-level argument.
-    pub labels: BTreeMap<String, Label>,
-    /// Policy's word, as far as it is known before the arguments are.
-    pub verdict: Verdict,
+impl StepRecord {
+    /// The label of each argument of the call in a role, if the step has it.
+    #[must_use]
+    pub fn labels_of(&self, role: CallRole) -> Option<&BTreeMap<String, Label>> {
+        let call = match role {
+            CallRole::Own => return Some(&self.labels),
+            CallRole::Confirm => self.confirm.as_ref(),
+            CallRole::Undo => self.undo.as_ref(),
+        };
+        call.map(|call| &call.labels)
+    }
 }
 
 /// A place where a value is checked only at run time.
@@ -208,11 +210,14 @@ pub struct RunCheck {
 }
 
 impl RunCheck {
-    /// The same of the call in a field of the step.
-    fn within(self, field: &str) -> Self {
-        Self {
-            argument: format!("/{field}{}", self.argument),
-            ..self
+    /// The same of the call in a role.
+    fn within(self, role: CallRole) -> Self {
+        match role.field() {
+            None => self,
+            Some(field) => Self {
+                argument: format!("/{field}{}", self.argument),
+                ..self
+            },
         }
     }
 }
@@ -323,11 +328,8 @@ pub(crate) struct Pass<'a> {
     outputs: scope::Outputs,
     labels: BTreeMap<String, flow::StepLabels>,
     run_checks: BTreeMap<String, Vec<RunCheck>>,
-    verdicts: BTreeMap<String, Verdict>,
-    /// Policy's word on the reads that prove a write.
-    confirms: BTreeMap<String, Verdict>,
-    /// Policy's word on the calls that undo.
-    undos: BTreeMap<String, Verdict>,
+    /// What policy says of the calls of each step.
+    verdicts: BTreeMap<String, BTreeMap<CallRole, Verdict>>,
     diagnostics: Vec<Diagnostic>,
     /// Findings of a kind of which there are so many that the rest is only counted.
     uncounted: usize,
@@ -354,8 +356,6 @@ impl<'a> Pass<'a> {
             labels: BTreeMap::new(),
             run_checks: BTreeMap::new(),
             verdicts: BTreeMap::new(),
-            confirms: BTreeMap::new(),
-            undos: BTreeMap::new(),
             diagnostics: Vec::new(),
             uncounted: 0,
             suggestions: Cell::new(SUGGESTIONS_MAX),
@@ -407,20 +407,20 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The operation that reads back what a step wrote, if it names one that the catalog has.
-    fn confirming(&self, step: &Step) -> Option<&'a Arc<Operation>> {
-        self.terms.catalog.get(&step.confirm.as_ref()?.tool.value)
+    /// The operation of a call of a step, if the catalog has it.
+    fn called(&self, step: &Step, role: CallRole) -> Option<&'a Arc<Operation>> {
+        self.terms.catalog.get(&step.call(role)?.0.value)
+    }
+
+    /// What policy says of a call of a step, once it was asked.
+    fn verdict(&self, step: &Step, role: CallRole) -> Option<&Verdict> {
+        self.verdicts.get(&step.id.value)?.get(&role)
     }
 
     /// The operation that shows people what the calls of a step are about.
     fn previewing(&self, step: &Step) -> Option<&'a Arc<Operation>> {
         let preview = self.operation(step)?.preview.as_ref()?;
         self.terms.catalog.get(&preview.tool)
-    }
-
-    /// The operation that undoes a step, if it names one that the catalog has.
-    fn undoing(&self, step: &Step) -> Option<&'a Arc<Operation>> {
-        self.terms.catalog.get(&step.undo.as_ref()?.tool.value)
     }
 
     /// The operations that the steps may call into which a step is still to be refined.
@@ -443,6 +443,6 @@ impl<'a> Pass<'a> {
 
     /// The operation a step calls, if the catalog has it.
     fn operation(&self, step: &Step) -> Option<&'a Arc<Operation>> {
-        self.terms.catalog.get(&step.tool()?.value)
+        self.called(step, CallRole::Own)
     }
 }

@@ -22,12 +22,13 @@ pub mod goal;
 pub mod read;
 pub mod readings;
 pub mod request;
+pub mod side_call;
 pub mod subgoal;
 pub mod undo;
 
 pub use goal::{Criterion, Goal};
+pub use side_call::{CallRole, SideCall};
 pub use subgoal::Subgoal;
-pub use undo::Undo;
 
 /// The version marker of a plan document.
 pub const PLAN_SCHEMA: &str = "provost/plan/v1";
@@ -109,9 +110,9 @@ pub struct Step {
     /// What must hold over its output for it to have succeeded.
     pub accept: Vec<Template>,
     /// The read that proves that it landed.
-    pub confirm: Option<Confirm>,
+    pub confirm: Option<SideCall>,
     /// The call that takes back what it did.
-    pub undo: Option<Undo>,
+    pub undo: Option<SideCall>,
     /// The type of its output, where the tool declares none.
     pub expect: Option<Schema>,
     /// How long one attempt may take, if less than the tool's own limit.
@@ -167,9 +168,7 @@ impl Step {
 
     /// The tools it names: the one it calls, the one that reads it back, the one that undoes it.
     pub fn tools(&self) -> impl Iterator<Item = &Spanned<String>> {
-        let read = self.confirm.iter().map(|confirm| &confirm.tool);
-        let undo = self.undo.iter().map(|undo| &undo.tool);
-        self.tool().into_iter().chain(read).chain(undo)
+        self.calls().map(|(_, tool, _)| tool)
     }
 
     /// The name of the role it is in.
@@ -185,23 +184,23 @@ impl Step {
         all.extend(self.for_each.iter().map(|f| (Field::ForEach, &f.list)));
         match &self.kind {
             StepKind::Tool { args, .. } => {
-                all.extend(args.templates().into_iter().map(|t| (Field::Args, t)));
+                let args = args.templates().into_iter();
+                all.extend(args.map(|t| (Field::Args(CallRole::Own), t)));
             }
             StepKind::Question { text, .. } => all.push((Field::Question, text)),
             StepKind::Subgoal(subgoal) => {
                 all.extend(subgoal.result.iter().map(|t| (Field::Result, t)));
             }
         }
-        all.extend(self.accept.iter().map(|t| (Field::Accept, t)));
-        if let Some(confirm) = &self.confirm {
-            let args = confirm.args.templates().into_iter();
-            all.extend(args.map(|t| (Field::ConfirmArgs, t)));
-            let accept = confirm.accept.iter();
-            all.extend(accept.map(|t| (Field::ConfirmAccept, t)));
-        }
-        if let Some(undo) = &self.undo {
-            let args = undo.args.templates().into_iter();
-            all.extend(args.map(|t| (Field::UndoArgs, t)));
+        let own = self.accept.iter();
+        all.extend(own.map(|t| (Field::Accept(CallRole::Own), t)));
+        for role in CallRole::ALL {
+            let Some(call) = self.side_call(role) else {
+                continue;
+            };
+            let args = call.args.templates().into_iter();
+            all.extend(args.map(|t| (Field::Args(role), t)));
+            all.extend(call.accept.iter().map(|t| (Field::Accept(role), t)));
         }
         all
     }
@@ -214,33 +213,14 @@ pub enum Field {
     When,
     /// `for_each`
     ForEach,
-    /// `args`
-    Args,
+    /// `args` of a call
+    Args(CallRole),
     /// `question`
     Question,
     /// `result`
     Result,
-    /// `accept`
-    Accept,
-    /// `args` of `confirm`
-    ConfirmArgs,
-    /// `accept` of `confirm`
-    ConfirmAccept,
-    /// `args` of `undo`
-    UndoArgs,
-}
-
-/// A read that proves that a write landed.
-#[derive(Clone, Debug)]
-pub struct Confirm {
-    /// The operation that is read.
-    pub tool: Spanned<String>,
-    /// Its arguments, over `output` of the write.
-    pub args: ArgTree,
-    /// What must hold over `read` and `output`.
-    pub accept: Vec<Template>,
-    /// Where it stands.
-    pub span: Span,
+    /// `accept` of a call
+    Accept(CallRole),
 }
 
 /// A list that a step runs over.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::catalog::Operation;
 use provost_plan::expr::Template;
-use provost_plan::plan::{Field, Plan, Step};
+use provost_plan::plan::{CallRole, Field, Plan, Step};
 use provost_plan::source::Span;
 use serde_json::{Map, Value};
 
@@ -205,12 +205,12 @@ fn field_word(field: Field) -> &'static str {
     match field {
         Field::When => "when",
         Field::ForEach => "for_each",
-        Field::Args => "args",
+        Field::Args(CallRole::Own) => "args",
         Field::Question => "question",
         Field::Result => "result",
-        Field::Accept => "accept",
-        Field::ConfirmArgs => "confirm.args",
-        Field::ConfirmAccept => "confirm.accept",
-        Field::UndoArgs => "undo.args",
+        Field::Accept(CallRole::Own) => "accept",
+        Field::Args(CallRole::Confirm) => "confirm.args",
+        Field::Accept(_) => "confirm.accept",
+        Field::Args(CallRole::Undo) => "undo.args",
     }
 }

@@ -15,7 +15,7 @@ use crate::digest::{canonical, canonical_of};
 use crate::expr::{Root, Template};
 use crate::fix::Fix;
 use crate::limits::DIAGNOSTICS_MAX;
-use crate::plan::{Step, StepKind};
+use crate::plan::{CallRole, Step, StepKind};
 
 mod fresh;
 mod stale;
@@ -123,7 +123,7 @@ fn confirm(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option<Diagno
                 .step(id),
         );
     }
-    let read = pass.confirming(step)?;
+    let read = pass.called(step, CallRole::Confirm)?;
     (read.effect != Effect::Read).then(|| {
         let message = format!(
             "`{}` confirms `{id}`, and is {}",

@@ -14,17 +14,17 @@ use crate::catalog::{Catalog, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::tree::ExprKind;
-use crate::expr::{ArgTree, Expression, Reference, Root, Segment, Template};
+use crate::expr::{ArgTree, Expression, Key, Reference, Root, Segment, Template};
 use crate::label::{Integrity, Label};
 use crate::limits::{LABEL_SOURCES_MAX, TYPE_WORK_MAX};
-use crate::plan::{Plan, Step, StepKind, Subgoal};
+use crate::plan::undo::undone_by;
+use crate::plan::{CallRole, Plan, Step, StepKind, Subgoal};
 use crate::schema::{PathType, Schema};
 
 mod author;
 pub(super) mod opinion;
 mod path;
 mod secret;
-mod undo;
 
 use author::Author;
 use opinion::Opinions;
@@ -346,12 +346,17 @@ fn untrusted() -> Label {
 /// The labels of one step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepLabels {
-    pub(crate) args: BTreeMap<String, Label>,
+    /// Of the arguments of each of its calls; of a subgoal's own, of [`RESULT`].
+    calls: BTreeMap<CallRole, BTreeMap<String, Label>>,
     pub(crate) control: Label,
-    /// Of the arguments of the read that proves it.
-    pub(crate) confirm: BTreeMap<String, Label>,
-    /// Of the arguments of the call that undoes it.
-    pub(crate) undo: BTreeMap<String, Label>,
+}
+
+impl StepLabels {
+    /// Of each argument of a call.
+    pub(crate) fn of(&self, role: CallRole) -> &BTreeMap<String, Label> {
+        static NONE: BTreeMap<String, Label> = BTreeMap::new();
+        self.calls.get(&role).unwrap_or(&NONE)
+    }
 }
 
 /// Assigns labels, step after step in the order of the plan; and says where their sources became
@@ -376,7 +381,7 @@ fn assigned(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<Diagnostic
     let opinions = Opinions::of(pass);
     let mut beyond = None;
     for step in pass.order.nodes().iter().map(|node| node.step) {
-        labels.literals = match (before_of(pass, step), undo::undone(pass, step)) {
+        labels.literals = match (before_of(pass, step), undone(pass, step)) {
             (None, None) => pass.origin.literals.clone(),
             _ => Label::trusted(),
         };
@@ -384,7 +389,7 @@ fn assigned(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<Diagnostic
         if beyond.is_none() && !labels.is_bounded() {
             beyond = Some(too_many_sources(step));
         }
-        let known = Known::of(Cow::Owned(of.control.clone()), &of.args);
+        let known = Known::of(Cow::Owned(of.control.clone()), of.of(CallRole::Own));
         labels.steps.insert(&step.id.value, known);
         done.insert(step.id.value.clone(), of);
     }
@@ -406,6 +411,15 @@ fn before_of<'a>(pass: &Pass<'a>, step: &Step) -> Option<&'a StepRecord> {
     (was.value == step.value).then_some(record)
 }
 
+/// The record of the step that a step of the run's own undoes: a value that it sends has the label
+/// that the expression had which it is the value of.
+fn undone<'a>(pass: &Pass<'a>, step: &Step) -> Option<&'a StepRecord> {
+    let previous = pass.base.previous.filter(|_| pass.base.undoes)?;
+    let (of, _) = undone_by(&step.id.value)?;
+    let record = previous.record().steps.get(of)?;
+    record.undo.is_some().then_some(record)
+}
+
 fn of_step(
     pass: &Pass<'_>,
     labels: &Labels<'_>,
@@ -413,9 +427,9 @@ fn of_step(
     step: &Step,
 ) -> StepLabels {
     let before = before_of(pass, step);
-    let undone = undo::undone(pass, step);
+    let undone = undone(pass, step);
     let literals = &labels.literals;
-    let chosen = before.or(undone.map(|(record, _)| record));
+    let chosen = before.or(undone);
     let mut control = chosen
         .map_or(&pass.origin.control, |record| &record.control)
         .clone();
@@ -439,69 +453,45 @@ fn of_step(
     if let Some(opinion) = opinions.deciding(pass, step, &control) {
         control = control.join(&opinion);
     }
-    let args = match &step.kind {
-        StepKind::Tool { args: tree, .. } => {
-            let was = before.map(|record| &record.labels);
-            let was = was.or(undone.map(|(_, labels)| labels));
-            of_args(pass, labels, step, (tree, pass.operation(step)), was)
-        }
-        StepKind::Question { .. } => BTreeMap::new(),
-        StepKind::Subgoal(subgoal) => {
-            let of = |result: &Template| {
-                let label = labels.template(Some(step), result, literals);
-                let was = before.and_then(|record| record.labels.get(RESULT));
-                (
-                    RESULT.to_owned(),
-                    was.map_or(label.clone(), |was| label.join(was)),
-                )
+    let mut calls = BTreeMap::new();
+    for (role, _, args) in step.calls() {
+        let was = before.and_then(|record| record.labels_of(role));
+        let undoing = undone.filter(|_| role == CallRole::Own);
+        let was = was.or_else(|| undoing?.labels_of(CallRole::Undo));
+        let schema = pass.called(step, role).map(|called| called.input.value());
+        let of = |(name, tree): &(Key, ArgTree)| {
+            let author = Author {
+                pass,
+                literals,
+                known: schema.and_then(|schema| schema.get("properties")?.get(&**name)),
             };
-            subgoal.result.as_ref().map(of).into_iter().collect()
-        }
-    };
-    let confirm = step.confirm.as_ref().map(|confirm| {
-        let was = before.and_then(|record| record.confirm.as_ref());
-        let was = was.map(|record| &record.labels);
-        let call = (&confirm.args, pass.confirming(step));
-        of_args(pass, labels, step, call, was)
-    });
-    StepLabels {
-        args,
-        control,
-        confirm: confirm.unwrap_or_default(),
-        undo: undo::labels(pass, labels, step, before),
+            let label = author.label(labels, step, tree);
+            let was = was.and_then(|was| was.get(&**name));
+            (name.to_string(), with_before(label, was))
+        };
+        calls.insert(role, args.entries().iter().map(of).collect());
     }
+    if let Some(result) = step.subgoal().and_then(|subgoal| subgoal.result.as_ref()) {
+        let label = labels.template(Some(step), result, literals);
+        let was = before.and_then(|record| record.labels.get(RESULT));
+        let label = with_before(label, was);
+        calls.insert(CallRole::Own, BTreeMap::from([(RESULT.to_owned(), label)]));
+    }
+    StepLabels { calls, control }
 }
 
-/// The label of each argument of a call, and of what it was in the plan before.
-fn of_args(
-    pass: &Pass<'_>,
-    labels: &Labels<'_>,
-    step: &Step,
-    (tree, operation): (&ArgTree, Option<&std::sync::Arc<Operation>>),
-    was: Option<&BTreeMap<String, Label>>,
-) -> BTreeMap<String, Label> {
-    let schema = operation.map(|operation| operation.input.value());
-    let mut args = BTreeMap::new();
-    for (name, value) in tree.entries() {
-        let known = schema.and_then(|schema| schema.get("properties")?.get(&**name));
-        let author = Author {
-            pass,
-            literals: &labels.literals,
-            known,
-        };
-        let mut label = author.label(labels, step, value);
-        if let Some(was) = was.and_then(|was| was.get(&**name)) {
-            label = label.join(was);
-        }
-        args.insert(name.to_string(), label);
+/// A label, joined with what it was in the plan before.
+fn with_before(label: Label, was: Option<&Label>) -> Label {
+    match was {
+        Some(was) => label.join(was),
+        None => label,
     }
-    args
 }
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let known = pass.labels.iter().map(|(id, labels)| {
         let control = Cow::Borrowed(&labels.control);
-        (id.as_str(), Known::of(control, &labels.args))
+        (id.as_str(), Known::of(control, labels.of(CallRole::Own)))
     });
     let labels = Labels {
         plan: pass.plan,
@@ -518,17 +508,21 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             continue;
         };
         match &step.kind {
-            StepKind::Tool { args, .. } => {
-                let Some(operation) = pass.operation(step) else {
+            StepKind::Tool { .. } => {
+                if pass.operation(step).is_none() {
                     continue;
-                };
-                for (name, tree) in args.entries() {
-                    if let Some(label) = own.args.get(&**name) {
-                        found.extend(argument(&labels, step, operation, (name, tree), label));
+                }
+                for (role, _, args) in step.calls() {
+                    let Some(operation) = pass.called(step, role) else {
+                        continue;
+                    };
+                    for (name, tree) in args.entries() {
+                        if let Some(label) = own.of(role).get(&**name) {
+                            found.extend(argument(&labels, step, operation, (name, tree), label));
+                        }
                     }
                 }
-                found.extend(secret::in_other_reads(pass, &labels, step, own));
-                found.extend(undo::found(pass, &labels, step, own));
+                found.extend(secret::in_reconcile(pass, step, own));
             }
             StepKind::Question { text, .. } => {
                 found.extend(secret::in_question(&labels, step, text));

@@ -66,9 +66,9 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
     }
     let call = Site::call(pass, step);
     for inner in step.templates() {
-        use crate::plan::Field;
+        use crate::plan::{CallRole, Field};
         match inner {
-            (Field::Args | Field::Question | Field::Result, inner) => {
+            (Field::Args(CallRole::Own) | Field::Question | Field::Result, inner) => {
                 template(pass, &call, inner, &given, found);
             }
             (Field::When | Field::ForEach, _) => {}

@@ -13,9 +13,9 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::expr::ArgTree;
 use crate::label::{Integrity, Label};
-use crate::plan::{Step, StepKind};
+use crate::plan::{CallRole, Step};
 use crate::policy::{AskTerms, CallFacts, Decision, Verdict};
-use crate::source::{Span, Spanned};
+use crate::source::Spanned;
 
 mod envelope;
 mod role;
@@ -86,14 +86,11 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         .filter(|d| d.severity() == Severity::Error)
         .filter_map(|d| d.step.as_deref())
         .collect();
-    let (mut verdicts, mut confirms) = (BTreeMap::new(), BTreeMap::new());
-    let mut undos = BTreeMap::new();
+    let mut verdicts: BTreeMap<String, BTreeMap<CallRole, Verdict>> = BTreeMap::new();
     let mut found = Vec::new();
     for step in &pass.plan.steps {
         let id = step.id.value.as_str();
-        let (Some(operation), Some(labels), StepKind::Tool { args, .. }) =
-            (pass.operation(step), pass.labels.get(id), &step.kind)
-        else {
+        let (Some(_), Some(labels)) = (pass.operation(step), pass.labels.get(id)) else {
             continue;
         };
         // Why: policy is typed by the same schemas; what does not fit them is an error of its own.
@@ -116,85 +113,67 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                 values_from_goal: values_from_goal(pass, &args, &unknown, own),
             })
         };
-        let verdict = with_own_caution(step, decide(operation, args, &labels.args));
-        found.extend(finding(step, &operation.name, &verdict));
-        verdicts.insert(id.to_owned(), verdict);
-        if let (Some(confirm), Some(read)) = (&step.confirm, pass.confirming(step)) {
-            let verdict = decide(read, &confirm.args, &labels.confirm);
-            found.extend(confirm_finding(step, &confirm.tool, &verdict));
-            confirms.insert(id.to_owned(), verdict);
-        }
-        if let (Some(undo), Some(operation)) = (&step.undo, pass.undoing(step)) {
-            let verdict = decide(operation, &undo.args, &labels.undo);
-            let verdict = with_own_caution(step, verdict);
-            found.extend(undo_finding(step, &undo.tool, &verdict));
-            undos.insert(id.to_owned(), verdict);
+        for (role, tool, args) in step.calls() {
+            let Some(operation) = pass.called(step, role) else {
+                continue;
+            };
+            let verdict = decide(operation, args, labels.of(role));
+            let verdict = match role {
+                CallRole::Confirm => verdict,
+                CallRole::Own | CallRole::Undo => with_own_caution(step, verdict),
+            };
+            found.extend(finding(step, role, tool, &verdict));
+            let of_step = verdicts.entry(id.to_owned()).or_default();
+            of_step.insert(role, verdict);
         }
     }
     pass.diagnostics.extend(found);
     pass.verdicts = verdicts;
-    pass.confirms = confirms;
-    pass.undos = undos;
-}
-
-/// A read that proves a write is made at once, by itself: whoever is asked could not tell why.
-fn confirm_finding(step: &Step, tool: &Spanned<String>, verdict: &Verdict) -> Option<Diagnostic> {
-    let (id, name) = (&step.id.value, &tool.value);
-    let (code, message) = match verdict.decision {
-        Decision::Permit => return None,
-        Decision::Forbid => (
-            Code::Forbidden,
-            format!("policy forbids `{name}`, which confirms `{id}`"),
-        ),
-        Decision::Ask => (
-            Code::BadConfirm,
-            format!("a person would be asked before `{name}` confirms `{id}`"),
-        ),
-    };
-    let by = match verdict.policies.as_slice() {
-        [] => "nothing permits it".to_owned(),
-        ids => format!("decided by {}", ids.join(", ")),
-    };
-    let finding = Diagnostic::new(code, tool.span, message).note(by).step(id);
-    Some(match verdict.decision {
-        Decision::Ask => finding.hint("confirm with a read that policy permits by itself"),
-        _ => finding,
-    })
-}
-
-/// What is undone was done before: it is asked about like any call, and must not be forbidden.
-fn undo_finding(step: &Step, tool: &Spanned<String>, verdict: &Verdict) -> Option<Diagnostic> {
-    let (id, name) = (&step.id.value, &tool.value);
-    let forbids = format!("policy forbids `{name}`, which undoes `{id}`");
-    let asks = format!("a person is asked before `{name}` undoes `{id}`");
-    of_verdict(verdict, tool.span, [forbids, asks]).map(|finding| finding.step(id))
-}
-
-fn finding(step: &Step, operation: &str, verdict: &Verdict) -> Option<Diagnostic> {
-    let id = &step.id.value;
-    let forbids = format!("policy forbids `{id}` to call `{operation}`");
-    let asks = format!("a person is asked before `{id}` calls `{operation}`");
-    of_verdict(verdict, step.tool()?.span, [forbids, asks]).map(|finding| finding.step(id))
 }
 
 /// The finding about a call that policy does not permit by itself.
-fn of_verdict(verdict: &Verdict, span: Span, words: [String; 2]) -> Option<Diagnostic> {
-    let [forbids, asks] = words;
+///
+/// A read that proves a write is made at once, by itself: whoever is asked could not tell why. What
+/// is undone was done before: it is asked about like any call, and must not be forbidden.
+fn finding(
+    step: &Step,
+    role: CallRole,
+    tool: &Spanned<String>,
+    verdict: &Verdict,
+) -> Option<Diagnostic> {
+    let (id, name) = (&step.id.value, &tool.value);
     let by = match verdict.policies.as_slice() {
         [] => "nothing permits it".to_owned(),
         ids => format!("decided by {}", ids.join(", ")),
+    };
+    let found = |code, message| {
+        let finding = Diagnostic::new(code, tool.span, message).step(id);
+        finding.note(by)
     };
     Some(match verdict.decision {
         Decision::Permit => return None,
         Decision::Forbid => {
-            let finding = Diagnostic::new(Code::Forbidden, span, forbids).note(by);
-            verdict
-                .errors
-                .iter()
-                .fold(finding, |f, error| f.note(error.clone()))
+            let message = match role {
+                CallRole::Own => format!("policy forbids `{id}` to call `{name}`"),
+                CallRole::Confirm => format!("policy forbids `{name}`, which confirms `{id}`"),
+                CallRole::Undo => format!("policy forbids `{name}`, which undoes `{id}`"),
+            };
+            let errors = verdict.errors.iter();
+            errors.fold(found(Code::Forbidden, message), |finding, error| {
+                finding.note(error.clone())
+            })
+        }
+        Decision::Ask if role == CallRole::Confirm => {
+            let message = format!("a person would be asked before `{name}` confirms `{id}`");
+            found(Code::BadConfirm, message)
+                .hint("confirm with a read that policy permits by itself")
         }
         Decision::Ask => {
-            let finding = Diagnostic::new(Code::Asks, span, asks).note(by);
+            let does = match role {
+                CallRole::Undo => format!("`{name}` undoes `{id}`"),
+                CallRole::Own | CallRole::Confirm => format!("`{id}` calls `{name}`"),
+            };
+            let finding = found(Code::Asks, format!("a person is asked before {does}"));
             match &verdict.condition {
                 Some(condition) => finding.note(condition.clone()),
                 None => finding,

@@ -10,11 +10,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::effects::is_reconciled;
-use super::{ConfirmRecord, Pass, PlanRecord, StepRecord, TermsRecord, UndoRecord};
+use super::{CallRecord, Pass, PlanRecord, StepRecord, TermsRecord};
 use super::{budget, scope};
 use crate::catalog::{Operation, Risk};
 use crate::digest::{Digest, Domain, canonical, canonical_map, canonical_of};
-use crate::plan::{Step, StepKind};
+use crate::plan::{CallRole, Step, StepKind};
 use crate::policy::Decision;
 
 /// The record of a plan without errors.
@@ -24,10 +24,9 @@ pub(crate) fn of(pass: &Pass<'_>, not_checked: &[String]) -> PlanRecord {
         .steps
         .iter()
         .flat_map(|step| {
-            pass.operation(step)
-                .into_iter()
-                .chain(pass.confirming(step))
-                .chain(pass.undoing(step))
+            let calls = step.calls();
+            calls
+                .filter_map(|(role, ..)| pass.called(step, role))
                 .map(AsRef::as_ref)
                 .chain(pass.may_call(step))
         })
@@ -94,22 +93,14 @@ fn of_step(
         .iter()
         .filter_map(|dep| Some((dep.as_str(), done.get(dep)?.closure)))
         .collect();
-    let read = step.confirm.as_ref().and_then(|confirm| {
-        let digest = *tools.get(confirm.tool.value.as_str())?;
-        Some((digest, pass.confirms.get(id)?.clone()))
-    });
-    let confirm = read.map(|(tool, verdict)| ConfirmRecord {
-        tool,
-        labels: labels.confirm,
-        verdict,
-    });
-    let undo = step.undo.as_ref().and_then(|undo| {
-        Some(UndoRecord {
-            tool: *tools.get(undo.tool.value.as_str())?,
-            labels: labels.undo,
-            verdict: pass.undos.get(id)?.clone(),
+    let call = |role: CallRole| {
+        Some(CallRecord {
+            tool: *tools.get(step.call(role)?.0.value.as_str())?,
+            labels: labels.of(role).clone(),
+            verdict: pass.verdict(step, role)?.clone(),
         })
-    });
+    };
+    let (confirm, undo) = (call(CallRole::Confirm), call(CallRole::Undo));
     let role = step.role().and_then(|name| role(pass, name));
     let mut parts = vec![
         ("step", canonical(&step.value)),
@@ -136,10 +127,10 @@ fn of_step(
         reads: set(&pass.graph.reads),
         tool,
         role,
-        labels: labels.args,
+        labels: labels.of(CallRole::Own).clone(),
         control: labels.control,
         risk: risk(pass, step),
-        verdict: pass.verdicts.get(id).cloned(),
+        verdict: pass.verdict(step, CallRole::Own).cloned(),
         confirm,
         undo,
         run_checks: pass.run_checks.get(id).cloned().unwrap_or_default(),
@@ -175,7 +166,7 @@ pub(crate) fn not_checked(pass: &Pass<'_>, worst: &budget::WorstCase) -> Vec<Str
         list.push(format!("arguments that are checked at run time: {names}"));
     }
     let asks = |step: &Step| {
-        let verdict = pass.verdicts.get(&step.id.value);
+        let verdict = pass.verdict(step, CallRole::Own);
         let asked = verdict.is_some_and(|verdict| verdict.decision == Decision::Ask);
         asked || matches!(step.kind, StepKind::Question { .. })
     };

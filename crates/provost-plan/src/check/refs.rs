@@ -173,12 +173,9 @@ impl Refs<'_, '_> {
         for (field, template) in step.templates() {
             let site = Site::of(self.pass, step, field);
             let asked = match field {
-                Field::Accept => Some("accept"),
-                Field::ConfirmArgs | Field::ConfirmAccept => Some("confirm"),
-                Field::UndoArgs => Some("undo"),
-                Field::When | Field::ForEach | Field::Args | Field::Question | Field::Result => {
-                    None
-                }
+                Field::Accept(role) => role.field().or(Some("accept")),
+                Field::Args(role) => role.field(),
+                Field::When | Field::ForEach | Field::Question | Field::Result => None,
             };
             for reference in template.references() {
                 if let (true, Some(asked)) = (step_of(reference) == Some(own), asked) {

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::Pass;
 use super::typing::{Place, Typed, type_of};
 use crate::expr::{Root, Segment, StepStatus};
-use crate::plan::{Field, Step, StepKind};
+use crate::plan::{CallRole, Field, Step, StepKind};
 use crate::schema::{Kinds, PathType, Schema, Shape, Type};
 
 /// Where an expression stands.
@@ -98,9 +98,9 @@ impl<'a> Site<'a> {
     pub(crate) fn of(pass: &Pass<'_>, step: &'a Step, field: Field) -> Self {
         match field {
             Field::When | Field::ForEach | Field::Result => Self::before(step),
-            Field::Args | Field::Question => Self::call(pass, step),
-            Field::Accept | Field::ConfirmArgs | Field::UndoArgs => Self::after(pass, step),
-            Field::ConfirmAccept => Self::confirmed(pass, step),
+            Field::Args(CallRole::Own) | Field::Question => Self::call(pass, step),
+            Field::Args(_) | Field::Accept(CallRole::Own) => Self::after(pass, step),
+            Field::Accept(_) => Self::confirmed(pass, step),
         }
     }
 
@@ -136,7 +136,7 @@ impl<'a> Site<'a> {
     /// The places of `read`, where it is in scope and known.
     pub(crate) fn read<'p>(&self, pass: &'p Pass<'_>) -> Option<&'p Shape> {
         let step = self.step.filter(|_| self.read)?;
-        let schema = pass.confirming(step)?.output.as_ref()?;
+        let schema = pass.called(step, CallRole::Confirm)?.output.as_ref()?;
         Some(schema.places(false))
     }
 
@@ -256,7 +256,8 @@ impl Pass<'_> {
                 Some(_) | None => Place::Typed(Typed::of(Kinds::JSON)),
             },
             Root::Read if site.read => {
-                let operation = site.step.and_then(|step| self.confirming(step));
+                let called = |step| self.called(step, CallRole::Confirm);
+                let operation = site.step.and_then(called);
                 match operation.and_then(|operation| operation.output.as_ref()) {
                     Some(schema) if schema.keeps(path, false) || self.spends(schema.weight()) => {
                         Place::of(schema.at(path))

@@ -15,14 +15,12 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::expr::{ArgTree, Key, Part, Segment, Template};
 use crate::limits::FIT_WORK_MAX;
-use crate::plan::{Step, StepKind};
+use crate::plan::{CallRole, Field, Step, StepKind};
 use crate::schema::{Fit, Kinds, PathType, Places, Schema, Type};
 use crate::source::Span;
 
-mod confirm;
 mod declared;
 mod subgoal;
-mod undo;
 
 use declared::{Declared, has_only_fields, unnamed};
 
@@ -89,18 +87,26 @@ impl Types {
         match &step.kind {
             StepKind::Question { text, .. } => self.text(pass, &site, text),
             StepKind::Subgoal(subgoal) => self.result(pass, &site, subgoal),
-            StepKind::Tool { args, .. } => {
-                if let Some(operation) = pass.operation(step) {
-                    self.args(pass, &site, operation, args);
-                }
+            StepKind::Tool { .. } => {}
+        }
+        for (role, _, args) in step.calls() {
+            if let Some(operation) = pass.called(step, role) {
+                let others = std::mem::take(&mut self.run_checks);
+                let site = Site::of(pass, step, Field::Args(role));
+                self.args(pass, &site, operation, args);
+                let own = std::mem::replace(&mut self.run_checks, others);
+                let own = own.into_iter().map(|check| check.within(role));
+                self.run_checks.extend(own);
             }
         }
-        let after = Site::after(pass, step);
-        for accept in &step.accept {
-            self.guard(pass, &after, accept, "`accept`");
+        for (field, accept) in step.templates() {
+            let what = match field {
+                Field::Accept(CallRole::Own) => "`accept`",
+                Field::Accept(_) => "`accept` of `confirm`",
+                _ => continue,
+            };
+            self.guard(pass, &Site::of(pass, step, field), accept, what);
         }
-        self.confirm(pass, step, &after);
-        self.undo(pass, step, &after);
     }
 
     /// The type of a template, and whether something in it is an error already.

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Field, Plan, Step};
+use super::{CallRole, Field, Plan, Step};
 use crate::catalog::Effect;
 use crate::expr::{Reference, Root, Segment};
 
@@ -18,8 +18,9 @@ pub(crate) fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
     step.templates()
         .into_iter()
         .filter(|(field, _)| match field {
-            Field::When | Field::ForEach | Field::Args | Field::Question | Field::Result => true,
-            Field::Accept | Field::ConfirmArgs | Field::ConfirmAccept | Field::UndoArgs => false,
+            Field::When | Field::ForEach | Field::Question | Field::Result => true,
+            Field::Args(role) => *role == CallRole::Own,
+            Field::Accept(_) => false,
         })
         .flat_map(|(_, template)| template.references())
 }

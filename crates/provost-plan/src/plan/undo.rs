@@ -6,8 +6,6 @@
 use super::Plan;
 use super::read::is_step_id;
 use super::subgoal::parent_of;
-use crate::expr::ArgTree;
-use crate::source::{Span, Spanned};
 
 /// What the ids of undoing steps begin with.
 const UNDO: &str = "undo/";
@@ -15,17 +13,6 @@ const UNDO: &str = "undo/";
 /// Whether the children of a subgoal with this id would be called like undoing steps.
 pub(crate) fn is_undo(id: &str) -> bool {
     UNDO.strip_suffix('/') == Some(id)
-}
-
-/// A call that takes back what a step did.
-#[derive(Clone, Debug)]
-pub struct Undo {
-    /// The operation that is called.
-    pub tool: Spanned<String>,
-    /// Its arguments, over `output` of the step.
-    pub args: ArgTree,
-    /// Where it stands.
-    pub span: Span,
 }
 
 /// The id of the step that undoes `step`, or one item of it: `undo/page`, `undo/page/2`.

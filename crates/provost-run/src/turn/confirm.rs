@@ -7,7 +7,7 @@
 use provost_plan::check::StepRecord;
 use provost_plan::digest::canonical;
 use provost_plan::expr::Template;
-use provost_plan::plan::{Confirm, Step};
+use provost_plan::plan::{SideCall, Step};
 use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ impl Turn<'_> {
         }
     }
 
-    pub(super) fn confirm_of(&self, slot: &Slot) -> Option<&Confirm> {
+    pub(super) fn confirm_of(&self, slot: &Slot) -> Option<&SideCall> {
         let (step, _) = self.state.plan.as_ref()?.checked().step(&slot.step)?;
         step.confirm.as_ref()
     }

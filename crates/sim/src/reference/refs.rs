@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use provost_plan::expr::Root;
 use provost_plan::expr::tree::{Access, Expr, ExprKind};
-use provost_plan::plan::Field;
+use provost_plan::plan::{CallRole, Field};
 
 use super::{Answers, Setting, Spot, place_of};
 
@@ -60,7 +60,7 @@ fn names(setting: &Setting<'_>, spot: &Spot<'_>, expr: &Expr, answers: &mut Answ
                 Some(_) => {
                     let own = spot.step.and_then(|number| setting.plan.steps.get(number));
                     let is_own = own.is_some_and(|step| step.id.value == *id);
-                    if is_own && spot.field == Some(Field::Accept) {
+                    if is_own && spot.field == Some(Field::Accept(CallRole::Own)) {
                         answers.find("R107", spot.place.clone());
                     }
                 }
@@ -90,12 +90,12 @@ fn names(setting: &Setting<'_>, spot: &Spot<'_>, expr: &Expr, answers: &mut Answ
 fn in_scope(setting: &Setting<'_>, spot: &Spot<'_>, root: &Root) -> bool {
     let step = spot.step.and_then(|number| setting.plan.steps.get(number));
     match root {
-        Root::Output => spot.field == Some(Field::Accept),
+        Root::Output => spot.field == Some(Field::Accept(CallRole::Own)),
         Root::Item | Root::Index => {
             let walks = step.is_some_and(|step| step.for_each.is_some());
             let each = [
-                Some(Field::Args),
-                Some(Field::Accept),
+                Some(Field::Args(CallRole::Own)),
+                Some(Field::Accept(CallRole::Own)),
                 Some(Field::Question),
             ];
             walks && each.contains(&spot.field)

@@ -18,7 +18,7 @@ use super::envelope;
 use super::worst::{items, retaken, tries};
 use crate::catalog::Operation;
 use crate::limits::RETAKEN_MAX;
-use crate::plan::{Limits, Retry, Step};
+use crate::plan::{CallRole, Limits, Retry, Step};
 
 /// A bound on the time of a plan.
 pub(super) struct Bound {
@@ -47,7 +47,7 @@ fn busy(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Duration {
         let own = step.timeout.unwrap_or(operation.timeout);
         own.min(operation.timeout)
     };
-    let read = pass.confirming(step).map(|read| one(read));
+    let read = pass.called(step, CallRole::Confirm).map(|read| one(read));
     let shown = pass.previewing(step).map(|read| read.timeout);
     one(operation)
         .saturating_add(read.unwrap_or_default())

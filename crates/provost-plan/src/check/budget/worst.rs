@@ -20,7 +20,7 @@ use crate::limits::{ARGS_BYTES_MAX, RETAKEN_MAX};
 use crate::money::Money;
 use crate::plan::readings::readings;
 use crate::plan::undo::undone_by;
-use crate::plan::{Limits, Retry, Step, StepKind};
+use crate::plan::{CallRole, Field, Limits, Retry, Step};
 use crate::schema::{Type, bytes};
 
 /// The most a plan can take.
@@ -198,13 +198,9 @@ fn row(pass: &Pass<'_>, step: &Step, times: u64) -> Option<StepWorst> {
     let each = items(step)
         .saturating_mul(u64::from(tries(step)))
         .saturating_mul(times);
-    let mut spend = spend(pass, step, operation).times(each);
-    if let Some(confirm) = confirm_spend(pass, step) {
-        spend = spend.plus(confirm.times(each));
-    }
-    if let Some(undo) = undo_spend(pass, step) {
-        spend = spend.plus(undo.times(each));
-    }
+    let calls = CallRole::ALL.into_iter();
+    let calls = calls.filter_map(|role| Some(spend(pass, step, role)?.times(each)));
+    let spend = calls.reduce(Spend::plus).unwrap_or_default();
     Some(StepWorst {
         step: step.id.value.clone(),
         tool: operation.name.clone(),
@@ -219,42 +215,18 @@ fn row(pass: &Pass<'_>, step: &Step, times: u64) -> Option<StepWorst> {
     })
 }
 
-/// The most one attempt of a step costs.
-fn spend(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Spend {
+/// The most one attempt at each call of a step costs; one that undoes counts only where no step of
+/// its own does that.
+fn spend(pass: &Pass<'_>, step: &Step, role: CallRole) -> Option<Spend> {
+    if role == CallRole::Undo && !may_undo(pass, step) {
+        return None;
+    }
+    let ((_, args), operation) = (step.call(role)?, pass.called(step, role)?);
     let sent = operation.cost.as_ref().and_then(|c| c.tokens_in.as_ref());
-    let bytes = match (&step.kind, sent) {
-        (StepKind::Tool { args, .. }, Some(tokens)) if tokens.max.is_none() => {
-            args_bytes(pass, &Site::call(pass, step), operation, args)
-        }
-        _ => None,
-    };
-    operation.spend(bytes)
-}
-
-/// The most one attempt to read back costs.
-fn confirm_spend(pass: &Pass<'_>, step: &Step) -> Option<Spend> {
-    let (confirm, read) = (step.confirm.as_ref()?, pass.confirming(step)?);
-    let sent = read.cost.as_ref().and_then(|c| c.tokens_in.as_ref());
-    let bytes = match sent {
-        Some(tokens) if tokens.max.is_none() => {
-            args_bytes(pass, &Site::after(pass, step), read, &confirm.args)
-        }
-        _ => None,
-    };
-    Some(read.spend(bytes))
-}
-
-/// The most one attempt to undo costs, where no step of its own does that.
-fn undo_spend(pass: &Pass<'_>, step: &Step) -> Option<Spend> {
-    let undo = step.undo.as_ref().filter(|_| may_undo(pass, step))?;
-    let operation = pass.undoing(step)?;
-    let sent = operation.cost.as_ref().and_then(|c| c.tokens_in.as_ref());
-    let bytes = match sent {
-        Some(tokens) if tokens.max.is_none() => {
-            args_bytes(pass, &Site::after(pass, step), operation, &undo.args)
-        }
-        _ => None,
-    };
+    let bytes = sent.filter(|tokens| tokens.max.is_none()).and_then(|_| {
+        let site = Site::of(pass, step, Field::Args(role));
+        args_bytes(pass, &site, operation, args)
+    });
     Some(operation.spend(bytes))
 }
 

@@ -9,7 +9,7 @@ use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::canonical;
-use crate::plan::Step;
+use crate::plan::{CallRole, Step};
 
 pub(super) fn bad(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option<Diagnostic> {
     let undo = step.undo.as_ref()?;
@@ -25,7 +25,7 @@ pub(super) fn bad(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option
                 .step(id),
         );
     }
-    let undoing = pass.undoing(step)?;
+    let undoing = pass.called(step, CallRole::Undo)?;
     if undoing.effect.is_read() {
         let message = format!(
             "`{}` undoes `{id}`, and is {}",

@@ -12,7 +12,7 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{ArgTree, Template};
 use crate::label::Label;
-use crate::plan::Step;
+use crate::plan::{CallRole, Step};
 use crate::source::Span;
 
 const BIND: &str = "bind secrets to the tool's connection, or let the operator declare \
@@ -39,32 +39,15 @@ pub(super) fn in_argument(
     Ways::new(labels, Want::Secret).into_argument(finding, step, tree)
 }
 
-/// The reads that are made beside a call: the one that proves it, with arguments of its own, and
-/// the one that settles a doubt about it, which is given some of its arguments.
-pub(super) fn in_other_reads(
-    pass: &Pass<'_>,
-    labels: &Labels<'_>,
-    step: &Step,
-    own: &StepLabels,
-) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    if let (Some(confirm), Some(read)) = (&step.confirm, pass.confirming(step)) {
-        for (name, tree) in confirm.args.entries() {
-            let label = own.confirm.get(&**name).filter(|label| label.secret);
-            if let Some(label) = label.filter(|_| !read.accepts_secrets) {
-                found.push(in_argument(labels, step, read, (name, tree), label));
-            }
-        }
-    }
-    found.extend(in_reconcile(pass, step, own));
-    found
-}
-
-fn in_reconcile(pass: &Pass<'_>, step: &Step, own: &StepLabels) -> Option<Diagnostic> {
+/// The read that settles a doubt about a call, which is given some of its arguments.
+pub(super) fn in_reconcile(pass: &Pass<'_>, step: &Step, own: &StepLabels) -> Option<Diagnostic> {
     let operation = pass.operation(step).filter(|call| call.accepts_secrets)?;
     let reconcile = operation.reconcile.as_ref()?;
     let read = pass.terms.catalog.get(&reconcile.tool)?;
-    let mut secrets = own.args.iter().filter(|(_, label)| label.secret);
+    let mut secrets = own
+        .of(CallRole::Own)
+        .iter()
+        .filter(|(_, label)| label.secret);
     let (name, label) = secrets.find(|(name, _)| reconcile.is_given(name))?;
     let place = format!(
         "`{name}` to `{}`, which settles a doubt about `{}`",

@@ -7,7 +7,7 @@
 
 use crate::check::Pass;
 use crate::expr::StepStatus;
-use crate::plan::{OnFailure, Step};
+use crate::plan::{CallRole, OnFailure, Step};
 use crate::policy::Decision;
 
 /// When a status is looked at.
@@ -73,6 +73,6 @@ fn has_guard(pass: &Pass<'_>, step: &Step) -> bool {
 
 /// Whether a person may leave the step out of what is approved.
 fn may_be_left_out(pass: &Pass<'_>, step: &Step) -> bool {
-    let verdict = pass.verdicts.get(&step.id.value);
+    let verdict = pass.verdict(step, CallRole::Own);
     step.approval_required || verdict.is_none_or(|v| v.decision != Decision::Permit)
 }

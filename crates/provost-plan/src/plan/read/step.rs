@@ -14,7 +14,7 @@ use crate::limits::{FOR_EACH_ITEMS_DEFAULT, FOR_EACH_ITEMS_MAX};
 use crate::node::{Fields, Kind, Node};
 use crate::plan::subgoal::parent_of;
 use crate::plan::undo::{is_undo, undone_by};
-use crate::plan::{Confirm, ForEach, OnFailure, Retry, Step, StepKind, Undo};
+use crate::plan::{CallRole, ForEach, OnFailure, Retry, SideCall, Step, StepKind};
 use crate::schema::Schema;
 use crate::source::{Source, Spanned};
 
@@ -66,20 +66,8 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
     let when = optional(&mut fields, "when", source);
     let for_each = for_each(&mut fields, source);
     let accept = accept(&mut fields, source);
-    let confirm = fields.node("confirm");
-    let confirm = confirm.and_then(|node| confirm_of(node, source, fields.diagnostics()));
-    if let (Some(StepKind::Question { .. }), Some(confirm)) = (&kind, &confirm) {
-        let message = "`confirm` reads back what a tool wrote, and the step calls none";
-        let finding = Diagnostic::new(Code::WrongShape, confirm.span, message);
-        fields.diagnostics().push(finding);
-    }
-    let undo = fields.node("undo");
-    let undo = undo.and_then(|node| undo_of(node, source, fields.diagnostics()));
-    if let (Some(StepKind::Question { .. }), Some(undo)) = (&kind, &undo) {
-        let message = "`undo` takes back what a tool did, and the step calls none";
-        let finding = Diagnostic::new(Code::WrongShape, undo.span, message);
-        fields.diagnostics().push(finding);
-    }
+    let confirm = side_call(&mut fields, CallRole::Confirm, kind.as_ref(), source);
+    let undo = side_call(&mut fields, CallRole::Undo, kind.as_ref(), source);
     let expect = fields.node("expect");
     let expect = expect.and_then(|node| schema("expect", node, fields.diagnostics()));
     let timeout = above_nothing(&mut fields, "timeout").map(|timeout| timeout.value);
@@ -197,38 +185,60 @@ fn args_of(
     Some(ArgTree::read(arguments, &source.text, fields.diagnostics()))
 }
 
-/// `{ tool: drafts.get, args: { id: "${ output.id }" }, accept: ["${ read.id == output.id }"] }`
-fn confirm_of(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Confirm> {
-    let mut fields = Fields::new("`confirm`", node, diagnostics)?;
-    let tool = fields.required_text("tool");
-    let arguments = fields.node("args");
-    let args = args_of(&mut fields, arguments, node, source);
-    let before = fields.diagnostics().len();
-    let accept = accept(&mut fields, source);
-    if accept.is_empty() && fields.diagnostics().len() == before {
-        let message = "`confirm` needs the field `accept`: what must hold over `read`";
-        let finding = Diagnostic::new(Code::MissingField, head(node.span), message);
+/// Takes the call in a field of a step, which only a step that calls a tool can have.
+///
+/// `confirm: { tool: drafts.get, args: { id: "${ output.id }" }, accept: ["${ read.id == 1 }"] }`,
+/// `undo: { tool: pager.retract, args: { id: "${ output.id }" } }`
+fn side_call(
+    fields: &mut Fields<'_, '_>,
+    role: CallRole,
+    kind: Option<&StepKind>,
+    source: &Source,
+) -> Option<SideCall> {
+    let field = role.field()?;
+    let node = fields.node(field)?;
+    let call = side_call_of(node, role, source, fields.diagnostics());
+    if let (Some(StepKind::Question { .. }), Some(call)) = (kind, &call) {
+        let does = match role {
+            CallRole::Undo => "takes back what a tool did",
+            CallRole::Own | CallRole::Confirm => "reads back what a tool wrote",
+        };
+        let message = format!("`{field}` {does}, and the step calls none");
+        let finding = Diagnostic::new(Code::WrongShape, call.span, message);
         fields.diagnostics().push(finding);
     }
-    fields.finish();
-    Some(Confirm {
-        tool: tool?,
-        args: args?,
-        accept,
-        span: node.span,
-    })
+    call
 }
 
-/// `{ tool: pager.retract, args: { id: "${ output.id }" } }`
-fn undo_of(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Undo> {
-    let mut fields = Fields::new("`undo`", node, diagnostics)?;
+fn side_call_of(
+    node: &Node,
+    role: CallRole,
+    source: &Source,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<SideCall> {
+    let what = match role {
+        CallRole::Undo => "`undo`",
+        CallRole::Own | CallRole::Confirm => "`confirm`",
+    };
+    let mut fields = Fields::new(what, node, diagnostics)?;
     let tool = fields.required_text("tool");
     let arguments = fields.node("args");
     let args = args_of(&mut fields, arguments, node, source);
+    let mut accepts = Vec::new();
+    if role == CallRole::Confirm {
+        let before = fields.diagnostics().len();
+        accepts = accept(&mut fields, source);
+        if accepts.is_empty() && fields.diagnostics().len() == before {
+            let message = "`confirm` needs the field `accept`: what must hold over `read`";
+            let finding = Diagnostic::new(Code::MissingField, head(node.span), message);
+            fields.diagnostics().push(finding);
+        }
+    }
     fields.finish();
-    Some(Undo {
+    Some(SideCall {
         tool: tool?,
         args: args?,
+        accept: accepts,
         span: node.span,
     })
 }
