@@ -26,7 +26,9 @@ mod due;
 mod effects;
 mod error;
 mod event;
+mod guard;
 pub mod heads;
+mod log;
 mod notices;
 mod open;
 mod pending;
@@ -60,6 +62,7 @@ pub use writer::Counts;
 
 use event::Prepared;
 use heads::Standing;
+use log::LogEvent;
 use pending::Answer;
 use writer::{Job, Shared, Wake};
 
@@ -261,6 +264,14 @@ impl Store {
     fn change(
         &self,
         change: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Pending<()> {
+        self.change_logged(move |connection| change(connection).map(|()| Vec::new()))
+    }
+
+    /// [`Store::change`] with what it says to the log of the workspace.
+    fn change_logged(
+        &self,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<Vec<LogEvent>> + Send + 'static,
     ) -> Pending<()> {
         self.send(|answer| Job::Change {
             change: Box::new(change),

@@ -119,13 +119,18 @@ fn rows(connection: &Connection) -> rusqlite::Result<BTreeMap<(String, String), 
     rows.collect()
 }
 
-/// Makes the table tell what the events tell, inside the transaction that is open. `lives` says of
-/// an owner whether it does.
+/// Makes the table tell what the events tell, inside the transaction that is open; what it told
+/// otherwise, in words. `lives` says of an owner whether it does.
 pub(super) fn restore(
     connection: &Connection,
     mut told: Open,
     lives: impl Fn(&str) -> bool,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<Vec<String>> {
+    let mut restored = Vec::new();
+    let mut name = |(run, slot): &(String, String), what: &str| {
+        restored.push(format!("open_effects (`{slot}` of run {run} {what})"));
+    };
+    let mut changed = Vec::new();
     for (key, row) in rows(connection)? {
         let (run, slot) = &key;
         // Why the owner: a row that names a living process is a write in flight and no doubt.
@@ -138,13 +143,24 @@ pub(super) fn restore(
         if is_right {
             told.remove(&key);
         } else {
+            match told.get(&key) {
+                // Why not named: who drives a run may change with no word in its events.
+                Some(open) if row.tells(open) => {}
+                Some(_) => name(&key, "stood otherwise there"),
+                None => name(&key, "was made up"),
+            }
+            changed.push(key.clone());
             connection.execute(
                 "DELETE FROM open_effects WHERE run = ?1 AND slot = ?2",
                 [run, slot],
             )?;
         }
     }
-    for ((run, slot), open) in told {
+    for (key, open) in told {
+        if !changed.contains(&key) {
+            name(&key, "was missing there");
+        }
+        let (run, slot) = key;
         connection.execute(
             "INSERT INTO open_effects (run, slot, operation, sinks, standing, owner, at_ms) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -159,7 +175,7 @@ pub(super) fn restore(
             ],
         )?;
     }
-    Ok(())
+    Ok(restored)
 }
 
 /// Who owns a run; empty, which no living process is called, if nobody does.

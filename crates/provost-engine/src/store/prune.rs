@@ -4,15 +4,17 @@
 //! names which is unfinished or younger stays, also where such a run names it while pruning goes
 //! on; what went is written down in the transaction that drops it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_plan::digest::Digest;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
+use serde::{Deserialize, Serialize};
 
+use super::log::{self, LogEvent, Logged};
 use super::read::{self, RunFilter};
 use super::{JOURNAL_FILE, Store, StoreError};
-use crate::limits::BUSY_WAIT;
+use crate::limits::{BUSY_WAIT, PRUNED_PIECES_MAX};
 
 /// What pruning dropped, or would drop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,10 +60,12 @@ impl Store {
         let dropped = Arc::new(Mutex::new((0, 0)));
         let told = Arc::clone(&dropped);
         let (digests, through) = (std::mem::take(&mut candidates.digests), candidates.through);
-        self.change(move |connection| {
-            let done = drop_bytes(connection, digests, through, now_ms)?;
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = done;
-            Ok(())
+        self.change_logged(move |connection| {
+            let pieces = drop_bytes(connection, digests, through, now_ms)?;
+            let bytes = pieces.iter().map(|piece| piece.size).sum();
+            let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = (count, bytes);
+            Ok(logged(pieces, now_ms))
         })
         .wait()?;
         // Why ignored: the bytes are gone from the tables; the log empties with the next
@@ -156,20 +160,20 @@ fn digests_in(text: &str) -> impl Iterator<Item = Digest> + '_ {
     starts.filter_map(move |at| text.get(at..at + PREFIX.len() + 64)?.parse().ok())
 }
 
-/// Drops what may still go inside the transaction that is open; pieces and bytes.
+/// Drops what may still go inside the transaction that is open; what went.
 fn drop_bytes(
     connection: &Connection,
     mut digests: BTreeSet<Digest>,
     through: i64,
     now_ms: i64,
-) -> rusqlite::Result<(u64, u64)> {
+) -> rusqlite::Result<Vec<Piece>> {
     {
         // Why again: a run may have gone on, or begun, since the look; what it names stays.
         let mut query = connection.prepare(
             "SELECT payload FROM events \
-             WHERE run IN (SELECT DISTINCT run FROM events WHERE n > ?1)",
+             WHERE run IN (SELECT DISTINCT run FROM events WHERE n > ?1 AND run <> ?2)",
         )?;
-        let mut rows = query.query([through])?;
+        let mut rows = query.query([through, log::NUMBER])?;
         while let Some(row) = rows.next()? {
             let payload: Option<String> = row.get(0)?;
             for digest in digests_in(payload.as_deref().unwrap_or_default()) {
@@ -179,25 +183,155 @@ fn drop_bytes(
     }
     // Why: freed pages keep their bytes otherwise.
     connection.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
-    let (mut pieces, mut bytes) = (0, 0);
+    let mut pieces = Vec::new();
     for digest in &digests {
-        let Some(size) = size_of(connection, digest)? else {
+        let Some(piece) = piece_of(connection, digest)? else {
             continue;
         };
         connection
             .prepare_cached(
-                "INSERT OR REPLACE INTO pruned (digest, media, size, at_ms) \
-                 SELECT digest, media, length(bytes), ?2 FROM evidence WHERE digest = ?1",
+                "INSERT OR REPLACE INTO pruned (digest, media, size, at_ms) VALUES (?1, ?2, ?3, ?4)",
             )?
-            .execute(params![digest.bytes(), now_ms])?;
+            .execute(params![digest.bytes(), piece.media, piece.size, now_ms])?;
         connection
             .prepare_cached("DELETE FROM evidence WHERE digest = ?1")?
             .execute([digest.bytes()])?;
-        pieces += 1;
-        bytes += size;
+        pieces.push(piece);
     }
     connection.query_row("PRAGMA secure_delete = OFF", [], |_| Ok(()))?;
-    Ok((pieces, bytes))
+    Ok(pieces)
+}
+
+/// A piece of evidence whose bytes were dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Piece {
+    digest: Digest,
+    media: String,
+    size: u64,
+}
+
+fn piece_of(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<Piece>> {
+    connection
+        .prepare_cached("SELECT media, length(bytes) FROM evidence WHERE digest = ?1")?
+        .query_row([digest.bytes()], |row| {
+            Ok(Piece {
+                digest: *digest,
+                media: row.get(0)?,
+                size: row.get(1)?,
+            })
+        })
+        .optional()
+}
+
+/// What the log of the workspace has of pieces, so many in each event.
+fn logged(pieces: Vec<Piece>, at_ms: i64) -> Vec<LogEvent> {
+    let pieces = pieces.chunks(PRUNED_PIECES_MAX);
+    let logged = pieces.map(|pieces| LogEvent::EvidencePruned {
+        pieces: pieces.to_vec(),
+        at_ms,
+    });
+    logged.collect()
+}
+
+/// What the log says was dropped, and when.
+pub(super) type Dropped = BTreeMap<Digest, (Piece, i64)>;
+
+/// What the log says was dropped.
+pub(super) fn told(log: &[Logged]) -> Dropped {
+    let mut dropped = Dropped::new();
+    for logged in log {
+        if let LogEvent::EvidencePruned { pieces, at_ms } = &logged.event {
+            let pieces = pieces
+                .iter()
+                .map(|piece| (piece.digest, (piece.clone(), *at_ms)));
+            dropped.extend(pieces);
+        }
+    }
+    dropped
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<(Digest, (Piece, i64))> {
+    let piece = Piece {
+        digest: Digest::from_bytes(row.get(0)?),
+        media: row.get(1)?,
+        size: row.get(2)?,
+    };
+    Ok((piece.digest, (piece, row.get(3)?)))
+}
+
+fn rows(connection: &Connection) -> rusqlite::Result<Dropped> {
+    connection
+        .prepare("SELECT digest, media, size, at_ms FROM pruned")?
+        .query_map([], row)?
+        .collect()
+}
+
+fn words(digest: &Digest, what: &str) -> String {
+    format!("pruned ({digest} {what})")
+}
+
+/// Where the table does not tell what the log tells, in words; none if it does.
+pub(super) fn difference(
+    connection: &Connection,
+    told: &Dropped,
+) -> Result<Option<String>, StoreError> {
+    let rows = rows(connection).map_err(StoreError::read)?;
+    for (digest, row) in &rows {
+        match told.get(digest) {
+            Some(dropped) if row == dropped => {}
+            Some(_) => return Ok(Some(words(digest, "stands otherwise there"))),
+            None => return Ok(Some(words(digest, "was made up"))),
+        }
+    }
+    let missing = told.keys().find(|digest| !rows.contains_key(*digest));
+    Ok(missing.map(|digest| words(digest, "is missing there")))
+}
+
+/// Refuses a journal from which bytes are gone that a row was made up for: nothing puts them back.
+pub(super) fn refuse_lost(connection: &Connection, told: &Dropped) -> Result<(), StoreError> {
+    for digest in rows(connection).map_err(StoreError::read)?.keys() {
+        let is_there = size_of(connection, digest).map_err(StoreError::read)?;
+        if !told.contains_key(digest) && is_there.is_none() {
+            let tables = vec![words(digest, "was made up")];
+            return Err(StoreError::TablesDiffer { tables });
+        }
+    }
+    Ok(())
+}
+
+/// Makes the table tell what the log tells, inside the transaction that is open; what it told
+/// otherwise, in words.
+pub(super) fn restore(connection: &Connection, told: &Dropped) -> rusqlite::Result<Vec<String>> {
+    let rows = rows(connection)?;
+    let mut restored = Vec::new();
+    for digest in rows.keys().filter(|digest| !told.contains_key(*digest)) {
+        connection.execute("DELETE FROM pruned WHERE digest = ?1", [digest.bytes()])?;
+        restored.push(words(digest, "was made up"));
+    }
+    for (digest, dropped) in told {
+        let how = match rows.get(digest) {
+            Some(row) if row == dropped => continue,
+            Some(_) => "stood otherwise there",
+            None => "was missing there",
+        };
+        let (piece, at_ms) = dropped;
+        connection.execute(
+            "INSERT OR REPLACE INTO pruned (digest, media, size, at_ms) VALUES (?1, ?2, ?3, ?4)",
+            params![digest.bytes(), piece.media, piece.size, at_ms],
+        )?;
+        restored.push(words(digest, how));
+    }
+    Ok(restored)
+}
+
+/// What an older journal says was dropped, for its log.
+pub(super) fn carried(connection: &Connection) -> rusqlite::Result<Vec<LogEvent>> {
+    let mut by_moment = BTreeMap::<i64, Vec<Piece>>::new();
+    for (piece, at_ms) in rows(connection)?.into_values() {
+        by_moment.entry(at_ms).or_default().push(piece);
+    }
+    let logged = |(at_ms, pieces)| logged(pieces, at_ms);
+    Ok(by_moment.into_iter().flat_map(logged).collect())
 }
 
 /// The digests whose bytes were dropped.

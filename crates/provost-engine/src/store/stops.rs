@@ -1,11 +1,16 @@
 //! What a person stopped: one durable row each, read in the transaction of every intent.
 //!
-//! Owns the scopes and their words. A single run is no scope: its pause is a statement to it, and
-//! an event of its journal. INVARIANT: a stop that was acknowledged binds every attempt
-//! that begins after it, in every process, of runs that begin after it too.
+//! Owns the scopes and their words, and what the log of the workspace says of them. A single run is
+//! no scope: its pause is a statement to it, and an event of its journal. INVARIANT: a stop that was
+//! acknowledged binds every attempt that begins after it, in every process, of runs that begin
+//! after it too, until somebody lifts it; who only takes its row away lifts nothing.
+
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
 
+use super::log::{LogEvent, Logged};
 use super::{Pending, Store, StoreError};
 
 /// What a stop binds.
@@ -69,32 +74,39 @@ impl Store {
     /// Stops something; a stop of the same name is replaced.
     pub fn stop(&self, stopped: &Stopped) -> Pending<()> {
         let stopped = stopped.clone();
-        self.change(move |connection| {
-            connection
-                .execute(
-                    "INSERT OR REPLACE INTO stops VALUES (?1, ?2, ?3, ?4, ?5)",
-                    params![
-                        stopped.scope.word(),
-                        stopped.name,
-                        stopped.by,
-                        stopped.reason,
-                        stopped.at_ms
-                    ],
-                )
-                .map(|_| ())
+        self.change_logged(move |connection| {
+            connection.execute(
+                "INSERT OR REPLACE INTO stops VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![
+                    stopped.scope.word(),
+                    stopped.name,
+                    stopped.by,
+                    stopped.reason,
+                    stopped.at_ms
+                ],
+            )?;
+            let placed = LogEvent::StopPlaced(Placed {
+                scope: stopped.scope.word().to_owned(),
+                name: stopped.name,
+                by: stopped.by,
+                reason: stopped.reason,
+                at_ms: stopped.at_ms,
+            });
+            Ok(vec![placed])
         })
     }
 
-    /// Lets something go on.
-    pub fn unstop(&self, scope: StopScope, name: &str) -> Pending<()> {
-        let name = name.to_owned();
-        self.change(move |connection| {
-            connection
-                .execute(
-                    "DELETE FROM stops WHERE scope = ?1 AND name = ?2",
-                    params![scope.word(), name],
-                )
-                .map(|_| ())
+    /// Lets something go on, as `by` says.
+    pub fn unstop(&self, scope: StopScope, name: &str, by: &str) -> Pending<()> {
+        let (name, by) = (name.to_owned(), by.to_owned());
+        self.change_logged(move |connection| {
+            let gone = connection.execute(
+                "DELETE FROM stops WHERE scope = ?1 AND name = ?2",
+                params![scope.word(), name],
+            )?;
+            let scope = scope.word().to_owned();
+            let lifted = LogEvent::StopLifted { scope, name, by };
+            Ok(if gone == 0 { Vec::new() } else { vec![lifted] })
         })
     }
 
@@ -105,6 +117,118 @@ impl Store {
     pub fn stops(&self) -> Result<Vec<Stopped>, StoreError> {
         self.read(|connection| stops(connection).map_err(StoreError::read))
     }
+}
+
+/// A stop as the log of the workspace and a row of the table have it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Placed {
+    scope: String,
+    name: String,
+    by: String,
+    reason: String,
+    at_ms: i64,
+}
+
+impl Placed {
+    fn what(&self) -> String {
+        match self.scope.as_str() {
+            "all" => "every run".to_owned(),
+            scope => format!("{scope} `{}`", self.name),
+        }
+    }
+}
+
+/// Stops, by scope and name.
+pub(super) type Stops = BTreeMap<(String, String), Placed>;
+
+/// What the log says is stopped.
+pub(super) fn told(log: &[Logged]) -> Stops {
+    let mut stops = Stops::new();
+    for logged in log {
+        match &logged.event {
+            LogEvent::StopPlaced(placed) => {
+                let key = (placed.scope.clone(), placed.name.clone());
+                stops.insert(key, placed.clone());
+            }
+            LogEvent::StopLifted { scope, name, .. } => {
+                stops.remove(&(scope.clone(), name.clone()));
+            }
+            _ => {}
+        }
+    }
+    stops
+}
+
+fn rows(connection: &Connection) -> rusqlite::Result<Stops> {
+    let mut query = connection.prepare("SELECT scope, name, by, reason, at_ms FROM stops")?;
+    let rows = query.query_map([], |row| {
+        let placed = Placed {
+            scope: row.get(0)?,
+            name: row.get(1)?,
+            by: row.get(2)?,
+            reason: row.get(3)?,
+            at_ms: row.get(4)?,
+        };
+        Ok(((placed.scope.clone(), placed.name.clone()), placed))
+    })?;
+    rows.collect()
+}
+
+/// Puts back what somebody took away or changed, inside the transaction that is open; what was put
+/// back, in words. Why a stop that was made up stays: whoever wrote it, it only holds back, and a
+/// person lifts it.
+pub(super) fn restore(connection: &Connection, told: &Stops) -> rusqlite::Result<Vec<String>> {
+    let there = rows(connection)?;
+    let mut restored = Vec::new();
+    for (key, placed) in told {
+        if there.get(key) == Some(placed) {
+            continue;
+        }
+        connection.execute(
+            "INSERT OR REPLACE INTO stops VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                placed.scope,
+                placed.name,
+                placed.by,
+                placed.reason,
+                placed.at_ms
+            ],
+        )?;
+        let how = if there.contains_key(key) {
+            "stood otherwise there"
+        } else {
+            "was missing there"
+        };
+        restored.push(format!("stops (the stop of {} {how})", placed.what()));
+    }
+    Ok(restored)
+}
+
+/// Where the table does not tell what the log tells, in words; none if it does.
+pub(super) fn difference(
+    connection: &Connection,
+    told: &Stops,
+) -> Result<Option<String>, StoreError> {
+    let rows = rows(connection).map_err(StoreError::read)?;
+    let said =
+        |placed: &Placed, what: &str| Some(format!("stops (the stop of {} {what})", placed.what()));
+    for (key, placed) in told {
+        match rows.get(key) {
+            Some(row) if row == placed => {}
+            Some(_) => return Ok(said(placed, "stands otherwise there")),
+            None => return Ok(said(placed, "is missing there")),
+        }
+    }
+    let made_up = rows.iter().find(|(key, _)| !told.contains_key(*key));
+    Ok(made_up.and_then(|(_, placed)| said(placed, "was made up")))
+}
+
+/// What an older journal has stopped, for its log.
+pub(super) fn carried(connection: &Connection) -> rusqlite::Result<Vec<LogEvent>> {
+    Ok(rows(connection)?
+        .into_values()
+        .map(LogEvent::StopPlaced)
+        .collect())
 }
 
 fn stops(connection: &Connection) -> rusqlite::Result<Vec<Stopped>> {

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use super::StoreError;
 use super::chain::{CommitEntries, GENESIS};
 use super::effects::{self, Open};
-use super::prune;
 use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
+use super::{guard, log, prune};
 
 /// What was found in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Verified {
     pub pruned: u64,
     /// The link of the last commit.
     pub head: Digest,
+    /// Rows beside the events that were put right before a first call, in words.
+    pub restored: Vec<String>,
     /// What was not looked at, in words.
     pub not_checked: Vec<String>,
 }
@@ -54,6 +56,8 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         runs: BTreeMap::new(),
     };
     walk.chains(&tx)?;
+    // Why: the log's own check says where it ends.
+    walk.runs.remove(log::RUN);
     let runs = read::runs(&tx, &RunFilter::default())?;
     for run in &runs {
         let facts = walk.runs.remove(&run.id);
@@ -62,7 +66,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         facts.check_row(run)?;
         walk.open.extend(effects::of_run(&facts.effects, &run.id));
     }
-    check_tables(&tx, &walk.open)?;
+    let log = guard::differences(&tx, &walk.open)?;
     check_file(&tx)?;
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     Ok(Verified {
@@ -73,15 +77,27 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         pruned: count(walk.pruned.difference(&walk.present).count()),
         head: walk.head,
         store: walk.store,
-        not_checked: vec![
-            "goal and summary in the listing of runs: they are computed from the events".to_owned(),
-            "the media types noted beside evidence: its digests cover its bytes".to_owned(),
-            "which evidence was pruned: the table `pruned` is believed as it stands".to_owned(),
-            "what processes share beside the journal: breakers, rates, places, budgets, stops, \
-             notices, posted words, owners of runs"
-                .to_owned(),
-        ],
+        not_checked: not_checked(log.is_some()),
+        restored: log.as_deref().map(log::restored).unwrap_or_default(),
     })
+}
+
+/// What the walk does not look at; nothing of a table that guards effects, unless it is `logged`
+/// nowhere.
+fn not_checked(logged: bool) -> Vec<String> {
+    let older = (!logged).then_some(
+        "which evidence was pruned, and what is stopped: this journal is of an older format, \
+         without a log of either, and `pruned` and `stops` are believed as they stand",
+    );
+    let never = [
+        "goal, summary, owner and due moment in the listing of runs, and what it says they wait \
+         for (`waits`): they show, and decide nothing",
+        "the media types noted beside evidence: its digests cover its bytes",
+        "breakers, rates and places (`admission`, `in_flight`), owners and moments in \
+         `open_effects`, `budgets`, notices, and posted words, which are judged when they are taken",
+    ];
+    let all = older.into_iter().chain(never);
+    all.map(str::to_owned).collect()
 }
 
 /// What the events of one run say of it.
@@ -153,8 +169,11 @@ impl Walk {
             .map_err(StoreError::read)?;
         let mut events = connection
             .prepare(&format!(
-                "SELECT {EVENT_COLUMNS}, commit_n, runs.id FROM events \
-                 LEFT JOIN runs ON runs.n = events.run ORDER BY events.n"
+                "SELECT {EVENT_COLUMNS}, commit_n, \
+                 CASE events.run WHEN {} THEN '{}' ELSE runs.id END FROM events \
+                 LEFT JOIN runs ON runs.n = events.run ORDER BY events.n",
+                log::NUMBER,
+                log::RUN
             ))
             .map_err(StoreError::read)?;
         let mut events = events.query([]).map_err(StoreError::read)?;
@@ -313,18 +332,6 @@ fn check_evidence(connection: &Connection) -> Result<HashSet<Digest>, StoreError
         present.insert(digest);
     }
     Ok(present)
-}
-
-/// Whether the tables beside the events tell what the events tell, as far as they guard effects.
-fn check_tables(connection: &Connection, open: &Open) -> Result<(), StoreError> {
-    let mut tables = Vec::new();
-    if read::has_table(connection, "open_effects")? {
-        tables.extend(effects::difference(connection, open)?);
-    }
-    if tables.is_empty() {
-        return Ok(());
-    }
-    Err(StoreError::TablesDiffer { tables })
 }
 
 /// What the database itself finds wrong with its file: an index that leads astray, a lost page.

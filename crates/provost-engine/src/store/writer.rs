@@ -16,22 +16,24 @@ use provost_run::admission::Entry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::admission::Desk;
-use super::chain::{self, CommitEntries, GENESIS, Header};
+use super::chain::{CommitEntries, GENESIS};
 use super::error::plain;
 use super::event::Prepared;
-use super::{Receipt, StoreError, effects, notices, words};
+use super::guard::Guarded;
+use super::log::{self, LogEvent};
+use super::{Receipt, StoreError, notices, words};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
 
 mod claim;
-mod head;
 mod job;
+pub(super) mod rows;
 mod shown;
 
-use head::Head;
 pub(super) use job::Job;
 use job::{Settled, fail};
+use rows::Head;
 use shown::Shown;
 
 /// What the writer did so far.
@@ -175,8 +177,8 @@ pub(super) struct Writer {
     since_checkpoint: u64,
     /// The name of the store, once it was read.
     store: Option<Arc<str>>,
-    /// Whether the guard over effects was held against the events.
-    guarded: bool,
+    /// What was held against the events before it was relied on.
+    guarded: Guarded,
 }
 
 /// A transaction that is open.
@@ -206,7 +208,7 @@ impl Writer {
             full: false,
             since_checkpoint: 0,
             store: None,
-            guarded: false,
+            guarded: Guarded::default(),
         }
     }
 
@@ -319,11 +321,8 @@ impl Writer {
 
     fn end(&mut self, batch: Batch) -> rusqlite::Result<()> {
         if batch.entries.len() > 0 || batch.barrier {
-            let (events, n) = (batch.entries.len(), batch.commit);
-            let link = batch.entries.link(&batch.store, &batch.previous, n);
-            self.connection
-                .prepare_cached("INSERT INTO commits (n, events, link) VALUES (?1, ?2, ?3)")?
-                .execute(params![n, events, link.bytes()])?;
+            let at = (&*batch.store, &batch.previous, batch.commit);
+            rows::insert_commit(&self.connection, batch.entries, at)?;
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         Ok(())
@@ -362,7 +361,8 @@ impl Writer {
             Job::Change { change, answer } => {
                 // Why a barrier: a transaction without an event has to sync all the same.
                 batch.barrier = true;
-                match change(&self.connection) {
+                let changed = change(&self.connection).and_then(|log| self.log(batch, &log));
+                match changed {
                     Ok(()) => settled.push(Settled::Done(answer, Ok(()))),
                     Err(error) => {
                         settled.push(Settled::Done(answer, Err(StoreError::Closed)));
@@ -407,13 +407,19 @@ impl Writer {
             None if append.expect_seq == 0 => (self.create(append)?, Shown::default()),
             None => return Ok(Err(StoreError::UnknownRun { run: run.clone() })),
         };
-        let opened = match self.admit(append)? {
+        let opened = match self.admit(batch, append)? {
             Ok(opened) => opened,
             Err(error) => return Ok(Err(error)),
         };
         notices::keep(&self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
-        let (seq, link) = self.insert_events(batch, append, &head)?;
+        let into = (&mut batch.entries, batch.commit);
+        let (seq, link) = rows::insert_events(
+            &self.connection,
+            into,
+            (run.as_str(), &head),
+            &append.events,
+        )?;
         let updated_at = append.events.last().map_or(0, |event| event.at_ms);
         self.show(append, head.n, shown)?;
         let changed = self
@@ -442,7 +448,11 @@ impl Writer {
     }
 
     /// Changes what runs share by the entries of an append; the tools whose breaker opened.
-    fn admit(&mut self, append: &Prepared) -> rusqlite::Result<Result<Vec<String>, StoreError>> {
+    fn admit(
+        &mut self,
+        batch: &mut Batch,
+        append: &Prepared,
+    ) -> rusqlite::Result<Result<Vec<String>, StoreError>> {
         if append.admission.is_empty() {
             return Ok(Ok(Vec::new()));
         }
@@ -452,8 +462,16 @@ impl Writer {
             let run = append.run.clone();
             return Ok(Err(StoreError::Unheard { run }));
         }
-        if let Err(error) = self.guard(append)? {
-            return Ok(Err(error));
+        let (entries, owner) = (&append.admission, Arc::clone(&self.owner));
+        let held =
+            self.guarded
+                .hold(&self.connection, (entries, batch.entries.len()), |named| {
+                    owner.lives(named)
+                })?;
+        match held {
+            Ok(rows) if rows.is_empty() => {}
+            Ok(rows) => self.log(batch, &[LogEvent::TablesRestored { rows }])?,
+            Err(error) => return Ok(Err(error)),
         }
         let desk = Desk {
             connection: &self.connection,
@@ -468,20 +486,10 @@ impl Writer {
         }))
     }
 
-    /// Before the first write of this process: makes what guards effects tell what the events tell.
-    fn guard(&mut self, append: &Prepared) -> rusqlite::Result<Result<(), StoreError>> {
-        let is_write =
-            |entry: &Entry| matches!(entry, Entry::Begin(begin) if begin.sinks.is_some());
-        if self.guarded || !append.admission.iter().any(is_write) {
-            return Ok(Ok(()));
-        }
-        let told = match effects::told(&self.connection) {
-            Ok(told) => told,
-            Err(error) => return Ok(Err(error)),
-        };
-        effects::restore(&self.connection, told, |owner| self.owner.lives(owner))?;
-        self.guarded = true;
-        Ok(Ok(()))
+    /// Appends to the log of the workspace.
+    fn log(&self, batch: &mut Batch, events: &[LogEvent]) -> rusqlite::Result<()> {
+        let at = (batch.commit, self.clock.now_ms());
+        log::append(&self.connection, &mut batch.entries, at, events)
     }
 
     fn create(&mut self, append: &Prepared) -> rusqlite::Result<Head> {
@@ -516,42 +524,5 @@ impl Writer {
                 ])?;
         }
         Ok(())
-    }
-
-    fn insert_events(
-        &self,
-        batch: &mut Batch,
-        append: &Prepared,
-        head: &Head,
-    ) -> rusqlite::Result<(u64, Digest)> {
-        let mut insert = self.connection.prepare_cached(
-            "INSERT INTO events (run, seq, commit_n, at_ms, kind, version, payload, digest, link) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?;
-        let (mut seq, mut link) = (head.seq, head.link);
-        for event in &append.events {
-            seq += 1;
-            let header = Header {
-                run: &append.run,
-                seq,
-                at_ms: event.at_ms,
-                kind: &event.kind,
-                version: event.version,
-            };
-            link = chain::event_link(&link, &header, &event.digest);
-            insert.execute(params![
-                head.n,
-                seq,
-                batch.commit,
-                event.at_ms,
-                event.kind,
-                event.version,
-                event.payload,
-                event.digest.bytes(),
-                link.bytes(),
-            ])?;
-            batch.entries.push(&append.run, seq, &link);
-        }
-        Ok((seq, link))
     }
 }

@@ -29,7 +29,7 @@ fn sinks(of: &str) -> Digest {
     Digest::of_bytes(Domain::Args, of.as_bytes())
 }
 
-fn begin(step: &str) -> Begin {
+pub(super) fn begin(step: &str) -> Begin {
     Begin {
         slot: slot(step),
         tool: "mail".to_owned(),
@@ -45,7 +45,7 @@ fn begin(step: &str) -> Begin {
     }
 }
 
-fn begins(begin: Begin) -> Entry {
+pub(super) fn begins(begin: Begin) -> Entry {
     Entry::Begin(Box::new(begin))
 }
 
@@ -106,14 +106,14 @@ fn event_of(entry: &Entry) -> Event {
 }
 
 /// One run of a store, that appends one event with each entry.
-struct Writes<'s> {
+pub(super) struct Writes<'s> {
     store: &'s Store,
     run: &'static str,
     seq: u64,
 }
 
 impl<'s> Writes<'s> {
-    fn new(store: &'s Store, run: &'static str) -> Self {
+    pub(super) fn new(store: &'s Store, run: &'static str) -> Self {
         store.append(append(run, 0, 1)).wait().unwrap();
         Self { store, run, seq: 1 }
     }
@@ -149,7 +149,7 @@ impl<'s> Writes<'s> {
         }
     }
 
-    fn enter(&mut self, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
+    pub(super) fn enter(&mut self, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
         self.at(1_000, entries)
     }
 }
@@ -254,7 +254,7 @@ fn what_is_not_admitted_leaves_no_row() {
 }
 
 /// Changes the journal from outside.
-fn change(dir: &tempfile::TempDir, sql: &str) {
+pub(super) fn change(dir: &tempfile::TempDir, sql: &str) {
     let journal = Connection::open(dir.path().join("journal.db")).unwrap();
     journal.execute_batch(sql).unwrap();
 }
@@ -621,7 +621,7 @@ fn a_stop_binds_every_run_that_it_names() {
             two.enter(entries("b")).is_ok(),
         ];
         assert_eq!(found, admitted, "{scope:?} {name}");
-        store.unstop(scope, name).wait().unwrap();
+        store.unstop(scope, name, "ada").wait().unwrap();
         assert_eq!(store.stops().unwrap(), []);
     }
     one.enter(vec![begins(begin("a"))]).unwrap();

@@ -81,7 +81,7 @@ fn a_newer_format_is_refused() {
     let (message, hint) = error(dir.path());
     assert_eq!(
         message,
-        "DIR/journal.db has format 7, but this version reads up to 5"
+        "DIR/journal.db has format 7, but this version reads up to 6"
     );
     assert_eq!(
         hint,
@@ -222,7 +222,7 @@ fn a_journal_of_the_first_format_is_read_and_brought_up() {
     let format: i64 = file
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(format, 5);
+    assert_eq!(format, 6);
     drop(file);
     // What stood unfinished in an older journal is due, whoever works there next.
     let ready = Store::open(dir.path()).unwrap();

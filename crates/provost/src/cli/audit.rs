@@ -339,6 +339,9 @@ fn page(found: &Found) -> Page {
         let said = format!("{pieces} of evidence; their digests are there");
         page.field("pruned", &said);
     }
+    for row in &verified.restored {
+        page.field("put right", row);
+    }
     if let Some(agreement) = agreement {
         let newest = &agreement.newest;
         let heads = count(agreement.agree, "signed head");
@@ -390,6 +393,7 @@ fn to_json(found: &Found) -> Value {
         "runs": verified.runs,
         "evidence": verified.evidence,
         "pruned": verified.pruned,
+        "put_right": verified.restored,
         "statements": found.testimony.as_ref().map(|testimony| json!({
             "runs": testimony.runs,
             "unsigned_runs": testimony.unsigned,

@@ -56,7 +56,7 @@ fn lift((scope, name): (StopScope, String), place: &Place) -> Result<Exit, Failu
             .hint("`provost doctor` lists what is"));
     };
     place.refuse_without_policies()?;
-    store.unstop(scope, &name).wait()?;
+    store.unstop(scope, &name, &place.user()).wait()?;
     let mut page = Page::new();
     page.line(&format!("{} may go on", stopped.what()));
     let command = place.command("provost runs");

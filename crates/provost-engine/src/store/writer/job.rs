@@ -7,11 +7,14 @@ use rusqlite::Connection;
 
 use crate::owner::Claim;
 use crate::store::event::Prepared;
+use crate::store::log::LogEvent;
 use crate::store::pending::Answer;
 use crate::store::{Receipt, StoreError};
 
-/// A change of what is no event, inside the transaction of a batch.
-pub(in crate::store) type Change = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
+/// A change of what is no event of a run, inside the transaction of a batch; what it says to the
+/// log of the workspace.
+pub(in crate::store) type Change =
+    Box<dyn FnOnce(&Connection) -> rusqlite::Result<Vec<LogEvent>> + Send>;
 
 /// A request to the writer, with who waits for it.
 pub(in crate::store) enum Job {

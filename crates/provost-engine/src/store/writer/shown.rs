@@ -6,7 +6,7 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::Writer;
-use super::head::Head;
+use super::rows::Head;
 use crate::store::event::{Prepared, goal_words};
 use crate::store::waits;
 
