@@ -115,6 +115,37 @@ def guard(state, kind, event):
             landed[slot] = (known.get(event["settled"], "happened"), False)
 
 
+def take_down(log, kind, event):
+    """Takes an event of the workspace's log into what it says is stopped and was pruned."""
+    stops, pruned = log
+    if kind == "StopPlaced":
+        row = (event["by"], event["reason"], event["at_ms"])
+        stops[event["scope"], event["name"]] = row
+    elif kind == "StopLifted":
+        stops.pop((event["scope"], event["name"]), None)
+    elif kind == "EvidencePruned":
+        for piece in event["pieces"]:
+            row = (piece["media"], piece["size"], event["at_ms"])
+            pruned[bytes.fromhex(piece["digest"][7:])] = row
+    else:
+        need(kind == "TablesRestored", f"the log of the workspace has an event {kind}")
+
+
+def follow(db, log, head):
+    """Whether `stops` and `pruned` tell what the log of the workspace tells, and where it ends."""
+    end = db.execute("SELECT value FROM meta WHERE key = 'log'").fetchone()
+    told = f"{head[0]} {named(head[1])}" if head[0] else None
+    need((end and end[0]) == told, "the log of the workspace does not end where `meta` says")
+    for table, want, rows in (
+            ("stops", log[0], "SELECT scope, name, by, reason, at_ms FROM stops"),
+            ("pruned", log[1], "SELECT digest, media, size, at_ms FROM pruned")):
+        keys = 2 if table == "stops" else 1
+        there = {row[:keys] if keys > 1 else row[0]: row[keys:] for row in db.execute(rows)}
+        for key, _ in set(want.items()) ^ set(there.items()):
+            name = named(key) if keys == 1 else " ".join(key)
+            raise Fault(f"{table} does not tell what the events tell: {name}")
+
+
 def statement(kind, event):
     """The statement that an event records, and who made it; none where none has to be signed."""
     said = {k: v for k, v in event.items() if k in STATED}
@@ -221,14 +252,17 @@ def journal(db):
         need(digest("evidence", data) == key, f"evidence {named(key)} has other bytes")
         gone.add(key)
     (store,) = db.execute("SELECT value FROM meta WHERE key = 'store'").fetchone()
-    events = db.execute("SELECT r.id, seq, at_ms, kind, version, payload, e.digest, e.link, commit_n"
+    (format,) = db.execute("PRAGMA user_version").fetchone()
+    # Run 0 is the log of the workspace, which `runs` does not list.
+    events = db.execute("SELECT CASE e.run WHEN 0 THEN 'workspace' ELSE r.id END, seq, at_ms, kind,"
+                        " version, payload, e.digest, e.link, commit_n, e.run"
                         " FROM events e LEFT JOIN runs r ON r.n = e.run ORDER BY e.n")
-    heads, links, total, event, guards = {}, [GENESIS], 0, events.fetchone(), {}
+    heads, links, total, event, guards, log = {}, [GENESIS], 0, events.fetchone(), {}, ({}, {})
     for n, count, link in db.execute("SELECT n, events, link FROM commits ORDER BY n").fetchall():
         need(n == len(links), f"commit {len(links)} is not there")
         entries = []
         while event and event[8] <= n:
-            run, seq, at, kind, version, payload, body, stored, commit = event
+            run, seq, at, kind, version, payload, body, stored, commit, number = event
             last, before = heads.get(run, (0, GENESIS))
             where = f"event {last + 1} of run {run}"
             need(commit == n and seq == last + 1, f"{where} is not there")
@@ -236,6 +270,8 @@ def journal(db):
             need(digest("event", payload.encode()) == body, f"{where} has another payload")
             if kind in ("AttemptStarted", "AttemptEnded", "StepSettled", "DoubtSettled"):
                 guard(guards.setdefault(run, ({}, {}, {})), kind, json.loads(payload))
+            if number == 0:
+                take_down(log, kind, json.loads(payload))
             if kind == "QuestionAnswered":
                 # Older versions named the question as the evidence of what was answered.
                 gone.add(bytes.fromhex(json.loads(payload)["question"][7:]))
@@ -253,6 +289,9 @@ def journal(db):
         need(digest("commit", form) == link, f"commit {n} has other events")
         links.append(link)
     need(not event, f"an event belongs to commit {event and event[8]}, which is not there")
+    logged = heads.pop("workspace", None)
+    if format >= 6 or logged or db.execute("SELECT 1 FROM meta WHERE key = 'log'").fetchone():
+        follow(db, log, logged or (0, GENESIS))
     for run, seq, link in db.execute("SELECT id, head_seq, head FROM runs"):
         need(heads.get(run) == (seq, link), f"run {run} does not end where its row says")
     if "open_effects" in tables:

@@ -19,6 +19,7 @@ mod children;
 mod crashing;
 mod flips;
 mod heads;
+mod logged;
 mod opening;
 mod owning;
 mod speed;

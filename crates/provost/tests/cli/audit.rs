@@ -113,6 +113,40 @@ fn a_journal_that_was_changed_is_named_at_the_first_place() {
 }
 
 #[test]
+fn a_stop_that_somebody_took_out_of_its_table_is_named_and_binds() {
+    let place = Workplace::new();
+    place.run(&["run", COUNT]).exits(0);
+    place
+        .run(&["pause", "--all", "--reason", "the shop moves"])
+        .exits(0);
+    place.run(&["audit", "verify"]).exits(0);
+    change(&place, "DELETE FROM stops");
+    for (verb, exit) in [(&["audit", "verify"][..], 1), (&["doctor"][..], 2)] {
+        let ran = place.run(verb).exits(exit);
+        let said = ran.stdout.clone() + &ran.stderr;
+        assert!(
+            said.contains("stops (the stop of every run is missing there)"),
+            "{ran}"
+        );
+    }
+    let ran = place.run(&["run", COUNT, "--again"]).exits(3);
+    assert!(
+        ran.stdout
+            .contains("all runs was stopped by ada: the shop moves"),
+        "{ran}"
+    );
+    let ran = place.run(&["audit", "verify"]).exits(0);
+    assert!(
+        ran.stdout
+            .contains("stops (the stop of every run was missing there), at "),
+        "{ran}"
+    );
+    place.run(&["resume", "--all"]).exits(0);
+    place.run(&["run", COUNT, "--again"]).exits(0);
+    place.run(&["audit", "verify"]).exits(0);
+}
+
+#[test]
 fn every_verb_that_drove_signs_where_the_journal_stands() {
     let place = audited();
     place.run(&["run", COUNT]).exits(0);
@@ -433,6 +467,7 @@ fn the_second_verifier_agrees_with_the_first() {
     let with = ["kept/heads.jsonl", PUBLIC];
     let ran = second(&place, &with).exits(0);
     assert!(ran.stdout.contains("4 signed heads"), "{ran}");
+    place.run(&["backup", "kept/before.db"]).exits(0);
     place.run(&["prune", "--evidence-older", "0s"]).exits(0);
     place.run(&["audit", "sign"]).exits(0);
     place.run(&["backup", "kept/whole.db"]).exits(0);
@@ -451,6 +486,9 @@ fn the_second_verifier_agrees_with_the_first() {
         "UPDATE runs SET head_seq = head_seq - 1",
         "UPDATE meta SET value = 'another' WHERE key = 'store'",
         "DELETE FROM pruned",
+        "UPDATE pruned SET at_ms = at_ms + 1",
+        "INSERT INTO stops VALUES ('all', '', 'eve', 'no', 1)",
+        "DELETE FROM meta WHERE key = 'log'",
     ];
     for sql in damage {
         restore(&place, "kept/whole.db");
@@ -471,6 +509,7 @@ fn the_second_verifier_agrees_with_the_first() {
     place.write("kept/heads.jsonl", &kept);
     restore(&place, "kept/whole.db");
     second(&place, &with).exits(0);
+    restore(&place, "kept/before.db");
     change(
         &place,
         "DELETE FROM commits WHERE n > 1; DELETE FROM events WHERE commit_n > 1;
