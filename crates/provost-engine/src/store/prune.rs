@@ -65,7 +65,7 @@ impl Store {
             let bytes = pieces.iter().map(|piece| piece.size).sum();
             let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
             *told.lock().unwrap_or_else(PoisonError::into_inner) = (count, bytes);
-            Ok(logged(pieces, now_ms))
+            Ok(logged(&pieces, now_ms))
         })
         .wait()?;
         // Why ignored: the bytes are gone from the tables; the log empties with the next
@@ -224,7 +224,7 @@ fn piece_of(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option
 }
 
 /// What the log of the workspace has of pieces, so many in each event.
-fn logged(pieces: Vec<Piece>, at_ms: i64) -> Vec<LogEvent> {
+fn logged(pieces: &[Piece], at_ms: i64) -> Vec<LogEvent> {
     let pieces = pieces.chunks(PRUNED_PIECES_MAX);
     let logged = pieces.map(|pieces| LogEvent::EvidencePruned {
         pieces: pieces.to_vec(),
@@ -330,7 +330,7 @@ pub(super) fn carried(connection: &Connection) -> rusqlite::Result<Vec<LogEvent>
     for (piece, at_ms) in rows(connection)?.into_values() {
         by_moment.entry(at_ms).or_default().push(piece);
     }
-    let logged = |(at_ms, pieces)| logged(pieces, at_ms);
+    let logged = |(at_ms, pieces): (i64, Vec<Piece>)| logged(&pieces, at_ms);
     Ok(by_moment.into_iter().flat_map(logged).collect())
 }
 
