@@ -3,9 +3,9 @@
 //! Owns the file that `plan -o` writes and `apply` reads. Never trusts it: a bundle is a claim,
 //! and the plan is checked again. INVARIANT: whatever moved since is named, and nothing runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use provost_plan::check::{PlanRecord, TermsRecord};
+use provost_plan::check::{PlanRecord, Terms, TermsRecord};
 use provost_plan::digest::Digest;
 use provost_plan::plan::Goal;
 use serde::{Deserialize, Serialize};
@@ -50,35 +50,48 @@ impl Bundle {
     /// What moved between the bundle and a fresh check of its plan, in words; empty if nothing.
     #[must_use]
     pub fn moved(&self, now: &PlanRecord) -> Vec<String> {
-        let mut moved = Vec::new();
-        let mut compare = |what: &str, same: bool| {
-            if !same {
-                moved.push(what.to_owned());
-            }
+        let plan = (self.digest != now.digest).then(|| "the plan".to_owned());
+        plan.into_iter().chain(self.differs(&now.terms)).collect()
+    }
+
+    /// The same as far as it can be told without a check: of what the plan was checked under.
+    #[must_use]
+    pub fn moved_terms(&self, now: &Terms) -> Vec<String> {
+        let tool = |name: &String| Some((name.clone(), now.catalog.digest(name)?));
+        let role = |name: &String| Some((name.clone(), now.catalog.role(name)?.digest()));
+        self.differs(&TermsRecord {
+            goal: now.goal.digest(),
+            policy: now.policy.digest(),
+            principal: now.principal.digest(),
+            limits: now.limits.digest(),
+            tools: self.terms.tools.keys().filter_map(tool).collect(),
+            roles: self.terms.roles.keys().filter_map(role).collect(),
+        })
+    }
+
+    fn differs(&self, now: &TermsRecord) -> Vec<String> {
+        let was = &self.terms;
+        let whole = [
+            ("the goal", was.goal == now.goal),
+            ("the policy or the people in it", was.policy == now.policy),
+            ("who it is for", was.principal == now.principal),
+            ("the limits", was.limits == now.limits),
+        ];
+        let whole = whole.iter().filter(|(_, same)| !same);
+        let named = |kind: &'static str, was: &Digests, now: &Digests| {
+            let names: BTreeSet<&String> = was.keys().chain(now.keys()).collect();
+            let moved = names
+                .into_iter()
+                .filter(|name| was.get(*name) != now.get(*name));
+            moved
+                .map(|name| format!("the {kind} `{name}`"))
+                .collect::<Vec<_>>()
         };
-        compare("the plan", self.digest == now.digest);
-        compare("the goal", self.terms.goal == now.terms.goal);
-        compare(
-            "the policy or the people in it",
-            self.terms.policy == now.terms.policy,
-        );
-        compare("who it is for", self.terms.principal == now.terms.principal);
-        compare("the limits", self.terms.limits == now.terms.limits);
-        let names = self.terms.roles.keys().chain(now.terms.roles.keys());
-        for name in names.collect::<BTreeSet<&String>>() {
-            let same = self.terms.roles.get(name) == now.terms.roles.get(name);
-            compare(&format!("the role `{name}`"), same);
-        }
-        let names: BTreeSet<&String> = self
-            .terms
-            .tools
-            .keys()
-            .chain(now.terms.tools.keys())
-            .collect();
-        for name in names {
-            let same = self.terms.tools.get(name) == now.terms.tools.get(name);
-            compare(&format!("the tool `{name}`"), same);
-        }
+        let mut moved: Vec<String> = whole.map(|(what, _)| (*what).to_owned()).collect();
+        moved.extend(named("role", &was.roles, &now.roles));
+        moved.extend(named("tool", &was.tools, &now.tools));
         moved
     }
 }
+
+type Digests = BTreeMap<String, Digest>;

@@ -1,6 +1,6 @@
 //! A plan before there is a run: the run machine asked in memory, up to the plan in force.
 //!
-//! Owns carrying requests to the planner and replies back. Decides nothing: what is asked, mended,
+//! Owns carrying requests to the planner and replies back; `judged` is a document by itself. Decides nothing: what is asked, mended,
 //! refused and asked again is the machine's, so that `plan` asks what `run` asks. INVARIANT:
 //! nothing is stored and no call leaves: the commands behind a plan in force are never opened.
 
@@ -19,6 +19,10 @@ use crate::engine::{EngineError, NewRun};
 use crate::owner::random_name;
 use crate::session::DriveError;
 use crate::workspace::Workspace;
+
+mod judged;
+
+pub use judged::{Judged, judge, moved, of_bundle, of_client, of_file};
 
 /// What a planner comes to before anything is run.
 #[derive(Debug)]

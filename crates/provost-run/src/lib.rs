@@ -13,6 +13,7 @@ pub mod event;
 pub mod machine;
 pub mod open_effects;
 pub mod outcome;
+pub mod proposal;
 pub mod search;
 pub mod shown;
 pub mod state;

@@ -1,58 +1,19 @@
-//! A plan before there is a run: the goal's planner, what it proposes, the check of it.
+//! A plan before there is a run: the goal's planner, what it proposes, and why there is none.
 //!
-//! Owns the way from a goal or a file to a checked plan. Asks through the run machine in memory, as
-//! a run would. Begins nothing and calls nothing.
+//! Owns who plans a goal, and what is said where no plan comes. Asks and judges through the engine,
+//! as a run would. Begins nothing and calls nothing.
 
 use std::sync::Arc;
 
-use provost_engine::bundle::Bundle;
 use provost_engine::engine::NewRun;
 use provost_engine::planners::{NoMatch, Planner, Playbook, Route};
-use provost_engine::proposal::{self as engine, Proposed, Refused};
+use provost_engine::proposal::{self as engine, Judged, Proposed, Refused, judge};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::workspace::Workspace;
-use provost_plan::check::budget::WorstCase;
-use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
-use provost_plan::diagnostic::Diagnostic;
-use provost_plan::digest::canonical;
-use provost_plan::label::Label;
-use provost_plan::plan::read::read_plan;
+use provost_plan::plan::Goal;
 use provost_plan::plan::request::Mode;
-use provost_plan::plan::{Goal, Plan};
-use provost_plan::policy::Principal;
-use provost_plan::reach::Checkup;
-use provost_plan::source::Source;
 
 use crate::failure::Failure;
-
-/// A plan that was checked, with its text.
-#[derive(Debug)]
-pub struct Judged {
-    /// The text.
-    pub source: Source,
-    /// The goal it was checked for.
-    pub goal: Goal,
-    /// The checked plan, if there is no error.
-    pub plan: Option<CheckedPlan>,
-    /// The findings.
-    pub diagnostics: Vec<Diagnostic>,
-    /// What was not looked at.
-    pub not_checked: Vec<String>,
-    /// The most it can take; none if it cannot be read.
-    pub worst: Option<WorstCase>,
-}
-
-impl Judged {
-    /// The checked plan with what it was checked under, if there is no error.
-    pub fn checkup<'a>(&'a self, workspace: &'a Workspace) -> Option<Checkup<'a>> {
-        Some(Checkup {
-            plan: self.plan.as_ref()?,
-            catalog: workspace.catalog(),
-            goal: &self.goal,
-            worst: self.worst.as_ref()?,
-        })
-    }
-}
 
 /// A goal, and who plans it.
 pub struct Routed {
@@ -240,7 +201,7 @@ fn outcome(
     (goal, choice, mode): (&Goal, &PlannerChoice, Option<Mode>),
     proposed: Proposed,
 ) -> Result<Judged, Failure> {
-    let judged = |(source, origin)| closed(judge(workspace, source, goal, origin), choice, mode);
+    let judged = |(source, origin)| judge(workspace, source, goal, origin, (choice, mode));
     match (proposed.refused, proposed.document) {
         (None, Some(document)) => Ok(judged(document)),
         (
@@ -266,17 +227,6 @@ fn outcome(
     }
 }
 
-/// Without its plan, if that leaves open what nobody would refine: as in a run.
-fn closed(mut judged: Judged, choice: &PlannerChoice, mode: Option<Mode>) -> Judged {
-    let plan = judged.plan.as_ref().map(CheckedPlan::plan);
-    let found = plan.and_then(|plan| choice.never_refined(plan, mode));
-    if let Some(found) = found {
-        judged.plan = None;
-        judged.diagnostics.push(found);
-    }
-    judged
-}
-
 /// Asks a playbook that need not be of the workspace for its plan, and checks it.
 pub fn ask(workspace: &Workspace, goal: &Goal, planner: &Playbook) -> Result<Judged, Failure> {
     let name = planner.name().to_owned();
@@ -293,157 +243,4 @@ pub fn ask(workspace: &Workspace, goal: &Goal, planner: &Playbook) -> Result<Jud
     let given: Arc<dyn Planner> = Arc::new(planner.clone());
     let proposed = asked(workspace, new, Some(given))?;
     outcome(workspace, (goal, &choice, None), proposed)
-}
-
-/// Reads and checks a plan that a person wrote, for its own goal.
-pub fn of_file(workspace: &Workspace, source: Source) -> Judged {
-    let author = format!("file {}", source.name);
-    let origin = Origin {
-        author,
-        literals: Label::trusted(),
-        control: Label::trusted(),
-    };
-    for_own_goal(workspace, source, origin, workspace.user(), false)
-}
-
-/// Reads and checks a plan that a client wrote, for its own goal: neither is trusted, and it acts
-/// for an agent of the user.
-pub fn of_client(workspace: &Workspace, source: Source, origin: Origin) -> Judged {
-    for_own_goal(workspace, source, origin, &workspace.user().agent(), true)
-}
-
-fn for_own_goal(
-    workspace: &Workspace,
-    source: Source,
-    origin: Origin,
-    principal: &Principal,
-    untrusted: bool,
-) -> Judged {
-    let plan = match read_plan(&source) {
-        Ok(plan) => plan,
-        Err(diagnostics) => return unreadable(source, &Goal::of_text(""), diagnostics),
-    };
-    let (goal, named) = match &plan.goal {
-        Some(goal) => (goal.value.clone(), true),
-        None => {
-            let none = Goal::of_text("");
-            let success = Vec::new();
-            (Goal { success, ..none }, false)
-        }
-    };
-    let goal = Goal { untrusted, ..goal };
-    let mut judged = compile(workspace, source, plan, &goal, (origin, principal));
-    if !named {
-        judged
-            .not_checked
-            .insert(0, "the goal: the plan names none".to_owned());
-    }
-    judged
-}
-
-/// Reads and checks a plan for a goal.
-pub fn judge(workspace: &Workspace, source: Source, goal: &Goal, origin: Origin) -> Judged {
-    match read_plan(&source) {
-        Ok(plan) => compile(workspace, source, plan, goal, (origin, workspace.user())),
-        Err(diagnostics) => unreadable(source, goal, diagnostics),
-    }
-}
-
-fn unreadable(source: Source, goal: &Goal, diagnostics: Vec<Diagnostic>) -> Judged {
-    let not_checked = vec!["everything behind the text itself".to_owned()];
-    Judged {
-        source,
-        goal: goal.clone(),
-        plan: None,
-        diagnostics,
-        not_checked,
-        worst: None,
-    }
-}
-
-fn compile(
-    workspace: &Workspace,
-    source: Source,
-    plan: Plan,
-    goal: &Goal,
-    (origin, principal): (Origin, &Principal),
-) -> Judged {
-    let terms = Terms {
-        catalog: workspace.catalog().clone(),
-        policy: workspace.policy().clone(),
-        principal: principal.clone(),
-        limits: workspace.limits().clone(),
-        goal: goal.clone(),
-    };
-    let base = Base {
-        revision: 1,
-        ..Base::default()
-    };
-    let Checked {
-        plan,
-        diagnostics,
-        not_checked,
-        worst,
-        ..
-    } = check(
-        Draft {
-            plan: plan.into(),
-            origin,
-        },
-        &terms,
-        &base,
-    );
-    Judged {
-        source,
-        goal: goal.clone(),
-        plan,
-        diagnostics,
-        not_checked,
-        worst: Some(worst),
-    }
-}
-
-/// Checks the plan of a saved plan again, for its own goal.
-pub fn of_bundle(workspace: &Workspace, bundle: &Bundle, source: &Source) -> Judged {
-    let text = canonical(&bundle.plan);
-    let origin = Origin {
-        author: format!("file {}", source.name),
-        literals: Label::trusted(),
-        control: Label::trusted(),
-    };
-    judge(
-        workspace,
-        Source::new(source.name.clone(), text),
-        &bundle.goal,
-        origin,
-    )
-}
-
-/// A text that could not be read as what it claims to be.
-pub fn unread(source: Source, diagnostics: Vec<Diagnostic>) -> Judged {
-    unreadable(source, &Goal::of_text(""), diagnostics)
-}
-
-/// What moved since a plan was saved, as far as it can be told without a check of it.
-pub fn moved_terms(workspace: &Workspace, bundle: &Bundle) -> Vec<String> {
-    let mut moved = Vec::new();
-    if bundle.terms.policy != workspace.policy().digest() {
-        moved.push("the policy or the people in it".to_owned());
-    }
-    if bundle.terms.principal != workspace.user().digest() {
-        moved.push("who it is for".to_owned());
-    }
-    if bundle.terms.limits != workspace.limits().digest() {
-        moved.push("the limits".to_owned());
-    }
-    for (name, digest) in &bundle.terms.tools {
-        let now = workspace
-            .catalog()
-            .get(name)
-            .map(|operation| operation.digest());
-        if now != Some(*digest) {
-            moved.push(format!("the tool `{name}`"));
-        }
-    }
-    moved
 }

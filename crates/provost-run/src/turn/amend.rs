@@ -186,15 +186,11 @@ impl Turn<'_> {
         };
         let Checked {
             plan, diagnostics, ..
-        } = self.compile(draft, goal, self.state.revision + 1);
+        } = self.compile_proposal(draft, goal);
         let Some(checked) = plan else {
             return Err(refused("the plan does not pass the check", &diagnostics));
         };
-        let wrong = self
-            .state
-            .planner
-            .never_refined(checked.plan(), self.state.mode);
-        match wrong.or_else(|| self.repeated_failure(&checked)) {
+        match self.repeated_failure(&checked) {
             Some(repeated) => Err(refused("the plan does not pass the check", &[repeated])),
             None => Ok((checked, diagnostics)),
         }

@@ -62,7 +62,7 @@ impl Turn<'_> {
         let Some(checked) = plan else {
             return self.refuse(id, FindingView::all(&diagnostics, &source));
         };
-        let wrong = self.unrefined(&checked);
+        let wrong = self.beyond_refinement(&checked);
         if let Some(repeated) = wrong.or_else(|| self.repeated_failure(&checked)) {
             diagnostics.push(repeated);
             return self.refuse(id, FindingView::all(&diagnostics, &source));
@@ -83,11 +83,15 @@ impl Turn<'_> {
         let origin = origin.clone();
         let Checked {
             plan, diagnostics, ..
-        } = self.compile(
-            Draft { plan, origin },
-            &self.state.goal,
-            self.state.revision + 1,
-        );
+        } = match self.refined() {
+            // Why the check alone: what else it leaves open was left open before.
+            Some(_) => self.compile(
+                Draft { plan, origin },
+                &self.state.goal,
+                self.state.revision + 1,
+            ),
+            None => self.compile_proposal(Draft { plan, origin }, &self.state.goal),
+        };
         (plan, diagnostics)
     }
 

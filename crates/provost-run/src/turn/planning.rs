@@ -21,6 +21,7 @@ use super::work::UNCHECKED;
 use crate::card::{Purpose, Question};
 use crate::event::{Candidates, Event, PlannerChoice};
 use crate::machine::{Blob, Rules, StepError};
+use crate::proposal::compile;
 use crate::search;
 use crate::state::State;
 use crate::view;
@@ -201,6 +202,13 @@ impl Turn<'_> {
     /// Checks a draft under the rules in force and the facts of this run.
     pub(super) fn compile(&self, draft: Draft, goal: &Goal, revision: u32) -> Checked {
         check(draft, &self.terms(goal), &self.base(revision))
+    }
+
+    /// Compiles a plan that is to come into force next, for this goal.
+    pub(super) fn compile_proposal(&self, draft: Draft, goal: &Goal) -> Checked {
+        let base = self.base(self.state.revision + 1);
+        let by = (&self.state.planner, self.state.mode);
+        compile(draft, &self.terms(goal), &base, by)
     }
 
     /// The rules in force, for this run.

@@ -110,18 +110,19 @@ impl Turn<'_> {
         }
     }
 
-    /// Why the plan may not come into force although it passes the check: it does something else
-    /// than to refine the subgoal in question, or leaves open what nobody would refine.
-    pub(super) fn unrefined(&self, checked: &CheckedPlan) -> Option<Diagnostic> {
+    /// The plan in force and the subgoal of it that the planner is asked to refine, if it is.
+    pub(super) fn refined(&self) -> Option<(&Plan, &str)> {
         let asked = self.state.planning.outstanding.as_ref();
         let why = asked.and_then(|request| request.why.as_ref());
-        let before = self.state.plan.as_ref();
-        if let (Some(id), Some(before)) = (why.and_then(Why::refined), before) {
-            return beyond(before.checked().plan(), checked.plan(), id);
-        }
-        self.state
-            .planner
-            .never_refined(checked.plan(), self.state.mode)
+        let before = self.state.plan.as_ref()?;
+        Some((before.checked().plan(), why.and_then(Why::refined)?))
+    }
+
+    /// Why the plan may not come into force although it passes the check: it does something else
+    /// than to refine the subgoal in question.
+    pub(super) fn beyond_refinement(&self, checked: &CheckedPlan) -> Option<Diagnostic> {
+        let (before, id) = self.refined()?;
+        beyond(before, checked.plan(), id)
     }
 }
 

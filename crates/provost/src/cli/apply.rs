@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use provost_engine::bundle::Bundle;
 use provost_engine::engine::NewRun;
+use provost_engine::proposal;
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::workspace::Workspace;
 use provost_plan::digest::canonical;
@@ -18,7 +19,6 @@ use crate::document::Document;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
 use crate::place::Place;
-use crate::proposal;
 
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
@@ -99,7 +99,7 @@ fn of_bundle(
     let Some(plan) = &judged.plan else {
         // Why: whether the check fails because something moved cannot be told from the record of
         // a plan that has none; what can be compared without one is.
-        let moved = proposal::moved_terms(workspace, &bundle);
+        let moved = proposal::moved(workspace, &bundle, source);
         if moved.is_empty() {
             return Err(refused(&judged));
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use provost_engine::planners::Playbook;
+use provost_engine::proposal::{Judged, of_bundle, of_file};
 use provost_engine::workspace::Workspace;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::render::{self, Report, Style, to_sarif};
@@ -14,7 +15,7 @@ use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
-use crate::proposal::{self, Judged};
+use crate::proposal;
 use crate::screen::page::{Look, Page};
 use crate::screen::plan;
 
@@ -99,8 +100,8 @@ pub fn run(verb: &Check, place: &Place) -> Result<Exit, Failure> {
 /// Reads and checks a document.
 pub fn judge(workspace: &Workspace, document: Document) -> Judged {
     match document {
-        Document::Plan(source) => proposal::of_file(workspace, source),
-        Document::Bundle(bundle, source) => proposal::of_bundle(workspace, &bundle, &source),
+        Document::Plan(source) => of_file(workspace, source),
+        Document::Bundle(bundle, source) => of_bundle(workspace, &bundle, &source),
         Document::Playbook(source) => of_playbook(workspace, source),
     }
 }
@@ -108,12 +109,12 @@ pub fn judge(workspace: &Workspace, document: Document) -> Judged {
 fn of_playbook(workspace: &Workspace, source: Source) -> Judged {
     let playbook = match Playbook::read(&source) {
         Ok(playbook) => playbook,
-        Err(diagnostics) => return proposal::unread(source, diagnostics),
+        Err(diagnostics) => return Judged::unread(source, diagnostics),
     };
     let goal = playbook.goal("", &playbook.samples());
     let mut judged = match proposal::ask(workspace, &goal, &playbook) {
         Ok(judged) => judged,
-        Err(_) => return proposal::unread(source, Vec::new()),
+        Err(_) => return Judged::unread(source, Vec::new()),
     };
     judged
         .not_checked

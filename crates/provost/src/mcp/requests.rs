@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError, NewRun};
 use provost_engine::history;
-use provost_engine::planners::ClientPlanner;
+use provost_engine::proposal::{Judged, of_client};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::run::search;
 use provost_engine::run::state::{Waiting, waiting};
 use provost_engine::store::RunFilter;
 use provost_plan::catalog::Operation;
 use provost_plan::plan::request::{RoleView, ToolSignature};
-use provost_plan::source::Source;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -22,7 +21,6 @@ use tokio::sync::{mpsc, oneshot};
 use super::Submission;
 use crate::cli::check;
 use crate::failure::Failure;
-use crate::proposal::{self, Judged};
 
 /// Arguments of `list_tools`.
 #[derive(Debug, Deserialize)]
@@ -323,11 +321,7 @@ impl Requests {
                     .hint("send the plan as YAML or JSON text, or as an object"));
             }
         };
-        let judged = proposal::of_client(
-            self.engine.workspace(),
-            Source::new(client, text),
-            ClientPlanner::origin(client),
-        );
+        let judged = of_client(self.engine.workspace(), client, text);
         let names_goal = judged.plan.as_ref().map(|plan| plan.plan().goal.is_some());
         if names_goal == Some(false) {
             return Err(Refusal::new("the plan names no goal")

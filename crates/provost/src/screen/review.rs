@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use provost_engine::proposal::Judged;
 use provost_engine::workspace::Workspace;
 use provost_plan::catalog::Effect;
 use provost_plan::check::StepRecord;
@@ -23,7 +24,6 @@ use super::plan::{
     waves, what,
 };
 use super::words::{at_most, count};
-use crate::proposal::Judged;
 
 /// Fewest columns in which a whole digest fits beside its name.
 const DIGEST_WIDTH_MIN: usize = 86;

@@ -376,3 +376,24 @@ fn only_plan_files_are_fixed() {
     hint: a saved plan is what somebody looked at; fix the plan and save it again
     ");
 }
+
+/// Whoever judges a plan judges it as a run of it would: nobody refines what a file leaves open.
+/// The control is the same plan without the subgoal.
+#[test]
+fn a_plan_that_leaves_open_what_nobody_refines_passes_nowhere() {
+    let place = Workplace::new();
+    let open = "  - id: find\n    subgoal: Find out more\n    tools: [shop.orders]\n    \
+                effect_max: read\n    steps_max: 2\n    output: { type: string }\nsuccess:\n  - {";
+    place.write("open.yaml", PLAN.replace("success:\n  - {", open));
+    place.write("plan.yaml", PLAN);
+    for (file, code) in [("open.yaml", 1), ("plan.yaml", 0)] {
+        for verb in ["check", "apply"] {
+            let ran = place.run(&[verb, file]).exits(code);
+            let all = format!("{}{}", ran.stdout, ran.stderr);
+            assert_eq!(all.contains("R116"), code == 1, "{verb} {file}: {ran}");
+        }
+        let runs = place.json(&["runs", "--json"]);
+        let begun = runs["runs"].as_array().unwrap().len();
+        assert_eq!(begun, 1 - usize::try_from(code).unwrap(), "{file}");
+    }
+}

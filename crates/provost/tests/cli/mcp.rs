@@ -233,6 +233,14 @@ fn a_check_says_what_is_wrong_and_begins_nothing() {
     let finding = findings.iter().find(|f| f["severity"] == "error").unwrap();
     assert_eq!(finding["code"], "T204", "{found}");
     assert_eq!(finding["place"]["start"]["line"], 12, "{found}");
+    let open = "subgoal: Find out more\n    tools: [shop.orders]\n    effect_max: read\n    \
+                steps_max: 2\n    output: { type: string }\n";
+    let open = PLAN.replace(
+        "success:\n  - {",
+        &format!("  - id: find\n    {open}success:\n  - {{"),
+    );
+    let unrefined = client.call("check_plan", &json!({ "plan": open })).unwrap();
+    assert!(unrefined.to_string().contains("R116"), "{unrefined}");
     let refused = client.call("submit_plan", &json!({ "plan": wrong }));
     assert_eq!(refused.unwrap_err()["findings"], found["findings"]);
     for (args, error) in [

@@ -170,6 +170,22 @@ fn a_list_that_changed_makes_a_saved_plan_stale() {
     ");
 }
 
+/// The plan does not even pass the check any more; the control is the list as it was.
+#[test]
+fn a_list_that_admits_the_plan_no_more_makes_it_stale_too() {
+    let place = Workplace::new();
+    place.write("playbooks/note.yaml", PLAYBOOK);
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    place.write("provost.toml", config + ROLES);
+    let plan = ["plan", "Count as a reader", "-o", "saved.json"];
+    place.run(&plan).exits(0);
+    place.run(&["apply", "saved.json"]).exits(0);
+    place.edit("provost.toml", r#"["shop.orders", "#, "[");
+    let ran = place.run(&["apply", "saved.json", "--again"]).exits(2);
+    assert!(ran.stderr.contains("error: saved plan is stale"), "{ran}");
+    assert!(ran.stderr.contains("moved: the role `reader`"), "{ran}");
+}
+
 const PLAYBOOK: &str = r#"
 schema: provost/playbook/v1
 match: "Count as a reader"

@@ -7,6 +7,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
+use provost_engine::proposal::{Judged, of_file};
 use provost_engine::workspace::Workspace;
 use provost_plan::fix::{Repair, Tried, mend};
 use provost_plan::source::Source;
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 
 use crate::document::{Document, reason};
 use crate::failure::Failure;
-use crate::proposal::{self, Judged};
 use crate::screen::page::{Look, Page};
 
 /// What was fixed in a file and what is left.
@@ -33,7 +33,7 @@ pub fn run(
         return Err(Failure::usage("only a plan file can be fixed")
             .hint("a saved plan is what somebody looked at; fix the plan and save it again"));
     };
-    let judge = |source: &Source| proposal::of_file(workspace, source.clone()).diagnostics;
+    let judge = |source: &Source| of_file(workspace, source.clone()).diagnostics;
     let Repair {
         source: mended,
         fixed,
@@ -43,7 +43,7 @@ pub fn run(
     if !fixed.is_empty() {
         replace(path, &source.text, &mended.text)?;
     }
-    let judged = proposal::of_file(workspace, mended);
+    let judged = of_file(workspace, mended);
     Ok((judged, Outcome { fixed, left }))
 }
 

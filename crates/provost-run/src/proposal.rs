@@ -1,0 +1,28 @@
+//! The one compile of a proposal: for a run, and for whoever judges a plan before there is a run.
+//!
+//! Owns what a plan must keep beside the check: that somebody refines what it leaves open. Never
+//! asks a planner. INVARIANT: `check`, `apply`, a client's `check_plan` and the run machine judge a
+//! plan by the function here, so that what one of them admits the others do.
+
+use provost_plan::check::{Base, Checked, Draft, Terms, check};
+use provost_plan::plan::request::Mode;
+
+use crate::event::PlannerChoice;
+
+/// Checks a draft of this planner, in this mode.
+#[must_use]
+pub fn compile(
+    draft: Draft,
+    terms: &Terms,
+    base: &Base<'_>,
+    (planner, mode): (&PlannerChoice, Option<Mode>),
+) -> Checked {
+    let mut checked = check(draft, terms, base);
+    let plan = checked.plan.as_ref();
+    let left_open = plan.and_then(|plan| planner.never_refined(plan.plan(), mode));
+    if let Some(found) = left_open {
+        checked.plan = None;
+        checked.diagnostics.push(found);
+    }
+    checked
+}
