@@ -175,7 +175,7 @@ impl Engine {
     /// [`EngineError::Store`] if there is no journal or it cannot be read.
     pub fn open_to_read(workspace: Workspace) -> Result<Self, EngineError> {
         let store = Store::open_read_only(&workspace.store_dir())?;
-        let toolbox = Toolbox::open_beside(workspace.root(), Vec::new(), &[], &[]);
+        let toolbox = Toolbox::open_with_private(workspace.root(), Vec::new(), &[], &[]);
         let toolbox = toolbox.map_err(no_tools)?;
         Self::with(workspace, store, toolbox)
     }
@@ -343,7 +343,13 @@ impl Engine {
     async fn refuse_unfit(&self, planner: &PlannerChoice) -> Result<(), EngineError> {
         let troubles = self.troubles();
         // Why first: which tools a plan names is known only once it is read.
-        if troubles.is_empty() && !self.workspace.tools().iter().any(ToolConfig::is_looked_at) {
+        if troubles.is_empty()
+            && !self
+                .workspace
+                .tools()
+                .iter()
+                .any(ToolConfig::needs_preflight)
+        {
             return Ok(());
         }
         let named = self.workspace.tools_named(planner);
@@ -562,7 +568,7 @@ async fn resumed(mut session: Session, watcher: &mut dyn Watcher) -> Result<Sess
 /// [`EngineError::Tools`] if the workspace itself cannot be reached.
 pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
     let private = workspace.audit().map(AuditSettings::files);
-    Toolbox::open_beside(
+    Toolbox::open_with_private(
         workspace.root(),
         workspace.tools().to_vec(),
         &private.unwrap_or_default(),

@@ -34,7 +34,9 @@ pub mod summary;
 pub mod tools {
     pub use provost_tools::ToolConfig;
     pub use provost_tools::openapi;
-    pub use provost_tools::{Definition, Listing, Listings, Replying, Request, Surroundings, Tool};
+    pub use provost_tools::{
+        ConfigScope, Definition, Listing, Listings, ReplyFuture, Request, Tool,
+    };
 }
 pub mod work;
 pub mod workspace;

@@ -14,12 +14,12 @@ use provost_wire::{Redactor, SecretName};
 
 use crate::config::SandboxSettings;
 use crate::fault::{Fault, Request};
-use crate::guard::Protected;
-use crate::mcp::Mcp;
-use crate::sql::Sql;
+use crate::kinds::mcp::Mcp;
+use crate::kinds::sql::Sql;
+use crate::protected_paths::ProtectedPaths;
 
 /// A reply on its way, or why there is no output.
-pub(crate) type Performing<'a> = BoxFuture<'a, Result<Reply, Fault>>;
+pub(crate) type CallFuture<'a> = BoxFuture<'a, Result<Reply, Fault>>;
 
 /// What the table of a tool says.
 pub(crate) trait ToolSettings: fmt::Debug + Send + Sync {
@@ -27,7 +27,11 @@ pub(crate) trait ToolSettings: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Overreach`] if the tool would reach what governs the workspace, or a key.
-    fn open(&self, tool: &str, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach>;
+    fn open(
+        &self,
+        tool: &str,
+        protected: &Arc<ProtectedPaths>,
+    ) -> Result<Arc<dyn Adapter>, Overreach>;
 
     /// The secrets that it names.
     fn secrets(&self) -> Vec<&SecretName> {
@@ -56,7 +60,7 @@ pub(crate) trait Adapter: fmt::Debug + Send + Sync {
     fn trouble(&self) -> Option<String>;
 
     /// Makes one call. What it says of a failure holds no secret that `redactor` knows.
-    fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> Performing<'a>;
+    fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> CallFuture<'a>;
 
     /// The MCP server, if the tool is one.
     fn as_server(&self) -> Option<&Mcp> {

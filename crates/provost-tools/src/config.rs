@@ -20,22 +20,24 @@ use provost_wire::http::{BaseUrl, Proxy};
 use provost_wire::model::ModelConfig;
 
 use crate::adapter::{Adapter, Overreach, ToolSettings};
-use crate::guard::Protected;
+use crate::kinds::custom::{CustomTool, Tool, read_custom};
+use crate::kinds::mcp::Listings;
+use crate::kinds::{command, files, http, mcp, model, sql};
 use crate::limits::{RESULT_BYTES_DEFAULT, RESULT_BYTES_MAX, TIMEOUT_DEFAULT, TIMEOUT_MAX};
-use crate::mcp::{self, Listings};
-use crate::own::{self, CustomTool, Tool};
-use crate::{command, files, http, model, sql};
+use crate::protected_paths::ProtectedPaths;
 
-mod exchange;
 mod operation;
-mod pace;
+mod rate_limits;
 mod sandbox;
 mod schemas;
+mod template_fields;
 
-pub(crate) use exchange::{Answer, Exchange, Unread, check_references};
-pub(crate) use operation::{Declared, Keys, Parts, property_names, read_operations};
-pub(crate) use sandbox::{SandboxSettings, noted};
+pub(crate) use operation::{
+    KeySupport, OperationFields, OperationParts, property_names, read_operations,
+};
+pub(crate) use sandbox::{SandboxSettings, media_with_sandbox};
 pub(crate) use schemas::{input_schema, no_arguments, output_schema, schema, text_output};
+pub(crate) use template_fields::{ResponseError, ResponseFormat, TemplateFields, check_references};
 
 /// One tool of the workspace: how it is reached and the operations it has.
 #[derive(Clone, Debug)]
@@ -47,50 +49,42 @@ pub struct ToolConfig {
     limits: ToolLimits,
 }
 
-/// Where a tool is being read: what its operations take over from it.
-#[derive(Clone, Debug)]
-pub(crate) struct Site<'a> {
-    pub(crate) tool: &'a str,
-    pub(crate) base: &'a Path,
-    pub(crate) timeout: Duration,
-    pub(crate) max_bytes: u64,
-    /// What the MCP servers of the workspace list.
-    pub(crate) listings: &'a Listings,
-    /// The models of the workspace.
-    pub(crate) models: &'a BTreeMap<String, ModelConfig>,
-    /// The proxy of the workspace.
-    pub(crate) proxy: Option<&'a Arc<Proxy>>,
-    /// The tags of the workspace.
-    pub(crate) tags: &'a Tags,
+/// What the table of a tool may name that stands elsewhere in the workspace.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigScope<'a> {
+    /// The folder of the workspace: paths of schemas are looked up below it.
+    pub base: &'a Path,
+    /// What `provost.lock` pins of each MCP server, by the name of the tool.
+    pub listings: &'a Listings,
+    /// The entries of `[models]`, by name.
+    pub models: &'a BTreeMap<String, ModelConfig>,
+    /// The proxy through which it reaches other hosts, if there is one.
+    pub proxy: Option<&'a Arc<Proxy>>,
+    /// The tags that its operations may have.
+    pub tags: &'a Tags,
 }
 
-/// What a tool may name that stands elsewhere.
+/// The table of one tool: what it may name, and what its operations take over from it.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
-    /// The workspace: schemas are looked up below it.
-    pub base: &'a Path,
-    /// What its MCP servers can do.
-    pub listings: &'a Listings,
-    /// Its models.
-    pub models: &'a BTreeMap<String, ModelConfig>,
-    /// The proxy through which it reaches others.
-    pub proxy: Option<&'a Arc<Proxy>>,
-    /// The tags that it may bear.
-    pub tags: &'a Tags,
+pub(crate) struct ToolScope<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) config: ConfigScope<'a>,
+    pub(crate) timeout: Duration,
+    pub(crate) max_bytes: u64,
 }
 
 /// What a kind of tool makes of its table.
 pub(crate) type ReadTable = (Arc<dyn ToolSettings>, Vec<Operation>);
 
-type ReadKind = fn(&Site<'_>, &mut Fields<'_, '_>) -> Option<ReadTable>;
+type ReadKind = fn(&ToolScope<'_>, &mut Fields<'_, '_>) -> Option<ReadTable>;
 
 const KINDS: [(&str, ReadKind); 6] = [
-    ("sql", sql::Settings::read),
-    ("files", files::Settings::read),
-    ("http", http::Settings::read),
-    ("command", command::Settings::read),
-    ("mcp", mcp::Settings::read),
-    ("model", model::Settings::read),
+    ("sql", sql::SqlSettings::read),
+    ("files", files::FilesSettings::read),
+    ("http", http::HttpSettings::read),
+    ("command", command::CommandSettings::read),
+    ("mcp", mcp::McpSettings::read),
+    ("model", model::ModelToolSettings::read),
 ];
 
 impl ToolConfig {
@@ -99,11 +93,11 @@ impl ToolConfig {
     pub fn read(
         name: &str,
         node: &Node,
-        around: Surroundings<'_>,
+        config: ConfigScope<'_>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         let mut found = Vec::new();
-        let config = Self::read_into(name, node, around, &mut found);
+        let config = Self::read_into(name, node, config, &mut found);
         let failed = has_errors(&found);
         diagnostics.append(&mut found);
         config.filter(|_| !failed)
@@ -112,7 +106,7 @@ impl ToolConfig {
     fn read_into(
         name: &str,
         node: &Node,
-        around: Surroundings<'_>,
+        config: ConfigScope<'_>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         check_name("a tool", name, node.span, diagnostics);
@@ -122,18 +116,14 @@ impl ToolConfig {
             fields.finish_misspelt();
             return None;
         };
-        let site = Site {
+        let scope = ToolScope {
             tool: name,
-            base: around.base,
+            config,
             timeout: timeout(&mut fields, TIMEOUT_DEFAULT),
             max_bytes: max_bytes(&mut fields, RESULT_BYTES_DEFAULT),
-            listings: around.listings,
-            models: around.models,
-            proxy: around.proxy,
-            tags: around.tags,
         };
-        let limits = pace::read(&mut fields);
-        let read = read_kind(&site, &mut fields);
+        let limits = rate_limits::read(&mut fields);
+        let read = read_kind(&scope, &mut fields);
         fields.finish();
         let (settings, operations) = read?;
         Some(Self {
@@ -147,12 +137,12 @@ impl ToolConfig {
 
     /// A tool that the program around the engine carries out itself. Returns `None` if it does
     /// not describe itself as a tool must; why is in `diagnostics`.
-    pub fn own(
+    pub fn custom(
         tool: Arc<dyn Tool>,
         tags: &Tags,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
-        let (name, operations) = own::described(tool.as_ref(), tags, diagnostics)?;
+        let (name, operations) = read_custom(tool.as_ref(), tags, diagnostics)?;
         Some(Self {
             name,
             span: Span::default(),
@@ -200,12 +190,12 @@ impl ToolConfig {
     /// Whether it is looked at before a run of its operations begins: a server may be another now,
     /// and a database may lack the table for keys.
     #[must_use]
-    pub fn is_looked_at(&self) -> bool {
+    pub fn needs_preflight(&self) -> bool {
         self.is_server() || self.preparation().is_some()
     }
 
     /// Of an MCP server, the tools that its operations use.
-    pub fn tools_used(&self) -> impl Iterator<Item = &str> {
+    pub fn server_tools(&self) -> impl Iterator<Item = &str> {
         self.settings.server_tools().unwrap_or_default().into_iter()
     }
 
@@ -221,7 +211,10 @@ impl ToolConfig {
         self.settings.preparation(&self.operations)
     }
 
-    pub(crate) fn open(&self, protected: &Arc<Protected>) -> Result<Arc<dyn Adapter>, Overreach> {
+    pub(crate) fn open(
+        &self,
+        protected: &Arc<ProtectedPaths>,
+    ) -> Result<Arc<dyn Adapter>, Overreach> {
         let sandbox = self.settings.sandbox();
         if let Some((span, what)) = sandbox.and_then(|sandbox| sandbox.reached(protected)) {
             let setting = "sandbox";
@@ -279,7 +272,7 @@ fn max_bytes(fields: &mut Fields<'_, '_>, default: u64) -> u64 {
 
 /// The address of a server, and with `private` that its name may stand for a private one.
 pub(crate) fn base_url(
-    site: &Site<'_>,
+    scope: &ToolScope<'_>,
     fields: &mut Fields<'_, '_>,
     name: &'static str,
 ) -> Option<Spanned<BaseUrl>> {
@@ -287,7 +280,9 @@ pub(crate) fn base_url(
     let private = fields.boolean("private").unwrap_or(false);
     match BaseUrl::parse(&text.value) {
         Ok(base) => {
-            let base = base.with_private(private).through(site.proxy.cloned());
+            let base = base
+                .with_private(private)
+                .through(scope.config.proxy.cloned());
             Some(Spanned::new(base, text.span))
         }
         Err(error) => {

@@ -18,7 +18,7 @@ use crate::limits::STOP_GRACE;
 pub(crate) struct Deadline {
     at: Instant,
     timeout: Duration,
-    abandoned: Arc<AtomicBool>,
+    cancelled: Arc<AtomicBool>,
 }
 
 impl Deadline {
@@ -26,26 +26,26 @@ impl Deadline {
         Self {
             at: Instant::now() + timeout,
             timeout,
-            abandoned: Arc::default(),
+            cancelled: Arc::default(),
         }
     }
 
     /// Whether the time is over or nobody waits any more.
-    pub(crate) fn passed(&self) -> bool {
-        self.abandoned.load(Ordering::Relaxed) || Instant::now() >= self.at
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed) || Instant::now() >= self.at
     }
 
     /// What to answer when it is passed and nothing was done.
     pub(crate) fn fault(&self) -> Fault {
         let message = format!("no result within {}", duration::print(self.timeout));
-        Fault::refused(Class::Timeout, message)
+        Fault::no_effect(Class::Timeout, message)
     }
 }
 
 /// Sets the flag when the call that waits is dropped.
-struct Abandon(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Abandon {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -57,7 +57,7 @@ where
     F: FnOnce(&Deadline) -> Result<Reply, Fault> + Send + 'static,
 {
     let deadline = Deadline::after(timeout);
-    let _abandon = Abandon(Arc::clone(&deadline.abandoned));
+    let _cancel = CancelOnDrop(Arc::clone(&deadline.cancelled));
     let task = tokio::task::spawn_blocking(move || work(&deadline));
     match tokio::time::timeout(timeout + STOP_GRACE, task).await {
         Ok(Ok(Ok(reply))) => reply,

@@ -1,7 +1,7 @@
 //! A failed attempt, as adapters speak of it while they work.
 //!
 //! Owns the request an adapter is given and the fault it may answer with. INVARIANT: a fault that
-//! is made by [`Fault::refused`] is made before anything was done.
+//! is made by [`Fault::no_effect`] is made before anything was done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Request {
         let short = self.short_name();
         operations.get(short).ok_or_else(|| {
             let message = format!("the tool has no operation `{short}`");
-            Fault::refused(Class::ToolBug, message)
+            Fault::no_effect(Class::ToolBug, message)
         })
     }
 
@@ -70,14 +70,14 @@ impl Request {
         };
         let Some(key) = self.key.as_deref() else {
             let message = "the operation takes an idempotency key, and the call has none";
-            return Err(Fault::refused(Class::ToolBug, message));
+            return Err(Fault::no_effect(Class::ToolBug, message));
         };
         Ok(Some((carrier, key)))
     }
 
     /// The arguments, with the key among them where one of them carries it; and the key where
     /// something else does.
-    pub(crate) fn place_key(&self) -> Result<PlacedKey<'_>, Fault> {
+    pub(crate) fn place_key(&self) -> Result<ArgsAndKey<'_>, Fault> {
         let mut args = self.args.clone();
         let mut key = self.carried_key()?;
         if let Some((KeyCarrier::Arg(name), value)) = key {
@@ -93,7 +93,7 @@ impl Request {
 }
 
 /// The arguments of a call, and its key with what carries it.
-type PlacedKey<'a> = (Map<String, Value>, Option<(&'a KeyCarrier, &'a str)>);
+type ArgsAndKey<'a> = (Map<String, Value>, Option<(&'a KeyCarrier, &'a str)>);
 
 /// Why an attempt has no output.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,7 @@ pub(crate) struct Fault {
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
     /// The name of the secret that is missing.
-    pub(crate) lacks: Option<String>,
+    pub(crate) missing_secret: Option<String>,
 }
 
 impl Fault {
@@ -113,30 +113,30 @@ impl Fault {
             landing,
             message: message.into(),
             retry_after: None,
-            lacks: None,
+            missing_secret: None,
         }
     }
 
     /// Nothing was done, because this secret cannot be read.
-    pub(crate) fn lacks(secret: &SecretName, error: &SecretError) -> Self {
+    pub(crate) fn missing_secret(secret: &SecretName, error: &SecretError) -> Self {
         Self {
-            lacks: Some(secret.to_string()),
-            ..Self::refused(Class::Unavailable, error.to_string())
+            missing_secret: Some(secret.to_string()),
+            ..Self::no_effect(Class::Unavailable, error.to_string())
         }
     }
 
     /// Nothing was done.
-    pub(crate) fn refused(class: Class, message: impl Into<String>) -> Self {
+    pub(crate) fn no_effect(class: Class, message: impl Into<String>) -> Self {
         Self::new(class, Landing::None, message)
     }
 
     /// It was done, but what came back cannot be used.
-    pub(crate) fn unusable(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_output(message: impl Into<String>) -> Self {
         Self::new(Class::OutputInvalid, Landing::Happened, message)
     }
 
     pub(crate) fn too_large(bytes: u64, max: u64) -> Self {
-        Self::unusable(format!(
+        Self::bad_output(format!(
             "the result has {bytes} bytes or more, and `max_bytes` allows {max}"
         ))
     }
@@ -146,7 +146,7 @@ impl From<Fault> for Reply {
     fn from(fault: Fault) -> Self {
         let mut reply = Self::failed(fault.class, fault.landing, one_line(&fault.message));
         reply.retry_after = fault.retry_after;
-        reply.lacks = fault.lacks;
+        reply.lacks = fault.missing_secret;
         reply
     }
 }

@@ -11,12 +11,12 @@ mod operation;
 mod request;
 mod schemas;
 
-use operation::Found;
-use schemas::Document;
+use operation::ImportedOperation;
+use schemas::ApiDocument;
 
 /// What an operator wants of a document.
 #[derive(Clone, Debug)]
-pub struct Wanted<'a> {
+pub struct ImportRequest<'a> {
     /// The name of the tool.
     pub tool: &'a str,
     /// Where the document came from, as a person calls it.
@@ -67,17 +67,17 @@ pub enum OpenApiError {
 ///
 /// # Errors
 /// [`OpenApiError`] if it is no such document, or nothing of it can be used.
-pub fn propose(document: &Value, wanted: &Wanted<'_>) -> Result<Proposal, OpenApiError> {
-    let document = Document::of(document)?;
+pub fn propose(document: &Value, wanted: &ImportRequest<'_>) -> Result<Proposal, OpenApiError> {
+    let document = ApiDocument::of(document)?;
     let base = match wanted.base_url {
         Some(url) => url.trim_end_matches('/').to_owned(),
         None => document.server().ok_or(OpenApiError::NoServer)?,
     };
-    let mut names = operation::Names::default();
-    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut names = operation::OperationNames::default();
+    let mut found: Vec<ImportedOperation<'_>> = Vec::new();
     let mut left_out = Vec::new();
     for listed in operation::listed(&document) {
-        if !listed.is_wanted(wanted.only) {
+        if !listed.is_selected(wanted.only) {
             continue;
         }
         match listed.read(&document, &mut names) {

@@ -16,15 +16,15 @@ use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::{Value, json};
 
 use crate::fault::Request;
-use crate::{Listing, Listings, OpenError, Surroundings, ToolConfig, Toolbox};
+use crate::{ConfigScope, Listing, Listings, OpenError, ToolConfig, Toolbox};
 
 mod append;
 mod command;
 mod config;
 mod conformance;
+mod custom;
 mod definitions;
 mod files;
-mod guard;
 mod http;
 mod http_settings;
 mod injections;
@@ -32,8 +32,8 @@ mod mcp;
 mod mcp_http;
 mod model;
 mod openapi;
-mod own;
 mod postgres;
+mod protected_paths;
 mod search;
 mod server;
 mod sql;
@@ -190,7 +190,7 @@ fn configs_listed(
     let read = entries
         .iter()
         .filter_map(|(name, node)| {
-            let around = Surroundings {
+            let around = ConfigScope {
                 base,
                 listings,
                 models: &models,

@@ -24,9 +24,9 @@ use serde_json::Value;
 use crate::adapter::{Adapter, Overreach};
 use crate::config::ToolConfig;
 use crate::fault::{Fault, Request, one_line};
-use crate::guard::Protected;
-use crate::mcp::Listing;
-use crate::sql::Sql;
+use crate::kinds::mcp::Listing;
+use crate::kinds::sql::Sql;
+use crate::protected_paths::ProtectedPaths;
 
 /// The open tools of a workspace.
 #[derive(Clone, Debug)]
@@ -104,7 +104,8 @@ impl Toolbox {
     /// # Errors
     /// One [`OpenError`] for every tool that reaches what it must not.
     pub fn open(base: &Path, configs: Vec<ToolConfig>) -> Result<Self, Vec<OpenError>> {
-        let toolbox = Self::open_beside(base, configs, &[], &[]).map_err(|error| vec![error])?;
+        let toolbox =
+            Self::open_with_private(base, configs, &[], &[]).map_err(|error| vec![error])?;
         if toolbox.closed.is_empty() {
             return Ok(toolbox);
         }
@@ -117,7 +118,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// [`OpenError`] if the workspace itself cannot be reached.
-    pub fn open_beside(
+    pub fn open_with_private(
         base: &Path,
         configs: Vec<ToolConfig>,
         private: &[PathBuf],
@@ -134,7 +135,7 @@ impl Toolbox {
             .filter_map(|name| name.file().map(Path::to_owned))
             .chain(private.iter().cloned())
             .collect::<Vec<_>>();
-        let protected = match Protected::of(base, &secret_files) {
+        let protected = match ProtectedPaths::new(base, &secret_files) {
             Ok(protected) => Arc::new(protected),
             Err(error) => {
                 return Err(OpenError {
@@ -191,14 +192,14 @@ impl Toolbox {
     /// Why a tool stays closed, if it does.
     fn refused(&self, tool: &str) -> Option<Fault> {
         let error = self.closed.get(tool)?;
-        Some(Fault::refused(Class::Unavailable, error.message.as_str()))
+        Some(Fault::no_effect(Class::Unavailable, error.message.as_str()))
     }
 
     /// Makes one call and says what came of it. Cancelled by dropping: what has left the process
     /// by then is not called back.
     pub async fn perform(&self, call: &Call) -> Reply {
         let Value::Object(args) = call.args() else {
-            return Fault::refused(Class::ToolBug, "the arguments are not a map").into();
+            return Fault::no_effect(Class::ToolBug, "the arguments are not a map").into();
         };
         let request = Request {
             operation: Arc::clone(call.operation()),
@@ -216,10 +217,10 @@ impl Toolbox {
     pub async fn listing(&self, tool: &str, time: Duration) -> Result<Listing, Box<Reply>> {
         let Some(server) = self.adapters.get(tool).and_then(|tool| tool.as_server()) else {
             let message = format!("the tool `{tool}` is no MCP server");
-            return Err(Box::new(Fault::refused(Class::ToolBug, message).into()));
+            return Err(Box::new(Fault::no_effect(Class::ToolBug, message).into()));
         };
         let listed = server.listing(time).await;
-        listed.map_err(|fault| Box::new(redacted(fault.into(), &self.redactor())))
+        listed.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
     }
 
     /// How the server of this operation differs from what is pinned, if it says so in time.
@@ -245,7 +246,7 @@ impl Toolbox {
     /// What a call that failed so early would come to.
     pub async fn is_prepared(&self, tool: &str, time: Duration) -> Result<bool, Box<Reply>> {
         let prepared = self.database(tool)?.is_prepared(time).await;
-        prepared.map_err(|fault| Box::new(redacted(fault.into(), &self.redactor())))
+        prepared.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
     }
 
     /// Makes the table for keys in the database behind `tool`, unless it is there.
@@ -254,7 +255,7 @@ impl Toolbox {
     /// As [`Toolbox::is_prepared`].
     pub async fn prepare(&self, tool: &str, time: Duration) -> Result<(), Box<Reply>> {
         let prepared = self.database(tool)?.prepare(time).await;
-        prepared.map_err(|fault| Box::new(redacted(fault.into(), &self.redactor())))
+        prepared.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
     }
 
     fn database(&self, tool: &str) -> Result<&Sql, Box<Reply>> {
@@ -264,7 +265,7 @@ impl Toolbox {
         let database = self.adapters.get(tool).and_then(|tool| tool.as_database());
         database.ok_or_else(|| {
             let message = format!("the tool `{tool}` is no database");
-            Box::new(Fault::refused(Class::ToolBug, message).into())
+            Box::new(Fault::no_effect(Class::ToolBug, message).into())
         })
     }
 
@@ -274,7 +275,7 @@ impl Toolbox {
         }
         let Some(adapter) = self.adapters.get(request.operation.server()) else {
             let message = format!("there is no tool `{}`", request.operation.server());
-            return Fault::refused(Class::ToolBug, message).into();
+            return Fault::no_effect(Class::ToolBug, message).into();
         };
         if let Some(fault) = wrong_arguments(request) {
             return fault.into();
@@ -282,7 +283,7 @@ impl Toolbox {
         let redactor = self.redactor();
         let performed = adapter.perform(request, &redactor).await;
         let reply = performed.unwrap_or_else(Reply::from);
-        redacted(judged(reply, &request.operation).await, &redactor)
+        redact_reply(validate(reply, &request.operation).await, &redactor)
     }
 
     /// Knows every secret of the workspace as it is now, whichever tool it belongs to.
@@ -294,7 +295,7 @@ impl Toolbox {
 }
 
 /// Takes every secret out of a reply.
-fn redacted(mut reply: Reply, redactor: &Redactor) -> Reply {
+fn redact_reply(mut reply: Reply, redactor: &Redactor) -> Reply {
     if redactor.is_empty() {
         return reply;
     }
@@ -325,31 +326,31 @@ fn wrong_arguments(request: &Request) -> Option<Fault> {
         "the argument `{}`: {}",
         violation.pointer, violation.message
     );
-    Some(Fault::refused(Class::InvalidArguments, message))
+    Some(Fault::no_effect(Class::InvalidArguments, message))
 }
 
 /// Holds an output against its declared type and size: beside the thread that drives the runs,
 /// where that takes long.
-async fn judged(reply: Reply, operation: &Arc<Operation>) -> Reply {
+async fn validate(reply: Reply, operation: &Arc<Operation>) -> Reply {
     let work = reply.output.as_ref().zip(operation.output.as_ref());
     let little = Purse::of(TURN_WORK_LITTLE);
     let is_quick = work.is_none_or(|(output, schema)| schema.pay(output, &little).is_ok());
     if is_quick {
-        return checked(reply, operation);
+        return validate_output(reply, operation);
     }
     let operation = Arc::clone(operation);
-    let task = tokio::task::spawn_blocking(move || checked(reply, &operation));
+    let task = tokio::task::spawn_blocking(move || validate_output(reply, &operation));
     task.await
-        .unwrap_or_else(|_| Fault::unusable("the output could not be judged").into())
+        .unwrap_or_else(|_| Fault::bad_output("the output could not be judged").into())
 }
 
 /// Holds an output against its declared type and size.
-fn checked(mut reply: Reply, operation: &Operation) -> Reply {
+fn validate_output(mut reply: Reply, operation: &Operation) -> Reply {
     let Some(output) = reply.output.take() else {
         return reply;
     };
     let fault = match normalize(output) {
-        Err(error) => Fault::unusable(format!("the output holds a number too large: {error}")),
+        Err(error) => Fault::bad_output(format!("the output holds a number too large: {error}")),
         Ok(output) => {
             let bytes = serde_json::to_vec(&output).map_or(u64::MAX, |text| text.len() as u64);
             let violations = operation
@@ -360,7 +361,7 @@ fn checked(mut reply: Reply, operation: &Operation) -> Reply {
             if bytes > operation.max_bytes {
                 Fault::too_large(bytes, operation.max_bytes)
             } else if let Some(first) = violations.first() {
-                Fault::unusable(format!(
+                Fault::bad_output(format!(
                     "the output does not fit its schema at `{}`: {}",
                     first.pointer, first.message
                 ))

@@ -1,9 +1,8 @@
 //! The wire: whatever leaves this process or runs beside it, and what must not stand in a record.
 //!
-//! One idea: every way out of the process is one type that a caller gives all of its bounds, a time,
-//! a size, one host or some folders, and that says how far it came. A caller can then tell a
-//! request that was never sent from one that may have arrived. The crate knows no plan and no
-//! outcome.
+//! One idea: every way out of the process is one type that a caller gives all of its bounds, such
+//! as a time, a size and one host, and that says how far it came. A caller can then tell a request
+//! that was never sent from one that may have arrived. The crate knows no plan and no outcome.
 //!
 //! From the bottom up:
 //!
@@ -16,8 +15,8 @@
 //!
 //! Start with [`http::Client::send`] and [`http::SendError`]; then [`process::Program::run`].
 //!
-//! INVARIANT: a secret's value has no `Debug`, no `Display` and no serialisation; it leaves its type
-//! only through [`Secret::expose`].
+//! INVARIANT: a secret's value has no `Debug`, no `Display` and no serialisation; it leaves its
+//! type only through [`Secret::expose`].
 #![deny(missing_docs)]
 
 pub mod http;

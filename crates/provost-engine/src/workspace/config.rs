@@ -13,7 +13,7 @@ use provost_plan::plan::Limits;
 use provost_plan::source::{Source, Span, Spanned};
 use provost_run::admission::{AdmissionRules, Budget, Period};
 use provost_run::event::AskMode;
-use provost_tools::{Listings, Surroundings, Tool, ToolConfig};
+use provost_tools::{ConfigScope, Listings, Tool, ToolConfig};
 use provost_wire::http::Proxy;
 
 use super::error::{Collector, DamagedTool};
@@ -113,14 +113,14 @@ fn fields(
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
     let notify = notify::read(notify, proxy.as_ref(), diagnostics);
     let tags = tags::read(tags, diagnostics);
-    let around = Surroundings {
+    let scope = ConfigScope {
         base: root,
         listings,
         models: &models,
         proxy: proxy.as_ref(),
         tags: &tags,
     };
-    let (tools, damaged) = tools::usable(tools, own, around, (source, damage), diagnostics)?;
+    let (tools, damaged) = tools::usable(tools, own, scope, (source, damage), diagnostics)?;
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
     let is_left_out = |server: &str| damaged.iter().any(|one| one.tool == server);
     let roles = roles::read(roles, (&catalog, &is_left_out), listings, diagnostics);

@@ -165,7 +165,7 @@ pub fn server_drift(pinned: &Listing, now: &Listing) -> BTreeMap<String, ServerD
 pub(super) fn pinned(tools: &[ToolConfig], listings: &Listings) -> BTreeMap<String, Listing> {
     let servers = tools.iter().filter(|tool| tool.is_server());
     let of = |tool: &ToolConfig| {
-        let used: BTreeSet<&str> = tool.tools_used().collect();
+        let used: BTreeSet<&str> = tool.server_tools().collect();
         let listing = listings.of(tool.name())?.clone();
         Some((tool.name().to_owned(), listing.pinned(&used)))
     };

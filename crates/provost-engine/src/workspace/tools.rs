@@ -10,7 +10,7 @@ use provost_plan::catalog::{Catalog, Operation};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::Node;
 use provost_plan::source::{Source, Span, Spanned};
-use provost_tools::{Surroundings, Tool, ToolConfig};
+use provost_tools::{ConfigScope, Tool, ToolConfig};
 
 use super::config::{Damage, bad};
 use super::error::{DamagedTool, Findings};
@@ -25,13 +25,13 @@ type Damaged = (String, Vec<Diagnostic>);
 pub(super) fn usable(
     nodes: &[(Spanned<String>, Node)],
     own: &[Arc<dyn Tool>],
-    around: Surroundings<'_>,
+    scope: ConfigScope<'_>,
     (source, damage): (&Source, Damage),
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Vec<ToolConfig>, Vec<DamagedTool>)> {
-    let (mut usable, mut damaged) = read(nodes, own, around, diagnostics)?;
+    let (mut usable, mut damaged) = read(nodes, own, scope, diagnostics)?;
     // Why not: a read whose schemas are not known yet cannot be judged.
-    if !around.listings.is_lenient() {
+    if !scope.listings.is_lenient() {
         hold_reads(&mut usable, &mut damaged);
     }
     if damage == Damage::Refuse && !damaged.is_empty() {
@@ -54,19 +54,19 @@ pub(super) fn usable(
 fn read(
     nodes: &[(Spanned<String>, Node)],
     own: &[Arc<dyn Tool>],
-    around: Surroundings<'_>,
+    scope: ConfigScope<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Vec<Usable>, Vec<Damaged>)> {
     let (mut usable, mut damaged) = (Vec::<Usable>::new(), Vec::new());
     for (name, node) in nodes {
         let mut found = Vec::new();
-        match ToolConfig::read(&name.value, node, around, &mut found) {
+        match ToolConfig::read(&name.value, node, scope, &mut found) {
             Some(tool) => usable.push((tool, found)),
             None => damaged.push((name.value.clone(), found)),
         }
     }
     for tool in own {
-        let tool = ToolConfig::own(Arc::clone(tool), around.tags, diagnostics)?;
+        let tool = ToolConfig::custom(Arc::clone(tool), scope.tags, diagnostics)?;
         let names = usable.iter().map(|(other, _)| other.name());
         let mut names = names.chain(damaged.iter().map(|(name, _)| name.as_str()));
         if names.any(|name| name == tool.name()) {

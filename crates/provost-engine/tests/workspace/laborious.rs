@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use provost_engine::engine::{Engine, NewRun};
 use provost_engine::run::outcome::Reply;
 use provost_engine::session::{Session, Stop, Unwatched};
-use provost_engine::tools::{Replying, Request, Tool};
+use provost_engine::tools::{ReplyFuture, Request, Tool};
 use provost_engine::workspace::{Workspace, scaffold};
 use provost_plan::catalog::{Effect, Operation};
 use provost_plan::plan::Goal;
@@ -27,7 +27,7 @@ impl Tool for Rows {
         vec![Operation::new("rows.read", Effect::Read, input)]
     }
 
-    fn call<'a>(&'a self, _: &'a Request) -> Replying<'a> {
+    fn call<'a>(&'a self, _: &'a Request) -> ReplyFuture<'a> {
         let rows: Value = (0..self.0).map(|_| json!({})).collect();
         Box::pin(async { Reply::ok(rows, Vec::new(), "text/plain") })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use provost_engine::run::outcome::Reply;
-use provost_engine::tools::{Replying, Request, Tool};
+use provost_engine::tools::{ReplyFuture, Request, Tool};
 use provost_engine::workspace::Workspace;
 use provost_plan::catalog::{Effect, Operation};
 use provost_plan::schema::Schema;
@@ -30,7 +30,7 @@ impl Tool for One {
         vec![self.0.clone()]
     }
 
-    fn call<'a>(&'a self, _: &'a Request) -> Replying<'a> {
+    fn call<'a>(&'a self, _: &'a Request) -> ReplyFuture<'a> {
         Box::pin(async { Reply::ok(json!(1), Vec::new(), "text/plain") })
     }
 }

@@ -17,11 +17,11 @@ use provost_plan::schema::Schema;
 use provost_plan::source::{Span, Spanned};
 use serde_json::{Value, json};
 
-use super::{Site, bad_setting, check_name, max_bytes, timeout};
+use super::{ToolScope, bad_setting, check_name, max_bytes, timeout};
 use crate::limits::{DESCRIPTION_CHARS_MAX, FINAL_AFTER_MAX, KEY_TTL_MAX};
 
 /// What an operation declares beside what its kind asks for.
-pub(crate) struct Declared {
+pub(crate) struct OperationFields {
     span: Span,
     description: Option<String>,
     effect: Option<Effect>,
@@ -41,17 +41,17 @@ pub(crate) struct Declared {
 
 /// What a kind of tool does with an idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keys {
+pub(crate) enum KeySupport {
     /// Nothing: it takes none.
-    No,
+    None,
     /// It sends the key with the call. What is called, and what of it may carry the key.
-    Sent(&'static str, &'static [&'static str]),
+    InCall(&'static str, &'static [&'static str]),
     /// It writes the key beside the effect.
-    Kept,
+    InTable,
 }
 
 /// What the kind of operation adds.
-pub(crate) struct Parts {
+pub(crate) struct OperationParts {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) effect: Effect,
@@ -89,21 +89,25 @@ pub(crate) fn read_operations<T>(
     (parts, operations)
 }
 
-impl Declared {
+impl OperationFields {
     /// Takes the shared fields; `keys` says what this kind does with an idempotency key.
-    pub(crate) fn read(site: &Site<'_>, fields: &mut Fields<'_, '_>, keys: Keys) -> Self {
+    pub(crate) fn read(
+        scope: &ToolScope<'_>,
+        fields: &mut Fields<'_, '_>,
+        keys: KeySupport,
+    ) -> Self {
         Self {
             span: fields.span(),
             description: description(fields),
             effect: fields.choice("effect", &Effect::WORDS),
-            tags: tags(site, fields),
+            tags: tags(scope, fields),
             content: fields.texts("content"),
             idempotency: idempotency(fields, keys),
             trusted: fields.boolean("trusted").unwrap_or(false),
             secret: fields.boolean("secret").unwrap_or(false),
             accepts_secrets: fields.boolean("accepts_secrets").unwrap_or(false),
-            timeout: timeout(fields, site.timeout),
-            max_bytes: max_bytes(fields, site.max_bytes),
+            timeout: timeout(fields, scope.timeout),
+            max_bytes: max_bytes(fields, scope.max_bytes),
             cost: cost(fields),
             reconcile: reconcile(fields),
             preview: preview(fields),
@@ -163,7 +167,7 @@ impl Declared {
     }
 
     /// The catalog entry.
-    pub(crate) fn operation(self, fields: &mut Fields<'_, '_>, parts: Parts) -> Operation {
+    pub(crate) fn operation(self, fields: &mut Fields<'_, '_>, parts: OperationParts) -> Operation {
         let content = self.content_names(fields, &parts.input);
         let operation = Operation {
             description: self.description.unwrap_or(parts.description),
@@ -227,11 +231,11 @@ fn description(fields: &mut Fields<'_, '_>) -> Option<String> {
     Some(text.value)
 }
 
-fn tags(site: &Site<'_>, fields: &mut Fields<'_, '_>) -> BTreeSet<String> {
+fn tags(scope: &ToolScope<'_>, fields: &mut Fields<'_, '_>) -> BTreeSet<String> {
     let tags = fields.texts("tags");
     let wrong = tags
         .iter()
-        .filter_map(|tag| site.tags.finding(&tag.value, tag.span));
+        .filter_map(|tag| scope.config.tags.finding(&tag.value, tag.span));
     fields.diagnostics().extend(wrong);
     tags.into_iter().map(|tag| tag.value).collect()
 }
@@ -322,7 +326,7 @@ fn tokens(outer: &mut Fields<'_, '_>, name: &'static str) -> Option<Tokens> {
     Some(tokens)
 }
 
-fn idempotency(fields: &mut Fields<'_, '_>, keys: Keys) -> Idempotency {
+fn idempotency(fields: &mut Fields<'_, '_>, keys: KeySupport) -> Idempotency {
     let Some(node) = fields.node("idempotency") else {
         return Idempotency::None;
     };
@@ -338,20 +342,23 @@ fn idempotency(fields: &mut Fields<'_, '_>, keys: Keys) -> Idempotency {
     }
 }
 
+/// What carries a key in a call, by the word of `provost.toml`.
+const CARRIERS: [(&str, fn(String) -> KeyCarrier); 4] = [
+    ("header", KeyCarrier::Header),
+    ("meta", KeyCarrier::Meta),
+    ("arg", KeyCarrier::Arg),
+    ("env", KeyCarrier::Env),
+];
+
 /// `{ key = { header = "Idempotency-Key", ttl = "24h" } }` or `{ key = "table" }`
-fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: Keys) -> Option<Idempotency> {
+fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: KeySupport) -> Option<Idempotency> {
     let mut fields = Fields::new("`idempotency`", node, outer.diagnostics())?;
     let key = fields.required("key");
-    let kept = matches!(
-        key,
-        Some(Node {
-            kind: Kind::Text(_),
-            ..
-        })
-    ) && fields.choice("key", &[("table", ())]).is_some();
+    let is_word = key.is_some_and(|key| matches!(key.kind, Kind::Text(_)));
+    let in_table = is_word && fields.choice("key", &[("table", ())]).is_some();
     fields.finish();
     let key = key?;
-    if keys == Keys::No {
+    if keys == KeySupport::None {
         let diagnostic = Diagnostic::new(
             Code::LaterField,
             key.span,
@@ -361,37 +368,29 @@ fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: Keys) -> Option<Idempote
         outer.diagnostics().push(diagnostic);
         return None;
     }
-    if matches!(key.kind, Kind::Text(_)) && !kept {
+    if is_word && !in_table {
         return None;
     }
-    if kept != (keys == Keys::Kept) {
+    if in_table != (keys == KeySupport::InTable) {
         let message = "a key in a table belongs to a tool of kind `sql` and to `append` of one of \
                        kind `files`, which take no other: `idempotency = { key = \"table\" }`";
         bad_setting(outer, key.span, message);
         return None;
     }
-    if kept {
+    if in_table {
         return Some(Idempotency::Key {
             carrier: KeyCarrier::Table,
             ttl_ms: u64::try_from(KEY_TTL_MAX.as_millis()).unwrap_or(u64::MAX),
         });
     }
     let mut fields = Fields::new("`key`", key, outer.diagnostics())?;
-    let header = fields.text("header");
-    let meta = fields.text("meta");
-    let arg = fields.text("arg");
-    let env = fields.text("env");
-    let carrier = match (header, meta, arg, env) {
-        (Some(header), None, None, None) => Some(("header", KeyCarrier::Header(header.value))),
-        (None, Some(meta), None, None) => Some(("meta", KeyCarrier::Meta(meta.value))),
-        (None, None, Some(arg), None) => Some(("arg", KeyCarrier::Arg(arg.value))),
-        (None, None, None, Some(env)) => Some(("env", KeyCarrier::Env(env.value))),
-        _ => {
-            let message = "`key` needs one of `header`, `meta`, `arg` and `env`";
-            bad_setting(&mut fields, key.span, message);
-            None
-        }
-    };
+    let named = CARRIERS.map(|(word, make)| Some((word, make(fields.text(word)?.value))));
+    let mut named = named.into_iter().flatten();
+    let carrier = named.next().filter(|_| named.next().is_none());
+    if carrier.is_none() {
+        let message = "`key` needs one of `header`, `meta`, `arg` and `env`";
+        bad_setting(&mut fields, key.span, message);
+    }
     let ttl = fields.required("ttl").and_then(|_| fields.duration("ttl"));
     if let Some(ttl) = &ttl
         && (ttl.value.is_zero() || ttl.value > KEY_TTL_MAX)
@@ -400,7 +399,7 @@ fn keyed(outer: &mut Fields<'_, '_>, node: &Node, keys: Keys) -> Option<Idempote
     }
     fields.finish();
     let (word, carrier) = carrier?;
-    if let Keys::Sent(what, carriers) = keys
+    if let KeySupport::InCall(what, carriers) = keys
         && !carriers.contains(&word)
     {
         let list: Vec<String> = carriers.iter().map(|one| format!("`{one}`")).collect();

@@ -11,7 +11,7 @@ use provost_wire::process::{Sandbox, SandboxLevel};
 use serde_json::Value;
 
 use super::bad_setting;
-use crate::guard::Protected;
+use crate::protected_paths::ProtectedPaths;
 
 /// What the operator allows, as it is written.
 #[derive(Clone, Debug)]
@@ -64,11 +64,11 @@ impl SandboxSettings {
     }
 
     /// Which protected thing it would let the program reach, and where that stands.
-    pub(crate) fn reached(&self, protected: &Protected) -> Option<(Span, String)> {
+    pub(crate) fn reached(&self, protected: &ProtectedPaths) -> Option<(Span, String)> {
         let mut paths = self.reads.iter().chain(&self.writes);
         paths.find_map(|path| {
             let real = std::fs::canonicalize(protected.base().join(&path.value)).ok()?;
-            Some((path.span, protected.near(&real)?))
+            Some((path.span, protected.overlapping(&real)?))
         })
     }
 
@@ -93,7 +93,7 @@ impl SandboxSettings {
 }
 
 /// The media type of evidence that a program in a sandbox gave, with how much of it was held.
-pub(crate) fn noted(media: &str, level: Option<SandboxLevel>) -> String {
+pub(crate) fn media_with_sandbox(media: &str, level: Option<SandboxLevel>) -> String {
     match level {
         Some(level) => format!("{media}; sandbox={}", level.word()),
         None => media.to_owned(),

@@ -16,31 +16,31 @@ use serde_json::{Value, json};
 
 /// What `output` says.
 #[derive(Debug, Default)]
-pub(crate) struct Output {
+pub(crate) struct OutputField {
     pub(crate) schema: Option<Schema>,
     pub(crate) trusted: bool,
 }
 
 /// Reads `output`: a schema, or `{ schema = …, trusted = true }`.
-pub(crate) fn output_schema(fields: &mut Fields<'_, '_>, base: &Path) -> Output {
+pub(crate) fn output_schema(fields: &mut Fields<'_, '_>, base: &Path) -> OutputField {
     let Some(node) = fields.node("output") else {
-        return Output::default();
+        return OutputField::default();
     };
     // Why: `schema` and `trusted` are no words of JSON Schema, so a table with one of them is
     // not a schema.
     if node.get("schema").is_none() && node.get("trusted").is_none() {
-        return Output {
+        return OutputField {
             schema: schema(node, base, fields.diagnostics()),
             trusted: false,
         };
     }
     let Some(mut inner) = Fields::new("`output`", node, fields.diagnostics()) else {
-        return Output::default();
+        return OutputField::default();
     };
     let trusted = inner.boolean("trusted").unwrap_or(false);
     let schema_node = inner.node("schema");
     inner.finish();
-    Output {
+    OutputField {
         schema: schema_node.and_then(|node| schema(node, base, fields.diagnostics())),
         trusted,
     }

@@ -7,20 +7,20 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::Wanted;
-use super::operation::Found;
+use super::ImportRequest;
+use super::operation::ImportedOperation;
 use super::request::Body;
-use super::schemas::Document;
+use super::schemas::ApiDocument;
 
 /// How long a server is taken to remember a key, where it does not say.
 const TTL: &str = "24h";
 
 /// Writes the entries; the second part is the schemas by path.
 pub(super) fn write(
-    document: &Document<'_>,
-    wanted: &Wanted<'_>,
+    document: &ApiDocument<'_>,
+    wanted: &ImportRequest<'_>,
     base: &str,
-    found: &[Found<'_>],
+    found: &[ImportedOperation<'_>],
 ) -> (String, Vec<(String, Value)>) {
     let tool = wanted.tool;
     let mut text = String::new();
@@ -50,7 +50,12 @@ pub(super) fn write(
 }
 
 /// The one way in which the tool says who it is: that of most operations.
-fn write_auth(text: &mut String, document: &Document<'_>, tool: &str, found: &[Found<'_>]) {
+fn write_auth(
+    text: &mut String,
+    document: &ApiDocument<'_>,
+    tool: &str,
+    found: &[ImportedOperation<'_>],
+) {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for scheme in found.iter().flat_map(|operation| &operation.schemes) {
         match counts.iter_mut().find(|(known, _)| known == scheme) {
@@ -68,12 +73,8 @@ fn write_auth(text: &mut String, document: &Document<'_>, tool: &str, found: &[F
         );
         let scheme = document.root().pointer(&place);
         let scheme = scheme.and_then(|scheme| document.resolve(scheme).ok());
-        let word = |key: &str| {
-            let value = scheme
-                .and_then(|scheme| scheme.get(key))
-                .and_then(Value::as_str);
-            value.unwrap_or_default().to_ascii_lowercase()
-        };
+        let field = |key: &str| scheme?.get(key)?.as_str();
+        let word = |key: &str| field(key).unwrap_or_default().to_ascii_lowercase();
         let setting = match (
             word("type").as_str(),
             word("scheme").as_str(),
@@ -85,17 +86,12 @@ fn write_auth(text: &mut String, document: &Document<'_>, tool: &str, found: &[F
             ("http", "basic", _) => Some(format!(
                 "{{ user = \"fill in\", password = \"env:{upper}_PASSWORD\" }}"
             )),
-            ("apikey", _, "header") => {
-                let header = scheme
-                    .and_then(|scheme| scheme.get("name"))
-                    .and_then(Value::as_str);
-                header.map(|header| {
-                    format!(
-                        "{{ header = {}, secret = \"env:{upper}_KEY\" }}",
-                        quoted(header)
-                    )
-                })
-            }
+            ("apikey", _, "header") => field("name").map(|header| {
+                format!(
+                    "{{ header = {}, secret = \"env:{upper}_KEY\" }}",
+                    quoted(header)
+                )
+            }),
             _ => None,
         };
         let name = comment(name);
@@ -123,7 +119,7 @@ fn write_auth(text: &mut String, document: &Document<'_>, tool: &str, found: &[F
 fn write_operation(
     text: &mut String,
     tool: &str,
-    operation: &Found<'_>,
+    operation: &ImportedOperation<'_>,
     schemas: &mut Vec<(String, Value)>,
 ) {
     let method = operation.method.to_ascii_uppercase();

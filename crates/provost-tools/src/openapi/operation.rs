@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use provost_plan::schema::Schema;
 use serde_json::Value;
 
-use super::request::{Request, is_json};
-use super::schemas::Document;
+use super::request::{RequestEntry, is_json};
+use super::schemas::ApiDocument;
 
 /// Longest name of an operation, in characters.
 const NAME_CHARS_MAX: usize = 40;
@@ -19,7 +19,7 @@ const SUMMARY_CHARS_MAX: usize = 120;
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// An operation as the document lists it.
-pub(super) struct Listed<'d> {
+pub(super) struct DocumentOperation<'d> {
     path: &'d str,
     method: &'static str,
     item: &'d Value,
@@ -27,13 +27,13 @@ pub(super) struct Listed<'d> {
 }
 
 /// An operation that can be called.
-pub(super) struct Found<'d> {
+pub(super) struct ImportedOperation<'d> {
     pub(super) name: String,
     pub(super) method: &'static str,
     /// Its path as the document writes it.
     pub(super) path: &'d str,
     pub(super) summary: String,
-    pub(super) request: Request<'d>,
+    pub(super) request: RequestEntry<'d>,
     pub(super) input: Value,
     pub(super) output: Option<Value>,
     /// Whether its answer is a text.
@@ -44,17 +44,17 @@ pub(super) struct Found<'d> {
 
 /// The names that are taken.
 #[derive(Default)]
-pub(super) struct Names(BTreeSet<String>);
+pub(super) struct OperationNames(BTreeSet<String>);
 
 /// The operations of a document in its order.
-pub(super) fn listed<'d>(document: &Document<'d>) -> Vec<Listed<'d>> {
+pub(super) fn listed<'d>(document: &ApiDocument<'d>) -> Vec<DocumentOperation<'d>> {
     let paths = document.root().get("paths").and_then(Value::as_object);
     let mut listed = Vec::new();
     for (path, item) in paths.into_iter().flatten() {
         let item = document.resolve(item).unwrap_or(item);
         for method in METHODS {
             if let Some(operation) = item.get(method) {
-                listed.push(Listed {
+                listed.push(DocumentOperation {
                     path,
                     method,
                     item,
@@ -66,7 +66,7 @@ pub(super) fn listed<'d>(document: &Document<'d>) -> Vec<Listed<'d>> {
     listed
 }
 
-impl<'d> Listed<'d> {
+impl<'d> DocumentOperation<'d> {
     /// How a person finds it in the document.
     pub(super) fn title(&self) -> String {
         format!("{} {}", self.method.to_ascii_uppercase(), self.path)
@@ -77,7 +77,7 @@ impl<'d> Listed<'d> {
     }
 
     /// Whether its id or one of its tags is among `only`, or nothing is.
-    pub(super) fn is_wanted(&self, only: &[String]) -> bool {
+    pub(super) fn is_selected(&self, only: &[String]) -> bool {
         let tags = self.operation.get("tags").and_then(Value::as_array);
         let tags = tags.into_iter().flatten().filter_map(Value::as_str);
         let mut words = tags.chain(self.id());
@@ -87,11 +87,11 @@ impl<'d> Listed<'d> {
     /// What is needed to call it, or why it cannot be called.
     pub(super) fn read(
         &self,
-        document: &Document<'d>,
-        names: &mut Names,
-    ) -> Result<Found<'d>, String> {
+        document: &ApiDocument<'d>,
+        names: &mut OperationNames,
+    ) -> Result<ImportedOperation<'d>, String> {
         let shared = self.item.get("parameters");
-        let request = Request::of(
+        let request = RequestEntry::of(
             document,
             self.path,
             shared,
@@ -112,7 +112,7 @@ impl<'d> Listed<'d> {
             .and_then(|text| text.lines().find(|line| !line.trim().is_empty()))
             .unwrap_or_default();
         let summary: String = summary.trim().chars().take(SUMMARY_CHARS_MAX).collect();
-        Ok(Found {
+        Ok(ImportedOperation {
             name: names.give(self.id(), self.method, self.path),
             method: self.method,
             path: self.path,
@@ -126,7 +126,7 @@ impl<'d> Listed<'d> {
     }
 
     /// The schema of the answer that says it went well, and whether that is a text.
-    fn answer(&self, document: &Document<'d>) -> Result<(Option<Value>, bool), String> {
+    fn answer(&self, document: &ApiDocument<'d>) -> Result<(Option<Value>, bool), String> {
         let responses = self.operation.get("responses").and_then(Value::as_object);
         let good = responses
             .into_iter()
@@ -157,7 +157,7 @@ impl<'d> Listed<'d> {
         }
     }
 
-    fn schemes(&self, document: &Document<'d>) -> Vec<&'d str> {
+    fn schemes(&self, document: &ApiDocument<'d>) -> Vec<&'d str> {
         let own = self.operation.get("security");
         let wanted = own.or_else(|| document.root().get("security"));
         let first = wanted
@@ -170,7 +170,7 @@ impl<'d> Listed<'d> {
     }
 }
 
-impl Names {
+impl OperationNames {
     /// A name that is free: the id in lower case with `_`, else method and path.
     fn give(&mut self, id: Option<&str>, method: &str, path: &str) -> String {
         let plain = match id.map(snake).filter(|name| !name.is_empty()) {

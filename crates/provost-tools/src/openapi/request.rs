@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::schemas::Document;
+use super::schemas::ApiDocument;
 
 /// Headers that a document may name and that are the client's own affair.
-const OWN_HEADERS: [&str; 12] = [
+const RESERVED_HEADERS: [&str; 12] = [
     "accept",
     "authorization",
     "connection",
@@ -53,7 +53,7 @@ const RESERVED: [&str; 22] = [
 
 /// What fills a request.
 #[derive(Debug, Default)]
-pub(super) struct Request<'d> {
+pub(super) struct RequestEntry<'d> {
     pub(super) path: String,
     /// Name and expression.
     pub(super) query: Vec<(String, String)>,
@@ -90,11 +90,11 @@ struct Parameter<'d> {
     style: Option<&'d str>,
 }
 
-impl<'d> Request<'d> {
+impl<'d> RequestEntry<'d> {
     /// The request of an operation at `path`; `shared` are the parameters of the path, and
     /// `has_body` says whether its method sends one.
     pub(super) fn of(
-        document: &Document<'d>,
+        document: &ApiDocument<'d>,
         path: &str,
         shared: Option<&'d Value>,
         operation: &'d Value,
@@ -129,7 +129,7 @@ impl<'d> Request<'d> {
 
     fn parameter(
         &mut self,
-        document: &Document<'d>,
+        document: &ApiDocument<'d>,
         parameter: &Parameter<'d>,
     ) -> Result<(), String> {
         let Parameter {
@@ -140,7 +140,7 @@ impl<'d> Request<'d> {
             ..
         } = *parameter;
         let lower = name.to_ascii_lowercase();
-        if place == "header" && OWN_HEADERS.contains(&lower.as_str()) {
+        if place == "header" && RESERVED_HEADERS.contains(&lower.as_str()) {
             return Ok(());
         }
         if place == "header" && lower.contains("idempotency") {
@@ -148,7 +148,7 @@ impl<'d> Request<'d> {
             return Ok(());
         }
         let arg = self.fresh_name(name, place);
-        let value = match sent(document, parameter, &arg) {
+        let value = match expression_of(document, parameter, &arg) {
             Ok(value) => value,
             Err(reason) if required => return Err(reason),
             Err(reason) => {
@@ -198,7 +198,7 @@ impl<'d> Request<'d> {
         plain
     }
 
-    fn take_body(&mut self, document: &Document<'d>, body: &'d Value) -> Result<(), String> {
+    fn take_body(&mut self, document: &ApiDocument<'d>, body: &'d Value) -> Result<(), String> {
         let required = body
             .get("required")
             .and_then(Value::as_bool)
@@ -254,7 +254,7 @@ impl<'d> Request<'d> {
 
 /// The fields of a map that may hold no others and knows no rule between them.
 fn fields_of<'d>(
-    document: &Document<'d>,
+    document: &ApiDocument<'d>,
     schema: &'d Value,
     fields: &mut Vec<(&'d str, &'d Value, bool)>,
     depth: usize,
@@ -319,7 +319,7 @@ fn fields_of<'d>(
 }
 
 /// Whether values are scalars or lists of scalars: what a form can hold in one way only.
-fn is_flat<'d>(document: &Document<'d>, schema: &'d Value, depth: usize) -> bool {
+fn is_flat<'d>(document: &ApiDocument<'d>, schema: &'d Value, depth: usize) -> bool {
     const ANY: [&str; 3] = ["anyOf", "oneOf", "allOf"];
     let Ok(schema) = document.resolve(schema) else {
         return false;
@@ -346,7 +346,7 @@ fn is_flat<'d>(document: &Document<'d>, schema: &'d Value, depth: usize) -> bool
 
 /// The parameters of an operation and of its path; its own win.
 fn parameters<'d>(
-    document: &Document<'d>,
+    document: &ApiDocument<'d>,
     shared: Option<&'d Value>,
     own: Option<&'d Value>,
 ) -> Result<Vec<Parameter<'d>>, String> {
@@ -387,7 +387,11 @@ fn parameters<'d>(
 }
 
 /// The expression whose value is sent for a parameter.
-fn sent(document: &Document<'_>, parameter: &Parameter<'_>, arg: &str) -> Result<String, String> {
+fn expression_of(
+    document: &ApiDocument<'_>,
+    parameter: &Parameter<'_>,
+    arg: &str,
+) -> Result<String, String> {
     let Parameter { place, name, .. } = parameter;
     let schema = document.resolve(parameter.schema)?;
     let kind = schema.get("type").and_then(Value::as_str).unwrap_or("any");

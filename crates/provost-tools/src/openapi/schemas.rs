@@ -29,13 +29,13 @@ const DROPPED: [&str; 9] = [
 ];
 
 /// An OpenAPI document.
-pub(super) struct Document<'d> {
+pub(super) struct ApiDocument<'d> {
     root: &'d Value,
     /// Whether its schemas are those of 3.0.
     old: bool,
 }
 
-impl<'d> Document<'d> {
+impl<'d> ApiDocument<'d> {
     pub(super) fn of(root: &'d Value) -> Result<Self, OpenApiError> {
         let version = root.get("openapi").and_then(Value::as_str);
         let found = version.ok_or(OpenApiError::NotOpenApi)?;
@@ -106,10 +106,10 @@ impl<'d> Document<'d> {
     }
 
     /// Follows references as deep as the size allows.
-    fn smallest(&self, make: impl Fn(&mut Bundle<'_, 'd>) -> Value) -> Value {
+    fn smallest(&self, make: impl Fn(&mut SchemaBundle<'_, 'd>) -> Value) -> Value {
         let mut made = json!({});
         for depth in (0..=DEPTH_MAX).rev() {
-            let mut bundle = Bundle {
+            let mut bundle = SchemaBundle {
                 document: self,
                 depth_max: depth,
                 named: BTreeSet::new(),
@@ -130,14 +130,14 @@ impl<'d> Document<'d> {
 }
 
 /// A schema in the making, with what it refers to.
-struct Bundle<'b, 'd> {
-    document: &'b Document<'d>,
+struct SchemaBundle<'b, 'd> {
+    document: &'b ApiDocument<'d>,
     depth_max: usize,
     named: BTreeSet<String>,
     pending: VecDeque<(String, &'d Value, usize)>,
 }
 
-impl<'d> Bundle<'_, 'd> {
+impl<'d> SchemaBundle<'_, 'd> {
     /// What is referred to, unless it has more than so many bytes.
     fn finish(&mut self, room: usize) -> Option<Map<String, Value>> {
         let (mut defs, mut bytes) = (Map::new(), 0);

@@ -9,7 +9,7 @@ use provost_plan::plan::request::ToolSignature;
 use serde_json::Map;
 
 use super::*;
-use crate::mcp::{Definition, pinnable};
+use crate::kinds::mcp::{Definition, definition_of};
 
 /// A source of choices, the same for the same seed.
 struct Choice(u64);
@@ -86,7 +86,7 @@ fn definitions() -> Vec<Value> {
 
 /// What a session makes of a definition that it reads.
 fn read(value: &Value) -> Option<(String, Definition)> {
-    pinnable(&serde_json::from_value(value.clone()).ok()?).ok()
+    definition_of(&serde_json::from_value(value.clone()).ok()?).ok()
 }
 
 /// Every place in a value.

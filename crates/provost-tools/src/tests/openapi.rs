@@ -4,7 +4,7 @@ use provost_plan::node::parse_yaml;
 
 use super::server::{Server, json};
 use super::*;
-use crate::openapi::{OpenApiError, Proposal, Wanted, propose};
+use crate::openapi::{ImportRequest, OpenApiError, Proposal, propose};
 
 const PAYMENTS: &str = include_str!("openapi/payments.yaml");
 
@@ -12,8 +12,8 @@ fn document(text: &str) -> Value {
     parse_yaml(text).unwrap().to_value()
 }
 
-fn wanted<'a>(base_url: Option<&'a str>, only: &'a [String]) -> Wanted<'a> {
-    Wanted {
+fn wanted<'a>(base_url: Option<&'a str>, only: &'a [String]) -> ImportRequest<'a> {
+    ImportRequest {
         tool: "pay",
         source: "payments.yaml",
         base_url,

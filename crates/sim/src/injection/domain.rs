@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use provost_engine::tools::{Definition, Listing, Listings, Surroundings, ToolConfig};
+use provost_engine::tools::{ConfigScope, Definition, Listing, Listings, ToolConfig};
 use provost_plan::catalog::{Catalog, Tags};
 use provost_plan::node::{Kind, parse_toml};
 use provost_plan::policy::{DEFAULT_POLICY, People, Policy};
@@ -218,7 +218,7 @@ impl Domain {
             return Err("no tools".to_owned());
         };
         let mut found = Vec::new();
-        let around = Surroundings {
+        let scope = ConfigScope {
             base: std::path::Path::new("."),
             listings: &listings,
             models: &BTreeMap::new(),
@@ -227,7 +227,7 @@ impl Domain {
         };
         let configs = entries
             .iter()
-            .filter_map(|(name, node)| ToolConfig::read(&name.value, node, around, &mut found));
+            .filter_map(|(name, node)| ToolConfig::read(&name.value, node, scope, &mut found));
         let operations = configs.flat_map(|config| config.operations()).collect();
         match found.first() {
             None => Ok(operations),

@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
-use crate::mcp::Definition;
-use crate::openapi::{Wanted, propose};
+use crate::kinds::mcp::Definition;
+use crate::openapi::{ImportRequest, propose};
 use crate::tests::postgres;
 
 /// A tool that names the secret, so that it is one.
@@ -468,7 +468,7 @@ fn proposed(workspace: &Workspace, document: &str, url: &str) -> String {
     let only: Vec<String> = ["sendPage", "listPages", "listTickets"]
         .map(str::to_owned)
         .into();
-    let wanted = Wanted {
+    let wanted = ImportRequest {
         tool: "s",
         source: "openapi.json",
         base_url: Some(url),

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use provost_engine::tools::openapi::{OpenApiError, Proposal, Wanted, propose};
+use provost_engine::tools::openapi::{ImportRequest, OpenApiError, Proposal, propose};
 use provost_engine::workspace::{CONFIG_FILE, append_to_config};
 use provost_plan::node::parse_yaml;
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub(super) fn run(
     }
     let shown = file.display().to_string();
     let source = file.file_name().unwrap_or_default().to_string_lossy();
-    let wanted = Wanted {
+    let wanted = ImportRequest {
         tool: name,
         source: &source,
         base_url: url,

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use provost_engine::run::outcome::{Class, Landing, Reply};
-use provost_engine::tools::{Replying, Request, Tool};
+use provost_engine::tools::{ReplyFuture, Request, Tool};
 use provost_plan::catalog::{Effect, Operation, Reconcile};
 use provost_plan::schema::Schema;
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ impl Tool for Bench {
         self.operations.clone()
     }
 
-    fn call<'a>(&'a self, request: &'a Request) -> Replying<'a> {
+    fn call<'a>(&'a self, request: &'a Request) -> ReplyFuture<'a> {
         Box::pin(async move {
             let output = match request.operation().name.as_str() {
                 "bench.find" => self.find(request),

@@ -1,0 +1,257 @@
+//! Commands: programs of this machine, each operation a fixed line of arguments.
+//!
+//! Owns the tool kind `command`: what is started is the operator's program with the operator's
+//! arguments, in which the call fills places. No shell reads them. Never repeats a command.
+//! INVARIANT: an argument of a call fills one place of one argument; it can neither add one nor
+//! become an option.
+//!
+//! Mapping (class × landing); a read is told the same, though nothing hangs on its landing:
+//!
+//! | what happened | class | landing |
+//! |---|---|---|
+//! | it exits with 0, or a code that `exit` calls `ok`, and its output can be read | `ok` | happened |
+//! | so, and the output is no JSON or no UTF-8 | `output_invalid` | happened |
+//! | the arguments cannot be built | `invalid_arguments` | none |
+//! | a secret is missing: the run pauses and names it | `unavailable` | none |
+//! | it cannot be started | `unavailable` | none |
+//! | what it runs is not what it was when the workspace was opened | `drift` | none |
+//! | it exits with a code that `exit` names, but `unavailable` | as named | none |
+//! | it exits with any other code, or by a signal | `unavailable` | unknown |
+//! | it prints more than `max_bytes`, and is ended | `output_invalid` | unknown |
+//! | the time is over, and it is ended | `timeout` | unknown |
+//! | it cannot be told how it ended | `unavailable` | unknown |
+//!
+//! `errors = "no_effect"` makes the landing `none` wherever it exited by itself with another code.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use provost_plan::catalog::KeyCarrier;
+use provost_plan::duration;
+use provost_run::outcome::{Class, Landing, Reply};
+use provost_wire::Redactor;
+use provost_wire::process::{Program, ProgramError, ProgramOutput};
+use serde_json::Value;
+
+use crate::adapter::{Adapter, CallFuture};
+use crate::config::{ResponseError, ResponseFormat, media_with_sandbox};
+use crate::fault::{Fault, Request, one_line};
+use crate::protected_paths::ProtectedPaths;
+
+mod argv;
+mod pin;
+mod settings;
+
+pub(crate) use settings::CommandSettings;
+
+use pin::{PinScope, PinnedFiles};
+use settings::CommandLine;
+
+/// Most characters of a program's own words in a message.
+const WORDS_CHARS_MAX: usize = 200;
+
+/// An open command tool.
+#[derive(Clone, Debug)]
+pub(crate) struct CommandTool {
+    base: PathBuf,
+    dir: PathBuf,
+    settings: Arc<CommandSettings>,
+    protected: Arc<ProtectedPaths>,
+}
+
+impl CommandTool {
+    /// Opens the tool; an `Err` says which protected thing lies where it works.
+    pub(crate) fn open(
+        settings: &CommandSettings,
+        protected: &Arc<ProtectedPaths>,
+    ) -> Result<Self, String> {
+        let base = protected.base().to_owned();
+        let tool = Self {
+            dir: base.join(&settings.root.value),
+            base,
+            settings: Arc::new(settings.clone()),
+            protected: Arc::clone(protected),
+        };
+        match tool.reached() {
+            Some(name) => Err(name),
+            None => Ok(tool),
+        }
+    }
+
+    /// What protected thing the working directory holds or lies in, as it stands now.
+    fn reached(&self) -> Option<String> {
+        let real = std::fs::canonicalize(&self.dir).ok()?;
+        self.protected.overlapping(&real)
+    }
+
+    fn check_root(&self) -> Result<(), Fault> {
+        let shown = &self.settings.root.value;
+        if let Some(name) = self.reached() {
+            let message = format!("the folder `{shown}` reaches `{name}`");
+            return Err(Fault::no_effect(Class::PermissionDenied, message));
+        }
+        if !self.dir.is_dir() {
+            let message = format!(
+                "the folder `{shown}` is not there; create it, or correct `root` in provost.toml"
+            );
+            return Err(Fault::no_effect(Class::Unavailable, message));
+        }
+        Ok(())
+    }
+
+    async fn execute(&self, line: &CommandLine, request: &Request) -> Result<ProgramOutput, Fault> {
+        self.check_root()?;
+        let key = request.key.clone().map_or(Value::Null, Value::from);
+        let args = Value::Object(request.args.clone());
+        let argv = line.argv.fill(&args, &key)?;
+        self.check_pins(line)?;
+        let env = self.variables(request)?;
+        let sandbox = self.settings.sandbox.as_ref();
+        let sandbox = sandbox.map(|sandbox| sandbox.rules(&self.base, Some(&self.dir)));
+        let ended = Program {
+            argv: &argv,
+            dir: &self.dir,
+            env: &env,
+            timeout: request.timeout,
+            output_bytes_max: request.operation.max_bytes,
+            memory_bytes_max: self.settings.memory_bytes_max,
+            sandbox: sandbox.as_ref(),
+        }
+        .run();
+        ended.await.map_err(|error| program_fault(&error, request))
+    }
+
+    /// Refuses to run what is not what was looked at when the workspace was opened.
+    fn check_pins(&self, line: &CommandLine) -> Result<(), Fault> {
+        let scope = PinScope {
+            base: &self.base,
+            dir: &self.dir,
+            path: &self.settings.path,
+            pin: self.settings.pin,
+        };
+        let drift = |message: String| Err(Fault::no_effect(Class::Drift, message));
+        match PinnedFiles::read(&scope, &line.argv.constants()) {
+            Ok(now) => match line.pins.first_change(&now) {
+                None => Ok(()),
+                Some(file) => drift(format!(
+                    "`{file}` is not what it was when the workspace was opened; look at it, and \
+                     plan again"
+                )),
+            },
+            Err(message) => drift(message),
+        }
+    }
+
+    /// All variables that the program sees.
+    fn variables(&self, request: &Request) -> Result<Vec<(String, String)>, Fault> {
+        let mut env = vec![("PATH".to_owned(), self.settings.path.clone())];
+        env.extend(self.settings.env.clone());
+        for (name, secret) in &self.settings.secret_env {
+            let value = secret
+                .resolve(&self.base)
+                .map_err(|error| Fault::missing_secret(secret, &error))?;
+            env.push((name.clone(), value.expose().to_owned()));
+        }
+        if let Some((KeyCarrier::Env(name), key)) = request.carried_key()? {
+            env.push((name.clone(), key.to_owned()));
+        }
+        Ok(env)
+    }
+}
+
+impl Adapter for CommandTool {
+    fn trouble(&self) -> Option<String> {
+        let place = self.check_root().err().map(|fault| fault.message);
+        place.or_else(|| {
+            let mut names = self.settings.secret_env.iter().map(|(_, secret)| secret);
+            names.find_map(|name| Some(name.resolve(&self.base).err()?.to_string()))
+        })
+    }
+
+    fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> CallFuture<'a> {
+        Box::pin(async {
+            let line = request.find(&self.settings.lines)?;
+            let ended = self.execute(line, request).await?;
+            let level = ended.sandbox_level;
+            let mut reply = reply_of(ended, line, request, redactor);
+            reply.media = media_with_sandbox(&reply.media, level);
+            Ok(reply)
+        })
+    }
+}
+
+/// What a command means that did not end by itself.
+fn program_fault(error: &ProgramError, request: &Request) -> Fault {
+    let (class, landing) = match error {
+        ProgramError::NotStarted { .. } => (Class::Unavailable, Landing::None),
+        ProgramError::TimedOut => {
+            let time = duration::print(request.timeout);
+            let message = format!("the command did not end within {time}, and was ended");
+            return Fault::new(Class::Timeout, Landing::Unknown, message);
+        }
+        ProgramError::TooLarge { .. } => (Class::OutputInvalid, Landing::Unknown),
+        ProgramError::Lost { .. } => (Class::Unavailable, Landing::Unknown),
+    };
+    Fault::new(class, landing, error.to_string())
+}
+
+fn reply_of(
+    ended: ProgramOutput,
+    line: &CommandLine,
+    request: &Request,
+    redactor: &Redactor,
+) -> Reply {
+    let named = ended.code.and_then(|code| line.exit.get(&code)).copied();
+    let class = match ended.code {
+        Some(0) => Class::Ok,
+        _ => named.unwrap_or(Class::Unavailable),
+    };
+    let media = match line.answer {
+        ResponseFormat::Json => "application/json",
+        ResponseFormat::Text => "text/plain",
+    };
+    if class == Class::Ok {
+        return match output(&ended.stdout, line.answer) {
+            Ok(output) => Reply::ok(output, ended.stdout, media),
+            Err(message) => {
+                let mut reply = Reply::from(Fault::bad_output(message));
+                reply.evidence = ended.stdout;
+                reply
+            }
+        };
+    }
+    let told = named.is_some() && class != Class::Unavailable;
+    let proven = request.operation.errors_no_effect && ended.code.is_some();
+    let landing = if told || proven {
+        Landing::None
+    } else {
+        Landing::Unknown
+    };
+    let mut reply = Reply::failed(class, landing, one_line(&words(&ended, redactor)));
+    reply.evidence = ended.stdout;
+    reply.media = media.to_owned();
+    reply
+}
+
+fn output(printed: &[u8], answer: ResponseFormat) -> Result<Value, String> {
+    answer.read(printed).map_err(|unread| match unread {
+        ResponseError::NotText => "the output is not text in UTF-8".to_owned(),
+        ResponseError::NotJson(error) => format!("the output is not JSON: {error}"),
+    })
+}
+
+/// How it ended and, in short, what it says about it.
+fn words(ended: &ProgramOutput, redactor: &Redactor) -> String {
+    let said = match ended.stderr_is_cut {
+        true => redactor.redact_cut(&ended.stderr),
+        false => redactor.redact(&ended.stderr),
+    };
+    let said = String::from_utf8_lossy(&said);
+    let said: String = said.chars().take(WORDS_CHARS_MAX).collect();
+    let status = &ended.status;
+    if said.trim().is_empty() {
+        format!("the command ended with {status}")
+    } else {
+        format!("the command ended with {status}: {said}")
+    }
+}

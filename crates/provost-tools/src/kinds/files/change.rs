@@ -1,0 +1,73 @@
+//! Moving and deleting one file.
+//!
+//! Owns both ends of a move. Never takes a folder, a link or a file with a second name, and never
+//! replaces what stands there. INVARIANT: the file stands under one of the two names, and what is
+//! deleted is what was looked at by name a moment before, below the root.
+
+use std::os::fd::OwnedFd;
+
+use provost_run::outcome::{Class, Landing};
+use rustix::fs::{AtFlags, RenameFlags, Stat, fsync, renameat_with, unlinkat};
+use rustix::io::Errno;
+use serde_json::{Value, json};
+
+use super::path::RelativePath;
+use super::root::OpenRoot;
+use super::write::{existing, exists};
+use crate::fault::{Fault, Request};
+
+pub(super) fn delete(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
+    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let (folder, stat) = found(root, &path)?;
+    let (shown, (_, name)) = (path.shown(), path.split());
+    match unlinkat(&folder, name, AtFlags::empty()) {
+        Ok(()) => {}
+        Err(Errno::NOENT) => return Err(absent(&shown)),
+        Err(errno) => return Err(root.broken(&shown, &errno.to_string())),
+    }
+    kept(&folder, &shown, "deleted")?;
+    Ok(json!({"path": shown, "bytes": stat.st_size}))
+}
+
+pub(super) fn rename(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
+    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let to = RelativePath::parse(request.text("to").unwrap_or_default())?;
+    let (folder, stat) = found(root, &path)?;
+    let (shown, target) = (path.shown(), to.shown());
+    let ((_, name), (_, new_name)) = (path.split(), to.split());
+    root.check_name(new_name, &target)?;
+    let new_folder = root.parent(&to)?;
+    let flags = RenameFlags::NOREPLACE;
+    match renameat_with(&folder, name, &new_folder, new_name, flags) {
+        Ok(()) => {}
+        Err(Errno::NOENT) => return Err(absent(&shown)),
+        Err(Errno::EXIST) => return Err(exists(&target)),
+        Err(errno) => return Err(root.broken(&shown, &errno.to_string())),
+    }
+    kept(&new_folder, &target, "moved")?;
+    kept(&folder, &shown, "moved")?;
+    Ok(json!({"path": shown, "to": target, "bytes": stat.st_size}))
+}
+
+/// The folder of a file that may be taken away, and what stands there.
+fn found(root: &OpenRoot<'_>, path: &RelativePath) -> Result<(OwnedFd, Stat), Fault> {
+    let shown = path.shown();
+    let (_, name) = path.split();
+    root.check_name(name, &shown)?;
+    let folder = root.parent(path)?;
+    match existing(root, path, &folder, true)? {
+        Some(stat) => Ok((folder, stat)),
+        None => Err(absent(&shown)),
+    }
+}
+
+fn absent(shown: &str) -> Fault {
+    Fault::no_effect(Class::NotFound, format!("there is no file `{shown}`"))
+}
+
+fn kept(folder: &OwnedFd, shown: &str, what: &str) -> Result<(), Fault> {
+    fsync(folder).map_err(|errno| {
+        let message = format!("`{shown}` was {what}, but that may not survive a crash: {errno}");
+        Fault::new(Class::Unavailable, Landing::Unknown, message)
+    })
+}

@@ -1,0 +1,197 @@
+//! The table of a tool of kind `files`.
+//!
+//! Owns `root` and what an operator may say about the built-in operations. Never lets an
+//! operator loosen their types. INVARIANT: what changes files exists only where it was named.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use provost_plan::catalog::{Effect, Operation};
+use provost_plan::node::{Fields, Kind, Node};
+use provost_plan::schema::Schema;
+use provost_plan::source::Spanned;
+use serde_json::json;
+
+use super::{Files, schemas};
+use crate::adapter::{Adapter, Overreach, ToolSettings};
+use crate::config::{
+    KeySupport, OperationFields, OperationParts, ReadTable, ToolScope, bad_setting, output_schema,
+    read_operations,
+};
+use crate::protected_paths::ProtectedPaths;
+
+/// What is needed to reach the root and run its operations.
+#[derive(Clone, Debug)]
+pub(crate) struct FilesSettings {
+    pub(crate) root: Spanned<String>,
+    /// By the name of the operation.
+    pub(crate) actions: BTreeMap<String, Action>,
+}
+
+/// What one operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) verb: Verb,
+    pub(crate) overwrite: bool,
+}
+
+/// The built-in operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    List,
+    Read,
+    Search,
+    Write,
+    Append,
+    Move,
+    Delete,
+}
+
+impl Verb {
+    const WORDS: [(&'static str, Self); 7] = [
+        ("list", Self::List),
+        ("read", Self::Read),
+        ("search", Self::Search),
+        ("write", Self::Write),
+        ("append", Self::Append),
+        ("move", Self::Move),
+        ("delete", Self::Delete),
+    ];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Read => "read",
+            Self::Search => "search",
+            Self::Write => "write",
+            Self::Append => "append",
+            Self::Move => "move",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+impl FilesSettings {
+    /// Reads the table. Without `ops` the tool lists, reads and searches under those names.
+    pub(crate) fn read(scope: &ToolScope<'_>, fields: &mut Fields<'_, '_>) -> Option<ReadTable> {
+        let root = fields.required_text("root");
+        let span = fields.span();
+        let built_in_entry = |verb: Verb| {
+            let name = Spanned::new(verb.word().to_owned(), span);
+            let kind = Kind::Map(Vec::new());
+            (name, Node { kind, span })
+        };
+        let built_in = [Verb::List, Verb::Read, Verb::Search].map(built_in_entry);
+        let tables = match fields.map("ops") {
+            Some(tables) => tables,
+            None => &built_in,
+        };
+        let read = |short: &Spanned<String>, name, fields: &mut Fields<'_, '_>| {
+            let reader = FilesReader {
+                scope,
+                short: &short.value,
+                root: root.as_ref().map_or("", |root| &root.value),
+            };
+            reader.read(name, fields)
+        };
+        let (actions, operations) = read_operations(scope.tool, tables, fields.diagnostics(), read);
+        let root = root?;
+        Some((Arc::new(Self { root, actions }), operations))
+    }
+}
+
+impl ToolSettings for FilesSettings {
+    fn open(
+        &self,
+        tool: &str,
+        protected: &Arc<ProtectedPaths>,
+    ) -> Result<Arc<dyn Adapter>, Overreach> {
+        let files = Files::open(tool, self, protected).map_err(|what| Overreach {
+            setting: "root",
+            span: self.root.span,
+            what,
+        })?;
+        Ok(Arc::new(files))
+    }
+}
+
+struct FilesReader<'a> {
+    scope: &'a ToolScope<'a>,
+    short: &'a str,
+    root: &'a str,
+}
+
+impl FilesReader<'_> {
+    fn read(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Action, Operation)> {
+        let verb = self.verb(fields);
+        let keys = match verb {
+            Some(Verb::Append) => KeySupport::InTable,
+            _ => KeySupport::None,
+        };
+        let mut declared = OperationFields::read(self.scope, fields, keys);
+        self.refuse_types(&mut declared, fields);
+        let writes = verb == Some(Verb::Write);
+        let overwrite = writes && fields.boolean("overwrite").unwrap_or(false);
+        let (default, floor) = match verb {
+            Some(Verb::Write) if overwrite => (Effect::Destructive, Effect::Write),
+            Some(Verb::Write | Verb::Append) => (Effect::Write, Effect::Write),
+            Some(Verb::Move | Verb::Delete) => (Effect::Destructive, Effect::Destructive),
+            Some(Verb::List | Verb::Read | Verb::Search) | None => (Effect::Read, Effect::Read),
+        };
+        let effect = declared.effect(fields, default, floor);
+        let verb = verb?;
+        let parts = OperationParts {
+            name,
+            description: schemas::description(verb).to_owned(),
+            effect,
+            input: Schema::compile(schemas::input(verb)).ok()?,
+            output: Schema::compile(schemas::output(verb)).ok(),
+            errors_no_effect: false,
+            endpoint: json!({
+                "kind": "files",
+                "root": self.root,
+                "op": verb.word(),
+                "overwrite": overwrite,
+            }),
+        };
+        let mut operation = declared.operation(fields, parts);
+        if writes || verb == Verb::Append {
+            // Why: the text reaches nobody by itself; the path decides where it goes.
+            operation.content.insert("text".to_owned());
+        }
+        Some((Action { verb, overwrite }, operation))
+    }
+
+    /// The built-in operation that `op` names, or else the name itself.
+    fn verb(&self, fields: &mut Fields<'_, '_>) -> Option<Verb> {
+        if fields.node("op").is_some() {
+            return fields.choice("op", &Verb::WORDS);
+        }
+        let found = Verb::WORDS.iter().find(|(word, _)| *word == self.short);
+        if found.is_none() {
+            fields.required("op");
+        }
+        found.map(|(_, verb)| *verb)
+    }
+
+    fn refuse_types(&self, declared: &mut OperationFields, fields: &mut Fields<'_, '_>) {
+        if let Some(node) = fields.node("input") {
+            let span = node.span;
+            bad_setting(
+                fields,
+                span,
+                "the operations of a files tool have their own `input`",
+            );
+        }
+        let span = fields.node("output").map(|node| node.span);
+        let output = output_schema(fields, self.scope.config.base);
+        declared.trusted |= output.trusted;
+        if let (Some(_), Some(span)) = (output.schema, span) {
+            bad_setting(
+                fields,
+                span,
+                "the operations of a files tool have their own `output`",
+            );
+        }
+    }
+}

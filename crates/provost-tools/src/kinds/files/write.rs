@@ -1,0 +1,145 @@
+//! Writing one file, whole or not at all.
+//!
+//! Owns the temporary file and its renaming. Never follows a link, never writes into a file that
+//! has a second name. INVARIANT: at every moment the name leads to the old text or the new one.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use provost_run::outcome::{Class, Landing};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{fchmod, linkat, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+use serde_json::{Value, json};
+
+use super::path::RelativePath;
+use super::root::OpenRoot;
+use crate::fault::{Fault, Request};
+
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+pub(super) fn write(
+    root: &OpenRoot<'_>,
+    request: &Request,
+    overwrite: bool,
+) -> Result<Value, Fault> {
+    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let text = request.text("text").unwrap_or_default();
+    let shown = path.shown();
+    let (_, name) = path.split();
+    root.check_name(name, &shown)?;
+    let folder = root.parent(&path)?;
+    let old = existing(root, &path, &folder, overwrite)?;
+    let draft =
+        TempFile::create(&folder).map_err(|errno| root.broken(&shown, &errno.to_string()))?;
+    draft
+        .fill(text.as_bytes(), old.as_ref())
+        .map_err(|error| root.broken(&shown, &error.to_string()))?;
+    let published = if overwrite {
+        draft.replace(name)
+    } else {
+        draft.publish(name)
+    };
+    match published {
+        Ok(()) => {}
+        Err(Errno::EXIST) => return Err(exists(&shown)),
+        Err(errno) => return Err(root.broken(&shown, &errno.to_string())),
+    }
+    rustix::fs::fsync(&folder).map_err(|errno| {
+        let message = format!("`{shown}` was written, but may not survive a crash: {errno}");
+        Fault::new(Class::Unavailable, Landing::Unknown, message)
+    })?;
+    Ok(json!({"path": shown, "bytes": text.len(), "created": old.is_none()}))
+}
+
+pub(super) fn exists(shown: &str) -> Fault {
+    let message = format!("`{shown}` exists already, and this tool does not overwrite");
+    Fault::no_effect(Class::Conflict, message)
+}
+
+/// What stands under the name now, if it may be replaced.
+pub(super) fn existing(
+    root: &OpenRoot<'_>,
+    path: &RelativePath,
+    folder: &OwnedFd,
+    overwrite: bool,
+) -> Result<Option<Stat>, Fault> {
+    let shown = path.shown();
+    let (_, name) = path.split();
+    let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(root.broken(&shown, &errno.to_string())),
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Symlink => {
+            let message = format!("`{shown}` is a symbolic link");
+            return Err(Fault::no_effect(Class::PermissionDenied, message));
+        }
+        _ => {
+            let message = format!("`{shown}` is not a file");
+            return Err(Fault::no_effect(Class::InvalidArguments, message));
+        }
+    }
+    if stat.st_nlink > 1 {
+        let message = format!("`{shown}` has a second name (a hard link), so it is not touched");
+        return Err(Fault::no_effect(Class::Conflict, message));
+    }
+    if !overwrite {
+        return Err(exists(&shown));
+    }
+    Ok(Some(stat))
+}
+
+/// The new text under a temporary name, which goes away with the draft.
+struct TempFile<'a> {
+    folder: &'a OwnedFd,
+    name: String,
+    file: File,
+}
+
+impl<'a> TempFile<'a> {
+    fn create(folder: &'a OwnedFd) -> Result<Self, Errno> {
+        let nanos = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| d.subsec_nanos());
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".provost-{}-{nanos}-{count}.tmp", std::process::id());
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+        let file = File::from(openat(folder, name.as_str(), flags, mode)?);
+        Ok(Self { folder, name, file })
+    }
+
+    fn fill(&self, bytes: &[u8], old: Option<&Stat>) -> std::io::Result<()> {
+        let mut file = &self.file;
+        file.write_all(bytes)?;
+        if let Some(old) = old {
+            fchmod(file, Mode::from_raw_mode(old.st_mode & 0o777))?;
+        }
+        file.sync_all()
+    }
+
+    /// Takes the place of whatever stands there.
+    fn replace(&self, name: &str) -> Result<(), Errno> {
+        renameat(self.folder, self.name.as_str(), self.folder, name)
+    }
+
+    /// Takes the name only if it is free: a link fails where a rename would replace.
+    fn publish(&self, name: &str) -> Result<(), Errno> {
+        let flags = AtFlags::empty();
+        linkat(self.folder, self.name.as_str(), self.folder, name, flags)
+    }
+}
+
+impl Drop for TempFile<'_> {
+    fn drop(&mut self) {
+        // Why: after a rename the temporary name is gone already.
+        let _ = unlinkat(self.folder, self.name.as_str(), AtFlags::empty());
+    }
+}
