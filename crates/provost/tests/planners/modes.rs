@@ -262,7 +262,7 @@ fn nobody_plans_step_by_step_where_nobody_is_configured() {
     );
 }
 
-/// A file is refined by nobody; the run is refused before anything is called.
+/// A file is refined by nobody; it is refused before there is a run.
 #[test]
 fn a_plan_file_with_an_open_subgoal_is_refused() {
     let place = Place::without_planner([]);
@@ -280,7 +280,7 @@ fn a_plan_file_with_an_open_subgoal_is_refused() {
         "{}",
         ran.all()
     );
-    assert_eq!(place.stage.count("AttemptStarted"), 0);
+    assert!(!place.stage.path().join(".provost").exists());
     // The control: with its steps and its result it runs.
     let ran = apply(&coarse(&[rise()], Some(RESULT)));
     assert_eq!(ran.code, Some(0), "{}", ran.all());
