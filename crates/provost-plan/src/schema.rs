@@ -264,11 +264,14 @@ impl Schema {
             return Ok(Vec::new());
         }
         if work > VIOLATIONS_WORK_MAX {
-            // Why not all of them: of a choice, each would hold those of every branch.
-            let first = match self.validator.validate(instance) {
-                Err(error) if self.work.is_without_choice() => Violation::of(&error),
-                _ => Violation::of_all("", "it fits no branch of the schema".to_owned()),
-            };
+            // Why not all of them, and of a choice not even the first: it would hold those of every
+            // branch, which can be hundreds of megabytes.
+            let first = (self.work.is_without_choice())
+                .then(|| self.validator.validate(instance).err())
+                .flatten();
+            let first = first.map(|error| Violation::of(&error)).unwrap_or_else(|| {
+                Violation::of_all("", "it fits no branch of the schema".to_owned())
+            });
             return Ok(vec![first]);
         }
         let errors = self.validator.iter_errors(instance);

@@ -250,7 +250,8 @@ impl<'v> Item<'v> {
     /// The JSON value, in normal form. Times and durations become text.
     pub(super) fn into_json(self, fuel: &mut Fuel) -> Result<Value, Fault> {
         // Why: it makes what everything else only points at.
-        fuel.spend(4)?;
+        // Why so dear: what is made takes room, some 80 bytes for a list of one item.
+        fuel.spend(8)?;
         Ok(match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(value),
@@ -264,11 +265,14 @@ impl<'v> Item<'v> {
                 fuel.spend_bytes(text.as_str().len())?;
                 Value::String(text.as_str().to_owned())
             }
-            Self::List(list) => list
-                .iter()
-                .map(|item| item.into_json(fuel))
-                .collect::<Result<_, _>>()
-                .map(Value::Array)?,
+            Self::List(list) => {
+                // Why with its length: one that grows keeps room for four items from the first.
+                let mut items = Vec::with_capacity(list.len());
+                for item in list.iter() {
+                    items.push(item.into_json(fuel)?);
+                }
+                Value::Array(items)
+            }
             Self::Map(Dict::Read(map)) => map
                 .iter()
                 .map(|(key, value)| {
