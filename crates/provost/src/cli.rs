@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -22,6 +22,7 @@ pub mod check;
 mod diff;
 mod doctor;
 mod explain;
+mod help;
 mod inbox;
 mod init;
 mod key;
@@ -44,28 +45,23 @@ mod trace;
 mod why;
 mod work;
 
-const AFTER: &str = "exit codes: 0 succeeded or done · 1 failed, rejected, expired, refused or \
-                     cancelled · 2 usage or configuration · 3 waits for a person, or paused · 4 in \
-                     doubt";
-
-/// planner decides intent, executor enforces reality: plans are proposed, checked, approved and
-/// executed, with evidence
+/// Executes only plans that passed your policy and, where it says so, a person.
 #[derive(Debug, Parser)]
-#[command(name = "provost", version, after_help = AFTER, max_term_width = 100)]
+#[command(name = "provost", version, max_term_width = 100)]
 #[command(
     disable_help_flag = true,
     disable_version_flag = true,
     disable_help_subcommand = true
 )]
 struct Cli {
-    /// the workspace; otherwise the nearest parent with a provost.toml
-    #[arg(short = 'C', global = true, value_name = "DIR")]
+    /// workspace directory [default: the nearest parent with a provost.toml]
+    #[arg(short = 'C', global = true, value_name = "DIR", help_heading = help::GLOBAL)]
     dir: Option<PathBuf>,
-    /// print this help
-    #[arg(short, long, global = true, action = ArgAction::Help)]
+    /// print help
+    #[arg(short, long, global = true, action = ArgAction::Help, help_heading = help::GLOBAL)]
     help: Option<bool>,
     /// print the version
-    #[arg(short = 'V', long, action = ArgAction::Version)]
+    #[arg(short = 'V', long, action = ArgAction::Version, help_heading = help::GLOBAL)]
     version: Option<bool>,
     #[command(subcommand)]
     verb: Verb,
@@ -73,65 +69,65 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// make a workspace
+    /// create a workspace
     Init(init::Init),
-    /// plan, check, ask, execute and answer
+    /// plan, check and execute a goal
     Run(run::Run),
-    /// propose and check only: nothing is called
+    /// propose and check a plan without calling a tool
     Plan(plan::Plan),
     /// check a plan, a saved plan or a playbook
     Check(check::Check),
-    /// show a plan, or a run and what it came to
+    /// show a plan or a run
     Show(show::Show),
-    /// show what grew between two revisions of a run's plan, or two plan files
+    /// compare two revisions of a run's plan, or two plan files
     Diff(diff::Diff),
-    /// run a plan file or a saved plan, exactly
+    /// execute a plan file or a saved plan
     Apply(apply::Apply),
-    /// say yes to what waits, and go on
+    /// approve a waiting step or plan
     Approve(approve::Approve),
-    /// say no to what waits
+    /// reject a waiting step or plan
     Reject(reject::Reject),
-    /// answer a question, and go on
+    /// answer a question of a run
     Answer(answer::Answer),
-    /// say what became of a write that is in doubt, and go on
+    /// record whether an in-doubt write happened
     Settle(settle::Settle),
-    /// put another plan, other arguments or another goal in the place of a run's
+    /// change a run's plan, arguments or goal
     Amend(amend::Amend),
-    /// take in what somebody signed elsewhere
+    /// import a signed statement
     Record(record::Record),
-    /// list the runs
+    /// list runs
     Runs(runs::Runs),
-    /// list what waits for a person, with the commands to type
+    /// list what waits for a person
     Inbox(inbox::Inbox),
-    /// end a run
+    /// cancel a run, and undo it on request
     Cancel(cancel::Cancel),
-    /// stop a run, all runs, a tool, a playbook or a principal
+    /// pause a run, a tool, a playbook, a principal or everything
     Pause(pause::Pause),
-    /// go on with a run that was halted, paused or whose process ended; lift a stop
+    /// resume a run, or lift a pause
     Resume(resume::Resume),
-    /// drive every run that can go on, without a person at a terminal
+    /// drive all runs as a service
     Work(work::Work),
-    /// serve a client that plans over MCP, and never acts
+    /// serve an MCP client that plans but cannot act
     Mcp(mcp::Mcp),
-    /// show how a run was planned and what was done, apart
+    /// show the events of a run, planning and execution apart
     Trace(trace::Trace),
-    /// say who is guilty of how a run ended, with the events that prove it
+    /// explain why a run ended: plan, execution or neither
     Why(why::Why),
-    /// list, show, add, pin, compare or call tools
+    /// manage and call tools
     Tools(tools::Tools),
-    /// look at what the policies say, and hold them to cases
+    /// check and test policies
     Policy(policy::Policy),
-    /// check the journal, offline, and sign heads of it
+    /// verify the journal, and sign its head
     Audit(audit::Audit),
-    /// drop the bytes of old evidence, and keep their digests
+    /// delete old evidence, keeping its digests
     Prune(prune::Prune),
-    /// copy the journal while others write
+    /// copy the journal while runs continue
     Backup(backup::Backup),
-    /// make the key that your words are signed with
+    /// create a signing key
     Key(key::Key),
-    /// explain the code of a finding
+    /// explain a finding code
     Explain(explain::Explain),
-    /// look whether the workspace is fit to work in
+    /// check the workspace setup
     Doctor(doctor::Doctor),
 }
 
@@ -141,14 +137,15 @@ pub struct Watching {
     /// print the result as one JSON object
     #[arg(long, conflicts_with = "events")]
     pub json: bool,
-    /// print the events of the journal as JSON, one a line, as they are kept
+    /// print journal events as JSON lines
     #[arg(long)]
     pub events: bool,
 }
 
 /// Parses the command line and does what it says.
 pub fn main() -> Result<Exit, Failure> {
-    let cli = match Cli::try_parse() {
+    let parsed = help::command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return Ok(misread(&error)),
     };

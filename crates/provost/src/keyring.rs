@@ -29,10 +29,10 @@ const KEY_BYTES_MAX: u64 = 64 * 1024;
 /// Which key a word is signed with.
 #[derive(Clone, Debug, Default, Args)]
 pub struct KeyChoice {
-    /// sign with this key file, as the person it is of
+    /// sign with this key file, as its owner
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// where the passphrase of the key is, in place of asking
+    /// read the passphrase from env:NAME or file:PATH
     #[arg(long, value_name = "env:NAME|file:PATH")]
     pub passphrase: Option<Passphrase>,
 }

@@ -20,19 +20,19 @@ use crate::place::Place;
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct Amend {
-    /// the run
+    /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     target: Target,
-    /// the plan that goes on in place of the one in force
+    /// file with the new plan
     #[arg(long, value_name = "FILE", group = "what", conflicts_with = "set")]
     plan: Option<PathBuf>,
-    /// another value of an argument: JSON, or plain text
+    /// new value of an argument: JSON or plain text
     #[arg(long, value_name = "STEP.ARG=VALUE", group = "what")]
     set: Vec<Setting>,
-    /// the text of another goal
+    /// new goal
     #[arg(long, value_name = "TEXT", group = "what")]
     goal: Option<String>,
-    /// why
+    /// reason, recorded in the journal
     #[arg(long, value_name = "WHY", default_value = "no reason was given")]
     reason: String,
     #[command(flatten)]

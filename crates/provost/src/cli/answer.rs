@@ -13,10 +13,10 @@ use crate::screen::question;
 /// Arguments of `answer`.
 #[derive(Debug, Args)]
 pub struct Answer {
-    /// the run, and the digest of the question where several are open
+    /// run id; with @DIGEST if several questions are open
     #[arg(value_name = "RUN[@DIGEST]")]
     target: Target,
-    /// the answer: JSON, or plain text where a text is asked for
+    /// answer: JSON, or plain text for a text
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
     #[command(flatten)]

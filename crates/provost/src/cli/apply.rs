@@ -23,7 +23,7 @@ use crate::place::Place;
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
 pub struct Apply {
-    /// a plan that names its goal, or a plan saved by `provost plan -o`
+    /// plan file with a goal, or a plan saved by `provost plan -o`
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]

@@ -19,19 +19,19 @@ use crate::screen::card;
 /// Arguments of `approve`.
 #[derive(Debug, Args)]
 pub struct Approve {
-    /// the run, and the digest of the card as it was shown; or a card that came as a file
+    /// run id with @DIGEST of the card, or a card file
     #[arg(value_name = "RUN[@DIGEST]|CARD.json")]
     target: Target,
-    /// of a plan's card, the steps that are approved; the others are skipped
+    /// steps to approve on a plan's card; others are skipped
     #[arg(value_name = "STEP")]
     steps: Vec<String>,
-    /// write the card to a file, for somebody to sign elsewhere: nothing is approved
+    /// write the card to a file and approve nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["steps", "output"])]
     card: Option<PathBuf>,
-    /// write the signed yes to a card that came as a file, for `provost record`
+    /// write the signed approval of a card file, for `provost record`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// refuse if an untrusted value stands in no goal, answer or trusted reading
+    /// refuse values that come from no goal, answer or trusted output
     #[arg(long)]
     only_goal_values: bool,
     #[command(flatten)]

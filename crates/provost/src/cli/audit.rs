@@ -30,13 +30,13 @@ pub struct Audit {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// check every link, every digest and every signed head; opens no tool and writes nothing
+    /// verify all links, digests, signatures and signed heads
     Verify(Verify),
-    /// sign where the journal stands now
+    /// sign the current head
     Sign,
-    /// say, signed, that the journal is right although a signed head contradicts it
+    /// accept a journal that contradicts a signed head
     Accept {
-        /// why it is
+        /// reason, recorded and signed
         #[arg(long, value_name = "WHY")]
         reason: String,
     },
@@ -45,16 +45,16 @@ enum Verb {
 /// Arguments of `audit verify`.
 #[derive(Debug, Args)]
 struct Verify {
-    /// a copy of `.provost`, or a backup; otherwise the journal of the workspace
+    /// copy of `.provost` or a backup [default: this workspace]
     #[arg(value_name = "COPY")]
     copy: Option<PathBuf>,
-    /// the file of signed heads; otherwise the one that provost.toml names
+    /// file of signed heads [default: as in provost.toml]
     #[arg(long, value_name = "FILE")]
     heads: Option<PathBuf>,
-    /// the public key of the heads; otherwise those that provost.toml names
+    /// public key of the heads [default: as in provost.toml]
     #[arg(long, value_name = "KEY")]
     public: Option<String>,
-    /// the people of the copy, with their keys; otherwise those of the workspace
+    /// entities.json of the copy [default: this workspace's]
     #[arg(long, value_name = "FILE")]
     people: Option<PathBuf>,
     /// print one JSON object

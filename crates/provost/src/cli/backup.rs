@@ -15,7 +15,7 @@ use crate::screen::words::count;
 /// Arguments of `backup`.
 #[derive(Debug, Args)]
 pub struct Backup {
-    /// the file to write; it must not be there yet
+    /// file to create; it must not exist
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// print one JSON object

@@ -12,13 +12,13 @@ use crate::place::Place;
 /// Arguments of `cancel`.
 #[derive(Debug, Args)]
 pub struct Cancel {
-    /// the run
+    /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     target: Target,
-    /// why
+    /// reason, recorded in the journal
     #[arg(long, value_name = "WHY")]
     reason: Option<String>,
-    /// take back what happened first, by the `undo` of its steps, the newest first
+    /// first undo the steps that declare `undo`, newest first
     #[arg(long)]
     undo: bool,
     #[command(flatten)]

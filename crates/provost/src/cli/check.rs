@@ -24,19 +24,19 @@ mod fix;
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// a plan, a saved plan or a playbook
+    /// plan, saved plan or playbook
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// how findings are given
+    /// output format
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
-    /// the same as `--format json`
+    /// same as `--format json`
     #[arg(long)]
     json: bool,
-    /// let warnings count as errors
+    /// treat warnings as errors
     #[arg(long)]
     deny_warnings: bool,
-    /// write into a plan file what has one safe fix, then check it again
+    /// apply safe fixes to the file, then check again
     #[arg(long)]
     fix: bool,
 }

@@ -34,10 +34,10 @@ use crate::screen::page::Page;
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// the run, or a plan file
+    /// run id, or a plan file
     #[arg(value_name = "RUN|FILE")]
     first: String,
-    /// from which revision to which, the last two unless given; or the other plan file
+    /// two revisions [default: the last two], or the other plan file
     #[arg(value_name = "REV|FILE", num_args = 0..=2)]
     rest: Vec<String>,
     /// print one JSON object

@@ -19,7 +19,7 @@ mod model;
 /// Arguments of `doctor`.
 #[derive(Clone, Debug, Args)]
 pub struct Doctor {
-    /// ask a model of provost.toml one small question instead: how long, which form, what cost
+    /// send one request to a model of provost.toml instead
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// print one JSON object

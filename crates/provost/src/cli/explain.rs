@@ -12,7 +12,7 @@ use crate::screen::page::{Cell, Look, Page};
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// the code of a finding, such as R101; without one, all of them are listed
+    /// finding code, such as R101 [default: list all codes]
     #[arg(value_name = "CODE")]
     code: Option<String>,
     /// print one JSON object

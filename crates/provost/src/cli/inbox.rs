@@ -26,10 +26,10 @@ pub struct Inbox {
     /// print one JSON object
     #[arg(long)]
     json: bool,
-    /// say by the exit code alone whether something waits, for a monitor
+    /// print nothing; exit 3 if something waits, 4 if in doubt
     #[arg(long, conflicts_with_all = ["json", "cards"])]
     check: bool,
-    /// write every open card to a file in this directory, for somebody to sign elsewhere
+    /// write every open card to a file in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "json")]
     cards: Option<PathBuf>,
 }

@@ -16,7 +16,7 @@ use crate::user::user;
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 pub struct Init {
-    /// where; the current directory unless given
+    /// directory [default: the current one]
     #[arg(value_name = "DIR")]
     at: Option<PathBuf>,
     /// print one JSON object

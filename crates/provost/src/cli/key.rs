@@ -24,20 +24,20 @@ pub struct Key {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// make a key, sealed under a passphrase
+    /// create a key, encrypted with a passphrase
     New(New),
 }
 
 /// Arguments of `key new`.
 #[derive(Debug, Args)]
 struct New {
-    /// whose it is, as in policies/entities.json; otherwise who works here
+    /// owner, as in policies/entities.json [default: you]
     #[arg(long, value_name = "PERSON")]
     name: Option<String>,
-    /// the file; otherwise one in your own configuration directory
+    /// key file [default: in your configuration directory]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// where the passphrase is, in place of asking
+    /// read the passphrase from env:NAME or file:PATH
     #[arg(long, value_name = "env:NAME|file:PATH")]
     passphrase: Option<Passphrase>,
 }

@@ -18,13 +18,13 @@ use crate::place::Place;
                   server. Over HTTP it ends when it is interrupted."
 )]
 pub struct Mcp {
-    /// serve over HTTP at this address (127.0.0.1:4519; port 0 takes a free one)
+    /// serve over HTTP at this address; port 0 takes a free port
     #[arg(long, value_name = "ADDRESS", requires = "token")]
     http: Option<SocketAddr>,
-    /// where the token is that clients send, with `--http`
+    /// bearer token of clients: env:NAME or file:PATH
     #[arg(long, value_name = "env:NAME|file:PATH", requires = "http")]
     token: Option<String>,
-    /// a name that clients reach it by, beside those of this machine, with `--http`
+    /// additional host name to accept
     #[arg(long, value_name = "NAME", requires = "http")]
     host: Vec<String>,
 }

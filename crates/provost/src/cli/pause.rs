@@ -17,19 +17,19 @@ use crate::screen::words::now_ms;
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true)))]
 pub struct What {
-    /// the run
+    /// run id, or a unique prefix
     #[arg(value_name = "RUN", group = "what")]
     pub target: Option<Target>,
-    /// every run of the workspace, new ones too
+    /// all runs of the workspace, including new ones
     #[arg(long, group = "what")]
     pub all: bool,
-    /// every call of a tool, such as `pager`, or of one operation, such as `pager.notify`
+    /// all calls of a tool (pager) or operation (pager.notify)
     #[arg(long, value_name = "NAME", group = "what")]
     pub tool: Option<String>,
-    /// every run that a playbook planned
+    /// all runs of a playbook
     #[arg(long, value_name = "NAME", group = "what")]
     pub playbook: Option<String>,
-    /// every run for a principal
+    /// all runs of a principal
     #[arg(long, value_name = "NAME", group = "what")]
     pub principal: Option<String>,
 }
@@ -89,7 +89,7 @@ fn known(place: &Place, scope: StopScope, name: &str) -> Result<(), Failure> {
 pub struct Pause {
     #[command(flatten)]
     what: What,
-    /// why; it is recorded, and shown to whoever meets the stop
+    /// reason, recorded and shown
     #[arg(long, value_name = "WHY")]
     reason: String,
     #[command(flatten)]

@@ -19,13 +19,13 @@ use crate::screen::review;
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct Plan {
-    /// what you want, in quotes
+    /// goal, in quotes
     #[arg(value_name = "GOAL")]
     goal: String,
-    /// how planning proceeds; `auto` takes the playbook that matches, else as the planner sees fit
+    /// planning mode; `auto` prefers a matching playbook
     #[arg(long, value_enum, default_value = "auto")]
     mode: Mode,
-    /// save the plan with everything it was checked under, for `provost apply FILE`
+    /// save the plan for `provost apply FILE`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// print one JSON object

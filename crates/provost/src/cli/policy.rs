@@ -29,18 +29,18 @@ pub struct Policy {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// show what becomes of calls of every tool, and find rules that do nothing
+    /// show the decision for every tool; find unused rules
     Check {
-        /// let warnings count as errors
+        /// treat warnings as errors
         #[arg(long)]
         deny_warnings: bool,
         /// print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// compare the policies with cases: calls, and the verdicts somebody expects
+    /// compare decisions with expected decisions in test cases
     Test {
-        /// files of cases; those in policies/tests unless given
+        /// case files [default: policies/tests]
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         /// print one JSON object

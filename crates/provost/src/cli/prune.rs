@@ -16,10 +16,10 @@ use crate::screen::words::{count, now_ms};
 /// Arguments of `prune`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Prune {
-    /// drop evidence of runs that ended longer ago than this, such as `30d`
+    /// delete evidence of runs that ended longer ago, such as `30d`
     #[arg(long, value_name = "AGE", value_parser = duration::parse)]
     evidence_older: Duration,
-    /// say what would be dropped, and drop nothing
+    /// show what would be deleted
     #[arg(long)]
     dry_run: bool,
     /// print one JSON object

@@ -16,7 +16,7 @@ use crate::place::Place;
 /// Arguments of `record`.
 #[derive(Debug, Args)]
 pub struct Record {
-    /// a word, as `provost approve CARD.json -o FILE` writes it
+    /// statement file from `provost approve CARD.json -o FILE`
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]

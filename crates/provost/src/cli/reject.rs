@@ -14,19 +14,19 @@ use crate::place::Place;
 /// Arguments of `reject`.
 #[derive(Debug, Args)]
 pub struct Reject {
-    /// the run, and the digest of the card where several are open; or a card that came as a file
+    /// run id with @DIGEST of the card, or a card file
     #[arg(value_name = "RUN[@DIGEST]|CARD.json")]
     target: Target,
-    /// the step whose card it is, where several are open
+    /// step to reject, if several cards are open
     #[arg(long, value_name = "STEP", conflicts_with = "all")]
     step: Option<String>,
-    /// no to all that is left: the run ends
+    /// reject everything that is left; the run ends
     #[arg(long)]
     all: bool,
-    /// why not; the planner gets to read it
+    /// reason; the planner can read it
     #[arg(long, value_name = "WHY", default_value = "no reason was given")]
     reason: String,
-    /// write the signed no to a card that came as a file, for `provost record`
+    /// write the signed rejection of a card file, for `provost record`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

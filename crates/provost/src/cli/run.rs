@@ -14,13 +14,13 @@ use crate::proposal;
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// what you want, in quotes
+    /// goal, in quotes
     #[arg(value_name = "GOAL")]
     goal: String,
-    /// how planning proceeds; `auto` takes the playbook that matches, else as the planner sees fit
+    /// planning mode; `auto` prefers a matching playbook
     #[arg(long, value_enum, default_value = "auto")]
     mode: Mode,
-    /// ask `[planner]` first, and the playbook that matches only if it comes to nothing
+    /// ask `[planner]` first; use a matching playbook if it fails
     #[arg(long)]
     planner_first: bool,
     #[command(flatten)]
@@ -32,10 +32,10 @@ pub struct Run {
 /// How a run begins.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Beginning {
-    /// begin even while an unfinished run has the same goal
+    /// start even if an unfinished run has the same goal
     #[arg(long)]
     pub again: bool,
-    /// when a person is asked: about each step with its values, or about the plan first
+    /// approve each step with its values, or the plan first
     #[arg(long, value_enum)]
     pub ask: Option<Ask>,
 }

@@ -32,7 +32,7 @@ use crate::user::user;
 pub struct SigningArgs {
     #[command(flatten)]
     pub key: KeyChoice,
-    /// record it and end: the run does not go on by this command
+    /// record the statement without driving the run
     #[arg(long)]
     pub record: bool,
 }

@@ -19,25 +19,25 @@ use crate::screen::words::attempt_in_doubt;
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("settled").required(true)))]
 pub struct Settle {
-    /// the run
+    /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     target: Target,
-    /// the step in doubt or an item of it, and the attempt as it was shown: `page[2]@DIGEST`
+    /// step in doubt, with item and attempt digest: `page[2]@DIGEST`
     #[arg(value_name = "STEP[@DIGEST]")]
     step: String,
-    /// it took place: it is never made again
+    /// the write happened; it is not repeated
     #[arg(long, group = "settled")]
     happened: bool,
-    /// it did not take place: it is made again
+    /// the write did not happen; it is retried
     #[arg(long, group = "settled")]
     did_not_happen: bool,
-    /// nobody will know: the step failed, and nothing waits for it any more
+    /// nobody will know; the step fails
     #[arg(long, group = "settled")]
     abandon: bool,
-    /// what it gave, as JSON, where that is known
+    /// output of the write as JSON, if known
     #[arg(long, value_name = "JSON", requires = "happened")]
     output: Option<String>,
-    /// how you know; it is recorded
+    /// how you know, recorded in the journal
     #[arg(long, value_name = "WHY")]
     reason: String,
     #[command(flatten)]

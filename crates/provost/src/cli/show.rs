@@ -22,7 +22,7 @@ use crate::screen::{review, run};
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct Show {
-    /// a plan file, a saved plan or a playbook; or a run
+    /// plan, saved plan, playbook or run id
     #[arg(value_name = "FILE|RUN")]
     what: String,
     /// print one JSON object

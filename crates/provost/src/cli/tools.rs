@@ -35,38 +35,36 @@ pub struct Tools {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// list every tool with its effect
+    /// list operations with their effects
     List {
         /// print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// show all that is declared of a tool
+    /// show the definition of an operation
     Show {
-        /// the tool, such as `pager.notify`
+        /// operation, such as `pager.notify`
         #[arg(value_name = "NAME")]
         name: String,
         /// print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// write the entry of an MCP server or an HTTP API into provost.toml, with a guess of every
-    /// effect
+    /// add an MCP server or HTTP API to provost.toml
     Add(add::Add),
-    /// call a tool: a plan of one step, checked, asked about and journaled
+    /// call an operation as a plan of one step
     Call(call::Call),
-    /// make the table in which a database keeps the keys of its writes
+    /// create a database's table of idempotency keys
     Prepare(prepare::Prepare),
-    /// ask the servers what they can do and write provost.lock: from then on a tool that differs
-    /// is not called
+    /// pin all definitions in provost.lock
     Lock,
-    /// ask the servers what they can do, and show how they and the tools differ from provost.lock
+    /// compare the servers' tools with provost.lock
     Diff {
         /// print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// name the tools that no run of this workspace ever called, and the lines that could go
+    /// list operations that no run has called
     Unused {
         /// print one JSON object
         #[arg(long)]

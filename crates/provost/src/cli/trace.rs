@@ -15,13 +15,13 @@ use crate::screen::words::{count, lasted, moment, run_look, run_status};
 /// Arguments of `trace`.
 #[derive(Debug, Args)]
 pub struct Trace {
-    /// the run, or how its id begins
+    /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     run: Target,
-    /// only how the plan came about
+    /// only planning events
     #[arg(long, conflicts_with = "execution")]
     planning: bool,
-    /// only what was done
+    /// only execution events
     #[arg(long)]
     execution: bool,
     /// print one JSON object

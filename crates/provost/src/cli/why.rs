@@ -15,7 +15,7 @@ use crate::screen::page::{Cell, Look, Page};
 /// Arguments of `why`.
 #[derive(Debug, Args)]
 pub struct Why {
-    /// the run, or how its id begins
+    /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     run: Target,
     /// print one JSON object

@@ -22,14 +22,14 @@ const HALTING: &str = "halting: nothing further begins, calls in flight settle; 
                         at once."
 )]
 pub struct Work {
-    /// end when nothing can move: what is left waits for a person
+    /// exit when no run can move without a person
     #[arg(long)]
     until_idle: bool,
-    /// drive at most so many runs at once
+    /// number of runs to drive at once
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     runs: u16,
-    /// write the log as JSON objects, one a line
+    /// log JSON lines
     #[arg(long)]
     json: bool,
 }

@@ -7,73 +7,134 @@ fn help_lists_what_works() {
     assert_snapshot!(Workplace::empty().run(&["--help"]), @"
     exit 0
     --- stdout
-    planner decides intent, executor enforces reality: plans are proposed, checked, approved and
-    executed, with evidence
+    Executes only plans that passed your policy and, where it says so, a person
 
     Usage: provost [OPTIONS] <COMMAND>
 
-    Commands:
-      init     make a workspace
-      run      plan, check, ask, execute and answer
-      plan     propose and check only: nothing is called
-      check    check a plan, a saved plan or a playbook
-      show     show a plan, or a run and what it came to
-      diff     show what grew between two revisions of a run's plan, or two plan files
-      apply    run a plan file or a saved plan, exactly
-      approve  say yes to what waits, and go on
-      reject   say no to what waits
-      answer   answer a question, and go on
-      settle   say what became of a write that is in doubt, and go on
-      amend    put another plan, other arguments or another goal in the place of a run's
-      record   take in what somebody signed elsewhere
-      runs     list the runs
-      inbox    list what waits for a person, with the commands to type
-      cancel   end a run
-      pause    stop a run, all runs, a tool, a playbook or a principal
-      resume   go on with a run that was halted, paused or whose process ended; lift a stop
-      work     drive every run that can go on, without a person at a terminal
-      mcp      serve a client that plans over MCP, and never acts
-      trace    show how a run was planned and what was done, apart
-      why      say who is guilty of how a run ended, with the events that prove it
-      tools    list, show, add, pin, compare or call tools
-      policy   look at what the policies say, and hold them to cases
-      audit    check the journal, offline, and sign heads of it
-      prune    drop the bytes of old evidence, and keep their digests
-      backup   copy the journal while others write
-      key      make the key that your words are signed with
-      explain  explain the code of a finding
-      doctor   look whether the workspace is fit to work in
+    Start:
+      init     create a workspace
+      run      plan, check and execute a goal
+      apply    execute a plan file or a saved plan
 
-    Options:
-      -C <DIR>       the workspace; otherwise the nearest parent with a provost.toml
-      -h, --help     print this help
+    Plan:
+      plan     propose and check a plan without calling a tool
+      check    check a plan, a saved plan or a playbook
+      show     show a plan or a run
+      diff     compare two revisions of a run's plan, or two plan files
+      explain  explain a finding code
+
+    People:
+      inbox    list what waits for a person
+      approve  approve a waiting step or plan
+      reject   reject a waiting step or plan
+      answer   answer a question of a run
+      settle   record whether an in-doubt write happened
+      amend    change a run's plan, arguments or goal
+      record   import a signed statement
+      cancel   cancel a run, and undo it on request
+      pause    pause a run, a tool, a playbook, a principal or everything
+      resume   resume a run, or lift a pause
+
+    Look:
+      runs     list runs
+      trace    show the events of a run, planning and execution apart
+      why      explain why a run ended: plan, execution or neither
+
+    Set up:
+      tools    manage and call tools
+      policy   check and test policies
+      key      create a signing key
+      doctor   check the workspace setup
+
+    Operate:
+      work     drive all runs as a service
+      mcp      serve an MCP client that plans but cannot act
+      audit    verify the journal, and sign its head
+      backup   copy the journal while runs continue
+      prune    delete old evidence, keeping its digests
+
+    Global options:
+      -C <DIR>       workspace directory [default: the nearest parent with a provost.toml]
+      -h, --help     print help
       -V, --version  print the version
 
-    exit codes: 0 succeeded or done · 1 failed, rejected, expired, refused or cancelled · 2 usage or
-    configuration · 3 waits for a person, or paused · 4 in doubt
+    Exit codes:
+      0  succeeded, or the command is done
+      1  failed, rejected, expired, refused or cancelled
+      2  usage or configuration error
+      3  waiting for a person, or paused
+      4  in doubt whether a write happened
+
+    `provost COMMAND --help` shows examples.
     ");
-    assert_snapshot!(Workplace::empty().run(&["run", "--help"]), @"
+    assert_snapshot!(Workplace::empty().run(&["run", "--help"]), @r#"
     exit 0
     --- stdout
-    plan, check, ask, execute and answer
+    plan, check and execute a goal
 
     Usage: provost run [OPTIONS] <GOAL>
 
     Arguments:
-      <GOAL>  what you want, in quotes
+      <GOAL>  goal, in quotes
 
     Options:
-      -C <DIR>             the workspace; otherwise the nearest parent with a provost.toml
-          --mode <MODE>    how planning proceeds; `auto` takes the playbook that matches, else as the
-                           planner sees fit [default: auto] [possible values: single, iterative, auto]
-      -h, --help           print this help
-          --planner-first  ask `[planner]` first, and the playbook that matches only if it comes to
-                           nothing
-          --again          begin even while an unfinished run has the same goal
-          --ask <ASK>      when a person is asked: about each step with its values, or about the plan
-                           first [possible values: step, plan]
+          --mode <MODE>    planning mode; `auto` prefers a matching playbook [default: auto] [possible
+                           values: single, iterative, auto]
+          --planner-first  ask `[planner]` first; use a matching playbook if it fails
+          --again          start even if an unfinished run has the same goal
+          --ask <ASK>      approve each step with its values, or the plan first [possible values: step,
+                           plan]
           --json           print the result as one JSON object
-          --events         print the events of the journal as JSON, one a line, as they are kept
+          --events         print journal events as JSON lines
+
+    Global options:
+      -C <DIR>    workspace directory [default: the nearest parent with a provost.toml]
+      -h, --help  print help
+
+    Examples:
+      provost run "Find welcome in my notes"              use the playbook that matches, or [planner]
+      provost run --ask plan "Find welcome in my notes"   approve the whole plan first
+    "#);
+}
+
+#[test]
+fn the_help_of_a_command_has_examples() {
+    assert_snapshot!(Workplace::empty().run(&["approve", "--help"]), @"
+    exit 0
+    --- stdout
+    approve a waiting step or plan
+
+    Usage: provost approve [OPTIONS] <RUN[@DIGEST]|CARD.json> [STEP]...
+
+    Arguments:
+      <RUN[@DIGEST]|CARD.json>  run id with @DIGEST of the card, or a card file
+      [STEP]...                 steps to approve on a plan's card; others are skipped
+
+    Options:
+          --card <FILE>
+              write the card to a file and approve nothing
+      -o, --output <FILE>
+              write the signed approval of a card file, for `provost record`
+          --only-goal-values
+              refuse values that come from no goal, answer or trusted output
+          --key <FILE>
+              sign with this key file, as its owner
+          --passphrase <env:NAME|file:PATH>
+              read the passphrase from env:NAME or file:PATH
+          --record
+              record the statement without driving the run
+          --json
+              print the result as one JSON object
+          --events
+              print journal events as JSON lines
+
+    Global options:
+      -C <DIR>    workspace directory [default: the nearest parent with a provost.toml]
+      -h, --help  print help
+
+    Examples:
+      provost approve k3q7@6e242e3b           approve the card with this digest and continue
+      provost approve card.json -o yes.json   sign a card elsewhere, for `provost record`
     ");
 }
 

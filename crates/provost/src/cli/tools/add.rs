@@ -31,22 +31,22 @@ const SECRET_WORDS: [&str; 4] = ["TOKEN", "SECRET", "PASS", "KEY"];
 /// Arguments of `tools add`.
 #[derive(Debug, Args)]
 pub struct Add {
-    /// what the tool is called in plans
+    /// name of the tool in plans
     #[arg(value_name = "NAME", required_unless_present = "from")]
     name: Option<String>,
-    /// the server: its program and arguments
+    /// command that starts the MCP server
     #[arg(value_name = "CMD", last = true, requires = "name")]
     command: Vec<String>,
-    /// take the servers of a file as MCP clients keep it (`mcpServers`)
+    /// add the servers of an MCP client's file (`mcpServers`)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "command"])]
     from: Option<PathBuf>,
-    /// take the operations of an HTTP API by its OpenAPI document (3.0 or 3.1)
+    /// add the operations of an OpenAPI document (3.0 or 3.1)
     #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["command", "from"])]
     openapi: Option<PathBuf>,
-    /// where the server is, if it runs elsewhere; of an API, without it where its document says
+    /// URL of a remote server, or of an API
     #[arg(long, value_name = "URL", requires = "name", conflicts_with_all = ["command", "from"])]
     url: Option<String>,
-    /// the bearer token of a server that runs elsewhere: the name of a secret
+    /// bearer token of a remote server: env:NAME or file:PATH
     #[arg(
         long,
         value_name = "env:NAME|file:PATH",
@@ -54,7 +54,7 @@ pub struct Add {
         conflicts_with = "openapi"
     )]
     bearer: Option<String>,
-    /// an operation's id, or a tag: nothing else is taken (may be given several times)
+    /// add only this operation id or tag; repeatable
     #[arg(long, value_name = "ID", requires = "openapi")]
     only: Vec<String>,
 }

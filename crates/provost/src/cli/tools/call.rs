@@ -18,13 +18,13 @@ use crate::place::Place;
 /// Arguments of `tools call`.
 #[derive(Debug, Args)]
 pub struct Call {
-    /// the tool, such as `pager.notify`
+    /// operation, such as `pager.notify`
     #[arg(value_name = "NAME")]
     name: String,
-    /// its arguments, such as `message=hello` or `count=3`
+    /// arguments, such as `message=hello` or `count=3`
     #[arg(value_name = "ARG=VALUE")]
     given: Vec<String>,
-    /// its arguments as one JSON object
+    /// arguments as one JSON object
     #[arg(long, value_name = "JSON", conflicts_with = "given")]
     args: Option<String>,
     #[command(flatten)]

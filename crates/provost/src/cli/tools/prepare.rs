@@ -18,13 +18,13 @@ const TIME: Duration = Duration::from_secs(30);
 /// Arguments of `tools prepare`.
 #[derive(Debug, Args)]
 pub struct Prepare {
-    /// the tool of kind `sql`
+    /// tool of kind `sql`
     #[arg(value_name = "NAME")]
     name: String,
-    /// do not ask
+    /// do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// print the SQL and run nothing, for whoever may change the schema
+    /// print the SQL without running it
     #[arg(long, conflicts_with = "yes")]
     print: bool,
 }
