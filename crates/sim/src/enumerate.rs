@@ -17,7 +17,12 @@ mod fingerprint;
 pub mod judge;
 mod machine;
 mod node;
+mod people;
 pub mod plans;
+pub mod reading;
+mod refusals;
+mod statements;
+pub mod stops;
 mod told;
 mod world;
 
@@ -64,6 +69,13 @@ pub struct Bounds {
     /// Whether the driver lets things begin before it hears what was posted: a control that must
     /// begin what a person forbade.
     pub dispatch_first: bool,
+    /// Whether the driver takes what was posted for another statement each time it hears it: a
+    /// control that must count one twice.
+    pub hears_anew: bool,
+    /// Whether two people speak, and nobody approves what they asked for.
+    pub two_people: bool,
+    /// Whether people stop more than this run.
+    pub stops: bool,
 }
 
 /// What was seen.
@@ -141,14 +153,14 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
         },
         fallback: None,
         mode: None,
-        principal: told::ada(),
+        principal: people::Person::Ada.principal(),
         // Why: how long it ran is not compared, so no limit of it may be near.
         limits: Limits {
             wall_ms: 100 * catalog::KEY_LIVES_MS.unsigned_abs(),
             ..Limits::default()
         },
         ask: AskMode::Step,
-        solo: true,
+        solo: !bounds.two_people,
         signed: false,
     };
     let (run, output) =
@@ -160,6 +172,7 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
         tally: Tally::default(),
         seen: HashMap::new(),
         machines: HashMap::new(),
+        inbox: people::inbox(catalog::people()?, !bounds.two_people),
     };
     search.tally.plans = 1;
     let begun = search.begin(run, output);

@@ -15,6 +15,8 @@ use provost_plan::source::Source;
 use provost_run::machine::Rules;
 use serde_json::{Value, json};
 
+use super::people::LISTED;
+
 /// How old a reading may be before what acts on it begins, in milliseconds.
 pub(super) const FRESH_MS: i64 = 100;
 /// How long the tool of keyed writes remembers a key, in milliseconds.
@@ -90,15 +92,33 @@ impl Kind {
 /// # Errors
 /// A sentence, if a schema or a policy does not load.
 pub fn rules(naive: bool) -> Result<Rules, String> {
+    let solo = Source::new(SOLO_FILE, SOLO_POLICY);
+    ruled(naive, &people()?, vec![solo])
+}
+
+/// The same rules where nobody may approve what they asked for.
+///
+/// # Errors
+/// As [`rules`].
+pub fn rules_of_two() -> Result<Rules, String> {
+    ruled(false, &people()?, Vec::new())
+}
+
+/// Who is listed.
+pub(super) fn people() -> Result<People, String> {
+    let users: Vec<String> = LISTED.iter().map(|id| format!("\"{id}\": {{}}")).collect();
+    let listed = format!("{{ \"users\": {{ {} }} }}", users.join(", "));
+    People::read(&Source::new("entities.json", listed)).map_err(|d| format!("{d:?}"))
+}
+
+fn ruled(naive: bool, people: &People, more: Vec<Source>) -> Result<Rules, String> {
     let catalog = Catalog::new(operations(naive)?);
-    let listed = Source::new("entities.json", r#"{ "users": { "ada": {} } }"#);
-    let people = People::read(&listed).map_err(|d| format!("{d:?}"))?;
-    let texts = [
+    let mut texts = vec![
         Source::new("default.cedar", DEFAULT_POLICY),
-        Source::new(SOLO_FILE, SOLO_POLICY),
         Source::new("wipes.cedar", WIPES),
     ];
-    let policy = Policy::load(&catalog, &texts, &people).map_err(|d| format!("{d:?}"))?;
+    texts.extend(more);
+    let policy = Policy::load(&catalog, &texts, people).map_err(|d| format!("{d:?}"))?;
     Ok(Rules {
         catalog: Arc::new(catalog),
         policy: Arc::new(policy),

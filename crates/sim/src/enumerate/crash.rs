@@ -72,6 +72,7 @@ impl Search<'_> {
             next.tail = vec![(last.clone(), *age)];
         }
         next.flights.clear();
+        next.heard = false;
         next.asked = false;
         next.timer = None;
         let stage = if late { "back late" } else { "back" };

@@ -7,16 +7,18 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use provost_engine::inbox::Inbox;
 use provost_run::event::Event;
 use provost_run::machine::{Output, Rules, Run};
 use provost_run::state::State;
 
-use super::catalog::{FINAL_AFTER_MS, Kind};
+use super::catalog::Kind;
 use super::fingerprint::Prints;
 use super::judge::BEGUN_UNHEARD;
-use super::machine::Settled;
 use super::machine::{Facts, Journal, Machine, Stepped, Told};
 use super::node::Node;
+use super::people::NONCE;
+use super::stops::{BEGUN_STOPPED, Scope};
 use super::told::{ENDINGS, Ending, LATE};
 use super::world::{Class, Flight};
 use super::{Bounds, Budget, PlanCase, Tally};
@@ -29,6 +31,7 @@ pub(super) struct Search<'a> {
     pub(super) tally: Tally,
     pub(super) seen: HashMap<u64, Vec<Budget>>,
     pub(super) machines: HashMap<Prints, Rc<Machine>>,
+    pub(super) inbox: Inbox,
 }
 
 impl Search<'_> {
@@ -66,6 +69,11 @@ impl Search<'_> {
         if opened.at.facts.ended.is_some() {
             (opened.asked, opened.timer) = (false, None);
         }
+        let holds = |(at, _): &(Rc<Machine>, i64)| at.reading.holds(NONCE);
+        // Why not before: what a loss of power takes with it is heard again.
+        if opened.heard && (opened.left.crashes == 0 || opened.tail.iter().all(holds)) {
+            (opened.posted, opened.heard) = (None, false);
+        }
         self.follow_state(&opened)?;
         if before.left.crashes > 0 {
             self.tally.boundaries += 1;
@@ -90,7 +98,7 @@ impl Search<'_> {
     }
 
     /// Goes on from a state at rest: committed, with its commands on their way.
-    fn follow_state(&mut self, node: &Node) -> Result<(), String> {
+    pub(super) fn follow_state(&mut self, node: &Node) -> Result<(), String> {
         let key = node.key("at rest", self.case, self.bounds.merge_equals);
         if !self.is_new(key, node.left) {
             return Ok(());
@@ -99,24 +107,24 @@ impl Search<'_> {
         let facts = &node.at.facts;
         if facts.ended.is_none() && facts.hears {
             self.goes_on(node)?;
-        } else if facts.ended.is_none() && node.posted.is_some() {
+        } else if facts.ended.is_none() && node.posted.is_some() && !node.heard {
             self.hear_posted(node)?;
         } else if facts.ended.is_none() {
             for index in 0..node.flights.len() {
                 self.end_call(node, index, 0)?;
             }
             self.planner_replies(node)?;
-            self.people_answer(node)?;
+            self.people_speak(node)?;
             self.time_passes(node)?;
             self.calls_fail(node)?;
             self.late_ones_land(node)?;
-            self.person_settles(node)?;
-            self.person_stops(node)?;
             if node.left.crashes > 0 && !node.flights.is_empty() {
                 self.crash(node, "crash with calls in flight")?;
             }
         }
         let moves = !facts.cards.is_empty()
+            || !facts.questions.is_empty()
+            || node.stopped.is_some()
             || node.asked
             || node.timer.is_some()
             || facts.paused
@@ -131,61 +139,18 @@ impl Search<'_> {
 
     /// Gives the machine an input, in a node that already shows what came with it.
     pub(super) fn step(&mut self, node: &Node, told: Told) -> Result<(), String> {
-        let stepped = self.stepped(&node.at, told, node.waited)?;
-        if node.posted.is_some() && !stepped.flights.is_empty() {
-            self.broke(BEGUN_UNHEARD, node.story.lines(&self.case.places));
+        let stepped = self.stepped(&node.at, told, (node.waited, node.stopped))?;
+        let Some(stepped) = stepped else {
+            return Ok(());
+        };
+        let lines = || node.story.lines(&self.case.places);
+        if node.posted.is_some() && !node.heard && !stepped.flights.is_empty() {
+            self.broke(BEGUN_UNHEARD, lines());
+        }
+        if node.stopped.is_some() && self.begins_stopped(node.stopped, &stepped.flights) {
+            self.broke(BEGUN_STOPPED, lines());
         }
         self.follow(node, &stepped)
-    }
-
-    /// A process took the run up: what a person posted meanwhile, or says to it by taking it up, is
-    /// heard; then it goes on.
-    fn goes_on(&mut self, node: &Node) -> Result<(), String> {
-        // Why not then: a card that lapsed is not there, also before that is recorded.
-        if node.at.facts.lapses.is_none_or(|left| left > node.waited) {
-            self.people_answer(node)?;
-        }
-        if node.left.words > 0 {
-            for told in self.postable(node) {
-                self.tally
-                    .faults
-                    .insert("a statement waits for who takes the run up");
-                let mut next = node.clone();
-                next.left.words -= 1;
-                next.story.tell("a person posts a statement", None);
-                next.posted = Some(told);
-                if self.bounds.dispatch_first {
-                    self.step(&next, Told::Proceed)?;
-                } else {
-                    self.hear_posted(&next)?;
-                }
-            }
-        }
-        self.step(node, Told::Proceed)
-    }
-
-    fn hear_posted(&mut self, node: &Node) -> Result<(), String> {
-        let mut next = node.clone();
-        match next.posted.take() {
-            Some(told) => self.step(&next, told),
-            None => Ok(()),
-        }
-    }
-
-    /// What a person may have said while nobody drove the run.
-    fn postable(&self, node: &Node) -> Vec<Told> {
-        let mut all = vec![Told::Cancel];
-        all.push(if node.at.facts.paused {
-            Told::GoOn
-        } else {
-            Told::Pause
-        });
-        // Why not for the control: what it lets happen first may make them too late.
-        if !self.bounds.dispatch_first {
-            all.extend(self.case.can_undo().then_some(Told::Undo));
-            all.extend(self.settlements(node));
-        }
-        all
     }
 
     fn calls_fail(&mut self, node: &Node) -> Result<(), String> {
@@ -225,6 +190,18 @@ impl Search<'_> {
         self.step(&next, Told::Ended(flight, number, found))
     }
 
+    /// Whether one of these calls is within the scope of a stop.
+    fn begins_stopped(&self, stopped: Option<Scope>, flights: &[Flight]) -> bool {
+        flights.iter().any(|flight| match stopped {
+            Some(Scope::All) => true,
+            Some(Scope::Of(kind)) => {
+                let place = self.case.places.get(flight.place);
+                flight.class != Class::Find && place.is_some_and(|place| place.kind == kind)
+            }
+            None => false,
+        })
+    }
+
     /// Whether a read asks if the call took place.
     pub(super) fn is_asked(&self, flight: Flight) -> bool {
         let place = self.case.places.get(flight.place);
@@ -244,46 +221,6 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A person says what became of a doubtful call: the truth, or that nobody will know.
-    fn person_settles(&mut self, node: &Node) -> Result<(), String> {
-        if node.left.words == 0 {
-            return Ok(());
-        }
-        for told in self.settlements(node) {
-            self.tally.faults.insert("a person settles a doubt");
-            let mut next = node.clone();
-            next.left.words -= 1;
-            next.story.tell("a person settles a doubt", None);
-            self.step(&next, told)?;
-        }
-        Ok(())
-    }
-
-    /// What can truly be said of the doubts, and that nobody will know.
-    fn settlements(&self, node: &Node) -> Vec<Told> {
-        let mut all = Vec::new();
-        if !node.late.is_empty() {
-            return all;
-        }
-        for (place, again, early) in &node.at.facts.doubts {
-            let count = node.world.count(*place).called;
-            let happened = if *again { count[1] } else { count[0] };
-            let truth = if happened {
-                Settled::Happened
-            } else {
-                Settled::DidNotHappen
-            };
-            for settled in [truth, Settled::Abandoned] {
-                // Why: that it did not happen is not heard before it must have.
-                if *early && settled == Settled::DidNotHappen {
-                    continue;
-                }
-                all.push(Told::Settle(*place, *again, settled));
-            }
-        }
-        all
-    }
-
     fn planner_replies(&mut self, node: &Node) -> Result<(), String> {
         if !node.asked {
             return Ok(());
@@ -292,6 +229,12 @@ impl Search<'_> {
         next.asked = false;
         if !node.at.facts.revises {
             return self.step(&next, Told::Plan);
+        }
+        if node.at.facts.unplanned {
+            next.story.tell("the planner plans for another goal", None);
+            self.step(&next, Told::Plan)?;
+            self.step(&next, Told::Longer)?;
+            return self.step(&next, Told::Decline);
         }
         if node.left.replans > 0 {
             for place in &node.at.facts.proposals {
@@ -303,73 +246,6 @@ impl Search<'_> {
             }
         }
         self.step(&next, Told::Decline)
-    }
-
-    fn people_answer(&mut self, node: &Node) -> Result<(), String> {
-        for card in 0..node.at.facts.cards.len() {
-            let mut next = node.clone();
-            next.story.tell("a person says yes", None);
-            self.step(&next, Told::Yes(card))?;
-            if node.left.refusals > 0 {
-                self.tally.faults.insert("a person says no");
-                let mut next = node.clone();
-                next.left.refusals -= 1;
-                next.story.tell("a person says no", None);
-                self.step(&next, Told::No(card))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The moment comes that is waited for; if a card lapses by it, that is a refusal.
-    fn time_passes(&mut self, node: &Node) -> Result<(), String> {
-        let Some(wait) = node.timer else {
-            return Ok(());
-        };
-        // Why: by then what is still on its way has taken place, as the catalog says.
-        if wait >= FINAL_AFTER_MS / 2 && !node.late.is_empty() {
-            return Ok(());
-        }
-        let mut next = node.clone();
-        next.wait(wait);
-        next.timer = None;
-        if node.at.facts.lapses.is_some_and(|left| left <= wait) {
-            if node.left.refusals == 0 {
-                return Ok(());
-            }
-            self.tally.faults.insert("nobody answers");
-            next.left.refusals -= 1;
-            next.story.tell("nobody answers", None);
-        }
-        self.step(&next, Told::Tick)
-    }
-
-    fn person_stops(&mut self, node: &Node) -> Result<(), String> {
-        if node.at.facts.paused {
-            let mut next = node.clone();
-            next.story.tell("a person lets it go on", None);
-            self.step(&next, Told::GoOn)?;
-        }
-        if node.left.words == 0 {
-            return Ok(());
-        }
-        let mut next = node.clone();
-        next.left.words -= 1;
-        if !node.at.facts.paused {
-            self.tally.faults.insert("a person pauses");
-            let mut next = next.clone();
-            next.story.tell("a person pauses", None);
-            self.step(&next, Told::Pause)?;
-        }
-        if self.case.can_undo() {
-            self.tally.faults.insert("a person has it undone");
-            let mut next = next.clone();
-            next.story.tell("a person has it undone", None);
-            self.step(&next, Told::Undo)?;
-        }
-        self.tally.faults.insert("a person cancels");
-        next.story.tell("a person cancels", None);
-        self.step(&next, Told::Cancel)
     }
 
     /// The journal with these events, and what it folds to, event by event.
@@ -411,9 +287,16 @@ impl Search<'_> {
         let sync = output.sync;
         let through = output.first_seq + output.append.len() as u64 - 1;
         let (journal, fold) = self.kept(from, state, &output.append)?;
+        let mut reading = from.map(|from| from.reading.clone()).unwrap_or_default();
+        for event in &output.append {
+            for what in reading.read(event) {
+                let lines = output.append.iter().map(|event| format!("{event:?}"));
+                self.broke(what, lines.collect());
+            }
+        }
         let (flights, asks_planner, timer) = self.open(state, again, through, output.commands)?;
         let timer = timer.map(|at| (at - now).max(0));
-        let prints = Prints::of((state, run.is_hearing()), self.case, again, now);
+        let prints = Prints::of(&run, &reading, (self.case, again), now);
         let to = match self.machines.get(&prints) {
             Some(machine) => machine.clone(),
             None => {
@@ -426,6 +309,7 @@ impl Search<'_> {
                     now,
                     again,
                     prints: prints.clone(),
+                    reading,
                     steps: Default::default(),
                 });
                 self.judge_machine(&machine)?;

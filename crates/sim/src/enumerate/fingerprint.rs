@@ -4,7 +4,7 @@
 //! is not hashed of the machine's state stands here with the reason.
 //!
 //! Not hashed: how often a call was tried in vain for want of a process (its limit is far), what a
-//! search never changes (goal, limits, people), and texts that follow from what is hashed. Calls
+//! search never changes (limits), and texts that follow from what is hashed. Calls
 //! that differ in name only are put in order first, where the search asks for that.
 
 use std::fmt::Write;
@@ -13,10 +13,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use provost_plan::plan::request::Why;
 use provost_run::call::Slot;
 use provost_run::card::Came;
+use provost_run::event::PlannerChoice;
+use provost_run::machine::Run;
 use provost_run::state::{ItemState, Outstanding, Planning, State, StepState};
 
 use super::catalog::{FRESH_MS, KEY_LIVES_MS};
+use super::people::NONCE;
 use super::plans::AGAIN;
+use super::reading::Reading;
 use super::{Place, PlanCase};
 
 /// A run's state in numbers: of the whole, and of each call it may make.
@@ -26,14 +30,26 @@ pub(super) struct Prints {
     hears: bool,
     places: Vec<u64>,
     again: u64,
+    /// Whether the journal holds what was posted.
+    pub(super) holds_posted: bool,
 }
 
 impl Prints {
-    /// What is known of a run in this state, which `hears` people before anything begins or not.
+    /// What is known of a run, and what its journal says of people.
     pub(super) fn of(
+        run: &Run,
+        reading: &Reading,
+        about: (&PlanCase, Option<usize>),
+        now: i64,
+    ) -> Self {
+        Self::of_state((run.state(), run.is_hearing()), reading, about, now)
+    }
+
+    /// The same of a state, of a run that `hears` people before anything begins or not.
+    pub(super) fn of_state(
         (state, hears): (&State, bool),
-        case: &PlanCase,
-        again: Option<usize>,
+        reading: &Reading,
+        (case, again): (&PlanCase, Option<usize>),
         now: i64,
     ) -> Self {
         let place = |(index, place): (usize, &Place)| {
@@ -42,6 +58,7 @@ impl Prints {
             (again == Some(index)).hash(&mut hasher);
             let failed = (place.kind.operation().to_owned(), place.args);
             state.failed_calls.contains(&failed).hash(&mut hasher);
+            reading.of_slot(&slot).hash(&mut hasher);
             of_slot(state, &slot, now, &mut hasher);
             hasher.finish()
         };
@@ -52,10 +69,11 @@ impl Prints {
         };
         of_slot(state, &added, now, &mut hasher);
         Self {
-            whole: of_whole(state),
+            whole: of_whole(state, reading),
             hears,
             places: case.places.iter().enumerate().map(place).collect(),
             again: hasher.finish(),
+            holds_posted: reading.holds(NONCE),
         }
     }
 }
@@ -94,7 +112,7 @@ fn debug(value: &impl std::fmt::Debug, hasher: &mut DefaultHasher) {
 }
 
 /// The facts that are about no call in particular.
-fn of_whole(state: &State) -> u64 {
+fn of_whole(state: &State, reading: &Reading) -> u64 {
     let State {
         run: _,
         goal: _,
@@ -145,9 +163,7 @@ fn of_whole(state: &State) -> u64 {
         plan.checked().record().digest.hash(&mut hasher);
         debug(plan.grants(), &mut hasher);
     }
-    // Why here: what follows from a goal or a no that the plan was not made for.
-    (state.unplanned.is_some(), &state.former).hash(&mut hasher);
-    state.rejected.is_some().hash(&mut hasher);
+    of_people(state, reading, &mut hasher);
     let lists = steps.values().filter(|step| step.is_list);
     lists.for_each(|step| of_step(step, &mut hasher));
     revision.hash(&mut hasher);
@@ -163,6 +179,17 @@ fn of_whole(state: &State) -> u64 {
     debug(undo, &mut hasher);
     ended.as_ref().map(|ended| ended.status).hash(&mut hasher);
     hasher.finish()
+}
+
+/// What follows from what people said, beside the calls it was about.
+fn of_people(state: &State, reading: &Reading, hasher: &mut DefaultHasher) {
+    // Why here: what follows from a goal or a no that the plan was not made for.
+    (state.unplanned.is_some(), &state.former).hash(hasher);
+    (state.goal.text.len(), &state.amender, &state.amenders).hash(hasher);
+    debug(&state.authorship, hasher);
+    matches!(state.planner, PlannerChoice::Interpreter { .. }).hash(hasher);
+    reading.whole().hash(hasher);
+    state.rejected.is_some().hash(hasher);
 }
 
 fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {

@@ -4,11 +4,9 @@
 //! first history as a witness. INVARIANT: it looks at the world and at events, not at what the
 //! machine says of itself.
 
-use provost_plan::plan::undo::undone_by;
-use provost_run::call::Slot;
 use provost_run::event::{Event, Proven, RunStatus, StepStatus};
 use provost_run::machine::Input;
-use provost_run::state::{State, Undo};
+use provost_run::state::State;
 
 use super::explore::Search;
 use super::fingerprint::Prints;
@@ -46,20 +44,7 @@ impl Search<'_> {
     /// Looks at what a turn recorded; `state` is the one after it.
     pub(super) fn judge_turn(&mut self, state: &State, heard: Heard, events: &[Event]) {
         table::note(&table::Turn { heard, events }, &mut self.tally.marks);
-        let undoes = |slot: &Slot| state.is_undoing() && undone_by(&slot.step).is_some();
-        let started = |event: &Event| match event {
-            // Why: what became of a call is asked before it is undone.
-            Event::AttemptStarted(started) if state.undo != Undo::Unwanted => {
-                state.paused.is_some() || !started.reconciles && !undoes(&started.slot)
-            }
-            Event::AttemptStarted(_) => true,
-            _ => false,
-        };
         let kinds = || events.iter().map(|event| event.kind().to_owned()).collect();
-        let stopped = state.cancelled.is_some() || state.paused.is_some();
-        if stopped && events.iter().any(started) {
-            self.broke("an attempt began after a stop", kinds());
-        }
         if state.ended.is_some() && state.in_flight() > 0 {
             self.broke("a run ended with a call in flight", kinds());
         }
@@ -83,10 +68,10 @@ impl Search<'_> {
     pub(super) fn judge_machine(&mut self, machine: &Machine) -> Result<(), String> {
         let state = machine.run.state();
         self.judge_claims(state);
-        let fold = Prints::of(
+        let fold = Prints::of_state(
             (&machine.fold, machine.run.is_hearing()),
-            self.case,
-            machine.again,
+            &machine.reading,
+            (self.case, machine.again),
             machine.now,
         );
         if fold != machine.prints {
@@ -94,6 +79,9 @@ impl Search<'_> {
         }
         self.tally.ambiguous += machine.facts.ambiguous;
         self.tally.in_doubt += machine.facts.in_doubt;
+        if self.bounds.probes {
+            self.judge_refusals(machine)?;
+        }
         // Why not while people are heard: what lapsed meanwhile lapses when the run goes on.
         if state.ended.is_some() || machine.facts.hears || !self.bounds.probes {
             return Ok(());
@@ -124,7 +112,7 @@ impl Search<'_> {
             again,
             class,
         };
-        let Ok(input) = self.input(state, Told::Ended(flight, 0, true)) else {
+        let Ok(input) = self.input(machine, Told::Ended(flight, 0, true)) else {
             return;
         };
         self.tally.faults.insert("an answer comes twice");

@@ -17,7 +17,10 @@ use provost_run::outcome::Landing;
 use provost_run::state::State;
 
 use super::fingerprint::Prints;
+use super::people::{Person, Saying, choices};
 use super::plans::AGAIN;
+use super::reading::Reading;
+use super::stops::Scope;
 use super::world::{Class, Flight};
 use super::{PlanCase, catalog};
 
@@ -32,20 +35,12 @@ pub(super) enum Told {
     Again(usize),
     /// The planner has nothing.
     Decline,
-    /// A person says yes to the open card of this number.
-    Yes(usize),
-    /// A person says no to it.
-    No(usize),
-    /// A person says what became of the doubtful call of this place.
-    Settle(usize, bool, Settled),
-    /// A person stops the run for now.
-    Pause,
-    /// A person lets it go on.
-    GoOn,
-    /// A person ends the run.
-    Cancel,
-    /// A person ends it, and wants what happened undone.
-    Undo,
+    /// The planner proposes what has one step more.
+    Longer,
+    /// A person says something to whoever drives the run, or takes it up to say it.
+    Says(Person, Saying),
+    /// What a person posted is heard; as a statement of another number, by a driver that forgets.
+    Posted(Person, Saying, bool),
     /// Time passes.
     Tick,
     /// Another process takes the run up.
@@ -72,6 +67,9 @@ pub(super) struct Stepped {
     pub(super) timer: Option<i64>,
 }
 
+/// An input, after how many milliseconds it comes, and what is stopped then.
+pub(super) type Moment = (Told, i64, Option<Scope>);
+
 /// One state of the machine.
 pub(super) struct Machine {
     /// Its number in this search.
@@ -86,7 +84,9 @@ pub(super) struct Machine {
     pub(super) again: Option<usize>,
     pub(super) prints: Prints,
     pub(super) facts: Facts,
-    pub(super) steps: RefCell<HashMap<(Told, i64), Rc<Stepped>>>,
+    /// What its journal says of people.
+    pub(super) reading: Reading,
+    pub(super) steps: RefCell<HashMap<Moment, Rc<Stepped>>>,
 }
 
 /// What the search asks of a state again and again.
@@ -96,6 +96,8 @@ pub(super) struct Facts {
     pub(super) ended: Option<&'static str>,
     pub(super) status: &'static str,
     pub(super) cards: Vec<Digest>,
+    /// Open questions, each with how many answers it takes.
+    pub(super) questions: Vec<(Digest, usize)>,
     /// In how many milliseconds the first open card lapses.
     pub(super) lapses: Option<i64>,
     /// Whether a long absence changes what follows.
@@ -108,6 +110,8 @@ pub(super) struct Facts {
     pub(super) proposals: Vec<usize>,
     /// Whether the outstanding request wants a revision.
     pub(super) revises: bool,
+    /// Whether that is for a goal that nobody planned for.
+    pub(super) unplanned: bool,
     /// Calls in doubt: place, whether of the added step, and whether they may still take place.
     pub(super) doubts: Vec<(usize, bool, bool)>,
     pub(super) paused: bool,
@@ -125,9 +129,14 @@ impl Facts {
             ended: state.ended.as_ref().map(|ended| ended.status.word()),
             status: state.status().word(),
             cards: state.open_cards().map(|(digest, _)| *digest).collect(),
+            questions: state
+                .open_questions()
+                .map(|(digest, asked)| (*digest, choices(&asked.answer).len()))
+                .collect(),
             paused: state.paused.is_some(),
             hears: run.is_hearing(),
             revises: state.plan.is_some(),
+            unplanned: state.unplanned.is_some(),
             proposals: proposals(state, case),
             ..Self::default()
         };

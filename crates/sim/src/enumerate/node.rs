@@ -6,8 +6,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-use super::machine::{Machine, Told};
+use super::machine::Machine;
+use super::people::{Person, Saying};
 use super::plans::Place;
+use super::stops::Scope;
 use super::world::{Flight, World};
 use super::{Budget, PlanCase};
 
@@ -67,7 +69,11 @@ pub(super) struct Node {
     pub(super) world: World,
     pub(super) left: Budget,
     /// What a person posted while nobody drove the run, until it is heard.
-    pub(super) posted: Option<Told>,
+    pub(super) posted: Option<(Person, Saying)>,
+    /// Whether that was heard, and a crash may take it back.
+    pub(super) heard: bool,
+    /// What is stopped from outside.
+    pub(super) stopped: Option<Scope>,
     /// The time since the last step.
     pub(super) waited: i64,
     pub(super) story: Story,
@@ -92,6 +98,8 @@ impl Node {
             world: World::of(&case.places),
             left,
             posted: None,
+            heard: false,
+            stopped: None,
             waited: 0,
             story: Story::default(),
         }
@@ -101,9 +109,14 @@ impl Node {
     /// With `merge_equals`, places that differ in name only are put in order first.
     pub(super) fn key(&self, stage: &str, case: &PlanCase, merge_equals: bool) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (stage, self.asked, self.timer, self.waited, self.posted).hash(&mut hasher);
+        (stage, self.asked, self.timer, self.waited).hash(&mut hasher);
+        (self.posted, self.heard, self.stopped).hash(&mut hasher);
         let machines = || self.tail.iter().map(|(kept, _)| kept).chain([&self.at]);
         machines().for_each(|machine| machine.prints.shared().hash(&mut hasher));
+        // Why then only: the number of what nobody will hear again bears on nothing.
+        if self.posted.is_some() {
+            machines().for_each(|machine| machine.prints.holds_posted.hash(&mut hasher));
+        }
         self.tail.iter().for_each(|(_, age)| age.hash(&mut hasher));
         let record = |index: &usize| -> u64 {
             let mut hasher = DefaultHasher::new();

@@ -15,6 +15,10 @@ use super::catalog::{FIND, FRESH_MS, Kind};
 
 /// The id of the step that a revision adds.
 pub(super) const AGAIN: &str = "again";
+/// The id of the step that a person adds, and what it reaches.
+const MINE: &str = "mine";
+/// The id of the question that is asked before all else.
+const QUESTION: &str = "q";
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +52,10 @@ pub struct PlanCase {
     pub places: Vec<Place>,
     /// Places that differ in name only, as indices into `places`.
     pub equals: Vec<Vec<usize>>,
+    /// Whether people amend it.
+    amended: bool,
+    /// Whether a question is answered before all else.
+    asked: bool,
 }
 
 /// A call that a plan may make.
@@ -79,11 +87,60 @@ impl PlanCase {
         places.extend(undone.map(|(index, step)| Place::undoing(index, step)));
         Self {
             name: format!("{shape}: {}", kinds.join(" ")),
-            text: text(&steps, None),
+            text: Form::of(&steps).text(),
             equals: equals(&steps, &places),
             steps,
             places,
+            amended: false,
+            asked: false,
         }
+    }
+
+    /// The same plan, which people amend: it may make one call more.
+    #[must_use]
+    pub fn with_amendments(mut self) -> Self {
+        if let Some(last) = self.steps.last() {
+            let target = MINE.to_owned();
+            self.equals.push(vec![self.places.len()]);
+            self.places.push(Place {
+                step: target.clone(),
+                item: None,
+                args: Digest::of_value(Domain::Args, &json!({ "to": target })),
+                target,
+                kind: last.kind,
+            });
+            self.amended = true;
+        }
+        self
+    }
+
+    /// The same plan, of which nothing begins before a question is answered.
+    #[must_use]
+    pub fn with_question(mut self) -> Self {
+        self.asked = true;
+        self.text = self.form().text();
+        self
+    }
+
+    fn form(&self) -> Form<'_> {
+        Form {
+            asked: self.asked,
+            ..Form::of(&self.steps)
+        }
+    }
+
+    /// Whether people amend it.
+    #[must_use]
+    pub fn is_amended(&self) -> bool {
+        self.amended
+    }
+
+    /// The plan with the step that a person adds, and of the others those of these names only.
+    #[must_use]
+    pub fn amended(&self, only: Option<&BTreeSet<String>>) -> String {
+        let mine = self.steps.last().map(|step| step.kind);
+        let form = self.form();
+        Form { only, mine, ..form }.text()
     }
 
     /// Whether what its steps write can be undone.
@@ -103,7 +160,9 @@ impl PlanCase {
     /// The revision that makes the call of `place` again, under another id.
     #[must_use]
     pub fn again(&self, place: &Place) -> String {
-        text(&self.steps, Some(place))
+        let again = Some(place);
+        let form = self.form();
+        Form { again, ..form }.text()
     }
 }
 
@@ -146,7 +205,7 @@ impl Place {
 fn equals(steps: &[Sketch], places: &[Place]) -> Vec<Vec<usize>> {
     let role = |place: &Place| {
         // Why by itself: steps are undone in an order of their own.
-        if undone_by(&place.step).is_some() {
+        if undone_by(&place.step).is_some() || place.step == MINE {
             return Err(place.step.clone());
         }
         let index: usize = place.step.trim_start_matches('s').parse().unwrap_or(0);
@@ -336,27 +395,92 @@ pub fn list(kind: Kind, items: usize, same: bool) -> PlanCase {
     PlanCase::of(&format!("list of {items}"), vec![step])
 }
 
-fn text(steps: &[Sketch], again: Option<&Place>) -> String {
-    let done: Vec<String> = (0..steps.len())
-        .map(|index| format!("steps.s{index}.status == \"succeeded\""))
-        .collect();
-    let mut check = done.join(" && ");
-    if again.is_some() {
-        check = format!("({check}) || steps.{AGAIN}.status == \"succeeded\"");
+/// What the text of a plan is made of.
+#[derive(Clone, Copy)]
+struct Form<'p> {
+    steps: &'p [Sketch],
+    /// The only ones of them that it has, if not all.
+    only: Option<&'p BTreeSet<String>>,
+    asked: bool,
+    mine: Option<Kind>,
+    again: Option<&'p Place>,
+}
+
+impl<'p> Form<'p> {
+    fn of(steps: &'p [Sketch]) -> Self {
+        Self {
+            steps,
+            only: None,
+            asked: false,
+            mine: None,
+            again: None,
+        }
     }
-    let mut text =
-        format!("schema: provost/plan/v1\nsuccess:\n  - for: goal\n    check: '${{ {check} }}'\n");
-    if steps.iter().any(|step| step.same) {
-        text.push_str("limits: { concurrency: 1 }\n");
+
+    fn has(&self, index: usize) -> bool {
+        self.only
+            .is_none_or(|only| only.contains(&format!("s{index}")))
     }
-    text.push_str("steps:\n");
-    for (index, step) in steps.iter().enumerate() {
+
+    fn check(&self) -> String {
+        let kept = (0..self.steps.len()).filter(|index| self.has(*index));
+        let done = |id: &str| format!("steps.{id}.status == \"succeeded\"");
+        let all: Vec<String> = kept.map(|index| done(&format!("s{index}"))).collect();
+        let all = all.join(" && ");
+        let more = match (self.mine, self.again) {
+            (Some(_), _) => Some(done(MINE)),
+            (None, Some(_)) => Some(done(AGAIN)),
+            (None, None) => None,
+        };
+        match more {
+            Some(more) if all.is_empty() => more,
+            Some(more) => format!("({all}) || {more}"),
+            None => all,
+        }
+    }
+
+    fn text(&self) -> String {
+        let check = self.check();
+        let mut text = format!(
+            "schema: provost/plan/v1\nsuccess:\n  - for: goal\n    check: '${{ {check} }}'\n"
+        );
+        if self.steps.iter().any(|step| step.same) {
+            text.push_str("limits: { concurrency: 1 }\n");
+        }
+        text.push_str("steps:\n");
+        if self.asked {
+            let _ = writeln!(
+                text,
+                "  - id: {QUESTION}\n    question: {{ text: \"shall it begin?\", \
+                 answer: {{ type: string, enum: [go, begin] }} }}"
+            );
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            if self.has(index) {
+                self.push(&mut text, index, step);
+            }
+        }
+        if let Some(kind) = self.mine {
+            push_step(&mut text, MINE, kind, MINE);
+        }
+        if let Some(place) = self.again {
+            // Why: the check refuses the same literals; what is known at run time only, it cannot
+            // see.
+            let target = format!("'${{ run.id != \"\" ? \"{}\" : \"\" }}'", place.target);
+            push_step(&mut text, AGAIN, place.kind, &target);
+            let _ = writeln!(text, "    needs: [{}]", place.step);
+        }
+        text.push_str("answer: done\n");
+        text
+    }
+
+    fn push(&self, text: &mut String, index: usize, step: &Sketch) {
         let target = match step.items {
             0 => format!("s{index}"),
             _ if step.same => format!("s{index}, n: '${{ item }}'"),
             _ => "'${ item }'".to_owned(),
         };
-        push_step(&mut text, &format!("s{index}"), step.kind, &target);
+        push_step(text, &format!("s{index}"), step.kind, &target);
         if step.confirmed {
             let _ = writeln!(
                 text,
@@ -377,24 +501,21 @@ fn text(steps: &[Sketch], again: Option<&Place>) -> String {
                 .collect();
             let _ = writeln!(text, "    for_each: '${{ [{}] }}'", items.join(", "));
         }
+        let mut needs: Vec<_> = step.needs.iter().map(|need| format!("s{need}")).collect();
         if step.fresh {
             let read = |need: &usize| format!("steps.s{need}.output.done");
             let reads: Vec<_> = step.needs.iter().map(read).collect();
             let _ = writeln!(text, "    when: '${{ {} }}'", reads.join(" && "));
             let _ = writeln!(text, "    fresh: {FRESH_MS}ms");
-        } else if !step.needs.is_empty() {
-            let needs: Vec<_> = step.needs.iter().map(|need| format!("s{need}")).collect();
+            return;
+        }
+        if needs.is_empty() && self.asked {
+            needs.push(QUESTION.to_owned());
+        }
+        if !needs.is_empty() {
             let _ = writeln!(text, "    needs: [{}]", needs.join(", "));
         }
     }
-    if let Some(place) = again {
-        // Why: the check refuses the same literals; what is known at run time only, it cannot see.
-        let target = format!("'${{ run.id != \"\" ? \"{}\" : \"\" }}'", place.target);
-        push_step(&mut text, AGAIN, place.kind, &target);
-        let _ = writeln!(text, "    needs: [{}]", place.step);
-    }
-    text.push_str("answer: done\n");
-    text
 }
 
 fn push_step(text: &mut String, id: &str, kind: Kind, target: &str) {

@@ -8,16 +8,16 @@ use std::rc::Rc;
 
 use provost_plan::label::Label;
 use provost_plan::plan::request::PlanReply;
-use provost_plan::policy::{Principal, PrincipalKind};
-use provost_run::event::Settlement;
-use provost_run::machine::{Command, Input, Receipt, Run, Sealed};
+use provost_run::machine::{Command, Input, Receipt, Run, Sealed, StepError};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::State;
-use provost_run::statement::Statement;
 use serde_json::json;
 
 use super::explore::Search;
-use super::machine::{Machine, Settled, Stepped, Told, flight_of, slot_of};
+use super::machine::{Machine, Stepped, Told, flight_of, slot_of};
+use super::people::Saying;
+use super::refusals::direct;
+use super::stops::{Scope, beside};
 use super::world::{self, Flight};
 use crate::table::Heard;
 
@@ -67,34 +67,34 @@ pub(super) const ENDINGS: [Ending; 6] = [
     ),
 ];
 
-/// The one person of the enumeration.
-pub(super) fn ada() -> Principal {
-    Principal {
-        kind: PrincipalKind::User,
-        id: "ada".to_owned(),
-        groups: Default::default(),
-    }
-}
-
 impl Search<'_> {
-    /// The step from a state of the machine after so many milliseconds, made now or before.
+    /// The step from a state of the machine after so many milliseconds, made now or before; none
+    /// if the run does not take it. What is `stopped` from outside is not admitted.
     pub(super) fn stepped(
         &mut self,
         from: &Rc<Machine>,
         told: Told,
-        after: i64,
-    ) -> Result<Rc<Stepped>, String> {
-        if let Some(stepped) = from.steps.borrow().get(&(told, after)) {
-            return Ok(stepped.clone());
+        (after, stopped): (i64, Option<Scope>),
+    ) -> Result<Option<Rc<Stepped>>, String> {
+        let key = (told, after, stopped);
+        if let Some(stepped) = from.steps.borrow().get(&key) {
+            return Ok(Some(stepped.clone()));
         }
         let now = from.now + after;
         let mut run = match told {
             Told::Resume => self.folded(from)?,
             _ => from.run.clone(),
         };
-        let input = self.input(from.run.state(), told)?;
+        let input = match self.input(from, told) {
+            // Why: what was posted is about a run that may have lost what it was about.
+            Err(_) if matches!(told, Told::Posted(..)) => return Ok(None),
+            input => input?,
+        };
         let heard = Heard::of(&input);
-        let output = run.step(input, now).map_err(|error| error.to_string())?;
+        let output = match beside(&mut run, &input, now, stopped) {
+            Err(refused) if self.may_be_refused(told, &refused) => return Ok(None),
+            output => output.map_err(|error| format!("{told:?}: {error}"))?,
+        };
         let again = match told {
             Told::Again(place) => Some(place),
             _ => from.again,
@@ -102,10 +102,21 @@ impl Search<'_> {
         let stepped = self.arrived(run, Some(from.as_ref()), again, heard, output, now)?;
         self.tally.steps += 1;
         let stepped = Rc::new(stepped);
-        from.steps
-            .borrow_mut()
-            .insert((told, after), stepped.clone());
-        Ok(stepped)
+        from.steps.borrow_mut().insert(key, stepped.clone());
+        Ok(Some(stepped))
+    }
+
+    /// Whether a run may refuse what is right by all that the search knows of it.
+    fn may_be_refused(&mut self, told: Told, refused: &StepError) -> bool {
+        match told {
+            // Why: after a loss of power the run may be another than it was posted to.
+            Told::Posted(..) => true,
+            Told::Says(_, Saying::Amend(_)) => {
+                self.tally.faults.insert("an amendment is refused");
+                matches!(refused, StepError::Amendment { .. })
+            }
+            _ => false,
+        }
     }
 
     /// What a process finds that takes the run up.
@@ -123,11 +134,8 @@ impl Search<'_> {
     }
 
     /// The input that a choice stands for.
-    pub(super) fn input(&self, state: &State, told: Told) -> Result<Input, String> {
-        let card = |number: usize| {
-            let mut cards = state.open_cards().map(|(digest, _)| *digest);
-            cards.nth(number).ok_or("no such card is open")
-        };
+    pub(super) fn input(&self, from: &Machine, told: Told) -> Result<Input, String> {
+        let state = from.run.state();
         let planned = |reply: PlanReply| {
             let waiting = state.planning.outstanding.as_ref();
             let id = waiting.ok_or("no planner is asked")?.id;
@@ -145,28 +153,14 @@ impl Search<'_> {
                 planned(plan(self.case.again(place)))?
             }
             Told::Decline => planned(PlanReply::Decline("nothing better is known".to_owned()))?,
-            Told::Yes(number) => says(Statement::Approve {
-                card: card(number)?,
-                steps: Vec::new(),
-            }),
-            Told::No(number) => says(Statement::Reject {
-                card: card(number)?,
-                reason: "no".to_owned(),
-                all: false,
-            }),
-            Told::Settle(place, again, settled) => self.settle(state, (place, again), settled)?,
-            Told::Pause => says(Statement::Pause {
-                reason: "wait".to_owned(),
-            }),
-            Told::GoOn => says(Statement::Resume),
-            Told::Cancel => says(Statement::Cancel {
-                reason: None,
-                undo: false,
-            }),
-            Told::Undo => says(Statement::Cancel {
-                reason: None,
-                undo: true,
-            }),
+            Told::Longer => planned(plan(self.case.amended(None)))?,
+            Told::Says(by, saying) => direct(by, self.statement(from, saying)?),
+            Told::Posted(by, saying, anew) => {
+                let statement = self.statement(from, saying)?;
+                let of = statement.card().and_then(|card| state.cards.get(&card));
+                let revision = of.map_or(from.reading.revision(), |known| known.card.revision);
+                self.posted(state, by, (statement, revision), anew)?
+            }
             Told::Tick => Input::Tick,
             Told::Resume => Input::Resume,
             Told::Proceed => Input::Proceed,
@@ -201,32 +195,6 @@ impl Search<'_> {
         })
     }
 
-    fn settle(
-        &self,
-        state: &State,
-        (place, again): (usize, bool),
-        settled: Settled,
-    ) -> Result<Input, String> {
-        let flight = Flight {
-            place,
-            again,
-            class: world::Class::Plain,
-        };
-        let (settled, output) = match settled {
-            Settled::Happened => (Settlement::Happened, Some(json!({ "done": true }))),
-            Settled::DidNotHappen => (Settlement::DidNotHappen, None),
-            Settled::Abandoned => (Settlement::Abandoned, None),
-        };
-        let slot = slot_of(self.case, flight).ok_or("no such place")?;
-        Ok(says(Statement::Settle {
-            attempt: state.attempt_in_doubt(&slot),
-            slot,
-            settled,
-            output,
-            reason: "seen".to_owned(),
-        }))
-    }
-
     /// What an output commands, once it is committed.
     pub(super) fn open(
         &self,
@@ -254,10 +222,6 @@ impl Search<'_> {
         }
         Ok((flights, asks_planner, timer))
     }
-}
-
-fn says(statement: Statement) -> Input {
-    Input::unsigned(ada(), statement)
 }
 
 fn plan(text: String) -> PlanReply {
