@@ -7,7 +7,7 @@ Rebuilds both chains, all payload digests and all evidence, and holds the journa
 heads; with the people of a workspace that requires signatures, what they said against their keys.
 Exit 0 if it holds, 1 with the first place that does not fit, 2 if nobody could look. The form is
 described in docs/reference/journal.md."""
-import base64, hashlib, json, pathlib, sqlite3, sys
+import base64, datetime, hashlib, json, pathlib, sqlite3, sys
 
 GENESIS = bytes(32)
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
@@ -113,6 +113,31 @@ def guard(state, kind, event):
         if slot in landed:
             known = {"did_not_happen": "none", "abandoned": "unknown"}
             landed[slot] = (known.get(event["settled"], "happened"), False)
+
+
+def spend(budgets, asked, run, at, kind, event):
+    """Takes an event into what all runs reserved and spent, by day, month and in all."""
+    def amount(text):
+        whole, _, part = (text or "0").partition(".")
+        return int(whole) * 10**6 + int(part.ljust(6, "0"))
+    back, taken = (0, 0), None
+    if kind == "AttemptStarted":
+        taken = amount(event.get("money")), event.get("tokens") or 0
+    elif kind == "PlanRequested":
+        aside = event.get("reserved") or {}
+        taken = amount(aside.get("money")), aside.get("tokens", 0)
+        asked[run] = (at, taken)
+    elif not event["usage"].get("unknown") and run in asked:
+        usage, (at, back) = event["usage"], asked[run]
+        asked[run] = (at, (0, 0))
+        back = (back[0] if usage.get("cost") else 0, back[1])
+        taken = (amount(usage.get("cost")),
+                 usage.get("tokens_in", 0) + usage.get("tokens_out", 0))
+    if taken:
+        day = datetime.datetime.fromtimestamp(at // 1000, datetime.timezone.utc).date().isoformat()
+        for period in (day, day[:7], ""):
+            sums = budgets.get(period, (0, 0))
+            budgets[period] = tuple(max(a - b, 0) + c for a, b, c in zip(sums, back, taken))
 
 
 def take_down(log, kind, event):
@@ -257,6 +282,7 @@ def journal(db):
     events = db.execute("SELECT CASE e.run WHEN 0 THEN 'workspace' ELSE r.id END, seq, at_ms, kind,"
                         " version, payload, e.digest, e.link, commit_n, e.run"
                         " FROM events e LEFT JOIN runs r ON r.n = e.run ORDER BY e.n")
+    budgets, asked = {}, {}
     heads, links, total, event, guards, log = {}, [GENESIS], 0, events.fetchone(), {}, ({}, {})
     for n, count, link in db.execute("SELECT n, events, link FROM commits ORDER BY n").fetchall():
         need(n == len(links), f"commit {len(links)} is not there")
@@ -270,6 +296,8 @@ def journal(db):
             need(digest("event", payload.encode()) == body, f"{where} has another payload")
             if kind in ("AttemptStarted", "AttemptEnded", "StepSettled", "DoubtSettled"):
                 guard(guards.setdefault(run, ({}, {}, {})), kind, json.loads(payload))
+            if kind in ("AttemptStarted", "PlanRequested", "BudgetSpent"):
+                spend(budgets, asked, run, at, kind, json.loads(payload))
             if number == 0:
                 take_down(log, kind, json.loads(payload))
             if kind == "QuestionAnswered":
@@ -289,6 +317,12 @@ def journal(db):
         need(digest("commit", form) == link, f"commit {n} has other events")
         links.append(link)
     need(not event, f"an event belongs to commit {event and event[8]}, which is not there")
+    if format >= 7:
+        there = {period: (money, tokens) for period, money, tokens in db.execute(
+            "SELECT period, money, tokens FROM budgets WHERE name = 'workspace'")}
+        for period in budgets.keys() | there.keys():
+            need(there.get(period, (0, 0)) == budgets.get(period, (0, 0)),
+                 f"budgets does not tell what the events tell: {period or 'in all'}")
     logged = heads.pop("workspace", None)
     if format >= 6 or logged or db.execute("SELECT 1 FROM meta WHERE key = 'log'").fetchone():
         follow(db, log, logged or (0, GENESIS))

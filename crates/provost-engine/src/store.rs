@@ -21,6 +21,7 @@ use crate::owner::{Claim, Owner};
 
 mod admission;
 mod backup;
+mod budgets;
 mod chain;
 mod due;
 mod effects;

@@ -111,6 +111,12 @@ impl Period {
             |text| text.chars().take(length).collect(),
         )
     }
+
+    /// The names of all periods that `now` lies in.
+    #[must_use]
+    pub fn names_at(now: i64) -> [String; 3] {
+        [Self::Day, Self::Month, Self::Ever].map(|period| period.name_at(now))
+    }
 }
 
 /// What the operator says of what runs share.
@@ -164,9 +170,10 @@ pub enum Entry {
         /// Whose.
         slot: Slot,
     },
-    /// A planner that costs is asked, if the shared budget has room.
+    /// A planner that costs is asked, if the shared budget has room; what it sets aside is counted
+    /// by the entry after it.
     Reserve(Reserve),
-    /// What the reply of a planner took, in the place of what was set aside for it.
+    /// What an event reserves or takes, in the place of what it gives back.
     Spent(Spent),
 }
 
@@ -183,11 +190,11 @@ pub struct Reserve {
     pub period: String,
 }
 
-/// What a planner's reply took of the shared budget.
+/// What an event counts against the budget that all runs share, whether one is set or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// The period in which it was set aside.
-    pub period: String,
+    /// When it was set aside, in milliseconds since the epoch: it counts in the periods of then.
+    pub at_ms: i64,
     /// The money that is given back first.
     pub money_back: Money,
     /// The tokens that are given back first.

@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod proposal;
 pub mod search;
 pub mod shown;
+pub mod spending;
 pub mod state;
 pub mod statement;
 pub mod trace;

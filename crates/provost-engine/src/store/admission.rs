@@ -1,17 +1,16 @@
 //! What runs share, as rows: changed in the transaction of the intent, or not at all.
 //!
-//! Owns the tables `open_effects`, `in_flight`, `admission`, `budgets` and `stops`. Decides
+//! Owns the tables `open_effects`, `in_flight`, `admission` and `stops`. Decides
 //! nothing: the facts go to [`provost_run::admission`], which does. INVARIANT: an append that is
 //! not admitted leaves no row behind.
 
-use provost_plan::money::Money;
 use provost_run::admission::{
-    Begin, Breaker, Denial, Entry, Facts, Spent, Stop, ToolRow, admit, planner_slot, set_aside,
+    Begin, Breaker, Denial, Entry, Facts, Stop, ToolRow, admit, planner_slot, set_aside,
 };
 use provost_run::call::Slot;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, budgets};
 use crate::owner::Owner;
 
 /// Whose rows are changed, and when.
@@ -104,15 +103,12 @@ impl Desk<'_> {
                 Entry::Doubt { slot } => self.doubt(slot)?,
                 Entry::Settled { slot } => self.settled(slot)?,
                 Entry::Reserve(reserve) => {
-                    let (money, tokens) = spent(self.connection, &reserve.period)?;
-                    match set_aside(reserve, money, tokens) {
-                        Ok(()) => {
-                            self.add_spent(&reserve.period, reserve.money, reserve.tokens)?;
-                        }
-                        Err(denial) => denials.push((planner_slot(), denial)),
+                    let (money, tokens) = budgets::spent(self.connection, &reserve.period)?;
+                    if let Err(denial) = set_aside(reserve, money, tokens) {
+                        denials.push((planner_slot(), denial));
                     }
                 }
-                Entry::Spent(spent) => self.settle_spent(spent)?,
+                Entry::Spent(spent) => budgets::count(self.connection, spent)?,
             }
         }
         Ok(if denials.is_empty() {
@@ -138,7 +134,7 @@ impl Desk<'_> {
             facts.in_flight = self.living_in_flight(&begin.tool)?;
         }
         if let Some((_, period)) = &begin.budget {
-            (facts.money, facts.tokens) = spent(self.connection, period)?;
+            (facts.money, facts.tokens) = budgets::spent(self.connection, period)?;
         }
         Ok(facts)
     }
@@ -169,36 +165,7 @@ impl Desk<'_> {
                 ])?;
         }
         self.keep_effect(begin)?;
-        if let Some((_, period)) = &begin.budget {
-            self.add_spent(period, begin.money, begin.tokens)?;
-        }
         Ok(Ok(()))
-    }
-
-    /// Counts money and tokens of the workspace's budget as reserved or spent.
-    fn add_spent(&self, period: &str, money: Money, tokens: u64) -> rusqlite::Result<()> {
-        self.connection
-            .prepare_cached(
-                "INSERT INTO budgets VALUES ('workspace', ?1, ?2, ?3) ON CONFLICT DO UPDATE \
-                 SET money = money + excluded.money, tokens = tokens + excluded.tokens",
-            )?
-            .execute(params![period, money.millionths(), tokens])
-            .map(|_| ())
-    }
-
-    /// Puts what was taken in the place of what was set aside.
-    fn settle_spent(&self, spent: &Spent) -> rusqlite::Result<()> {
-        self.connection
-            .prepare_cached(
-                "UPDATE budgets SET money = max(money - ?2, 0), tokens = max(tokens - ?3, 0) \
-                 WHERE name = 'workspace' AND period = ?1",
-            )?
-            .execute(params![
-                spent.period,
-                spent.money_back.millionths(),
-                spent.tokens_back
-            ])?;
-        self.add_spent(&spent.period, spent.money, spent.tokens)
     }
 
     /// Keeps that an attempt of what is no read is under way.
@@ -356,18 +323,6 @@ fn is_uncounted(begin: &Begin) -> bool {
     limits.concurrency.is_none() && limits.rate.is_none() && begin.budget.is_none()
 }
 
-/// What is reserved and spent of the workspace's budget in a period.
-pub(super) fn spent(connection: &Connection, period: &str) -> rusqlite::Result<(Money, u64)> {
-    let row = connection
-        .prepare_cached(
-            "SELECT money, tokens FROM budgets WHERE name = 'workspace' AND period = ?1",
-        )?
-        .query_row([period], |row| Ok((row.get::<_, u64>(0)?, row.get(1)?)))
-        .optional()?;
-    let (money, tokens) = row.unwrap_or_default();
-    Ok((Money::from_millionths(money), tokens))
-}
-
 fn stopped(scope: &str, name: &str, row: &Row<'_>) -> rusqlite::Result<Stop> {
     let what = match scope {
         "all" => "all runs".to_owned(),
@@ -396,14 +351,6 @@ impl Store {
     /// [`StoreError`] if the journal cannot be read.
     pub fn remembered(&self, tool: &str) -> Result<Remembered, StoreError> {
         self.read(|connection| remembered(connection, tool).map_err(StoreError::read))
-    }
-
-    /// Money and tokens of the workspace's budget that are reserved or spent in a period.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the journal cannot be read.
-    pub fn spent(&self, period: &str) -> Result<(Money, u64), StoreError> {
-        self.read(|connection| spent(connection, period).map_err(StoreError::read))
     }
 }
 

@@ -11,7 +11,7 @@ use provost_run::open_effects::{OpenEffect, OpenEffects};
 use rusqlite::{Connection, params};
 
 use super::StoreError;
-use super::read::{self, EVENT_COLUMNS, EventRow};
+use super::read::{self, EventRow};
 
 /// What is open, by run and slot.
 pub(super) type Open = BTreeMap<(String, String), OpenEffect>;
@@ -84,22 +84,8 @@ pub(super) fn of_run(effects: &OpenEffects, run: &str) -> Open {
 }
 
 fn told_by(connection: &Connection, n: i64, run: &str) -> Result<OpenEffects, StoreError> {
-    let head = read::run(connection, run)?;
-    let mut query = connection
-        .prepare_cached(&format!(
-            "SELECT {EVENT_COLUMNS} FROM events WHERE run = ?1 ORDER BY seq"
-        ))
-        .map_err(StoreError::read)?;
-    let mut rows = query.query([n]).map_err(StoreError::read)?;
-    let (mut seq, mut link) = (0, super::chain::GENESIS);
     let mut effects = OpenEffects::default();
-    while let Some(row) = rows.next().map_err(StoreError::read)? {
-        let event = EventRow::read(row).map_err(StoreError::read)?;
-        event.check(run, seq, &link)?;
-        apply(&mut effects, &event, run)?;
-        (seq, link) = (event.seq, event.link);
-    }
-    read::check_head(&head, seq, &link)?;
+    read::each_event(connection, (n, run), |row| apply(&mut effects, row, run))?;
     Ok(effects)
 }
 

@@ -3,20 +3,22 @@
 //! Owns when each is held against what, in a process that writes and for whoever only looks. Never
 //! trusts a row: who can write the file can write one, or take one away. INVARIANT: no process
 //! begins a call before `stops` tells what the log of the workspace tells, nor a write before
-//! `open_effects` tells what the events of all runs tell.
+//! `open_effects`, nor what a budget bounds before `budgets` tells what the events of all runs tell.
 
 use provost_run::admission::Entry;
 use rusqlite::{Connection, OptionalExtension as _};
 
+use super::budgets::Budgets;
 use super::effects::{self, Open};
 use super::log::{self, Logged};
-use super::{StoreError, prune, read, stops};
+use super::{StoreError, budgets, prune, read, stops};
 
 /// What a process has held against the events so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Guarded {
     log: bool,
     effects: bool,
+    budgets: bool,
 }
 
 /// Rows that were put right, in words, or why nothing can be relied on.
@@ -31,15 +33,27 @@ impl Guarded {
         (entries, uncommitted): (&[Entry], usize),
         lives: impl Fn(&str) -> bool,
     ) -> rusqlite::Result<Held> {
+        let mut restored = Vec::new();
+        let relies = |entry: &Entry| match entry {
+            Entry::Begin(begin) => begin.budget.is_some(),
+            Entry::Reserve(_) => true,
+            _ => false,
+        };
+        if !self.budgets && entries.iter().any(relies) {
+            match budgets::told(connection) {
+                Ok(told) => restored.extend(budgets::restore(connection, &told)?),
+                Err(error) => return Ok(Err(error)),
+            }
+            self.budgets = true;
+        }
         let mut begins = entries.iter().filter_map(|entry| match entry {
             Entry::Begin(begin) => Some(begin.sinks.is_some()),
             _ => None,
         });
         let (first, writes) = match begins.next() {
-            None => return Ok(Ok(Vec::new())),
+            None => return Ok(Ok(restored)),
             Some(first) => (!self.log, first || begins.any(|writes| writes)),
         };
-        let mut restored = Vec::new();
         if first {
             match hold_log(connection, uncommitted)? {
                 Ok(rows) => restored.extend(rows),
@@ -102,10 +116,10 @@ fn check_counts(connection: &Connection, uncommitted: usize) -> Result<(), Store
     })
 }
 
-/// The log, once no table differs from what it and the open effects of all runs tell.
+/// The log, once no table differs from what it and the events of all runs tell.
 pub(super) fn differences(
     connection: &Connection,
-    open: &Open,
+    (open, spent): (&Open, &Budgets),
 ) -> Result<Option<Vec<Logged>>, StoreError> {
     let mut tables = Vec::new();
     if read::has_table(connection, "open_effects")? {
@@ -118,6 +132,9 @@ pub(super) fn differences(
     if let Some(log) = &log {
         tables.extend(stops::difference(connection, &stops::told(log))?);
         tables.extend(prune::difference(connection, &prune::told(log))?);
+    }
+    if read::format(connection)? >= 7 {
+        tables.extend(budgets::difference(connection, spent)?);
     }
     if tables.is_empty() {
         return Ok(log);

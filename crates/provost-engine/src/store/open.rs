@@ -8,23 +8,24 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::plain;
-use super::{JOURNAL_FILE, StoreError, log};
+use super::{JOURNAL_FILE, StoreError, budgets, log};
 use crate::clock::now_ms;
 use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format that this version writes.
-const FORMAT: i64 = 6;
+const FORMAT: i64 = 7;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What each later format adds, from format 2 on.
-const ADDITIONS: [&str; 5] = [
+const ADDITIONS: [&str; 6] = [
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
     include_str!("format5.sql"),
     include_str!("format6.sql"),
+    include_str!("format7.sql"),
 ];
 
 /// Makes the store directory, private to its user and out of version control.
@@ -253,6 +254,9 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     added.map_err(opening)?;
     if found < 6 {
         log::carry(&tx, now_ms())?;
+    }
+    if found < 7 {
+        budgets::carry(&tx)?;
     }
     tx.commit().map_err(opening)
 }

@@ -279,6 +279,41 @@ pub(super) fn load(
     Ok(events)
 }
 
+/// The numbers and ids of all runs.
+pub(super) fn numbers(connection: &Connection) -> Result<Vec<(i64, String)>, StoreError> {
+    connection
+        .prepare("SELECT n, id FROM runs ORDER BY n")
+        .and_then(|mut query| {
+            query
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        })
+        .map_err(StoreError::read)
+}
+
+/// Gives each event of a run, its chain checked on the way, and where the run ends.
+pub(super) fn each_event(
+    connection: &Connection,
+    (n, id): (i64, &str),
+    mut take: impl FnMut(&EventRow) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let head = run(connection, id)?;
+    let mut query = connection
+        .prepare_cached(&format!(
+            "SELECT {EVENT_COLUMNS} FROM events WHERE run = ?1 ORDER BY seq"
+        ))
+        .map_err(StoreError::read)?;
+    let mut rows = query.query([n]).map_err(StoreError::read)?;
+    let (mut seq, mut link) = (0, GENESIS);
+    while let Some(row) = rows.next().map_err(StoreError::read)? {
+        let event = EventRow::read(row).map_err(StoreError::read)?;
+        event.check(id, seq, &link)?;
+        take(&event)?;
+        (seq, link) = (event.seq, event.link);
+    }
+    check_head(&head, seq, &link)
+}
+
 fn link_at(connection: &Connection, id: &str, seq: u64) -> Result<Digest, StoreError> {
     if seq == 0 {
         return Ok(GENESIS);
@@ -321,6 +356,13 @@ pub(super) fn has_table(connection: &Connection, name: &str) -> Result<bool, Sto
             [name],
             |row| row.get::<_, i64>(0).map(|count| count == 1),
         )
+        .map_err(StoreError::read)
+}
+
+/// The format of the journal.
+pub(super) fn format(connection: &Connection) -> Result<i64, StoreError> {
+    connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
         .map_err(StoreError::read)
 }
 

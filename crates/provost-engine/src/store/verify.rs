@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use provost_plan::digest::{Digest, Domain};
 use provost_run::open_effects::OpenEffects;
+use provost_run::spending::Spending;
 use rusqlite::{Connection, Rows};
 use serde::Deserialize;
 
 use super::StoreError;
+use super::budgets::{self, Budgets};
 use super::chain::{CommitEntries, GENESIS};
 use super::effects::{self, Open};
 use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
@@ -51,6 +53,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         pruned: prune::pruned(&tx)?,
         events: 0,
         open: Open::new(),
+        budgets: Budgets::new(),
         commits: 0,
         head: GENESIS,
         runs: BTreeMap::new(),
@@ -66,7 +69,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         facts.check_row(run)?;
         walk.open.extend(effects::of_run(&facts.effects, &run.id));
     }
-    let log = guard::differences(&tx, &walk.open)?;
+    let log = guard::differences(&tx, (&walk.open, &walk.budgets))?;
     check_file(&tx)?;
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     Ok(Verified {
@@ -77,26 +80,30 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         pruned: count(walk.pruned.difference(&walk.present).count()),
         head: walk.head,
         store: walk.store,
-        not_checked: not_checked(log.is_some()),
+        not_checked: not_checked(log.is_some(), read::format(&tx)?),
         restored: log.as_deref().map(log::restored).unwrap_or_default(),
     })
 }
 
 /// What the walk does not look at; nothing of a table that guards effects, unless it is `logged`
 /// nowhere.
-fn not_checked(logged: bool) -> Vec<String> {
+fn not_checked(logged: bool, format: i64) -> Vec<String> {
     let older = (!logged).then_some(
         "which evidence was pruned, and what is stopped: this journal is of an older format, \
          without a log of either, and `pruned` and `stops` are believed as they stand",
+    );
+    let uncounted = (format < 7).then_some(
+        "what was spent of the shared budget: this journal is of an older format, whose `budgets` \
+         does not count what no budget bounded",
     );
     let never = [
         "goal, summary, owner and due moment in the listing of runs, and what it says they wait \
          for (`waits`): they show, and decide nothing",
         "the media types noted beside evidence: its digests cover its bytes",
         "breakers, rates and places (`admission`, `in_flight`), owners and moments in \
-         `open_effects`, `budgets`, notices, and posted words, which are judged when they are taken",
+         `open_effects`, notices, and posted words, which are judged when they are taken",
     ];
-    let all = older.into_iter().chain(never);
+    let all = older.into_iter().chain(uncounted).chain(never);
     all.map(str::to_owned).collect()
 }
 
@@ -113,6 +120,7 @@ struct Facts {
     /// The questions that were answered.
     answered: HashSet<Digest>,
     effects: OpenEffects,
+    spending: Spending,
 }
 
 impl Facts {
@@ -126,6 +134,7 @@ impl Facts {
             is_over: false,
             answered: HashSet::new(),
             effects: OpenEffects::default(),
+            spending: Spending::default(),
         }
     }
 
@@ -160,6 +169,8 @@ struct Walk {
     runs: BTreeMap<String, Facts>,
     /// Effects that are open, of the runs that were listed.
     open: Open,
+    /// What all runs reserved and spent.
+    budgets: Budgets,
 }
 
 impl Walk {
@@ -253,6 +264,7 @@ impl Walk {
         }
         (facts.seq, facts.link, facts.last_ms) = (event.seq, event.link, event.at_ms);
         self.events += 1;
+        budgets::apply((&mut facts.spending, &mut self.budgets), event, run)?;
         effects::apply(&mut facts.effects, event, run)
     }
 }

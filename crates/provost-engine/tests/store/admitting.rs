@@ -13,6 +13,7 @@ use provost_run::admission::{
 };
 use provost_run::call::Slot;
 use provost_run::event::Event;
+use provost_run::spending::Spending;
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -80,6 +81,8 @@ fn event_of(entry: &Entry) -> Event {
                 "operation": begin.operation, "tool": digest, "closure": digest, "args": {},
                 "args_digest": digest, "sinks": begin.sinks, "read": is_read, "key": key,
                 "verdict": { "decision": "permit", "policies": [] },
+                "money": (begin.money > Money::ZERO).then_some(begin.money),
+                "tokens": (begin.tokens > 0).then_some(begin.tokens),
             });
             ("AttemptStarted", attempt_of(&begin.slot), more)
         }
@@ -97,7 +100,15 @@ fn event_of(entry: &Entry) -> Event {
             let more = json!({ "settled": "happened", "by": by });
             ("DoubtSettled", json!({ "slot": slot }), more)
         }
-        Entry::Reserve(_) | Entry::Spent(_) => ("RunStarted", json!({ "revision": 1 }), json!({})),
+        Entry::Reserve(reserve) => {
+            let reserved = json!({ "money": reserve.money, "tokens": reserve.tokens });
+            let more = json!({ "ask": "propose", "request": digest, "reserved": reserved });
+            ("PlanRequested", json!({ "id": 1 }), more)
+        }
+        Entry::Spent(spent) => {
+            let usage = json!({ "tokens_in": spent.tokens, "cost": spent.money });
+            ("BudgetSpent", json!({ "id": 1 }), json!({ "usage": usage }))
+        }
     };
     let fields = payload.as_object_mut().unwrap();
     fields.extend(more.as_object().unwrap().clone());
@@ -126,7 +137,21 @@ impl<'s> Writes<'s> {
     /// The run's clock shows `at_ms`, and the store's what it did before.
     fn by_own_clock(&mut self, at_ms: i64, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
         let mut one = durable(append(self.run, self.seq, 1));
-        let events = entries.iter().map(event_of).map(|event| {
+        // As the machine does: what an event reserves follows its entry.
+        let entries: Vec<Entry> = entries
+            .into_iter()
+            .flat_map(|entry| {
+                let is_told = matches!(entry, Entry::Spent(_));
+                let spent = Spending::default().apply(&event_of(&entry), at_ms);
+                let spent = spent.filter(|_| !is_told).map(Entry::Spent);
+                std::iter::once(entry).chain(spent)
+            })
+            .collect();
+        let reserves =
+            |at: usize| at > 0 && matches!(entries[at - 1], Entry::Begin(_) | Entry::Reserve(_));
+        let told = entries.iter().enumerate();
+        let told = told.filter(|(at, entry)| !matches!(entry, Entry::Spent(_)) || !reserves(*at));
+        let events = told.map(|(_, entry)| event_of(entry)).map(|event| {
             let (kind, version, payload) = event.to_stored();
             let (kind, payload) = (kind.into(), payload.into());
             NewEvent {
@@ -136,6 +161,7 @@ impl<'s> Writes<'s> {
                 payload,
             }
         });
+        let events: Vec<_> = events.collect();
         one.events.extend(events);
         one.events.iter_mut().for_each(|event| event.at_ms = at_ms);
         one.admission = entries;
@@ -520,7 +546,7 @@ fn a_budget_is_never_passed_by_runs_beside_each_other() {
             sinks: None,
             money: Money::parse(money).unwrap(),
             tokens,
-            budget: Some((budget.clone(), "2026-11-21".to_owned())),
+            budget: Some((budget.clone(), "1970-01-01".to_owned())),
             ..begin(step)
         })
     };
@@ -536,7 +562,7 @@ fn a_budget_is_never_passed_by_runs_beside_each_other() {
 #[test]
 fn what_planners_cost_counts_against_the_budget_too() {
     let (dir, store) = opened();
-    let day = "2026-11-21";
+    let day = "1970-01-01";
     let money = |text: &str| Money::parse(text).unwrap();
     let budget = Budget {
         money: Some(money("1")),
@@ -553,7 +579,7 @@ fn what_planners_cost_counts_against_the_budget_too() {
     };
     let took = |cost: &str, tokens: u64| {
         Entry::Spent(Spent {
-            period: day.to_owned(),
+            at_ms: 1_000,
             money_back: money("0.6"),
             tokens_back: 60,
             money: money(cost),

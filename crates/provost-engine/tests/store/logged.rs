@@ -2,7 +2,8 @@
 //! away, changed or made up is named by both verifiers and lets no call begin.
 
 use provost_engine::store::{Evidence, StopScope, Stopped, Store, StoreError};
-use provost_run::admission::Denial;
+use provost_plan::money::Money;
+use provost_run::admission::{Begin, Budget, Denial, Entry, Period};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -217,4 +218,80 @@ fn what_an_older_journal_had_stopped_and_pruned_is_carried_into_the_log_once() {
         .query_row("SELECT count(*) FROM events", [], |row| row.get(0))
         .unwrap();
     assert_eq!(events, 2);
+}
+
+/// A call that may cost so much, where a day has 1 to spend.
+fn dear(money: &str) -> Entry {
+    let budget = Budget {
+        money: Some(Money::parse("1").unwrap()),
+        tokens: None,
+        per: Period::Day,
+    };
+    begins(Begin {
+        sinks: None,
+        money: Money::parse(money).unwrap(),
+        budget: Some((budget, "1970-01-01".to_owned())),
+        ..begin("a")
+    })
+}
+
+#[test]
+fn a_budget_that_somebody_lowered_is_named_and_bounds_all_the_same() {
+    for (sql, is_tampered) in [
+        ("", false),
+        ("DELETE FROM budgets", true),
+        (
+            "UPDATE budgets SET money = 0 WHERE period = '1970-01-01'",
+            true,
+        ),
+        (
+            "UPDATE budgets SET period = '1970-01-02' WHERE period = '1970-01-01'",
+            true,
+        ),
+        ("UPDATE budgets SET tokens = 5 WHERE period = ''", true),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        Writes::new(&store, "one").enter(vec![dear("0.7")]).unwrap();
+        drop(store);
+        change(&dir, sql);
+        let store = Store::open(dir.path()).unwrap();
+        let looked = store.verify();
+        assert_eq!(looked.is_err(), is_tampered, "{sql}: {looked:?}");
+        if let Err(error) = looked {
+            assert!(error.to_string().contains("budgets ("), "{sql}: {error}");
+        }
+        let second_holds = second(dir.path()).status.success();
+        assert_eq!(second_holds, !is_tampered, "{sql}");
+        let mut two = Writes::new(&store, "two");
+        let denials = two.enter(vec![dear("0.4")]).unwrap_err();
+        assert!(matches!(denials[0].1, Denial::Budget { .. }), "{sql}");
+        two.enter(vec![dear("0.3")]).unwrap();
+        assert_eq!(
+            store.verify().unwrap().restored.is_empty(),
+            !is_tampered,
+            "{sql}"
+        );
+        assert!(second(dir.path()).status.success(), "{sql}");
+    }
+}
+
+/// What no budget bounded when it was spent counts for one that is set later.
+#[test]
+fn an_older_journal_counts_what_its_events_tell() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    Writes::new(&store, "one").enter(vec![dear("0.7")]).unwrap();
+    drop(store);
+    change(&dir, "DELETE FROM budgets; PRAGMA user_version = 6");
+    let read = Store::open_read_only(dir.path()).unwrap();
+    let verified = read.verify().unwrap();
+    assert!(verified.not_checked[0].contains("budget"), "{verified:?}");
+    drop(read);
+    let store = Store::open(dir.path()).unwrap();
+    for period in ["1970-01-01", "1970-01", ""] {
+        let (money, _) = store.spent(period).unwrap();
+        assert_eq!(money, Money::parse("0.7").unwrap(), "{period}");
+    }
+    store.verify().unwrap();
 }

@@ -9,9 +9,10 @@ use provost_plan::plan::request::{Reserved, Why};
 
 use super::Turn;
 use super::planning::build_request;
-use crate::admission::{Denial, Entry, Reserve, Spent, planner_slot};
+use crate::admission::{Denial, Entry, Reserve, planner_slot};
 use crate::event::Event;
 use crate::machine::StepError;
+use crate::spending::Spending;
 
 impl Turn<'_> {
     /// The limit that the next request might pass.
@@ -81,26 +82,12 @@ impl Turn<'_> {
         })
     }
 
-    /// What a reply took of the budget that all runs share, seen before its event is applied: as
-    /// far as it is known, and of a planner for which nothing was set aside too.
+    /// What an event counts against the budget that all runs share, seen before it is applied.
     pub(super) fn spent_of(&self, event: &Event) -> Option<Entry> {
-        let Event::BudgetSpent { usage, .. } = event else {
-            return None;
-        };
-        let budget = self.rules.admission.budget.as_ref()?;
-        let request = self.state.planning.outstanding.as_ref()?;
-        if usage.unknown {
-            return None;
-        }
-        let reserved = request.reserved.unwrap_or_default();
-        let known = usage.cost.is_some();
-        Some(Entry::Spent(Spent {
-            period: budget.per.name_at(request.asked_at),
-            money_back: reserved.money.filter(|_| known).unwrap_or_default(),
-            tokens_back: reserved.tokens,
-            money: usage.cost.unwrap_or_default(),
-            tokens: usage.tokens_in.saturating_add(usage.tokens_out),
-        }))
+        let asked = self.state.planning.outstanding.as_ref();
+        let asked = asked.map(|request| (request.asked_at, request.reserved));
+        let spent = Spending::of_asked(asked).apply(event, self.now);
+        spent.map(Entry::Spent)
     }
 
     /// Asks again what a process that ended asked. What costs is a request of its own: the first

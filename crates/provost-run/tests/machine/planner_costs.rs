@@ -116,10 +116,10 @@ fn what_a_request_may_cost_is_set_aside_of_the_shared_budget() {
         .planner_costs(cost(None))
         .planner_is_away()
         .begin();
-    let [Entry::Reserve(reserve)] = case.entries() else {
+    let [Entry::Reserve(reserve), Entry::Spent(aside)] = case.entries() else {
         panic!("{:?}", case.entries());
     };
-    assert_eq!(reserve.money, money("1.00"));
+    assert_eq!((reserve.money, aside.money), (money("1.00"), money("1.00")));
     let case = case.planner_takes(Some(took("0.25")), plan_reply(PLAN, &[]));
     let [Entry::Spent(spent), Entry::Begin(_)] = case.entries() else {
         panic!("{:?}", case.entries());
@@ -185,7 +185,10 @@ fn where_the_shared_budget_has_no_room_a_person_is_asked() {
     + PlanRequested
     > plan request 1
     "#);
-    assert!(matches!(case.entries(), [Entry::Reserve(_)]));
+    assert!(matches!(
+        case.entries(),
+        [Entry::Reserve(_), Entry::Spent(_)]
+    ));
     // The control: a planner that costs nothing is not held up by it.
     let case = Case::of(sharing("5.00"), PLAN)
         .denying(vec![("<planner>", denial())])

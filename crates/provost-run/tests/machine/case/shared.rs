@@ -1,15 +1,17 @@
-//! The rows that guard effects between runs, as a store keeps them by the entries of a run; after
+//! The rows that guard effects and bound what runs spend together, as a store keeps them by the entries of a run; after
 //! every output they are what the events alone tell.
 
 use std::collections::BTreeMap;
 
-use provost_run::admission::Entry;
+use provost_run::admission::{Entry, Spent};
 use provost_run::call::Slot;
 use provost_run::event::{Event, RunStatus};
 use provost_run::open_effects::{OpenEffects, OpenStanding};
+use provost_run::spending::Spending;
 
+/// The open effects, and what was reserved and spent with what was given back.
 #[derive(Default)]
-pub struct Shared(BTreeMap<Slot, OpenStanding>);
+pub struct Shared(BTreeMap<Slot, OpenStanding>, Vec<Spent>);
 
 impl Shared {
     pub fn take(&mut self, entries: &[Entry]) {
@@ -30,16 +32,20 @@ impl Shared {
                 } => {
                     self.0.remove(slot);
                 }
+                Entry::Spent(spent) => self.1.push(spent.clone()),
                 _ => {}
             }
         }
     }
 
     pub fn check(&self, journal: &[(Event, i64)]) {
-        let mut told = OpenEffects::default();
+        let (mut told, mut spending, mut spent) =
+            (OpenEffects::default(), Spending::default(), Vec::new());
         for (event, at) in journal {
             told.apply(event, *at);
+            spent.extend(spending.apply(event, *at));
         }
+        assert_eq!(spent, self.1, "what the events count, and the entries");
         let told: BTreeMap<Slot, OpenStanding> = told
             .open()
             .iter()

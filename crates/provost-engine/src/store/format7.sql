@@ -1,0 +1,3 @@
+-- What format 7 adds to format 6: no table. `budgets` counts what the events of all runs tell, by day
+-- (`2026-11-21`), by month (`2026-11`) and in all (``), whether a budget is set or not; it is made anew
+-- from them.
