@@ -6,7 +6,6 @@
 
 use provost_plan::digest::Digest;
 use provost_plan::policy::People;
-use provost_run::event::Event;
 use provost_run::machine::Input;
 use provost_run::state::State;
 pub use provost_run::statement::{PlanText, Statement};
@@ -157,31 +156,13 @@ impl Inbox {
         })
     }
 
-    /// Whether the statement that an event of `run` records is that of the person it names. An
-    /// event that follows from no statement is none's, and passes.
-    ///
-    /// # Errors
-    /// [`StatementError::Unsigned`], [`StatementError::NoKey`], [`StatementError::OtherKey`] or
-    /// [`StatementError::Forged`].
-    pub fn verify_recorded(&self, run: &str, event: &Event) -> Result<(), StatementError> {
-        let Some(recorded) = event.statement() else {
-            return Ok(());
-        };
-        let required = self.requires_signature(&recorded.statement);
-        let by = recorded.by.clone();
-        match StatementEnvelope::of_recorded(&self.store, run, recorded) {
-            Some(envelope) => self.verify_signature(&envelope),
-            None if required => Err(StatementError::Unsigned { by }),
-            None => Ok(()),
-        }
-    }
-
     /// Whether a statement is signed by the person who makes it, where it is signed or must be:
     /// over these very bytes, with the key that people know as theirs. The only judge of that, for
     /// what arrives and for what a journal has.
     ///
     /// # Errors
-    /// As [`Inbox::verify_recorded`].
+    /// [`StatementError::Unsigned`], [`StatementError::NoKey`], [`StatementError::OtherKey`] or
+    /// [`StatementError::Forged`].
     pub fn verify_signature(&self, envelope: &StatementEnvelope) -> Result<(), StatementError> {
         let by = || envelope.by.clone();
         let Some(signed) = &envelope.signed else {

@@ -4,8 +4,6 @@
 //! `PROVOST_COUNT` says how many; the second verifier is asked of one of each kind, and of one in
 //! [`SAMPLE`] as well.
 
-use std::process::Command;
-
 use provost_engine::audit::AuditError;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
@@ -19,7 +17,9 @@ use serde_json::{Value, json};
 
 use super::forged::Dice;
 use super::forger::Forger;
-use super::place::{Place, begin, begin_plan, card, count, drive, key, runtime, yes};
+use super::place::{
+    Place, audited, begin, begin_plan, card, count, drive, key, runtime, second, yes,
+};
 
 const SAMPLE: usize = 499;
 
@@ -36,35 +36,6 @@ success:
 answer:
   - { text: The note is written., cites: [note] }
 "#;
-
-const AUDIT: &str = r#"
-[audit]
-key = "kept/audit.key"
-passphrase = "file:kept/passphrase"
-heads = "kept/heads.jsonl"
-"#;
-/// A key file whose passphrase is `correct horse`: one round, so that a test takes no seconds.
-const KEY: &str = r#"{
-  "schema": "provost/key/v1",
-  "owner": "auditor",
-  "public": "ed25519:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=",
-  "kdf": "pbkdf2-hmac-sha256",
-  "rounds": 1,
-  "salt": "AQEBAQEBAQEBAQEBAQEBAQ==",
-  "cipher": "chacha20-poly1305",
-  "nonce": "AgICAgICAgICAgIC",
-  "sealed": "aUN7aYq0L/xUGtaj1qfwovQaMcLXgs7fnM3DKVQmhiuRDgSnkzB0tdM1hd4as6Ii"
-}"#;
-
-/// A workspace that signs heads.
-fn audited(require: &str) -> Place {
-    let place = Place::new(require);
-    place.write("kept/audit.key", KEY);
-    place.write("kept/passphrase", "correct horse");
-    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
-    place.write("provost.toml", &(config + AUDIT));
-    place
-}
 
 /// A run that waits for a yes, another one, and one that waits for an answer.
 struct Waiting {
@@ -274,20 +245,6 @@ fn maybe_signed(envelope: StatementEnvelope, dice: &mut Dice) -> StatementEnvelo
     }
 }
 
-/// The second verifier's verdict on the journal, with the people and their keys.
-fn second(place: &Place) -> (bool, String) {
-    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verify.py");
-    let ran = Command::new("python3")
-        .arg(script)
-        .arg(place.path(".provost/journal.db"))
-        .arg("--people")
-        .arg(place.path("policies/entities.json"))
-        .output()
-        .unwrap();
-    let said = [ran.stdout, ran.stderr].concat();
-    (ran.status.success(), String::from_utf8(said).unwrap())
-}
-
 #[test]
 fn no_forged_row_begins_a_call_and_each_is_named() {
     let place = audited("signature");
@@ -299,7 +256,7 @@ fn no_forged_row_begins_a_call_and_each_is_named() {
     // The control: a journal that nobody touched is believed, by both verifiers.
     let heard = inbox.testimony(engine.store(), 0).unwrap();
     assert_eq!(heard.contradictions, []);
-    let (holds, said) = second(&place);
+    let (holds, said) = second(&place, &[]);
     assert!(holds, "{said}");
     let all = count(320);
     let (mut made, mut asked) = ([0usize; KINDS.len()], 0);
@@ -328,7 +285,7 @@ fn no_forged_row_begins_a_call_and_each_is_named() {
             engine.store().verify().unwrap();
             let signed = engine.sign_head();
             assert!(matches!(signed, Err(AuditError::Testimony(_))), "{what}");
-            let (holds, said) = second(&place);
+            let (holds, said) = second(&place, &[]);
             let names = format!("event {seq} of run {run}");
             assert!(!holds && said.contains(&names), "{what}: {said}");
             asked += 1;
@@ -401,7 +358,7 @@ fn what_was_taken_in_signed_is_believed_when_it_is_read_again() {
     let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
     assert_eq!((heard.runs, heard.contradictions), (1, Vec::new()));
     engine.sign_head().unwrap().unwrap();
-    let (holds, said) = second(&place);
+    let (holds, said) = second(&place, &[]);
     assert!(holds, "{said}");
     // A statement counts once: the same yes recorded a second time is named.
     let events = engine.read(&run).unwrap().events;
@@ -411,7 +368,7 @@ fn what_was_taken_in_signed_is_believed_when_it_is_read_again() {
     forger.append(&run, &[again]);
     let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
     assert_eq!(heard.contradictions.len(), 1);
-    assert!(!second(&place).0);
+    assert!(!second(&place, &[]).0);
 }
 
 #[test]
@@ -441,7 +398,7 @@ fn who_has_another_key_now_did_not_take_back_what_they_said() {
         let engine = place.engine();
         let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
         assert_eq!(heard.contradictions.len(), contradictions, "{person}");
-        assert_eq!(second(&place).0, contradictions == 0, "{person}");
+        assert_eq!(second(&place, &[]).0, contradictions == 0, "{person}");
         // With a former key nothing new counts.
         let state = engine.read(&run).unwrap().run.state().clone();
         let to = (engine.inbox().store(), run.as_str(), 1);

@@ -3,7 +3,7 @@
 use provost_plan::digest::{Digest, Domain, canonical};
 use provost_run::event::Event;
 use rusqlite::{Connection, params};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub struct Forger {
     journal: Connection,
@@ -57,41 +57,14 @@ impl Forger {
             (seq, at) = (seq + 1, at + 1);
             let header = json!([link, run, seq, at, kind, version, digest]);
             link = Digest::of_value(Domain::Link, &header);
-            self.journal
-                .execute(
-                    "INSERT INTO events (run, seq, commit_n, at_ms, kind, version, payload, \
-                     digest, link) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                    params![
-                        n,
-                        seq,
-                        commit + 1,
-                        at,
-                        kind,
-                        version,
-                        payload,
-                        digest.bytes(),
-                        link.bytes()
-                    ],
-                )
-                .unwrap();
+            self.insert(
+                (n, seq, commit + 1, at),
+                (&kind, version, &payload),
+                (digest, link),
+            );
             entries.push(json!([run, seq, link]));
         }
-        let form = json!([
-            Digest::from_bytes(previous),
-            self.store,
-            commit + 1,
-            entries
-        ]);
-        self.journal
-            .execute(
-                "INSERT INTO commits (n, events, link) VALUES (?1, ?2, ?3)",
-                params![
-                    commit + 1,
-                    entries.len(),
-                    Digest::of_value(Domain::Commit, &form).bytes()
-                ],
-            )
-            .unwrap();
+        self.commit(Digest::from_bytes(previous), commit + 1, &entries);
         self.journal
             .execute(
                 "UPDATE runs SET head_seq = ?2, head = ?3, updated_at = ?4 WHERE n = ?1",
@@ -100,6 +73,69 @@ impl Forger {
             .unwrap();
         self.journal.execute_batch("COMMIT").unwrap();
         seq
+    }
+
+    fn insert(
+        &self,
+        (run, seq, commit, at): (i64, u64, u64, i64),
+        (kind, version, payload): (&str, u32, &str),
+        (digest, link): (Digest, Digest),
+    ) {
+        self.journal
+            .execute(
+                "INSERT INTO events (run, seq, commit_n, at_ms, kind, version, payload, digest, \
+                 link) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                params![
+                    run,
+                    seq,
+                    commit,
+                    at,
+                    kind,
+                    version,
+                    payload,
+                    digest.bytes(),
+                    link.bytes()
+                ],
+            )
+            .unwrap();
+    }
+
+    fn commit(&self, previous: Digest, n: u64, entries: &[Value]) {
+        let form = json!([previous, self.store, n, entries]);
+        let link = Digest::of_value(Domain::Commit, &form);
+        self.journal
+            .execute(
+                "INSERT INTO commits (n, events, link) VALUES (?1, ?2, ?3)",
+                params![n, entries.len(), link.bytes()],
+            )
+            .unwrap();
+    }
+
+    /// Lifts every stop of all runs: an event of the workspace's log, in a commit of its own if it
+    /// `commits`, and in the last one as if it had been there if it does not.
+    pub fn lift(&self, commits: bool) {
+        let one = |sql: &str| {
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Digest::from_bytes(row.get(1)?)));
+            self.journal.query_row(sql, [], row).unwrap()
+        };
+        let (seq, before): (u64, _) =
+            one("SELECT seq, link FROM events WHERE run = 0 ORDER BY seq DESC LIMIT 1");
+        let (last, previous): (u64, _) = one("SELECT n, link FROM commits ORDER BY n DESC LIMIT 1");
+        let payload = canonical(&json!({ "scope": "all", "name": "", "by": "ada" }));
+        let digest = Digest::of_bytes(Domain::Event, payload.as_bytes());
+        let (seq, commit) = (seq + 1, last + u64::from(commits));
+        let header = json!([before, "workspace", seq, 1, "StopLifted", 1, digest]);
+        let link = Digest::of_value(Domain::Link, &header);
+        let row = (0, seq, commit, 1);
+        self.insert(row, ("StopLifted", 1, &payload), (digest, link));
+        if commits {
+            self.commit(previous, commit, &[json!(["workspace", seq, link])]);
+        }
+        self.journal
+            .execute_batch(&format!(
+                "UPDATE meta SET value = '{seq} {link}' WHERE key = 'log'; DELETE FROM stops"
+            ))
+            .unwrap();
     }
 
     /// Puts the journal back to what it was.

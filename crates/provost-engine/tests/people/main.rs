@@ -9,6 +9,7 @@
 mod answers;
 mod forged;
 mod forged_rows;
+mod forged_tables;
 mod forger;
 mod place;
 mod posted;

@@ -1,6 +1,7 @@
 //! A workspace of ada, bo, eve and dan, in which a note is written after a yes.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use provost_engine::clock::now_ms;
@@ -138,6 +139,35 @@ impl Place {
     pub fn journal(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.path(".provost/journal.db")).unwrap()
     }
+}
+
+/// The key that signs heads, and what provost.toml says of it.
+const AUDIT_KEY: &str = include_str!("../../../../corpus/audit/audit.key");
+const AUDIT: &str = include_str!("../../../../corpus/audit/audit.toml");
+
+/// A workspace that signs heads.
+pub fn audited(require: &str) -> Place {
+    let place = Place::new(require);
+    place.write("kept/audit.key", AUDIT_KEY);
+    place.write("kept/passphrase", "correct horse");
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    place.write("provost.toml", &(config + AUDIT));
+    place
+}
+
+/// The second verifier's verdict on the journal, with the people and their keys.
+pub fn second(place: &Place, args: &[&str]) -> (bool, String) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verify.py");
+    let ran = Command::new("python3")
+        .arg(script)
+        .arg(place.path(".provost/journal.db"))
+        .args(args)
+        .arg("--people")
+        .arg(place.path("policies/entities.json"))
+        .output()
+        .unwrap();
+    let said = [ran.stdout, ran.stderr].concat();
+    (ran.status.success(), String::from_utf8(said).unwrap())
 }
 
 /// A run that this engine drives, and that waits for a yes.

@@ -5,26 +5,11 @@ use std::process::Command;
 
 use super::workplace::{PLAN, Ran, Workplace};
 
-/// A key file whose passphrase is [`PASSPHRASE`]: one round, so that a test takes no seconds.
-const KEY: &str = r#"{
-  "schema": "provost/key/v1",
-  "owner": "auditor",
-  "public": "ed25519:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=",
-  "kdf": "pbkdf2-hmac-sha256",
-  "rounds": 1,
-  "salt": "AQEBAQEBAQEBAQEBAQEBAQ==",
-  "cipher": "chacha20-poly1305",
-  "nonce": "AgICAgICAgICAgIC",
-  "sealed": "aUN7aYq0L/xUGtaj1qfwovQaMcLXgs7fnM3DKVQmhiuRDgSnkzB0tdM1hd4as6Ii"
-}"#;
+/// A key file whose passphrase is [`PASSPHRASE`], and what provost.toml says of it.
+const KEY: &str = include_str!("../../../../corpus/audit/audit.key");
+const AUDIT: &str = include_str!("../../../../corpus/audit/audit.toml");
 const PUBLIC: &str = "ed25519:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=";
 const PASSPHRASE: &str = "correct horse";
-const AUDIT: &str = r#"
-[audit]
-key = "kept/audit.key"
-passphrase = "file:kept/passphrase"
-heads = "kept/heads.jsonl"
-"#;
 const COUNT: &str = "Count the orders of ada";
 
 /// A workspace whose heads are signed.
