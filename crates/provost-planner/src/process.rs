@@ -126,7 +126,7 @@ impl ProcessPlanner {
                 planned
             }
             Err(error) => {
-                let said = session.server.last_words().await;
+                let said = session.server.last_stderr_line().await;
                 let said = said.map(|words| session.redactor.redact_text(&words));
                 declined(&author, &error, said)
             }
@@ -172,7 +172,7 @@ impl ProcessPlanner {
         let answer = match answer {
             Ok(line) => line,
             Err(error) => {
-                let said = session.server.last_words().await;
+                let said = session.server.last_stderr_line().await;
                 let said = said.map(|words| session.redactor.redact_text(&words));
                 return Err(LineError::with_words(&error, said).into());
             }

@@ -277,7 +277,7 @@ async fn call_fault(error: &ServiceError, session: &Session) -> Fault {
     }
     match error {
         ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-            let said = session.last_words().await;
+            let said = session.last_stderr_line().await;
             let said = said.map(|said| format!("; its last words: {said}"));
             let said = said.unwrap_or_default();
             let message = format!("the server ended before it answered{said}");

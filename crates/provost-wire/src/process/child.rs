@@ -56,6 +56,31 @@ fn after(stderr_text: &str) -> String {
     }
 }
 
+impl ChildError {
+    pub(super) fn not_started(argv: &[String], reason: &dyn ToString) -> Self {
+        Self::NotStarted {
+            program: argv.first().cloned().unwrap_or_default(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// A command that ends with its handle, and gets no variable of this process but `PATH`.
+pub(super) fn command(argv: &[String], dir: &Path) -> Command {
+    let program = argv.first().map_or("", String::as_str);
+    let path = match program.contains('/') {
+        true => dir.join(program),
+        false => program.into(),
+    };
+    let mut command = Command::new(path);
+    command.args(argv.iter().skip(1)).current_dir(dir);
+    command.env_clear();
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    command.kill_on_drop(true);
+    command
+}
+
 impl ChildCommand<'_> {
     /// Runs the command until it exits or its time is over.
     ///
@@ -69,29 +94,10 @@ impl ChildCommand<'_> {
     }
 
     async fn execute(self) -> Result<(), ChildError> {
-        let (program, args) = self
-            .argv
-            .split_first()
-            .map_or(("", &[][..]), |(p, a)| (p, a));
-        let not_started = |error: std::io::Error| ChildError::NotStarted {
-            program: program.to_owned(),
-            reason: error.to_string(),
-        };
-        let path = match program.contains('/') {
-            true => self.dir.join(program),
-            false => program.into(),
-        };
-        let mut command = Command::new(path);
-        command.env_clear().args(args).current_dir(self.dir);
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
-        }
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        let mut child = command.spawn().map_err(not_started)?;
+        let not_started = |error: std::io::Error| ChildError::not_started(self.argv, &error);
+        let mut command = command(self.argv, self.dir);
+        let child = command.stdout(Stdio::null()).spawn();
+        let mut child = child.map_err(not_started)?;
         let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
         let mut stderr_text = Vec::new();
         let status = {

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::Pid;
 use tokio::io::AsyncReadExt as _;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
 
-use super::child::ChildError;
+use super::child::{self, ChildError};
 use super::sandbox::{Sandbox, SandboxLevel};
 use super::tree::ProcessTree;
 use crate::limits::{CHILD_STDERR_BYTES_MAX, CHILD_STDERR_WAIT};
@@ -65,32 +65,14 @@ impl ServerProcess {
     /// # Errors
     /// [`ChildError::NotStarted`] if there is no such program or it cannot be run.
     pub fn start(command: ServerCommand<'_>) -> Result<(Self, ServerPipes), ChildError> {
-        let (program, args) = command
-            .argv
-            .split_first()
-            .map_or(("", &[][..]), |(p, a)| (p, a));
-        let not_started = |reason: String| ChildError::NotStarted {
-            program: program.to_owned(),
-            reason,
-        };
-        let path = match program.contains('/') {
-            true => command.dir.join(program),
-            false => program.into(),
-        };
+        let not_started = |reason: String| ChildError::not_started(command.argv, &reason);
         let mut tree = ProcessTree::new();
-        let mut inner = Command::new(path);
-        inner.env_clear().args(args).current_dir(command.dir);
-        if let Some(path) = std::env::var_os("PATH") {
-            inner.env("PATH", path);
-        }
+        let mut inner = child::command(command.argv, command.dir);
         inner
             .envs(command.env.iter().map(|(name, value)| (name, value)))
             .envs(tree.variable())
-            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
+            .process_group(0);
         let started = Sandbox::start(command.sandbox, &mut inner);
         let (mut child, sandbox_level) = started.map_err(not_started)?;
         tree.set_leader(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
@@ -111,7 +93,7 @@ impl ServerProcess {
     }
 
     /// The last line that it wrote to stderr. Waits a moment, since it is asked for when it died.
-    pub async fn last_words(&self) -> Option<String> {
+    pub async fn last_stderr_line(&self) -> Option<String> {
         tokio::time::sleep(CHILD_STDERR_WAIT).await;
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&tail.bytes);

@@ -1,7 +1,12 @@
 //! Instants in RFC 3339, read fast enough for every line of a log.
 //!
-//! Owns reading and comparing. Never formats. INVARIANT: two texts are equal as instants exactly
-//! if they name the same moment, whatever their offsets.
+//! Owns reading and comparing; the calendar is `jiff`'s. Why not its reader too: that takes blanks,
+//! commas and the second 60, and no moment after 9999-12-30. Never formats. INVARIANT: two texts
+//! are equal as instants exactly if they name the same moment, whatever their offsets.
+
+use jiff::civil::Date;
+
+const EPOCH: Date = Date::constant(1970, 1, 1);
 
 /// A moment: seconds since 1970-01-01T00:00:00Z, then nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,15 +32,15 @@ impl Instant {
         let second = digits.number(2)?;
         let nanos = digits.fraction()?;
         let offset = digits.offset()?;
-        let good = (1..=12).contains(&month)
-            && (1..=days_in(year, month)).contains(&day)
-            && hour < 24
-            && minute < 60
-            && second < 60
-            && digits.0.is_empty();
+        let good = hour < 24 && minute < 60 && second < 60 && digits.0.is_empty();
+        let date = Date::new(
+            year.try_into().ok()?,
+            month.try_into().ok()?,
+            day.try_into().ok()?,
+        );
+        let days = date.ok()?.duration_since(EPOCH);
         good.then(|| Self {
-            seconds: days_before(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
-                - offset,
+            seconds: days.as_secs() + hour * 3_600 + minute * 60 + second - offset,
             nanos,
         })
     }
@@ -102,28 +107,6 @@ impl Digits<'_> {
     }
 }
 
-fn days_in(year: i64, month: i64) -> i64 {
-    let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar; the year begins in March, so that
-/// the leap day comes last.
-fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month = (month + 9) % 12;
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
@@ -176,6 +159,17 @@ mod tests {
             assert_eq!(Instant::parse(wrong), None, "{wrong}");
         }
         assert!(Instant::parse("2028-02-29T00:00:00Z").is_some());
+    }
+
+    #[test]
+    fn the_last_moment_of_the_calendar_is_an_instant() {
+        let last = Instant::parse("9999-12-31T23:59:59Z").unwrap();
+        assert_eq!(
+            last.seconds_since(Instant::parse("1970-01-01T00:00:00Z").unwrap()),
+            253_402_300_799
+        );
+        let finer = Instant::parse("2026-11-20T14:05:09.0000000019Z").unwrap();
+        assert!(finer > Instant::parse("2026-11-20T14:05:09Z").unwrap());
     }
 
     proptest! {

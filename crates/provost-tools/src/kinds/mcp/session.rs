@@ -316,9 +316,9 @@ impl Session {
     }
 
     /// The last it said on stderr.
-    pub(super) async fn last_words(&self) -> Option<String> {
+    pub(super) async fn last_stderr_line(&self) -> Option<String> {
         match &self.server {
-            Some(server) => server.last_words().await,
+            Some(server) => server.last_stderr_line().await,
             None => None,
         }
     }
@@ -379,7 +379,7 @@ impl Session {
         if let Some(fault) = remote::failed(error) {
             return Fault::no_effect(fault.class, fault.message);
         }
-        let said = after(self.last_words().await);
+        let said = after(self.last_stderr_line().await);
         let why = match error {
             ServiceError::McpError(error) => &*error.message,
             ServiceError::UnexpectedResponse => "what it answers is no list",
@@ -427,7 +427,7 @@ async fn connect_process(
         match served {
             Ok(service) => return Ok((server, service)),
             Err(error) if tries == 1 && is_late(&error) => {}
-            Err(error) => return Err(start_fault(&error, &after(server.last_words().await))),
+            Err(error) => return Err(start_fault(&error, &after(server.last_stderr_line().await))),
         }
     }
 }
