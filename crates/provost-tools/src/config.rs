@@ -135,8 +135,8 @@ impl ToolConfig {
         })
     }
 
-    /// A tool that the program around the engine carries out itself. Returns `None` if it does
-    /// not describe itself as a tool must; why is in `diagnostics`.
+    /// A tool that is code of the program around the engine. Returns `None` if its description has
+    /// errors, which are in `diagnostics`.
     pub fn custom(
         tool: Arc<dyn Tool>,
         tags: &Tags,
@@ -170,13 +170,13 @@ impl ToolConfig {
         self.operations.clone()
     }
 
-    /// How fast and how often it may be called.
+    /// Its limits of concurrency and rate, and its breaker.
     #[must_use]
     pub fn limits(&self) -> &ToolLimits {
         &self.limits
     }
 
-    /// The secrets it names.
+    /// The names of the secrets that its settings hold: keys, passwords, variables.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         self.settings.secrets().into_iter()
     }
@@ -187,19 +187,20 @@ impl ToolConfig {
         self.settings.server_tools().is_some()
     }
 
-    /// Whether it is looked at before a run of its operations begins: a server may be another now,
+    /// Whether the tool is asked before a run of its operations begins: a server may have changed,
     /// and a database may lack the table for keys.
     #[must_use]
     pub fn needs_preflight(&self) -> bool {
         self.is_server() || self.preparation().is_some()
     }
 
-    /// Of an MCP server, the tools that its operations use.
+    /// Of an MCP server, the names of the server's tools that operations call.
     pub fn server_tools(&self) -> impl Iterator<Item = &str> {
         self.settings.server_tools().unwrap_or_default().into_iter()
     }
 
-    /// Of a program in a sandbox, which files it may reach, and what this kernel makes of that.
+    /// Of a program in a sandbox, in words, which files it may reach and how much of that this
+    /// kernel enforces.
     #[must_use]
     pub fn sandbox(&self) -> Option<String> {
         self.settings.sandbox().map(SandboxSettings::words)

@@ -14,10 +14,10 @@ mod schemas;
 use operation::ImportedOperation;
 use schemas::ApiDocument;
 
-/// What an operator wants of a document.
+/// What to propose from an OpenAPI document, and under which name.
 #[derive(Clone, Debug)]
 pub struct ImportRequest<'a> {
-    /// The name of the tool.
+    /// The name that the tool gets in `provost.toml`.
     pub tool: &'a str,
     /// Where the document came from, as a person calls it.
     pub source: &'a str,
@@ -30,35 +30,35 @@ pub struct ImportRequest<'a> {
 /// Entries that a person reads, corrects and commits.
 #[derive(Clone, Debug, Default)]
 pub struct Proposal {
-    /// The text for `provost.toml`.
+    /// The entries as TOML, to be appended to `provost.toml`.
     pub entries: String,
-    /// Schemas, by path below the workspace.
+    /// JSON Schemas that the entries name, by path below the workspace.
     pub schemas: Vec<(String, Value)>,
-    /// How many operations were taken over.
+    /// How many operations the entries have.
     pub operations: usize,
-    /// Operations that were left out, and why.
+    /// The operations that have no entry, by method and path, and why.
     pub left_out: Vec<(String, String)>,
 }
 
 /// A document from which nothing can be proposed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenApiError {
-    /// It is something else.
+    /// It is no OpenAPI document.
     #[error("it is no OpenAPI document: it has no text `openapi`")]
     NotOpenApi,
-    /// Its version is not read.
+    /// It is written for a version that is not supported.
     #[error("it is of version {found}; 3.0 and 3.1 are read")]
     Version {
-        /// The version.
+        /// The value of `openapi` or `swagger` in the document.
         found: String,
     },
-    /// It names no server.
+    /// It names no server, and the caller named none either.
     #[error("it names no server with a whole address")]
     NoServer,
-    /// Nothing of it can be used, or nothing was wanted.
+    /// None of its operations can be used, or none was selected.
     #[error("it has no operation that is wanted and can be called; {left_out} were left out")]
     Nothing {
-        /// How many operations were left out.
+        /// How many of the selected operations cannot be used.
         left_out: usize,
     },
 }

@@ -38,7 +38,7 @@ pub struct Toolbox {
     secrets: BTreeSet<SecretName>,
 }
 
-/// A tool that must not be opened.
+/// A tool that stays closed, since it would reach what governs the workspace, or a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OpenError {
@@ -50,7 +50,7 @@ pub struct OpenError {
 }
 
 impl OpenError {
-    /// The tool it is about.
+    /// The name of the tool in `provost.toml`; empty if the workspace itself cannot be read.
     #[must_use]
     pub fn tool(&self) -> &str {
         &self.tool
@@ -89,17 +89,17 @@ impl OpenError {
     }
 }
 
-/// A tool that is open but cannot work now.
+/// Why a tool that is configured cannot work now, such as a database that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// The tool.
+    /// The name of the tool in `provost.toml`.
     pub tool: String,
     /// What is wrong and what to do, in one line.
     pub message: String,
 }
 
 impl Toolbox {
-    /// Opens the tools of the workspace at `base`.
+    /// Opens all tools of the workspace at `base`, or none.
     ///
     /// # Errors
     /// One [`OpenError`] for every tool that reaches what it must not.
@@ -112,9 +112,9 @@ impl Toolbox {
         Err(toolbox.closed.into_values().collect())
     }
 
-    /// Opens the tools that may be opened, beside `private` files that no tool may reach, and
-    /// `secrets` of others that stand in no record either. One that must not be opened stays
-    /// closed, and is in trouble: the others work.
+    /// Opens the tools that reach no protected path. `private` are further files that no tool may
+    /// reach, and `secrets` are further secrets that are redacted. A tool that must not be opened
+    /// stays closed and is among [`Toolbox::troubles`]; the others work.
     ///
     /// # Errors
     /// [`OpenError`] if the workspace itself cannot be reached.
@@ -195,8 +195,8 @@ impl Toolbox {
         Some(Fault::no_effect(Class::Unavailable, error.message.as_str()))
     }
 
-    /// Makes one call and says what came of it. Cancelled by dropping: what has left the process
-    /// by then is not called back.
+    /// Makes one call and gives its outcome. Dropping the future cancels the call; a request that
+    /// has left the process by then may still take effect.
     pub async fn perform(&self, call: &Call) -> Reply {
         let Value::Object(args) = call.args() else {
             return Fault::no_effect(Class::ToolBug, "the arguments are not a map").into();
@@ -213,7 +213,7 @@ impl Toolbox {
     /// Starts the MCP server called `tool` and asks what it can do.
     ///
     /// # Errors
-    /// What a call that failed so early would come to.
+    /// The reply that a call would have, had it failed at the same point.
     pub async fn listing(&self, tool: &str, time: Duration) -> Result<Listing, Box<Reply>> {
         let Some(server) = self.adapters.get(tool).and_then(|tool| tool.as_server()) else {
             let message = format!("the tool `{tool}` is no MCP server");
@@ -230,8 +230,8 @@ impl Toolbox {
         Some(one_line(&self.redactor().redact_text(&message)))
     }
 
-    /// Whether a call of this operation lacks the table its key is to stand in. A database that
-    /// does not answer is nothing of that kind: the call will tell.
+    /// Whether a call of this operation lacks the table for its key. False of a database that does
+    /// not answer: the call itself reports that.
     pub async fn is_unprepared(&self, operation: &Operation) -> bool {
         let tool = self.adapters.get(operation.server());
         match tool.and_then(|tool| tool.as_database()) {
@@ -243,7 +243,7 @@ impl Toolbox {
     /// Whether the database behind `tool` has its table for keys.
     ///
     /// # Errors
-    /// What a call that failed so early would come to.
+    /// The reply that a call would have, had it failed at the same point.
     pub async fn is_prepared(&self, tool: &str, time: Duration) -> Result<bool, Box<Reply>> {
         let prepared = self.database(tool)?.is_prepared(time).await;
         prepared.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
@@ -329,8 +329,8 @@ fn wrong_arguments(request: &Request) -> Option<Fault> {
     Some(Fault::no_effect(Class::InvalidArguments, message))
 }
 
-/// Holds an output against its declared type and size: beside the thread that drives the runs,
-/// where that takes long.
+/// Checks an output against its declared type and size, on a thread of its own where that takes
+/// long: the thread that drives the runs goes on.
 async fn validate(reply: Reply, operation: &Arc<Operation>) -> Reply {
     let work = reply.output.as_ref().zip(operation.output.as_ref());
     let little = Purse::of(TURN_WORK_LITTLE);
@@ -344,7 +344,7 @@ async fn validate(reply: Reply, operation: &Arc<Operation>) -> Reply {
         .unwrap_or_else(|_| Fault::bad_output("the output could not be judged").into())
 }
 
-/// Holds an output against its declared type and size.
+/// Checks an output against its declared type and size.
 fn validate_output(mut reply: Reply, operation: &Operation) -> Reply {
     let Some(output) = reply.output.take() else {
         return reply;

@@ -42,7 +42,7 @@ pub(crate) struct OperationFields {
 /// What a kind of tool does with an idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeySupport {
-    /// Nothing: it takes none.
+    /// It takes no key.
     None,
     /// It sends the key with the call. What is called, and what of it may carry the key.
     InCall(&'static str, &'static [&'static str]),

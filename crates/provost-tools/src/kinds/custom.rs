@@ -24,11 +24,11 @@ use crate::config::check_name;
 use crate::fault::{Fault, Request};
 use crate::protected_paths::ProtectedPaths;
 
-/// A reply on its way.
+/// What [`Tool::call`] returns: the reply of one call, once it is there.
 pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 
-/// A tool that is code of the program around the engine: the operator's word, like an entry of
-/// `provost.toml`, and pinned by `provost.lock` like one.
+/// A tool that is code of the program around the engine. The program vouches for it as the operator
+/// does for an entry of `provost.toml`, and `provost.lock` pins it like one.
 ///
 /// ```
 /// use provost_plan::catalog::{Effect, Operation};
@@ -75,12 +75,12 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// and `provost.lock` notice that the code behind them is another.
     fn describe(&self) -> Vec<Operation>;
 
-    /// Makes one call and says what came of it. Landing `none` is a promise that nothing happened.
-    /// Dropped when its time is over: what it did by then is not known to anybody.
+    /// Makes one call and returns its outcome. Landing `none` promises that nothing happened. The
+    /// future is dropped when its time is over; what it did by then counts as unknown.
     fn call<'a>(&'a self, request: &'a Request) -> ReplyFuture<'a>;
 }
 
-/// What such a tool is called, and its operations.
+/// The name of such a tool and its operations, as it describes them.
 pub(crate) fn read_custom(
     tool: &dyn Tool,
     tags: &Tags,

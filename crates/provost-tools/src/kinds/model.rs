@@ -59,7 +59,7 @@ const NAME_CHARS_MAX: usize = 80;
 pub(crate) struct Task {
     kind: TaskKind,
     text: Template,
-    /// The form of the answer.
+    /// The JSON Schema that the answer has to fit.
     answer: Value,
     model: ModelConfig,
 }

@@ -76,7 +76,7 @@ pub(super) enum Body {
     Whole { required: bool },
     /// All arguments that no other place reads, as JSON.
     Json,
-    /// The same, as a form.
+    /// All arguments that no other place reads, as a form.
     Form,
 }
 

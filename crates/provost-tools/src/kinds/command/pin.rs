@@ -31,9 +31,9 @@ pub(crate) enum Pin {
     /// Those inside the workspace: what tools may write there, no package manager updates.
     #[default]
     Inside,
-    /// All.
+    /// Every file, wherever it lies.
     Content,
-    /// None.
+    /// No file.
     None,
 }
 
@@ -48,9 +48,9 @@ impl Pin {
 pub(super) struct PinScope<'a> {
     /// The workspace, as a canonical path.
     pub base: &'a Path,
-    /// Where programs run.
+    /// The folder that programs run in.
     pub dir: &'a Path,
-    /// Where programs are looked for.
+    /// The folders that programs are looked up in, as in `PATH`.
     pub path: &'a str,
     /// Which files are held to their bytes.
     pub pin: Pin,
@@ -62,7 +62,7 @@ pub(crate) struct PinnedFiles(Vec<PinnedFile>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PinnedFile {
-    /// Where it really is.
+    /// The canonical path, links followed.
     real: PathBuf,
     /// That place, below the workspace if it lies there.
     shown: String,

@@ -54,7 +54,7 @@ const LISTED: [(&str, bool); 4] = [
 /// The keywords that say something to readers and hold no value to anything.
 const WORDS: [&str; 5] = ["title", "description", "$comment", "examples", "default"];
 
-/// One tool of a server.
+/// One tool of a server, as the server describes it and `provost.lock` pins it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     fields: BTreeMap<&'static str, Value>,
@@ -100,7 +100,7 @@ impl Definition {
         Ok(Self { fields, digest })
     }
 
-    /// What it is told from another by.
+    /// The digest of its fields: two definitions are equal exactly if theirs are.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
@@ -111,7 +111,7 @@ impl Definition {
         self.fields.iter().map(|(name, value)| (*name, value))
     }
 
-    /// One field.
+    /// The value of one field, by its name in MCP.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {
         self.fields.get(name)
@@ -207,27 +207,27 @@ fn sorted(mut items: Vec<Value>) -> Value {
     Value::Array(items)
 }
 
-/// What one server lists.
+/// The tools of one server, as the server lists them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
     /// The version of the protocol that it speaks.
     pub protocol: String,
     /// What it calls itself, and its version.
     pub server: String,
-    /// Its tools, by name.
+    /// The definitions of its tools, by the name of the tool.
     pub tools: BTreeMap<String, Definition>,
     /// Tools of it that nothing uses, with their digests.
     pub unused: BTreeMap<String, Digest>,
 }
 
 impl Listing {
-    /// The same with what only `used` tools are pinned by.
+    /// The same listing with whole definitions of the `used` tools and digests of the others.
     #[must_use]
-    pub fn pinned(mut self, server_tool: &BTreeSet<&str>) -> Self {
+    pub fn pinned(mut self, used: &BTreeSet<&str>) -> Self {
         let (kept, rest): (BTreeMap<_, _>, BTreeMap<_, _>) = self
             .tools
             .into_iter()
-            .partition(|(name, _)| server_tool.contains(name.as_str()));
+            .partition(|(name, _)| used.contains(name.as_str()));
         self.tools = kept;
         let rest = rest.into_iter().map(|(name, one)| (name, one.digest()));
         self.unused.extend(rest);
@@ -252,7 +252,7 @@ impl Listings {
         }
     }
 
-    /// The same for whoever only looks: an operation that uses another tool takes anything.
+    /// The same for a workspace that is only inspected: an operation may use any tool.
     #[must_use]
     pub fn lenient(self) -> Self {
         Self {
@@ -261,7 +261,7 @@ impl Listings {
         }
     }
 
-    /// What one server lists.
+    /// The tools that the server called `server` lists, if it is known.
     #[must_use]
     pub fn of(&self, server: &str) -> Option<&Listing> {
         self.servers.get(server)

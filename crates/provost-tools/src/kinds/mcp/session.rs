@@ -66,7 +66,7 @@ struct HandlerState {
     changed: bool,
     progress: Option<String>,
     asked: Option<UnansweredForm>,
-    /// Calls in flight.
+    /// How many calls wait for their result.
     open_calls: usize,
     /// Whether a call was given up: the server may go on with it, and ask.
     has_stray_call: bool,

@@ -51,7 +51,7 @@ pub(crate) enum ServerTransport {
         env: Vec<(String, EnvValue)>,
         sandbox: Option<SandboxSettings>,
     },
-    /// Elsewhere, over streamable HTTP.
+    /// A server of another machine, over streamable HTTP.
     Remote {
         base: BaseUrl,
         bearer: Option<SecretName>,
@@ -66,7 +66,7 @@ pub(crate) enum Protocol {
     Newest,
     /// The one that begins with a handshake.
     Handshake,
-    /// The one without.
+    /// The version without a handshake.
     Stateless,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct ServerTool {
 /// What of a result is the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultKind {
-    /// Its structured content.
+    /// The structured content of the result.
     Structured,
     /// Its text, as `{ text }`.
     Text,

@@ -23,7 +23,7 @@ use crate::config::bad_setting;
 /// Where a database is.
 #[derive(Clone, Debug)]
 pub(crate) enum DatabaseAddress {
-    /// A file of SQLite.
+    /// A file of SQLite below the workspace.
     File(Spanned<String>),
     /// A server of PostgreSQL.
     Server(Box<PostgresServer>),

@@ -61,9 +61,9 @@ pub(crate) struct SqlStatement {
 /// Where the SQL comes from.
 #[derive(Clone, Debug)]
 pub(crate) enum StatementText {
-    /// The operator's, which reads.
+    /// The operator's statement, which reads.
     Query(String),
-    /// The operator's, which writes.
+    /// The operator's statement, which writes.
     Execute(String),
     /// The argument `sql`, which may only read.
     Adhoc,

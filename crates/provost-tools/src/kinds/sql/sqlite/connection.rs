@@ -29,7 +29,7 @@ const PRAGMAS: [&str; 3] = ["table_info", "table_xinfo", "table_list"];
 pub(super) enum AccessMode {
     Read,
     Write,
-    /// Make the table for keys.
+    /// It makes the table for keys.
     Prepare,
 }
 
