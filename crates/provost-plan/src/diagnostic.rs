@@ -129,13 +129,6 @@ impl Diagnostic {
         self
     }
 
-    /// Makes a fix of a name be of the key before the marked value.
-    #[must_use]
-    pub fn fix_of_key(mut self) -> Self {
-        self.fix = self.fix.map(Fix::of_key);
-        self
-    }
-
     /// Takes the fix back unless it `holds`: what remains is the hint.
     #[must_use]
     pub fn fix_only_if(mut self, holds: impl FnOnce(&Fix) -> bool) -> Self {

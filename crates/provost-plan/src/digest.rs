@@ -249,9 +249,8 @@ impl<'de> Deserialize<'de> for Digest {
 /// did, so that no two different integers print alike.
 #[must_use]
 pub fn canonical(value: &Value) -> String {
-    let mut text = String::new();
-    write(&mut text, value);
-    text
+    // Why the reference for the rest: only a number beyond ±2^53 is refused.
+    canonical_of(value).unwrap_or_else(|_| reference(value))
 }
 
 /// The canonical text of a map, from the canonical texts of its values; names are plain words.
@@ -270,61 +269,9 @@ pub(crate) fn canonical_map<'a>(entries: impl IntoIterator<Item = (&'a str, Stri
     text
 }
 
-fn write(text: &mut String, value: &Value) {
-    match value {
-        Value::Array(items) => {
-            text.push('[');
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                write(text, item);
-            }
-            text.push(']');
-        }
-        Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            // Why: the form sorts by UTF-16, which for ASCII is the order of the bytes; and a map
-            // may be in the order it was written.
-            if map.keys().all(|key| key.is_ascii()) {
-                entries.sort_unstable_by_key(|(name, _)| *name);
-            } else {
-                entries.sort_by(|(one, _), (two, _)| one.encode_utf16().cmp(two.encode_utf16()));
-            }
-            text.push('{');
-            for (at, (name, value)) in entries.into_iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                quoted(text, name);
-                text.push(':');
-                write(text, value);
-            }
-            text.push('}');
-        }
-        other => scalar(text, other),
-    }
-}
-
-fn scalar(text: &mut String, value: &Value) {
-    match value {
-        Value::String(inner) => quoted(text, inner),
-        Value::Null => text.push_str("null"),
-        Value::Bool(true) => text.push_str("true"),
-        Value::Bool(false) => text.push_str("false"),
-        Value::Number(number) if number.as_i64().is_some_and(is_exact) => {
-            // Why ignored: a text takes all that is written to it.
-            let _ = fmt::Write::write_fmt(text, format_args!("{number}"));
-        }
-        other => {
-            let written = serde_json_canonicalizer::to_string(other);
-            text.push_str(&written.unwrap_or_else(|_| other.to_string()));
-        }
-    }
-}
-
-fn is_exact(integer: i64) -> bool {
-    integer.unsigned_abs() <= INTEGER_MAX.unsigned_abs()
+/// As the reference implementation writes it.
+fn reference(value: &Value) -> String {
+    serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string())
 }
 
 /// A text in quotes; what needs no escape, which is nearly all, is copied.

@@ -32,13 +32,6 @@ pub enum Fix {
         /// As meant.
         to: String,
     },
-    /// The name of the marked value, its key, is meant to be another.
-    RenameKey {
-        /// As written.
-        from: String,
-        /// As meant.
-        to: String,
-    },
     /// What is marked is left out: the item of a list, or the value with its key.
     LeaveOut,
 }
@@ -48,15 +41,8 @@ impl Fix {
     #[must_use]
     pub fn renamed_to(&self) -> Option<&str> {
         match self {
-            Self::Rename { to, .. } | Self::RenameKey { to, .. } => Some(to),
+            Self::Rename { to, .. } => Some(to),
             Self::LeaveOut => None,
-        }
-    }
-
-    pub(crate) fn of_key(self) -> Self {
-        match self {
-            Self::Rename { from, to } => Self::RenameKey { from, to },
-            other => other,
         }
     }
 }
@@ -135,10 +121,6 @@ impl<'s> Editor<'s> {
                 format!("write `{to}` instead of `{from}`"),
                 self.rename(finding.span, from, to)?,
             ),
-            Fix::RenameKey { from, to } => (
-                format!("write `{to}` instead of `{from}`"),
-                self.rename(self.key_of(finding.span)?, from, to)?,
-            ),
             Fix::LeaveOut => {
                 let edit = self.leave_out(finding.span)?;
                 let gone = self.text(edit.span)?;
@@ -180,13 +162,6 @@ impl<'s> Editor<'s> {
             span: span.sub(at, from.len()),
             text: to.to_owned(),
         })
-    }
-
-    fn key_of(&self, value: Span) -> Option<Span> {
-        match find(self.tree()?, value)? {
-            Place::Entry { entries, at } => entries.get(at).map(|(key, _)| key.span),
-            Place::Item { .. } => None,
-        }
     }
 
     fn leave_out(&self, value: Span) -> Option<Edit> {
@@ -514,12 +489,6 @@ mod tests {
             None
         );
         assert_eq!(renamed("${ steps.contract }", "steps.contract"), None);
-        let (from, to) = ("cont".to_owned(), "count".to_owned());
-        let key = Fix::RenameKey { from, to };
-        assert_eq!(
-            mended("args: { \"cont\": 'cont x' }", "'cont x'", key).as_deref(),
-            Some("args: { \"count\": 'cont x' }")
-        );
     }
 
     #[test]

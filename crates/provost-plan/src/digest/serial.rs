@@ -9,7 +9,7 @@ use std::fmt::Display;
 use serde::ser::{self, Serialize};
 use serde_json::{Number, Value};
 
-use super::{NumberError, normalize_number, quoted, scalar};
+use super::{NumberError, normalize_number, quoted, reference};
 
 /// Most texts are no longer than this.
 const TEXT_BYTES_USUAL: usize = 1024;
@@ -65,7 +65,11 @@ struct Writer<'t> {
 impl Writer<'_> {
     fn number(self, number: &Number) -> Written {
         let number = normalize_number(number).map_err(|error| Refused(error.number))?;
-        scalar(&mut self.out.text, &Value::Number(number));
+        let written = match number.as_i64() {
+            Some(integer) => integer.to_string(),
+            None => reference(&Value::Number(number)),
+        };
+        self.out.text.push_str(&written);
         Ok(())
     }
 }

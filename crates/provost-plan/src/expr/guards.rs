@@ -90,12 +90,6 @@ impl Expression {
         facts_of(&self.tree, true).unwrap_or_default().exported()
     }
 
-    /// What holds whenever this expression is false.
-    #[must_use]
-    pub fn facts_if_false(&self) -> BTreeSet<Fact> {
-        facts_of(&self.tree, false).unwrap_or_default().exported()
-    }
-
     /// Every read, with what is proven of it by `given` and by the expression's own guards.
     #[must_use]
     pub fn reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {

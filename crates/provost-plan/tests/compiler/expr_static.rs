@@ -585,7 +585,7 @@ proptest! {
         let scope = Scope::new().with("params", &params).with_step("a", &step);
         let facts = match expression.eval(&scope) {
             Ok(Value::Bool(true)) => expression.facts_if_true(),
-            Ok(Value::Bool(false)) => expression.facts_if_false(),
+            Ok(Value::Bool(false)) => self::expression(&format!("!({text})")).facts_if_true(),
             _ => return Ok(()),
         };
         for fact in facts {
