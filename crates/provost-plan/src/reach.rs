@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::approve::Delta;
 use crate::catalog::{Catalog, Effect, Operation};
@@ -144,6 +144,12 @@ pub struct Reach {
     pub facts: BTreeMap<Facet, BTreeSet<String>>,
     /// Counts: of steps by effect, and the worst case.
     pub counts: Vec<Count>,
+    /// What is read on the way to a destination, or at all if there is none.
+    pub sources: Vec<String>,
+    /// What changes something or reaches somebody, with its effect.
+    pub destinations: Vec<(String, Effect)>,
+    /// Models that are asked.
+    pub models: Vec<String>,
 }
 
 /// A number of a plan.
@@ -191,7 +197,35 @@ impl Reach {
             let of = of.to_owned();
             reach.counts.push(Count { of, n });
         }
+        reach.ends(checkup);
         reach
+    }
+
+    /// Where values come from and where they go.
+    fn ends(&mut self, checkup: &Checkup<'_>) {
+        let mut from: BTreeSet<&str> = BTreeSet::new();
+        let acts = |operation: &Operation| operation.effect != Effect::Read;
+        let any_acts = |step: &Step| checkup.calls(step).into_iter().any(acts);
+        for (_, record) in checkup.steps().filter(|(step, _)| any_acts(step)) {
+            upstream(checkup, record, &mut from);
+        }
+        let all = from.is_empty() && !checkup.steps().any(|(step, _)| any_acts(step));
+        for (step, _) in checkup.steps() {
+            let named = from.contains(step.id.value.as_str()) || all;
+            if step.subgoal().is_none() && checkup.operation(step).is_none() && named {
+                push(&mut self.sources, "a person's answer".to_owned());
+            }
+            for operation in checkup.calls(step) {
+                let name = operation.name.clone();
+                if operation.is_opinion() {
+                    push(&mut self.models, name);
+                } else if operation.effect != Effect::Read {
+                    push(&mut self.destinations, (name, operation.effect));
+                } else if named {
+                    push(&mut self.sources, name);
+                }
+            }
+        }
     }
 
     fn add(&mut self, facet: Facet, fact: String) {
@@ -299,57 +333,7 @@ pub fn needs(terms: &AskTerms) -> String {
     words
 }
 
-/// Where values come from and where they go, of a whole plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Journey {
-    /// What is read on the way to a destination, or at all if there is none.
-    pub sources: Vec<String>,
-    /// What changes something or reaches somebody, with its effect.
-    pub destinations: Vec<(String, Effect)>,
-    /// Models that are asked.
-    pub models: Vec<String>,
-}
-
-impl Journey {
-    /// The journey of a plan.
-    #[must_use]
-    pub fn of(checkup: &Checkup<'_>) -> Self {
-        let mut journey = Self::default();
-        let mut from: BTreeSet<&str> = BTreeSet::new();
-        let acts = |operation: &Operation| operation.effect != Effect::Read;
-        for (step, record) in checkup.steps() {
-            if checkup.calls(step).into_iter().any(acts) {
-                upstream(checkup, record, &mut from);
-            }
-        }
-        let any_acts = |step: &Step| checkup.calls(step).into_iter().any(acts);
-        let all = from.is_empty() && !checkup.steps().any(|(step, _)| any_acts(step));
-        for (step, _) in checkup.steps() {
-            let named = from.contains(step.id.value.as_str()) || all;
-            if step.subgoal().is_none() && checkup.operation(step).is_none() && named {
-                push(&mut journey.sources, "a person's answer".to_owned());
-            }
-            for operation in checkup.calls(step) {
-                journey.call(operation, named);
-            }
-        }
-        journey
-    }
-
-    fn call(&mut self, operation: &Operation, named: bool) {
-        let name = operation.name.clone();
-        if operation.is_opinion() {
-            push(&mut self.models, name);
-        } else if operation.effect != Effect::Read {
-            let destination = (name, operation.effect);
-            if !self.destinations.contains(&destination) {
-                self.destinations.push(destination);
-            }
-        } else if named {
-            push(&mut self.sources, name);
-        }
-    }
-
+impl Reach {
     /// In one line: sources → destinations → models.
     #[must_use]
     pub fn line(&self) -> String {
@@ -373,7 +357,7 @@ impl Journey {
     }
 }
 
-fn push(names: &mut Vec<String>, name: String) {
+fn push<T: PartialEq>(names: &mut Vec<T>, name: T) {
     if !names.contains(&name) {
         names.push(name);
     }
@@ -471,14 +455,15 @@ pub fn approvals(before: &CheckedPlan, after: &CheckedPlan) -> Delta {
     Delta::of(asks, after.record())
 }
 
-/// The journey and the worst case as data.
+/// Where values come from and go, and the worst case, as data.
 #[must_use]
 pub fn to_json(checkup: &Checkup<'_>) -> Map<String, Value> {
     let worst = worst_counts(checkup.worst).map(|(of, n)| (of.to_owned(), Value::from(n)));
     let mut map = Map::new();
     map.insert("at_most".to_owned(), Value::Object(worst.collect()));
-    let journey = Journey::of(checkup);
-    let journey = serde_json::to_value(journey).unwrap_or_default();
-    map.insert("journey".to_owned(), journey);
+    let reach = Reach::of(checkup);
+    map.insert("sources".to_owned(), json!(reach.sources));
+    map.insert("destinations".to_owned(), json!(reach.destinations));
+    map.insert("models".to_owned(), json!(reach.models));
     map
 }

@@ -2,7 +2,7 @@
 //! other edit is.
 
 use crate::literate::{Case, Document};
-use provost_plan::reach::{Facet, Growth, Journey, Reach, approvals};
+use provost_plan::reach::{Facet, Growth, Reach, approvals};
 
 const PLAN: &str = r#"goal: Tell ada about PAY
 steps:
@@ -130,8 +130,8 @@ fn neutral_edits_show_nothing() {
 }
 
 #[test]
-fn a_journey_is_one_line() {
-    let line = |plan: &str| Journey::of(&case(plan).checkup()).line();
+fn sources_and_destinations_are_one_line() {
+    let line = |plan: &str| Reach::of(&case(plan).checkup()).line();
     assert_eq!(
         line(PLAN),
         "tickets.list, config.sla_threshold → mail.send (external), pager.notify (external)"

@@ -7,7 +7,7 @@ use provost_plan::catalog::Risk;
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
 use provost_plan::label::Integrity;
-use provost_plan::reach::{Facet, Journey, Reach};
+use provost_plan::reach::{Facet, Reach};
 
 const OPEN: &str = r#"steps:
   - { id: list, tool: tickets.list, args: { project: PAY } }
@@ -162,14 +162,15 @@ fn a_step_of_a_subgoal_is_approved_with_its_envelope_and_not_with_the_result() {
 fn the_reach_of_an_envelope_is_shown() {
     let case = case(&plan("", ""));
     let checkup = case.checkup();
-    let tools = &Reach::of(&checkup).facts[&Facet::Tools];
+    let reach = Reach::of(&checkup);
+    let tools = &reach.facts[&Facet::Tools];
     assert!(
         tools.contains("tickets.close (write, if find needs it)"),
         "{tools:?}"
     );
-    let journey = Journey::of(&checkup).line();
-    assert!(journey.contains("tickets.close"), "{journey}");
-    assert!(!journey.contains("a person"), "{journey}");
+    let line = reach.line();
+    assert!(line.contains("tickets.close"), "{line}");
+    assert!(!line.contains("a person"), "{line}");
     let not_checked = &case.plan().record().not_checked;
     assert!(
         not_checked.contains(&"the steps that refine find".to_owned()),

@@ -19,7 +19,7 @@ use provost_plan::check::{
 use provost_plan::label::Label;
 use provost_plan::plan::Goal;
 use provost_plan::plan::read::plan_from_value;
-use provost_plan::reach::{Checkup, Growth, Journey, Reach, approvals};
+use provost_plan::reach::{Checkup, Growth, Reach, approvals};
 use serde_json::{Map, Value, json};
 
 use super::check::{judge, refused};
@@ -187,12 +187,10 @@ fn show(
     (run, because): (Option<String>, Option<String>),
 ) -> Result<Exit, Failure> {
     let checkups = (before.checkup(workspace), after.checkup(workspace));
-    let growth = Growth::between(&Reach::of(&checkups.0), &Reach::of(&checkups.1));
+    let reaches = (Reach::of(&checkups.0), Reach::of(&checkups.1));
+    let growth = Growth::between(&reaches.0, &reaches.1);
     let change = Change::between(&before.plan.plan().value, &after.plan.plan().value);
-    let journeys = (
-        Journey::of(&checkups.0).line(),
-        Journey::of(&checkups.1).line(),
-    );
+    let lines = (reaches.0.line(), reaches.1.line());
     if verb.json {
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
@@ -203,7 +201,7 @@ fn show(
         put("from", json!(before.plan.record().revision));
         put("to", json!(after.plan.record().revision));
         put("names", json!([before.name, after.name]));
-        put("journey", json!({ "from": journeys.0, "to": journeys.1 }));
+        put("line", json!({ "from": lines.0, "to": lines.1 }));
         put("reach", json!(growth));
         put(
             "approvals",
@@ -218,7 +216,7 @@ fn show(
     page.strong(&format!("{} to {}", before.name, after.name));
     let because = because.map_or_else(String::new, |because| format!(": {because}"));
     page.text(&because).end();
-    delta::growth(&mut page, &growth, &journeys, output::width());
+    delta::growth(&mut page, &growth, &lines, output::width());
     delta::approvals(&mut page, delta);
     delta::change(&mut page, &change);
     output::data(&page.finish());

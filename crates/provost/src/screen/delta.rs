@@ -22,14 +22,14 @@ pub struct Change {
 }
 
 /// What reaches further, what less, and which numbers changed.
-pub fn growth(page: &mut Page, growth: &Growth, journeys: &(String, String), width: usize) {
+pub fn growth(page: &mut Page, growth: &Growth, lines: &(String, String), width: usize) {
     if growth.is_empty() {
         page.faint("  reaches neither further nor less far").end();
         return;
     }
-    if journeys.0 != journeys.1 {
-        page.wrapped("journey", &journeys.1, width);
-        page.wrapped("before", &journeys.0, width);
+    if lines.0 != lines.1 {
+        page.wrapped("reach", &lines.1, width);
+        page.wrapped("before", &lines.0, width);
     }
     for (look, mark, facts) in [
         (Look::Warn, "+", &growth.grew),

@@ -15,7 +15,7 @@ use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::canonical;
 use provost_plan::label::Label;
 use provost_plan::plan::{OnFailure, Step, StepKind};
-use provost_plan::reach::{Checkup, Journey, asked};
+use provost_plan::reach::{Checkup, Reach, asked};
 use provost_plan::render::{self, Style};
 
 use super::page::{Cell, Look, Page};
@@ -74,7 +74,7 @@ fn head(page: &mut Page, judged: &Judged, checkup: &Checkup<'_>, width: usize) {
         text => text,
     };
     page.wrapped("goal", goal, width);
-    page.wrapped("journey", &Journey::of(checkup).line(), width);
+    page.wrapped("reach", &Reach::of(checkup).line(), width);
     let mut asks: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (step, record) in checkup.steps() {
         if let Some(mut terms) = asked(step, record) {

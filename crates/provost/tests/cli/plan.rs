@@ -9,7 +9,7 @@ fn a_plan_is_shown_and_nothing_is_begun() {
     exit 0
     --- stdout
       goal       Count the orders of ada
-      journey    shop.orders → the answer alone
+      reach      shop.orders → the answer alone
       asks       nobody
       at most    1 call, 3 attempts, 1 min 31 s; waits for people are not counted
       asked by   ada; solo workspace: who asks may also approve

@@ -12,7 +12,7 @@ fn a_saved_plan_is_shown_for_review() {
     exit 0
     --- stdout
       goal       Note the orders of ada
-      journey    shop.orders → notes.write (write)
+      reach      shop.orders → notes.write (write)
       asks       note: the yes of one person
       at most    2 calls, 6 attempts, 3 min 3 s; waits for people are not counted
       asked by   ada; solo workspace: who asks may also approve
@@ -187,7 +187,7 @@ answer: "${ steps.count.output.row.total } orders."
     let first: Vec<&str> = shown.stdout.lines().take(21).collect();
     assert_snapshot!(first.join("\n"), @r#"
       goal       Ask whose orders to note
-      journey    a person's answer, shop.orders → notes.write (write)
+      reach      a person's answer, shop.orders → notes.write (write)
       asks       whose: an answer of anybody who may approve to "Whose orders?"
                  note: the yes of one person
       at most    2 calls, 6 attempts, 3 min 3 s; waits for people are not counted
@@ -209,10 +209,7 @@ answer: "${ steps.count.output.row.total } orders."
       3  note   notes.write  write  asks  when steps.count.output.row.total > 0
     "#);
     let data = place.json(&["show", "plan.yaml", "--json"]);
-    assert_eq!(
-        data.pointer("/reach/journey/destinations/0/1").unwrap(),
-        "write"
-    );
+    assert_eq!(data.pointer("/reach/destinations/0/1").unwrap(), "write");
 }
 
 /// Five thousand rows are a few lines for whoever reads of them, and all of them evidence.
