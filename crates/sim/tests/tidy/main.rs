@@ -136,7 +136,7 @@ fn every_code_has_its_page_and_every_page_its_code() {
     let with = |page: &str| {
         let table = "    Syntax = \"P001\", Error, \"unreadable\";\n";
         let files = [
-            ("crates/provost-plan/src/codes.rs", table),
+            ("crates/provost-plan/src/text/codes.rs", table),
             (page, "# P001\n\nText.\n"),
         ];
         pages::codes(&Tree::of(&files)).len()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::tree::Tree;
 
-const TABLE: &str = "crates/provost-plan/src/codes.rs";
+const TABLE: &str = "crates/provost-plan/src/text/codes.rs";
 const FOLDER: &str = "crates/provost-plan/explain/";
 
 pub fn codes(tree: &Tree) -> Vec<String> {

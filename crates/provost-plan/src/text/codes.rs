@@ -44,7 +44,7 @@ macro_rules! codes {
             #[must_use]
             pub fn page(self) -> &'static str {
                 match self {
-                    $(Self::$name => include_str!(concat!("../explain/", $code, ".md")),)+
+                    $(Self::$name => include_str!(concat!("../../explain/", $code, ".md")),)+
                 }
             }
         }

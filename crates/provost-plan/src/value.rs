@@ -1,0 +1,13 @@
+//! The floor of values: what plans, policies and journals are counted, named and bounded in.
+//!
+//! Owns digests with their one canonical text, money, durations, labels, limits and the work that
+//! may be spent. Knows nothing of plans. INVARIANT: every bound of the compiler stands in
+//! [`limits`].
+
+pub mod digest;
+pub mod duration;
+pub mod label;
+pub mod limits;
+pub mod money;
+pub(crate) mod pattern;
+pub mod work;
