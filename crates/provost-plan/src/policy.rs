@@ -20,13 +20,12 @@ use crate::limits::APPROVAL_VALID_MS;
 use crate::source::{Source, Span};
 
 mod approver;
+mod authoring;
 mod bounds;
-mod cases;
 mod combine;
 mod decide;
 mod entities;
 mod hosts;
-mod lint;
 mod load;
 mod mentions;
 mod names;
@@ -35,15 +34,15 @@ mod people;
 mod ready;
 mod shape;
 mod substitute;
-mod survey;
 mod values;
 mod vocabulary;
-mod words;
+
+use authoring::lint;
 
 pub use approver::{ApproveDenied, RunAction};
-pub use cases::{Cases, Judged};
+pub use authoring::cases::{Cases, Judged};
+pub use authoring::survey::{Outlook, Survey};
 pub use people::People;
-pub use survey::{Outlook, Survey};
 
 /// The policy that `init` writes: what runs by itself, what asks, who may approve.
 pub const DEFAULT_POLICY: &str = include_str!("policy/default.cedar");

@@ -12,12 +12,12 @@ use cedar_policy::{
     Entities, PartialEntities, PartialEntityUid, PartialRequest, PolicySet, Request, Schema,
 };
 
+use super::authoring::words::in_words;
 use super::combine::{Open, Side};
 use super::load::Entry;
 use super::mentions::{Mention, expression};
 use super::substitute::Known;
 use super::values::Seen;
-use super::words::in_words;
 
 /// Said where an argument may turn out to have no exact type.
 pub(super) const OPAQUE_WORDS: &str = "an argument cannot be shown to policy exactly";

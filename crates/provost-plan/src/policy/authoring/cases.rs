@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::{AskTerms, CallFacts, Decision, Policy, Principal, PrincipalKind};
 use crate::catalog::{Catalog, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::label::{Integrity, Label};
 use crate::node::{Fields, Node, parse_yaml};
+use crate::policy::{AskTerms, CallFacts, Decision, Policy, Principal, PrincipalKind};
 use crate::source::{Source, Span, Spanned};
 
 /// The version marker of a file of cases.

@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use cedar_policy::pst::{ActionConstraint, BinaryOp, Expr, Literal, Var};
 
-use super::load::Entry;
-use super::mentions::expression;
-use super::shape::{Fields, Shape};
-use super::vocabulary::{APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, server_group};
+use crate::policy::load::Entry;
+use crate::policy::mentions::expression;
+use crate::policy::shape::{Fields, Shape};
+use crate::policy::vocabulary::{
+    APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, server_group,
+};
 use serde_json::Value;
 
 use crate::catalog::{Catalog, Effect, Operation, Risk};
@@ -22,7 +24,7 @@ use crate::diagnostic::nearest;
 
 /// The operations, with their groups and arguments.
 #[derive(Debug, Default)]
-pub(super) struct Actions {
+pub(in crate::policy) struct Actions {
     operations: BTreeMap<String, (String, Fields)>,
     inputs: BTreeMap<String, Arc<Operation>>,
 }
@@ -92,7 +94,7 @@ impl Actions {
 }
 
 /// Whether a policy's scope reaches an operation.
-pub(super) fn reaches(scope: &ActionConstraint, operation: &str, group: &str) -> bool {
+pub(in crate::policy) fn reaches(scope: &ActionConstraint, operation: &str, group: &str) -> bool {
     let names = |id: &str| id == operation || id == group || id == CALL;
     match scope {
         ActionConstraint::Any => true,
@@ -102,7 +104,7 @@ pub(super) fn reaches(scope: &ActionConstraint, operation: &str, group: &str) ->
 }
 
 /// Whether a policy's scope reaches the approval of anything.
-pub(super) fn reaches_approve(scope: &ActionConstraint) -> bool {
+pub(in crate::policy) fn reaches_approve(scope: &ActionConstraint) -> bool {
     match scope {
         ActionConstraint::Any => true,
         ActionConstraint::Eq(uid) => uid.eid == APPROVE,
@@ -111,7 +113,7 @@ pub(super) fn reaches_approve(scope: &ActionConstraint) -> bool {
 }
 
 /// Whether a policy's scope reaches the approval alone, and no call.
-pub(super) fn reaches_only_approve(scope: &ActionConstraint) -> bool {
+pub(in crate::policy) fn reaches_only_approve(scope: &ActionConstraint) -> bool {
     let is_approve = |id: &str| id == APPROVE;
     match scope {
         ActionConstraint::Any => false,
@@ -121,7 +123,10 @@ pub(super) fn reaches_only_approve(scope: &ActionConstraint) -> bool {
 }
 
 /// What the lints find: a text near which it stands, a message and a hint.
-pub(super) fn findings(entry: &Entry, actions: &Actions) -> Vec<(String, String, String)> {
+pub(in crate::policy) fn findings(
+    entry: &Entry,
+    actions: &Actions,
+) -> Vec<(String, String, String)> {
     let found = RefCell::new(Vec::new());
     let visit = |expr: &Expr| -> Option<()> {
         found

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use cedar_policy::pst::{BinaryOp, Expr, Literal, PatternElem, UnaryOp, Var};
 
-use super::mentions::is_args;
-use super::partial::OPAQUE_WORDS;
+use crate::policy::mentions::is_args;
+use crate::policy::partial::OPAQUE_WORDS;
 
 /// Most characters of a text that are shown.
 const TEXT_CHARS_MAX: usize = 60;
@@ -23,7 +23,7 @@ enum Bond {
 }
 
 /// An expression in words; with `holds` false, its opposite.
-pub(super) fn in_words(expr: &Expr, holds: bool) -> String {
+pub(in crate::policy) fn in_words(expr: &Expr, holds: bool) -> String {
     phrase(expr, holds).0
 }
 

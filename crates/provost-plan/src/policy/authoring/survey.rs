@@ -1,7 +1,7 @@
 //! What a policy comes to over the whole catalog: rules that do nothing, tools left out.
 //!
 //! Owns the findings of `policy check` beyond loading. Every judgment is the one that decides
-//! calls ([`super::partial`], [`Policy::decide`]), asked with all arguments unknown. INVARIANT: a
+//! calls ([`crate::policy::partial`], [`Policy::decide`]), asked with all arguments unknown. INVARIANT: a
 //! policy is called impossible only if no effect, tags, labels or people could make it apply.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,17 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use cedar_policy::{Entities, Request};
 use serde_json::Map;
 
-use super::load::{Entry, base_name, span_of};
-use super::mentions::Mention;
-use super::names::{Names, Stray};
-use super::partial::{self, Part, Partial};
-use super::ready::{Scene, Standing};
-use super::values::Seen;
-use super::{CallFacts, OperationTerms, Policy, Principal, PrincipalKind, Verdict, entities, lint};
 use crate::catalog::Effect;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::label::{Integrity, Label};
+use crate::policy::load::{Entry, base_name, span_of};
+use crate::policy::mentions::Mention;
+use crate::policy::names::{Names, Stray};
+use crate::policy::partial::{self, Part, Partial};
+use crate::policy::ready::{Scene, Standing};
+use crate::policy::values::Seen;
+use crate::policy::{
+    CallFacts, OperationTerms, Policy, Principal, PrincipalKind, Verdict, entities, lint,
+};
 use crate::source::{Source, Span};
 
 /// What a policy comes to.
@@ -150,7 +152,7 @@ impl Policy {
     /// Whether some policy permits some call of an operation, if a person says yes.
     fn is_covered(&self, terms: &OperationTerms) -> bool {
         let permits = self.inner.entries.iter().filter(|entry| !entry.forbids);
-        let group = super::vocabulary::server_group(terms.operation.server());
+        let group = crate::policy::vocabulary::server_group(terms.operation.server());
         let mut reaching = permits
             .filter(|entry| lint::reaches(&entry.tree.action, &terms.operation.name, &group));
         reaching.any(|entry| {
