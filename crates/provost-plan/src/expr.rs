@@ -14,16 +14,12 @@ use crate::label::Label;
 use crate::source::Span;
 use crate::work::Purse;
 
+mod analysis;
 mod args;
-pub mod cases;
 mod eval;
-mod facts;
 mod functions;
-mod guards;
-mod label;
 mod offsets;
 mod parse;
-mod refs;
 mod status;
 mod template;
 mod text;
@@ -31,11 +27,13 @@ mod time;
 pub mod tree;
 mod value;
 
-pub use guards::{Fact, Read};
+pub use analysis::cases;
+pub use analysis::guards::{Fact, Read};
 pub use status::StepStatus;
 
+use analysis::label::Labelling;
+use analysis::refs;
 use eval::Evaluator;
-use label::Labelling;
 use tree::Expr;
 use value::Item;
 

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use super::guards::{Fact, place};
 use super::refs::Place;
-use super::status::StepStatus;
-use super::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
-use super::{Root, Segment};
+use crate::expr::status::StepStatus;
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
+use crate::expr::{Root, Segment};
 
 /// A set of facts that hold together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Facts(BTreeSet<Fact>);
+pub(in crate::expr) struct Facts(BTreeSet<Fact>);
 
 impl From<&BTreeSet<Fact>> for Facts {
     fn from(facts: &BTreeSet<Fact>) -> Self {
@@ -22,11 +22,11 @@ impl From<&BTreeSet<Fact>> for Facts {
 }
 
 /// The root of the paths that begin with a variable; no expression can write it.
-pub(super) fn variable_root(id: u32) -> Root {
+pub(in crate::expr) fn variable_root(id: u32) -> Root {
     Root::Unknown(format!("#{id}"))
 }
 
-pub(super) fn is_variable(root: &Root) -> bool {
+pub(in crate::expr) fn is_variable(root: &Root) -> bool {
     matches!(root, Root::Unknown(name) if name.starts_with('#'))
 }
 
@@ -55,7 +55,7 @@ impl Facts {
     }
 
     /// What holds if both hold.
-    pub(super) fn and(&self, other: &Self) -> Self {
+    pub(in crate::expr) fn and(&self, other: &Self) -> Self {
         Self(self.0.union(&other.0).cloned().collect())
     }
 
@@ -101,7 +101,7 @@ impl Facts {
     }
 
     /// How many segments of a path are proven to be there, and how many not to be null.
-    pub(super) fn proven(&self, root: &Root, path: &[Segment]) -> (usize, usize) {
+    pub(in crate::expr) fn proven(&self, root: &Root, path: &[Segment]) -> (usize, usize) {
         let (mut present, mut not_null) = (0, 0);
         if let Root::Step(step) = root {
             let status = self.status(step);
@@ -140,7 +140,7 @@ impl Facts {
 
     /// Whether what a path leads to is proven not to be null: it is said, or something was found
     /// in it.
-    pub(super) fn excludes_null(&self, root: &Root, path: &[Segment]) -> bool {
+    pub(in crate::expr) fn excludes_null(&self, root: &Root, path: &[Segment]) -> bool {
         self.0.iter().any(|fact| match fact {
             Fact::Status { .. } => false,
             Fact::NotNull { root: of, path: at } => of == root && at.starts_with(path),
@@ -151,7 +151,7 @@ impl Facts {
     }
 
     /// The facts that have a meaning outside the expression.
-    pub(super) fn exported(self) -> BTreeSet<Fact> {
+    pub(in crate::expr) fn exported(self) -> BTreeSet<Fact> {
         self.0
             .into_iter()
             .filter(|fact| match fact {
@@ -176,7 +176,7 @@ fn common(known: &[Segment], path: &[Segment]) -> usize {
 }
 
 /// What is known of the items of a filtered list, under the variables of its filters.
-pub(super) fn filtered(list: &Expr) -> Vec<(u32, Facts)> {
+pub(in crate::expr) fn filtered(list: &Expr) -> Vec<(u32, Facts)> {
     let ExprKind::Walk(walk) = &list.kind else {
         return Vec::new();
     };
@@ -193,7 +193,7 @@ pub(super) fn filtered(list: &Expr) -> Vec<(u32, Facts)> {
 }
 
 /// Facts about one variable as facts about another.
-pub(super) fn rename(facts: &Facts, from: u32, to: u32) -> Facts {
+pub(in crate::expr) fn rename(facts: &Facts, from: u32, to: u32) -> Facts {
     let (from, to) = (variable_root(from), variable_root(to));
     Facts(
         facts
@@ -216,7 +216,7 @@ pub(super) fn rename(facts: &Facts, from: u32, to: u32) -> Facts {
 }
 
 /// What holds if `expr` came to `truth`; none if it cannot.
-pub(super) fn facts_of(expr: &Expr, truth: bool) -> Option<Facts> {
+pub(in crate::expr) fn facts_of(expr: &Expr, truth: bool) -> Option<Facts> {
     match &expr.kind {
         ExprKind::Bool(value) => (*value == truth).then(Facts::default),
         ExprKind::Not(operand) => facts_of(operand, !truth),

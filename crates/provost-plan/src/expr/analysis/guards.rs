@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use super::facts::{Facts, facts_of, filtered, rename, variable_root};
 use super::refs::{self, Bound, Place};
-use super::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
-use super::{Expression, Reference, Root, Segment, Template};
+use crate::expr::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
+use crate::expr::{Expression, Reference, Root, Segment, Template};
 
 /// Something that holds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -328,7 +328,7 @@ fn local(expr: &Expr) -> Option<(u32, Vec<Segment>)> {
 }
 
 /// The path that a fact about `expr` is about; variables begin paths of their own.
-pub(super) fn place(expr: &Expr) -> Option<Place> {
+pub(in crate::expr) fn place(expr: &Expr) -> Option<Place> {
     match local(expr) {
         Some((id, path)) => Some((variable_root(id), path)),
         None => match &expr.kind {

@@ -7,11 +7,11 @@
 
 use serde_json::Value;
 
-use super::eval::Evaluator;
 use super::facts::is_variable;
 use super::guards::place;
-use super::tree::{Compare, Expr, ExprKind, Function, WalkKind};
-use super::{Expression, Root, Scope, Segment};
+use crate::expr::eval::Evaluator;
+use crate::expr::tree::{Compare, Expr, ExprKind, Function, WalkKind};
+use crate::expr::{Expression, Root, Scope, Segment};
 
 /// Most cases that are told apart; of an expression with more nothing is proven.
 const CASES_MAX: usize = 64;

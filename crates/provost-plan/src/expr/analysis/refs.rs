@@ -5,17 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use super::tree::{Access, Expr, ExprKind, Function, Walk, WalkKind};
-use super::{Reference, Root, Segment};
+use crate::expr::tree::{Access, Expr, ExprKind, Function, Walk, WalkKind};
+use crate::expr::{Reference, Root, Segment};
 
 /// A path without its place.
-pub(super) type Place = (Root, Vec<Segment>);
+pub(in crate::expr) type Place = (Root, Vec<Segment>);
 
 /// What the variables of the comprehensions around a node stand for, if that is a path.
-pub(super) type Bound = BTreeMap<u32, Option<Place>>;
+pub(in crate::expr) type Bound = BTreeMap<u32, Option<Place>>;
 
 /// Every path that `tree` reads, in the order written.
-pub(super) fn collect(tree: &Expr) -> Vec<Reference> {
+pub(in crate::expr) fn collect(tree: &Expr) -> Vec<Reference> {
     let mut references = Vec::new();
     walk(tree, &mut Bound::new(), &mut references);
     references
@@ -72,7 +72,7 @@ fn indices(expr: &Expr, bound: &mut Bound, references: &mut Vec<Reference>) {
 }
 
 /// The reference that `expr` itself is, if it is a path of the scope.
-pub(super) fn reference(expr: &Expr, bound: &Bound) -> Option<Reference> {
+pub(in crate::expr) fn reference(expr: &Expr, bound: &Bound) -> Option<Reference> {
     let (path, tested) = match &expr.kind {
         ExprKind::Has(path) => (&**path, true),
         ExprKind::Walk(_) => return None,
@@ -88,7 +88,7 @@ pub(super) fn reference(expr: &Expr, bound: &Bound) -> Option<Reference> {
 }
 
 /// The path that `expr` reads, if it is one. A filtered list keeps the path of its list.
-pub(super) fn resolve(expr: &Expr, bound: &Bound) -> Option<Place> {
+pub(in crate::expr) fn resolve(expr: &Expr, bound: &Bound) -> Option<Place> {
     match &expr.kind {
         ExprKind::Root(root) => Some((root.clone(), Vec::new())),
         ExprKind::Var(variable) => bound.get(&variable.id).cloned().flatten(),
@@ -119,7 +119,7 @@ pub(super) fn resolve(expr: &Expr, bound: &Bound) -> Option<Place> {
     }
 }
 
-pub(super) fn segment(access: &Access) -> Segment {
+pub(in crate::expr) fn segment(access: &Access) -> Segment {
     match access {
         Access::Field(name) => Segment::Field(name.clone()),
         Access::Index(index) => match &index.kind {
@@ -133,7 +133,7 @@ pub(super) fn segment(access: &Access) -> Segment {
 }
 
 /// Binds the variable of `walk` to any item of its list.
-pub(super) fn bind(walk: &Walk, bound: &mut Bound) {
+pub(in crate::expr) fn bind(walk: &Walk, bound: &mut Bound) {
     let item = resolve(&walk.list, bound).map(|(root, mut path)| {
         path.push(Segment::Any);
         (root, path)

@@ -8,12 +8,12 @@
 //! caller's word. INVARIANT: how a guard is spelt does not change its label.
 
 use super::refs::{self, Bound};
-use super::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
-use super::{LabelOf, Reference, Root, Segment};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
+use crate::expr::{LabelOf, Reference, Root, Segment};
 use crate::label::Label;
 
 /// One labelling of one expression.
-pub(super) struct Labelling<'a> {
+pub(in crate::expr) struct Labelling<'a> {
     literals: &'a Label,
     of: &'a LabelOf<'a>,
     bound: Bound,
@@ -22,7 +22,7 @@ pub(super) struct Labelling<'a> {
 }
 
 impl<'a> Labelling<'a> {
-    pub(super) fn new(literals: &'a Label, of: &'a LabelOf<'a>) -> Self {
+    pub(in crate::expr) fn new(literals: &'a Label, of: &'a LabelOf<'a>) -> Self {
         Self {
             literals,
             of,
@@ -31,7 +31,7 @@ impl<'a> Labelling<'a> {
         }
     }
 
-    pub(super) fn label(&mut self, expr: &Expr) -> Label {
+    pub(in crate::expr) fn label(&mut self, expr: &Expr) -> Label {
         if let ExprKind::Has(path) = &expr.kind {
             return self.closed(path);
         }
