@@ -19,6 +19,7 @@ use crate::schema::Schema;
 use crate::source::{Source, Span, Spanned};
 
 pub mod goal;
+pub mod ranking;
 pub mod read;
 pub mod readings;
 pub mod request;

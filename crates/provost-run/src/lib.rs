@@ -14,7 +14,6 @@ pub mod machine;
 pub mod open_effects;
 pub mod outcome;
 pub mod proposal;
-pub mod search;
 pub mod shown;
 pub mod spending;
 pub mod state;

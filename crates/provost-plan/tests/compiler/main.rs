@@ -24,6 +24,7 @@ mod machine_readable;
 mod plan_read;
 mod plan_schema;
 mod policy_bounds;
+mod ranking;
 mod reach;
 mod read_back;
 mod schema_bounds;

@@ -14,7 +14,7 @@ use provost_plan::plan::request::{
     EnvelopeView, FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind,
     RoleView, ToolSignature, Why,
 };
-use provost_plan::plan::{Goal, Plan, Step};
+use provost_plan::plan::{Goal, Plan, Step, ranking};
 
 use super::Turn;
 use super::work::UNCHECKED;
@@ -22,7 +22,6 @@ use crate::card::{Purpose, Question};
 use crate::event::{Candidates, Event, PlannerChoice};
 use crate::machine::{Blob, Rules, StepError};
 use crate::proposal::compile;
-use crate::search;
 use crate::state::State;
 use crate::view;
 
@@ -419,7 +418,7 @@ fn offered<'a>(state: &State, rules: &'a Rules) -> Vec<&'a Operation> {
     if !matches!(state.planner, PlannerChoice::Model { .. }) {
         return all().collect();
     }
-    let Some(mut chosen) = search::candidates(&rules.catalog, &state.goal) else {
+    let Some(mut chosen) = ranking::candidates(&rules.catalog, &state.goal) else {
         return all().collect();
     };
     let plan = state.plan.as_ref().map(|plan| plan.checked().plan());

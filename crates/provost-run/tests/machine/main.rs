@@ -45,7 +45,6 @@ mod receipts;
 mod replan;
 mod retry;
 mod rights;
-mod search;
 mod secrets;
 mod settle;
 mod subgoal;

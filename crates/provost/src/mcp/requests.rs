@@ -9,10 +9,10 @@ use provost_engine::engine::{Engine, EngineError, NewRun};
 use provost_engine::history;
 use provost_engine::proposal::{Judged, of_client};
 use provost_engine::run::event::PlannerChoice;
-use provost_engine::run::search;
 use provost_engine::run::state::{Waiting, waiting};
 use provost_engine::store::RunFilter;
 use provost_plan::catalog::Operation;
+use provost_plan::plan::ranking;
 use provost_plan::plan::request::{RoleView, ToolSignature};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -159,7 +159,7 @@ impl Requests {
         let found: Vec<&Operation> = if asked.query.trim().is_empty() {
             all.collect()
         } else {
-            let ranked = search::rank(all, &asked.query).into_iter();
+            let ranked = ranking::rank(all, &asked.query).into_iter();
             ranked.map(|hit| hit.operation).collect()
         };
         let total = found.len();

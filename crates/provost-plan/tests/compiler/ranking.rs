@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use provost_plan::catalog::{Catalog, Effect, Operation};
 use provost_plan::plan::Goal;
+use provost_plan::plan::ranking::{CANDIDATE_BYTES_MAX, CANDIDATES_MAX, candidates, rank};
 use provost_plan::plan::request::ToolSignature;
 use provost_plan::schema::Schema;
-use provost_run::search::{CANDIDATE_BYTES_MAX, CANDIDATES_MAX, candidates, rank};
 use serde_json::{Value, json};
 
 /// Of a hundred goals, how many must find what they need among the candidates.

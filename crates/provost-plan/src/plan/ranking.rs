@@ -8,10 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost_plan::catalog::{Catalog, Operation};
-use provost_plan::plan::Goal;
-use provost_plan::plan::request::ToolSignature;
 use serde_json::Value;
+
+use super::Goal;
+use super::request::ToolSignature;
+use crate::catalog::{Catalog, Operation};
 
 mod words;
 
