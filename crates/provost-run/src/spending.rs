@@ -1,8 +1,8 @@
 //! Spending: what the events of a run count against the budget that all runs share.
 //!
-//! Owns how an event tells it, with no settings at hand: it is counted whether somebody set a budget
-//! or not, so that a budget set later, or for another period, knows what was spent before it. Never
-//! decides whether there is room: that is [`crate::admission`]'s.
+//! Owns how an event tells it, with no settings at hand: it is counted whether somebody set a
+//! budget or not, so that a budget set later, or for another period, knows what was spent before
+//! it. Never decides whether there is room: that is [`crate::admission`]'s.
 
 use provost_plan::money::Money;
 use provost_plan::plan::request::Reserved;

@@ -1,8 +1,8 @@
 //! What all runs reserved and spent, by period, held against the events that it follows from.
 //!
-//! Owns the table `budgets`: a row for each day, each month and all time, whether a budget is set or
-//! not. Decides nothing: whether there is room is [`provost_run::admission`]'s. INVARIANT: no process
-//! relies on it before it tells what the events of all runs tell.
+//! Owns the table `budgets`: a row for each day, each month and all time, whether a budget is set
+//! or not. Decides nothing: whether there is room is [`provost_run::admission`]'s. INVARIANT: no
+//! process relies on it before it tells what the events of all runs tell.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,8 @@
 //! Owns when each is held against what, in a process that writes and for whoever only looks. Never
 //! trusts a row: who can write the file can write one, or take one away. INVARIANT: no process
 //! begins a call before `stops` tells what the log of the workspace tells, nor a write before
-//! `open_effects`, nor what a budget bounds before `budgets` tells what the events of all runs tell.
+//! `open_effects`, nor what a budget bounds before `budgets` tells what the events of all runs
+//! tell.
 
 use provost_run::admission::Entry;
 use rusqlite::{Connection, OptionalExtension as _};

@@ -1,9 +1,9 @@
 //! The log of the workspace: what people did to all runs at once, as events of a reserved run.
 //!
 //! Owns the number and the name of that run, which no row of `runs` lists, its kinds of events, and
-//! the row of `meta` that says where it ends. Decides nothing: what binds follows from it in `stops`
-//! and `prune`. INVARIANT: its events are linked and committed like those of any run, so that the
-//! chains and the signed heads cover them.
+//! the row of `meta` that says where it ends. Decides nothing: what binds follows from it in
+//! `stops` and `prune`. INVARIANT: its events are linked and committed like those of any run, so
+//! that the chains and the signed heads cover them.
 
 use std::borrow::Cow;
 

@@ -189,9 +189,7 @@ fn drop_bytes(
             continue;
         };
         connection
-            .prepare_cached(
-                "INSERT OR REPLACE INTO pruned (digest, media, size, at_ms) VALUES (?1, ?2, ?3, ?4)",
-            )?
+            .prepare_cached("INSERT OR REPLACE INTO pruned VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![digest.bytes(), piece.media, piece.size, now_ms])?;
         connection
             .prepare_cached("DELETE FROM evidence WHERE digest = ?1")?
@@ -316,7 +314,7 @@ pub(super) fn restore(connection: &Connection, told: &Dropped) -> rusqlite::Resu
         };
         let (piece, at_ms) = dropped;
         connection.execute(
-            "INSERT OR REPLACE INTO pruned (digest, media, size, at_ms) VALUES (?1, ?2, ?3, ?4)",
+            "INSERT OR REPLACE INTO pruned VALUES (?1, ?2, ?3, ?4)",
             params![digest.bytes(), piece.media, piece.size, at_ms],
         )?;
         restored.push(words(digest, how));

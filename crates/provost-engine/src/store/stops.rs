@@ -1,8 +1,8 @@
 //! What a person stopped: one durable row each, read in the transaction of every intent.
 //!
 //! Owns the scopes and their words, and what the log of the workspace says of them. A single run is
-//! no scope: its pause is a statement to it, and an event of its journal. INVARIANT: a stop that was
-//! acknowledged binds every attempt that begins after it, in every process, of runs that begin
+//! no scope: its pause is a statement to it, and an event of its journal. INVARIANT: a stop that
+//! was acknowledged binds every attempt that begins after it, in every process, of runs that begin
 //! after it too, until somebody lifts it; who only takes its row away lifts nothing.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The rows that guard effects and bound what runs spend together, as a store keeps them by the entries of a run; after
-//! every output they are what the events alone tell.
+//! The rows that guard effects and bound what runs spend together, as a store keeps them by the
+//! entries of a run; after every output they are what the events alone tell.
 
 use std::collections::BTreeMap;
 
