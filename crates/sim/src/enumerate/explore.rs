@@ -17,7 +17,8 @@ use super::fingerprint::Prints;
 use super::judge::BEGUN_UNHEARD;
 use super::machine::{Facts, Journal, Machine, Stepped, Told};
 use super::node::Node;
-use super::people::NONCE;
+use super::people::{LISTED, NONCE};
+use super::reading::Reading;
 use super::stops::{BEGUN_STOPPED, Scope};
 use super::told::{ENDINGS, Ending, LATE};
 use super::world::{Class, Flight};
@@ -287,7 +288,8 @@ impl Search<'_> {
         let sync = output.sync;
         let through = output.first_seq + output.append.len() as u64 - 1;
         let (journal, fold) = self.kept(from, state, &output.append)?;
-        let mut reading = from.map(|from| from.reading.clone()).unwrap_or_default();
+        let reading = from.map(|from| from.reading.clone());
+        let mut reading = reading.unwrap_or_else(|| Reading::of(&LISTED));
         for event in &output.append {
             for what in reading.read(event) {
                 let lines = output.append.iter().map(|event| format!("{event:?}"));

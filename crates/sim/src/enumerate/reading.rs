@@ -14,7 +14,7 @@ use provost_run::event::{AttemptStarted, Event, SettledBy, Settlement};
 use provost_run::statement::RecordedStatement;
 use serde_json::json;
 
-use super::people::{LISTED, original};
+use super::people::original;
 
 /// A call began that a statement heard before forbids.
 pub const BEGUN_AGAINST: &str = "a call began against a statement heard before";
@@ -47,7 +47,8 @@ enum Stopped {
 
 /// What a journal says of people.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
+    listed: &'static [&'static str],
     solo: bool,
     run: String,
     revision: u32,
@@ -76,8 +77,16 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Of a run in a workspace that lists these people.
+    pub(crate) fn of(listed: &'static [&'static str]) -> Self {
+        Self {
+            listed,
+            ..Self::default()
+        }
+    }
+
     /// Reads on; says what must not be.
-    pub(super) fn read(&mut self, event: &Event) -> Vec<&'static str> {
+    pub(crate) fn read(&mut self, event: &Event) -> Vec<&'static str> {
         let mut broken = Vec::new();
         if let Some(recorded) = event.statement() {
             self.judge_statement(event, &recorded, &mut broken);
@@ -95,7 +104,7 @@ impl Reading {
         recorded: &RecordedStatement,
         broken: &mut Vec<&'static str>,
     ) {
-        if !self.solo && !LISTED.contains(&recorded.by.as_str()) {
+        if !self.solo && !self.listed.contains(&recorded.by.as_str()) {
             broken.push(COUNTED_OF_ANYBODY);
         }
         let revision = match event {
@@ -103,7 +112,9 @@ impl Reading {
                 let Some(asked) = self.cards.get(card).filter(|asked| asked.is_open) else {
                     return broken.push(COUNTED_FOR_ANOTHER);
                 };
-                if asked.agreed.contains(by) {
+                // Why not of a no: who agreed may say no as long as the card is open.
+                let agrees = matches!(event, Event::ApprovalGiven { .. });
+                if agrees && asked.agreed.contains(by) {
                     broken.push(COUNTED_TWICE);
                 }
                 if !self.solo && self.is_barred(&asked.card, by) {

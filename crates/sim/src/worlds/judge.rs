@@ -13,11 +13,12 @@ use provost_run::card::{Card, Subject};
 use provost_run::event::{AttemptEnded, AttemptStarted, Event, Proven, RunEnded, RunStatus};
 use provost_run::event::{SettledBy, Settlement, StepStatus};
 use provost_run::outcome::{Class, Landing};
-use provost_run::state::State;
+use provost_run::state::{State, Undo};
 
 use super::scene::PEOPLE;
 use super::sketch::CHILDREN_MAX;
 use super::tools::Effect;
+use crate::enumerate::reading::Reading;
 
 /// A reading of one journal.
 pub(super) struct Judge<'j> {
@@ -79,6 +80,8 @@ impl<'j> Judge<'j> {
         let Some(((first, began), rest)) = self.events.split_first() else {
             return vec!["the journal is empty".to_owned()];
         };
+        let mut reading = Reading::of(&PEOPLE);
+        reading.read(first);
         let mut state = match State::begin(first, *began) {
             Ok(state) => state,
             Err(error) => return vec![error.to_string()],
@@ -99,6 +102,9 @@ impl<'j> Judge<'j> {
                 self.broke("something was recorded after the end");
             }
             last = *at;
+            for what in reading.read(event) {
+                self.broke(&format!("{what}: {}", event.kind()));
+            }
             self.event(event, *at, &state);
             if let Err(error) = state.apply(event, *at) {
                 self.broke(&error.to_string());
@@ -140,8 +146,15 @@ impl<'j> Judge<'j> {
                     .insert(*evidence);
             }
             Event::StepSettled { slot, status, .. } => self.settled(slot, *status, state),
-            Event::CancelRequested { .. } | Event::Paused { .. } => self.stopped = true,
-            Event::Resumed { by: Some(_), .. } => self.stopped = state.cancelled.is_some(),
+            // Why not one that undoes: the reading of what people said knows what may begin then.
+            Event::CancelRequested { undo: false, .. } | Event::Paused { .. } => {
+                self.stopped = true;
+            }
+            Event::Resumed { by: Some(_), .. } => {
+                self.stopped = state.cancelled.is_some() && state.undo == Undo::Unwanted;
+            }
+            // Why: the plan that undoes is a person's, and no planner's revision.
+            Event::UndoPlanned { .. } => self.amended += 1,
             Event::PlanAmended { .. } => {
                 self.amended += 1;
                 self.unplanned = false;

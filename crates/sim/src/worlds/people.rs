@@ -53,7 +53,7 @@ impl People {
                 Statement::Reject {
                     card,
                     reason,
-                    all: false,
+                    all: weather.strikes(Fault::RejectAll),
                 },
             );
             words.push((soon, no));

@@ -111,6 +111,7 @@ impl Planner {
                 reason,
             };
         }
+        let both = self.rng.permille(200);
         let target = format!("a{}", self.sketch.steps.len());
         self.sketch.add("note.put", (&target, &target), false);
         let plan = PlanText {
@@ -119,7 +120,7 @@ impl Planner {
         };
         Statement::Amend {
             plan: Some(plan),
-            goal: None,
+            goal: both.then(|| "something else, planned by a person".to_owned()),
             reason,
         }
     }

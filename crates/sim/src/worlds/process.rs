@@ -129,6 +129,7 @@ impl Process {
                 | Heard::No
                 | Heard::Answer
                 | Heard::Cancel
+                | Heard::Undo
                 | Heard::Settle
                 | Heard::Pause
                 | Heard::GoOn

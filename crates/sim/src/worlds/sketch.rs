@@ -102,6 +102,12 @@ fn draw_step(rng: &mut Rng, index: u64, before: &[Step]) -> Step {
     }
     let _ = writeln!(text, "    args: {{ {args} }}");
     needs(rng, &mut text, before);
+    if !reads && items == 0 && rng.permille(400) {
+        let _ = writeln!(
+            text,
+            "    undo: {{ tool: note.put, args: {{ to: u-{id}, place: u-{id} }} }}"
+        );
+    }
     if !reads {
         text.push_str("    accept: ['${ output.done }']\n");
     } else if rng.permille(300) {

@@ -14,7 +14,7 @@ use provost_run::event::{AskMode, RunCreated, Settlement, StepStatus};
 use provost_run::machine::{Command, Input, Rules, Run, StepError};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::{ItemState, State};
-use provost_run::statement::Statement;
+use provost_run::statement::{Statement, StatementRecord};
 use serde_json::json;
 
 use super::clock::{Clock, DAY_MS};
@@ -80,10 +80,14 @@ pub(super) struct Stage<'r> {
     planner: Planner,
     pub(super) weather: Weather,
     rings: u64,
+    /// Statements that people made.
+    statements: u64,
     seen: BTreeSet<Digest>,
     unheard: Vec<Input>,
     /// Doubts that people have seen.
     doubted: BTreeSet<(Slot, u32)>,
+    /// The attempt that was settled last of each.
+    settled: BTreeMap<Slot, Option<Digest>>,
     paused: bool,
     /// Calls of the process in the order they left.
     flying: Vec<(Slot, u32)>,
@@ -111,9 +115,11 @@ impl<'r> Stage<'r> {
             planner: Planner::new(seed, sketch),
             weather: Weather::new(seed),
             rings: 0,
+            statements: 0,
             seen: BTreeSet::new(),
             unheard: Vec::new(),
             doubted: BTreeSet::new(),
+            settled: BTreeMap::new(),
             paused: false,
             flying: Vec::new(),
             refusals: BTreeSet::new(),
@@ -189,6 +195,12 @@ impl<'r> Stage<'r> {
                 undo: false,
             };
             self.queue(at, Happening::Said(Input::unsigned(person("ada"), cancel)));
+        }
+        if self.weather.strikes(Fault::Undo) {
+            let at = at(self);
+            let (reason, undo) = (None, true);
+            let cancel = Statement::Cancel { reason, undo };
+            self.queue(at, Happening::Said(Input::unsigned(person("dan"), cancel)));
         }
         for _ in 0..2 {
             if self.weather.strikes(Fault::Pause) {
@@ -313,15 +325,51 @@ impl<'r> Stage<'r> {
         }
     }
 
+    /// Somebody says something, whose number stays the same however often it is heard; and now and
+    /// then it is said once more after it was heard.
     fn said(&mut self, input: Input) {
+        let input = self.numbered(input);
         if self.process.run.is_none() {
             // Why: people wait until somebody is there to hear them.
             self.unheard.push(input);
             return;
         }
         let again = input.clone();
-        if !self.give(&input) {
+        if !self.give(&input) || self.weather.strikes(Fault::Stale) {
             self.later(5_000, Happening::Said(again));
+        }
+    }
+
+    /// The input with the number of its statement, and the revision that stands.
+    fn numbered(&mut self, input: Input) -> Input {
+        let Input::Statement {
+            by,
+            statement,
+            record,
+        } = input
+        else {
+            return input;
+        };
+        let state = self.process.run.as_ref().map(Run::state);
+        let of_card = |state: &State| {
+            let card = statement.card().and_then(|card| state.cards.get(&card));
+            card.map_or(state.revision, |known| known.card.revision)
+        };
+        let revision = state.map_or(0, of_card);
+        self.statements += u64::from(record.is_none());
+        let nonce = record.map_or_else(|| self.statements.to_string(), |known| known.nonce);
+        let record = Some(StatementRecord {
+            nonce,
+            revision,
+            at: self.clock.now(),
+            expires_at: i64::MAX,
+            key: None,
+            signature: None,
+        });
+        Input::Statement {
+            by,
+            statement,
+            record,
         }
     }
 
@@ -403,6 +451,13 @@ impl<'r> Stage<'r> {
         } else {
             (Settlement::DidNotHappen, None)
         };
+        // Why: what was seen before this attempt was in doubt counts for none.
+        let before = self.settled.insert(slot.clone(), attempt).flatten();
+        let stale = attempt.is_some() && self.weather.strikes(Fault::Stale);
+        let attempt = if stale { before } else { attempt };
+        if stale {
+            self.later(5_000, Happening::Settles(slot.clone()));
+        }
         let statement = Statement::Settle {
             slot,
             attempt,

@@ -81,6 +81,12 @@ pub(super) enum Fault {
     WrongAnswer,
     /// A person ends the run.
     Cancel,
+    /// A person ends the run, and wants undone what happened.
+    Undo,
+    /// A person says again what was heard, or what is about something else by now.
+    Stale,
+    /// A person says no to all that is left.
+    RejectAll,
     /// A person stops the run for a while.
     Pause,
     /// A person puts a plan or a goal of their own in the place of what is there.
@@ -94,7 +100,7 @@ pub(super) enum Fault {
 }
 
 /// Each fault, its name and how often it strikes where it may, in a thousand.
-const TABLE: [(Fault, &str, i64); 40] = [
+const TABLE: [(Fault, &str, i64); 43] = [
     (Fault::DroppedRequest, "dropped request", 60),
     (Fault::DroppedReply, "dropped reply", 60),
     (Fault::Delay, "delay", 60),
@@ -130,8 +136,11 @@ const TABLE: [(Fault, &str, i64); 40] = [
     (Fault::Partial, "person: partial", 300),
     (Fault::WrongAnswer, "person: wrong answer", 400),
     (Fault::Cancel, "person: cancels", 200),
+    (Fault::Undo, "person: has it undone", 400),
+    (Fault::Stale, "person: stale", 400),
+    (Fault::RejectAll, "person: no to all", 500),
     (Fault::Pause, "person: pauses", 250),
-    (Fault::Amend, "person: amends", 150),
+    (Fault::Amend, "person: amends", 400),
     (Fault::Settle, "person: settles", 700),
     (Fault::Abandon, "person: abandons", 200),
     (Fault::NotAdmitted, "not admitted", 60),
