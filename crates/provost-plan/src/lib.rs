@@ -20,9 +20,9 @@
 //!
 //! # Where to start
 //!
-//! Read [`plan::Plan`] and [`plan::Step`] for what is compiled, then [`check::check`], whose body is
-//! the list of the stages; each stage is one file beside it. [`check::StepRecord`] is what a run
-//! keeps of the result.
+//! Read [`plan::Plan`] and [`plan::Step`] for what is compiled, then [`check::check`], whose body
+//! is the list of the stages; each stage is one file beside it. [`check::StepRecord`] is what a
+//! run keeps of the result.
 #![deny(missing_docs)]
 
 pub mod text;

@@ -1,8 +1,8 @@
 //! What a policy comes to over the whole catalog: rules that do nothing, tools left out.
 //!
 //! Owns the findings of `policy check` beyond loading. Every judgment is the one that decides
-//! calls ([`crate::policy::partial`], [`Policy::decide`]), asked with all arguments unknown. INVARIANT: a
-//! policy is called impossible only if no effect, tags, labels or people could make it apply.
+//! calls ([`partial`], [`Policy::decide`]), asked with all arguments unknown. INVARIANT: a policy
+//! is called impossible only if no effect, tags, labels or people could make it apply.
 
 use std::collections::{BTreeMap, BTreeSet};
 
