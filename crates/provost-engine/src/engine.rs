@@ -185,9 +185,7 @@ impl Engine {
         store: Store,
         toolbox: Toolbox,
     ) -> Result<Self, EngineError> {
-        let people = workspace.people().clone();
-        let inbox = Inbox::new(store.name()?, people, workspace.requires_signatures())
-            .in_solo(workspace.is_solo());
+        let inbox = Inbox::of(&workspace, &store)?;
         Ok(Self {
             workspace: Arc::new(workspace),
             store: Arc::new(store),

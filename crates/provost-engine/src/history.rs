@@ -11,6 +11,7 @@ use provost_run::state::{FoldError, State, Waiting, waiting};
 
 use crate::engine::EngineError;
 use crate::inbox::testimony::events_of;
+use crate::inbox::{BeliefError, Contradiction, Inbox};
 use crate::store::{Store, Waits};
 
 /// The events of a run and what they fold to.
@@ -32,6 +33,17 @@ impl History {
         let folded = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(()));
         let (state, _) = folded.map_err(|error| EngineError::journal(run, error))?;
         Ok(Self { events, state })
+    }
+
+    /// The first event that may not stand, as the people and keys of a workspace tell it: nobody
+    /// drives such a run.
+    #[must_use]
+    pub fn contradiction(&self, inbox: &Inbox) -> Option<Box<Contradiction>> {
+        let pairs = self.events.iter().map(|(event, at)| (event, *at));
+        match State::fold(pairs, inbox.judge()) {
+            Err(BeliefError::Contradiction(found)) => Some(found),
+            Ok(_) | Err(BeliefError::Fold(_)) => None,
+        }
     }
 }
 

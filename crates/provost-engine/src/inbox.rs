@@ -11,6 +11,8 @@ use provost_run::state::State;
 pub use provost_run::statement::{PlanText, Statement};
 
 use crate::limits::{STATEMENT_EARLY_MAX, STATEMENT_LIFE_MAX};
+use crate::store::{Store, StoreError};
+use crate::workspace::Workspace;
 
 mod card_file;
 mod envelope;
@@ -38,16 +40,16 @@ pub enum StatementError {
     #[error(transparent)]
     Malformed(#[from] MalformedStatement),
     /// It is of another workspace.
-    #[error("this word is for a run of another workspace")]
+    #[error("this statement is for a run of another workspace")]
     OtherStore,
     /// It is for another run.
-    #[error("this word is for run `{run}`")]
+    #[error("this statement is for run `{run}`")]
     OtherRun {
         /// The run it names.
         run: String,
     },
     /// It is about another revision of the plan.
-    #[error("this word is about revision {said} of the plan, and what waits is of {stands}")]
+    #[error("this statement is about revision {said} of the plan, and what waits is of {stands}")]
     OtherRevision {
         /// The revision it names.
         said: u32,
@@ -55,25 +57,25 @@ pub enum StatementError {
         stands: u32,
     },
     /// It lapsed.
-    #[error("this word of `{by}` lapsed")]
+    #[error("this statement of `{by}` lapsed")]
     Lapsed {
         /// Who said it.
         by: String,
     },
     /// It is from the future.
-    #[error("this word of `{by}` says that it was said later than now")]
+    #[error("this statement of `{by}` says that it was made later than now")]
     Early {
         /// Who said it.
         by: String,
     },
     /// It lives longer than words may.
-    #[error("this word of `{by}` would live longer than a word may")]
+    #[error("this statement of `{by}` would live longer than a statement may")]
     TooLong {
         /// Who said it.
         by: String,
     },
     /// It is not signed.
-    #[error("this word of `{by}` is not signed, and this workspace requires signatures")]
+    #[error("this statement of `{by}` is not signed, and this workspace requires signatures")]
     Unsigned {
         /// Who it claims to be of.
         by: String,
@@ -85,13 +87,13 @@ pub enum StatementError {
         by: String,
     },
     /// It is signed with another key.
-    #[error("this word is not signed with the key of `{by}`")]
+    #[error("this statement is not signed with the key of `{by}`")]
     OtherKey {
         /// Who it claims to be of.
         by: String,
     },
     /// The signature is over something else.
-    #[error("the signature on this word of `{by}` does not fit what it says")]
+    #[error("the signature on this statement of `{by}` does not fit what it says")]
     Forged {
         /// Who it claims to be of.
         by: String,
@@ -108,6 +110,16 @@ impl Inbox {
             signed,
             solo: false,
         }
+    }
+
+    /// What the statements to the runs of a workspace are held to, as it stands.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn of(workspace: &Workspace, store: &Store) -> Result<Self, StoreError> {
+        let (people, signed) = (workspace.people().clone(), workspace.requires_signatures());
+        let inbox = Self::new(store.name()?, people, signed);
+        Ok(inbox.in_solo(workspace.is_solo()))
     }
 
     /// The same for a workspace in which one person may be everybody.

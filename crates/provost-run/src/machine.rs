@@ -277,7 +277,7 @@ pub enum StepError {
         reason: String,
     },
     /// The same word was taken before.
-    #[error("the word `{nonce}` was taken before: a word counts once")]
+    #[error("the statement `{nonce}` was taken before: a statement counts once")]
     Replayed {
         /// The number that its speaker drew.
         nonce: String,

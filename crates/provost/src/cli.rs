@@ -17,6 +17,7 @@ mod apply;
 mod approve;
 mod audit;
 mod backup;
+mod belief;
 mod cancel;
 pub mod check;
 mod diff;

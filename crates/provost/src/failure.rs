@@ -241,7 +241,7 @@ impl From<StatementError> for Failure {
             }
             StatementError::OtherKey { .. } => Some("`--key FILE` names the key file to sign with"),
             StatementError::OtherStore | StatementError::OtherRun { .. } => {
-                Some("`-C DIR` names the workspace that a word is for")
+                Some("`-C DIR` names the workspace that a statement is for")
             }
             StatementError::OtherRevision { .. } | StatementError::Lapsed { .. } => {
                 Some("`provost inbox` shows what waits now")

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use provost_engine::engine::{Engine, EngineError, NewRun};
 use provost_engine::run::event::PlannerChoice;
@@ -34,6 +35,11 @@ use server::Server;
 
 /// Most plans that wait to be begun.
 const SUBMISSIONS_MAX: usize = 16;
+
+/// How long calls in flight may take once the process is told to end.
+const END_WAIT: Duration = Duration::from_secs(8);
+/// How long the process takes at most to end after that, whatever a thread of it does.
+const END_WAIT_MAX: Duration = Duration::from_secs(15);
 
 /// A checked plan to begin a run of, and where its id goes.
 pub struct Submission {
@@ -67,8 +73,15 @@ pub fn serve(place: &Place, from: Entrance) -> Result<Exit, Failure> {
     let served = runtime.block_on(async {
         let (gone, halt) = watch::channel(false);
         let interrupted = at_interrupt_or_end("");
-        tokio::spawn(end_of(server, from, interrupted, gone));
-        drive(&engine, submitted, halt).await
+        tokio::spawn(end_of(server, from, interrupted.clone(), gone));
+        tokio::spawn(end_at_last(interrupted.clone()));
+        tokio::select! {
+            driven = drive(&engine, submitted, halt) => driven,
+            () = waited_after(interrupted, END_WAIT) => {
+                output::note(LEFT);
+                Ok(())
+            }
+        }
     });
     // Why not waited for: a client that keeps its end open must not keep the command from ending.
     runtime.shutdown_background();
@@ -99,6 +112,26 @@ async fn end_of(
         _ = interrupted.changed() => {}
     }
     let _ = gone.send(true);
+}
+
+/// What is said of calls that the process did not wait for.
+const LEFT: &str = "ended with calls in flight: whoever takes their runs up settles what became \
+                    of them\n";
+
+/// Comes so long after somebody told the process to end.
+async fn waited_after(mut interrupted: watch::Receiver<bool>, wait: Duration) {
+    if interrupted.wait_for(|told| *told).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    tokio::time::sleep(wait).await;
+}
+
+/// Ends the process where the thread that drives does not come back. Why so hard: a journal
+/// outlives any end, and who ends a service waits for it.
+async fn end_at_last(interrupted: watch::Receiver<bool>) {
+    waited_after(interrupted, END_WAIT_MAX).await;
+    output::note(LEFT);
+    std::process::exit(i32::from(Exit::Failed.code()));
 }
 
 /// Begins what is submitted and drives the runs of clients, until `halt` turns true.

@@ -53,7 +53,7 @@ pub struct Signature {
 
 /// A text that is no envelope.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("this is no word of a person: {0}")]
+#[error("this is no statement of a person: {0}")]
 pub struct MalformedStatement(pub String);
 
 impl StatementEnvelope {

@@ -85,13 +85,13 @@ fn a_row_written_from_outside_counts_for_nothing_and_is_reported() {
         session.release().await.unwrap();
     });
     insta::assert_snapshot!(ear.ignored.join("\n"), @"
-    this is no word of a person: expected value at line 1 column 1
-    this is no word of a person: missing field `schema`
-    this word of `bo` is not signed, and this workspace requires signatures
-    this word is not signed with the key of `bo`
-    this is no word of a person: it has what this version does not know
-    this word is for run `aaaaaaaaaaaa`
-    this word of `bo` lapsed
+    this is no statement of a person: expected value at line 1 column 1
+    this is no statement of a person: missing field `schema`
+    this statement of `bo` is not signed, and this workspace requires signatures
+    this statement is not signed with the key of `bo`
+    this is no statement of a person: it has what this version does not know
+    this statement is for run `aaaaaaaaaaaa`
+    this statement of `bo` lapsed
     ");
     assert_eq!(
         (place.count("ApprovalGiven"), place.count("AttemptStarted")),

@@ -15,9 +15,9 @@ use provost_plan::plan::{Goal, Plan};
 use provost_plan::policy::{Principal, RunAction};
 use provost_plan::source::Source;
 
-use super::Turn;
 use super::planning::{Change, views};
 use super::work::UNCHECKED;
+use super::{Pace, Turn};
 use crate::event::{Event, PlannerChoice};
 use crate::machine::StepError;
 use crate::state::{Fields, fields_written};
@@ -167,7 +167,10 @@ impl Turn<'_> {
             return Err(refused("it is about to end", &[]));
         }
         let asked = state.planning.outstanding.as_ref();
-        if asked.is_some_and(|request| !request.asked_people) {
+        // Why not while people are heard: who was asked went with the process before, and nobody is
+        // asked again before the statement counts.
+        let is_asked = asked.is_some_and(|request| !request.asked_people);
+        if is_asked && self.pace != Pace::Hear {
             return Err(refused("a planner is being asked for a plan", &[]));
         }
         Ok(())

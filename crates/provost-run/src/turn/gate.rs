@@ -11,7 +11,9 @@ use provost_plan::label::{Integrity, Label};
 use provost_plan::limits::CARD_ARGS_BYTES_MAX;
 use provost_plan::plan::Step;
 use provost_plan::plan::request::Why;
-use provost_plan::policy::{AskTerms, Decision, OnExpiry, Principal, RunAction, Verdict};
+use provost_plan::policy::{
+    ApproveDenied, AskTerms, Decision, OnExpiry, Principal, RunAction, Verdict,
+};
 use provost_plan::schema::Schema;
 use serde_json::{Value, json};
 
@@ -440,7 +442,13 @@ impl Turn<'_> {
                 .may_approve(by, &requester, operation, &state.card.terms)
                 .map_err(|denied| StepError::NotAllowed {
                     by: by.id.clone(),
-                    reason: denied.to_string(),
+                    reason: match denied {
+                        ApproveDenied::Requester { id } if id != state.card.requester => format!(
+                            "`{id}` wrote a part of what is asked about, and somebody else must \
+                             approve it"
+                        ),
+                        denied => denied.to_string(),
+                    },
                 })?;
         }
         Ok(state.card.clone())

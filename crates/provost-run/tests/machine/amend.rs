@@ -134,7 +134,7 @@ fn a_planner_that_builds_on_an_amendment_frees_nobody_who_wrote_a_part_of_it() {
     < ada says yes
     ! `ada` may not answer: `ada` asked for this run, and somebody else must approve it
     < bob says yes
-    ! `bob` may not answer: `bob` asked for this run, and somebody else must approve it
+    ! `bob` may not answer: `bob` wrote a part of what is asked about, and somebody else must approve it
     < crash
     + Resumed, 0 lost
     > ask about other
@@ -477,7 +477,7 @@ fn a_word_is_taken_once() {
     < crash
     + Resumed, 0 lost
     > ask about mail
-    ! the word `n1` was taken before: a word counts once
+    ! the statement `n1` was taken before: a statement counts once
     + ApprovalGiven by eve
     + AttemptStarted mail#1 ask approved
     > call mail#1 mail.send {"text":"4 open","to":"team"}

@@ -346,7 +346,7 @@ fn a_later_amendment_of_another_value_frees_nobody() {
         .approve_card("eve", digest);
     insta::assert_snapshot!(case.transcript(), @r#"
     < bob says yes to that card
-    ! `bob` may not answer: `bob` asked for this run, and somebody else must approve it
+    ! `bob` may not answer: `bob` wrote a part of what is asked about, and somebody else must approve it
     < ada says yes to that card
     ! `ada` may not answer: `ada` asked for this run, and somebody else must approve it
     < eve says yes to that card
@@ -400,7 +400,7 @@ fn who_asked_and_put_another_goal_may_not_approve_what_is_planned_for_it() {
     < ada says yes to that card
     ! `ada` may not answer: `ada` asked for this run, and somebody else must approve it
     < bob says yes to that card
-    ! `bob` may not answer: `bob` asked for this run, and somebody else must approve it
+    ! `bob` may not answer: `bob` wrote a part of what is asked about, and somebody else must approve it
     < eve says yes to that card
     + ApprovalGiven by eve
     + AttemptStarted mail#1 ask approved

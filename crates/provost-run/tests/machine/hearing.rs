@@ -219,3 +219,40 @@ fn a_settlement_counts_while_the_tool_is_being_asked() {
     > call a#3 note.put {"to":"a"}
     "#);
 }
+
+/// Who was asked for a plan went with the process before: an amendment takes the request's place.
+/// The control is the same amendment while the planner is being asked.
+#[test]
+fn an_amendment_after_a_crash_while_a_planner_was_asked_takes_its_place() {
+    let amend = || Statement::Amend {
+        plan: Some(PlanText {
+            name: "mine".to_owned(),
+            text: PLAN.to_owned(),
+        }),
+        goal: None,
+        reason: "I know how".to_owned(),
+    };
+    let asked = || {
+        Case::of(rules_with(|_| {}), PLAN)
+            .planner_is_away()
+            .started()
+    };
+    let mut live = asked().run.expect("it began");
+    let refused = live.step(Input::unsigned(person("ada"), amend()), 5_000);
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("a planner is being asked"), "{refused}");
+    let case = asked().crash_and_hear(vec![("ada", amend())]);
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < crash
+    + Resumed, 0 lost
+    < ada amend
+    + PlanAmended
+    + PlanChecked revision 1
+    + RunStarted
+    < people are heard
+    + AttemptStarted a#1 permit
+    + AttemptStarted look#1 permit
+    > call a#1 note.put {"to":"a"}
+    > call look#1 look.up {}
+    "#);
+}

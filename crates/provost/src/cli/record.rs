@@ -27,13 +27,13 @@ pub struct Record {
 pub fn run(verb: &Record, place: &Place) -> Result<Exit, Failure> {
     let envelope = StatementEnvelope::read(&text(&verb.file)?).map_err(|error| {
         Failure::usage(format!("`{}`: {error}", verb.file.display()))
-            .hint("`provost approve CARD.json -o FILE` writes a word")
+            .hint("`provost approve CARD.json -o FILE` writes a statement")
     })?;
     let engine = place.to_drive()?;
     if envelope.store != engine.inbox().store() {
         return Err(
-            Failure::usage("this word is for a run of another workspace")
-                .hint("`-C DIR` names the workspace that a word is for"),
+            Failure::usage("this statement is for a run of another workspace")
+                .hint("`-C DIR` names the workspace that a statement is for"),
         );
     }
     record(place, &engine, &envelope, verb.watching)

@@ -8,6 +8,7 @@ use provost_plan::catalog::Catalog;
 use provost_plan::reach;
 use serde_json::json;
 
+use super::belief;
 use super::check::{findings_json, judge, refused};
 use super::target::Target;
 use crate::document::Document;
@@ -37,7 +38,8 @@ pub fn run(verb: &Show, place: &Place) -> Result<Exit, Failure> {
         return file(verb, &path, place);
     }
     let target: Target = verb.what.parse().unwrap_or_else(|never| match never {});
-    let state = target.history(&place.journal()?)?.state;
+    let store = place.journal()?;
+    let history = target.history(&store)?;
     // Why only if it can be had: a run is shown whatever is wrong with the workspace.
     let workspace = place.unlocked();
     if let Err(failure) = &workspace {
@@ -49,18 +51,29 @@ pub fn run(verb: &Show, place: &Place) -> Result<Exit, Failure> {
             ));
         output::note(&page.finish());
     }
-    let catalog = workspace.as_ref().ok();
-    let catalog = catalog.map(|workspace| &**workspace.catalog());
+    let workspace = workspace.as_ref().ok();
+    let found = belief::contradiction(workspace, &store, &history);
+    let state = history.state;
+    let catalog = workspace.map(|workspace| &**workspace.catalog());
     if verb.json {
         let mut value = run::to_json(&state, place);
         let aftermath = Aftermath::of(&state, catalog, place);
         if let (Some(map), Some(aftermath)) = (value.as_object_mut(), aftermath) {
             map.insert("writes".to_owned(), aftermath.to_json());
         }
+        if let Some(map) = value.as_object_mut() {
+            map.insert(
+                "contradiction".to_owned(),
+                belief::to_json(found.as_deref()),
+            );
+        }
         output::json(&value);
         return Ok(Exit::Done);
     }
-    output::data(&of_run(&state, catalog, place).finish());
+    let mut page = Page::new();
+    belief::mark(&mut page, found.as_deref());
+    page.page(of_run(&state, catalog, place));
+    output::data(&page.finish());
     Ok(Exit::Done)
 }
 

@@ -5,6 +5,7 @@ use provost_engine::history::History;
 use provost_engine::run::trace::{Line, Metrics, trace};
 use serde_json::{Value, json};
 
+use super::belief;
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -31,13 +32,18 @@ pub struct Trace {
 
 /// Does it.
 pub fn run(verb: &Trace, place: &Place) -> Result<Exit, Failure> {
-    let History { events, state } = verb.run.history(&place.journal()?)?;
+    let store = place.journal()?;
+    let history = verb.run.history(&store)?;
+    let workspace = place.unlocked().ok();
+    let found = belief::contradiction(workspace.as_ref(), &store, &history);
+    let History { events, state } = history;
     let traced = trace(&events);
     if verb.json {
         let mut shown = json!({
             "schema": "provost/trace/v1",
             "run": state.run,
             "status": state.status().word(),
+            "contradiction": belief::to_json(found.as_deref()),
             "metrics": traced.metrics,
         });
         if !verb.execution {
@@ -50,6 +56,7 @@ pub fn run(verb: &Trace, place: &Place) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let mut page = Page::new();
+    belief::mark(&mut page, found.as_deref());
     let status = state.status();
     page.strong(&format!("run {}", state.run)).text(": ");
     page.put(run_look(status), run_status(status)).end();

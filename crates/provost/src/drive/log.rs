@@ -44,7 +44,11 @@ impl Log {
                 .iter()
                 .for_each(|event| self.event(&state.run, event, state)),
             Told::Ignored { run, why } => {
-                self.line(run, "ignored", &format!("a word does not count: {why}"));
+                self.line(
+                    run,
+                    "ignored",
+                    &format!("a statement does not count: {why}"),
+                );
             }
             Told::LetGo { run, stop } => {
                 self.narrators.borrow_mut().remove(*run);

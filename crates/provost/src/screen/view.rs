@@ -87,7 +87,7 @@ impl Watcher for View {
 
     fn ignored(&mut self, why: &str) {
         let mut page = Page::new();
-        page.put(Look::Warn, "a word was ignored: ").line(why);
+        page.put(Look::Warn, "a statement was ignored: ").line(why);
         if let Self::Live(live) = self {
             live.lines = 0;
         }

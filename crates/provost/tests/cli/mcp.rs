@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout};
+use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -313,6 +314,53 @@ fn a_write_waits_for_a_person_who_sees_that_its_values_are_not_trusted() {
     assert_eq!(ended["status"], "succeeded", "{ended}");
     let note = std::fs::read_to_string(place.path("notes/orders.txt")).unwrap();
     assert_eq!(note, "pay eve");
+}
+
+/// The control is the same plan of a person: each value is theirs.
+#[test]
+fn a_yes_to_goal_values_only_refuses_what_a_client_brought() {
+    let place = Workplace::new();
+    let mut client = Client::of(&place);
+    client.submit(WRITES);
+    let (run, card) = place.card();
+    let yes = format!("{run}@{card}");
+    let approve = ["approve", &yes, "--only-goal-values"];
+    let ran = place.run(&approve).exits(2);
+    let said = "values stand in no goal, answer or trusted reading: ";
+    assert!(ran.stderr.contains(said), "{ran}");
+    assert!(!place.path("notes/orders.txt").exists());
+    drop(client.leave());
+    let place = Workplace::new();
+    place.write("plan.yaml", WRITES);
+    place.run(&["apply", "plan.yaml"]).exits(3);
+    let (run, card) = place.card();
+    let yes = format!("{run}@{card}");
+    place.run(&["approve", &yes, "--only-goal-values"]).exits(0);
+    assert!(place.path("notes/orders.txt").exists());
+}
+
+/// A call that takes longer than anybody waits is left to whoever takes its run up.
+#[test]
+fn a_server_that_is_told_to_end_does_so_though_a_call_hangs() {
+    let place = slow("4000000000");
+    let mut client = Client::of(&place);
+    let begun = client
+        .call("submit_plan", &json!({ "plan": PLAN }))
+        .unwrap();
+    let run = begun["run"].as_str().unwrap().to_owned();
+    super::interrupt::until_it_runs(&place);
+    let told = Instant::now();
+    super::work::signal(&client.child, "-TERM");
+    let ended = client.child.wait().unwrap();
+    assert!(
+        told.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        told.elapsed()
+    );
+    assert_eq!(ended.code(), Some(0));
+    assert_eq!(place.status(), "running");
+    place.run(&["cancel", &run]).exits(0);
+    assert_eq!(place.status(), "cancelled");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn a_card_goes_out_as_a_file_and_comes_back_signed() {
     assert!(
         again
             .stderr
-            .contains("was taken before: a word counts once"),
+            .contains("was taken before: a statement counts once"),
         "{again}"
     );
     place.run(&["resume", &run]).exits(0);
@@ -169,7 +169,7 @@ fn a_card_or_a_word_that_was_changed_is_refused() {
         (
             "\"by\":\"bo\"",
             "\"by\":\"ada\"",
-            "this word is not signed with the key of `ada`",
+            "this statement is not signed with the key of `ada`",
         ),
         (
             "\"by\":\"bo\"",
@@ -179,12 +179,12 @@ fn a_card_or_a_word_that_was_changed_is_refused() {
         (
             "\"revision\":1",
             "\"revision\":2",
-            "the signature on this word of `bo` does not fit",
+            "the signature on this statement of `bo` does not fit",
         ),
         (
             "\"store\":\"",
             "\"store\":\"x",
-            "this word is for a run of another workspace",
+            "this statement is for a run of another workspace",
         ),
         (
             "\"signed\":",
@@ -264,4 +264,27 @@ fn a_key_that_is_taken_out_of_the_list_of_people_counts_no_more() {
             .contains("`bo` has no key in policies/entities.json"),
         "{ran}"
     );
+}
+
+/// The control is the run as it stood before: nothing is marked.
+#[test]
+fn a_run_that_is_not_believed_is_marked_where_it_is_shown() {
+    let place = signed();
+    let (run, card) = place.waiting();
+    let target = format!("{run}@{card}");
+    place.run(&with(&["approve", &target], &BO)).exits(0);
+    let mark = "not believed: event";
+    for verb in ["show", "trace"] {
+        let ran = place.run(&[verb, &run]).exits(0);
+        assert!(!ran.stdout.contains(mark), "{verb}: {ran}");
+        assert!(place.json(&[verb, &run, "--json"])["contradiction"].is_null());
+    }
+    let users = serde_json::json!({ "ada": {}, "bo": {} });
+    place.people(users.as_object().unwrap());
+    for verb in ["show", "trace"] {
+        let ran = place.run(&[verb, &run]).exits(0);
+        assert!(ran.stdout.starts_with(mark), "{verb}: {ran}");
+        let json = place.json(&[verb, &run, "--json"]);
+        assert_eq!(json["contradiction"]["kind"], "ApprovalGiven", "{json}");
+    }
 }
