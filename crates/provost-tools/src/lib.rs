@@ -40,4 +40,7 @@ pub use kinds::mcp::{Definition, DefinitionError, FIELDS as DEFINITION_FIELDS, L
 pub use toolbox::{OpenError, Toolbox, Trouble};
 
 #[cfg(test)]
+extern crate self as provost_tools;
+#[cfg(test)]
+#[path = "../tests/calls/mod.rs"]
 mod tests;

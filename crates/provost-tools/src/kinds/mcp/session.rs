@@ -145,11 +145,11 @@ impl ClientHandler for SessionHandler {
 
     async fn on_progress(
         &self,
-        handler: ProgressNotificationParam,
+        progress: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        let of = handler.total.map(|total| format!(" of {total}"));
-        let text = format!("{}{}", handler.progress, of.unwrap_or_default());
+        let of = progress.total.map(|total| format!(" of {total}"));
+        let text = format!("{}{}", progress.progress, of.unwrap_or_default());
         self.with(|state| state.progress = Some(text));
     }
 

@@ -1,6 +1,6 @@
 //! The table of an HTTP tool, and every way of writing it wrong.
 
-use super::*;
+use crate::support::check_findings;
 
 const TOOLS: &str = r#"
 base_url = "ftp://h"

@@ -1,48 +1,13 @@
 //! Models as tools: what a table may say, what is sent, and what every kind of answer comes to.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use provost_plan::catalog::Effect;
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::money::Money;
-use provost_plan::node::Node;
-use provost_wire::SecretName;
-use provost_wire::http::BaseUrl;
-use provost_wire::model::{ModelConfig, ModelKind, ModelSettings, Prices, SchemaForm};
 
 use super::server::{Act, Server, answer, json as answered};
 use super::*;
-
-/// The model `large` of a test, at the address that its table gives.
-pub(super) fn models(node: &Node) -> BTreeMap<String, ModelConfig> {
-    let large = node.get("models").and_then(|models| models.get("large"));
-    let url = large.and_then(|large| large.get("base_url"));
-    let Some(Value::String(url)) = url.map(Node::to_value) else {
-        return BTreeMap::new();
-    };
-    let key = large.and_then(|large| large.get("key")).map(Node::to_value);
-    let key = key.map(|key| SecretName::parse(key.as_str().unwrap()).unwrap());
-    let settings = ModelSettings {
-        kind: ModelKind::OpenAi,
-        model: "scripted-1".to_owned(),
-        key,
-        base_url: Some(BaseUrl::parse(&url).unwrap()),
-        form: SchemaForm::JsonSchema,
-        temperature: None,
-        seed: None,
-        max_tokens: 1_000,
-        timeout: Duration::from_secs(20),
-    };
-    let money = |text| Money::parse(text).unwrap();
-    let prices = Some(Prices {
-        input: money("2.00"),
-        output: money("10.00"),
-        cached: money("0.20"),
-    });
-    BTreeMap::from([("large".to_owned(), ModelConfig { settings, prices })])
-}
 
 const HEAD: &str = r#"
 [models.large]

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use provost_plan::catalog::{Effect, Idempotency};
+use provost_plan::catalog::{Effect, Idempotency, Operation};
+use serde_json::json;
 
-use super::*;
+use crate::support::*;
 
 #[test]
 fn an_operation_is_what_the_operator_declared() {
