@@ -342,8 +342,10 @@ fn idempotency(fields: &mut Fields<'_, '_>, keys: KeySupport) -> Idempotency {
     }
 }
 
+type MakeCarrier = fn(String) -> KeyCarrier;
+
 /// What carries a key in a call, by the word of `provost.toml`.
-const CARRIERS: [(&str, fn(String) -> KeyCarrier); 4] = [
+const CARRIERS: [(&str, MakeCarrier); 4] = [
     ("header", KeyCarrier::Header),
     ("meta", KeyCarrier::Meta),
     ("arg", KeyCarrier::Arg),

@@ -87,10 +87,8 @@ impl ChildCommand<'_> {
     /// # Errors
     /// [`ChildError`] unless it exits with 0 within the time.
     pub async fn run(self) -> Result<(), ChildError> {
-        match tokio::time::timeout(self.timeout, self.execute()).await {
-            Ok(ran) => ran,
-            Err(_) => Err(ChildError::TimedOut),
-        }
+        let done = tokio::time::timeout(self.timeout, self.execute()).await;
+        done.unwrap_or(Err(ChildError::TimedOut))
     }
 
     async fn execute(self) -> Result<(), ChildError> {
