@@ -95,7 +95,8 @@ fn judge(truth: &Truth, answer: &Answer) -> Vec<Miss> {
         Failures::AsBefore => answer.says("no more often than before"),
         Failures::More => answer.says("failed with 5xx since then"),
     };
-    hold("failures", failures, false, format!("{:?}", truth.failures));
+    let open = answer.says("Not decided: whether more requests failed");
+    hold("failures", failures, open, format!("{:?}", truth.failures));
     let (holds, why) = message(truth, answer);
     let open = ["Not decided: which of these", "Not decided: the cause"];
     let open = open.iter().any(|phrase| answer.says(phrase));
@@ -210,17 +211,12 @@ fn described() -> Vec<PathBuf> {
     files
 }
 
-#[test]
-fn days_described_by_another_hand_get_the_right_answer() {
-    let files = described();
-    let given = std::env::var("PROVOST_COUNT").ok();
-    let count = given.map_or(10, |count| count.parse().unwrap());
-    let every = files.len().div_ceil(count).max(1);
-    let (mut played, mut right, mut wrong) = (0, 0, Vec::new());
-    for file in files.iter().step_by(every) {
+/// How many of these days were answered rightly, and the answers that are wrong and do not say so.
+fn play<'f>(files: impl IntoIterator<Item = &'f PathBuf>) -> (usize, Vec<String>) {
+    let (mut right, mut wrong) = (0, Vec::new());
+    for file in files {
         let (truth, answer, stdout) = investigated(&Description::read(file).unwrap());
         let misses = judge(&truth, &answer);
-        played += 1;
         right += usize::from(misses.is_empty());
         for Miss { about, open, why } in &misses {
             let name = file.file_stem().unwrap().to_string_lossy();
@@ -231,12 +227,51 @@ fn days_described_by_another_hand_get_the_right_answer() {
             wrong.push(format!("{}\n{stdout}", file.display()));
         }
     }
+    (right, wrong)
+}
+
+#[test]
+fn days_described_by_another_hand_get_the_right_answer() {
+    let files = described();
+    let given = std::env::var("PROVOST_COUNT").ok();
+    let count = given.map_or(10, |count| count.parse().unwrap());
+    let every = files.len().div_ceil(count).max(1);
+    let played = files.iter().step_by(every).count();
+    let (right, wrong) = play(files.iter().step_by(every));
     println!(
         "right answers: {right} of {played}; wrong and not marked as open: {}",
         wrong.len()
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(right * 100 >= played * 95, "{right} of {played}");
+}
+
+/// A day for each thing that makes a message, a write-up or a deployment the wrong one to name.
+#[test]
+fn what_only_looks_like_the_cause_is_not_named() {
+    const DAYS: [&str; 8] = [
+        // The clock of the log is five minutes behind.
+        "101-metadata-lock-log-five-behind",
+        // A write-up says that the payment API was as fast as ever; another one that it stayed.
+        "104-blind-hour-two-versions",
+        "117-fewer-threads",
+        // What follows comes more often than the cause.
+        "109-lock-first-hang-ups-later",
+        // A version in the first minutes of a ramp that noise hides.
+        "120-version-within-a-noisy-ramp",
+        // No log when it began, and no metrics where the log tells.
+        "121-log-silent-around-it",
+        "122-rebalancing-in-a-metrics-gap",
+        "130-one-version-in-the-dark",
+    ];
+    let files = described();
+    let of_days = files.iter().filter(|file| {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        DAYS.contains(&name)
+    });
+    let (right, wrong) = play(of_days);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert_eq!(right, DAYS.len());
 }
 
 /// The control: the answer to one day is wrong about another.

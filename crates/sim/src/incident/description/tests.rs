@@ -155,10 +155,12 @@ fn faults(description: &Description, seen: &Seen) -> Vec<&'static str> {
         }
     };
     if truth.rise == Verdict::No {
-        demand(
-            first_above(&seen.p95, &values(&seen.p95)).is_none(),
-            "a rise",
-        );
+        // Why piece by piece: what fell during the day was higher before, and rose at no time.
+        let rises = |from: &i64| {
+            let level = values(&between(&seen.p95, from - 90, *from));
+            first_above(&between(&seen.p95, *from, from + 90), &level).is_some()
+        };
+        demand((90..1_440).step_by(30).find(rises).is_none(), "a rise");
     }
     demand(
         (truth.rise == Verdict::Yes) == truth.onset.is_some(),
@@ -176,7 +178,8 @@ fn faults(description: &Description, seen: &Seen) -> Vec<&'static str> {
         let after = between(&seen.p95, latest, latest + 60);
         let peak = after.windows(5).map(|five| median(values(five))).max();
         demand((low..=high).contains(&peak.unwrap()), "the level after");
-        let last = seen.deployments.iter().rev().find(|(_, at)| *at <= latest);
+        let since = told(truth, seen, earliest).map_or(latest, |told| told.min(latest));
+        let last = seen.deployments.iter().rev().find(|(_, at)| *at <= since);
         let (version, at) = last.unwrap();
         let is_near = earliest - at <= NEAR_MINUTES;
         demand(
@@ -191,6 +194,13 @@ fn faults(description: &Description, seen: &Seen) -> Vec<&'static str> {
     }
     writeups(truth, seen, &mut demand);
     faults
+}
+
+/// The first minute within the interval in which the log says what the truth names.
+fn told(truth: &Truth, seen: &Seen, earliest: i64) -> Option<i64> {
+    let of = |message: &String| seen.messages.get(message).into_iter().flatten();
+    let minutes = truth.message.iter().flat_map(of).copied();
+    minutes.filter(|minute| *minute >= earliest).min()
 }
 
 fn messages<'a>(
@@ -243,9 +253,14 @@ fn writeups(truth: &Truth, seen: &Seen, demand: &mut impl FnMut(bool, &'static s
         let mut messages = truth.message.iter();
         messages.any(|message| text.contains(&format!("\nsignature: {message}\n")))
     });
-    let symptom = ids(&|text| {
-        text.contains(&format!("\nservice: {TARGET}\n")) && text.contains("latency of")
-    });
+    let up = |line: &str| {
+        let figure = line
+            .replace("p95", "")
+            .contains(|c: char| c.is_ascii_digit());
+        line.contains("latency of") || line.contains("p95") && (figure || line.contains("times as"))
+    };
+    let symptom =
+        ids(&|text| text.contains(&format!("\nservice: {TARGET}\n")) && text.lines().any(up));
     demand(
         message == truth.past_message.iter().cloned().collect(),
         "past incidents with the message",
