@@ -262,9 +262,12 @@ pub fn command() -> Command {
         }
         listed.push('\n');
     }
-    let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{listed}Global options:\n{{options}}{{after-help}}"
-    );
+    let template = [
+        "{about}\n\n{usage-heading} {usage}\n\n",
+        &listed,
+        "Global options:\n{options}{after-help}",
+    ];
+    let template = template.concat();
     let command = command.help_template(template).after_help(format!(
         "{EXIT_CODES}\n\n`provost COMMAND --help` shows examples."
     ));
