@@ -11,12 +11,11 @@ fn a_code_has_a_page_anywhere() {
 
     What it finds
 
-    A step that calls a tool the catalog does not hold.
+    A step calls a tool that is not in the catalog.
 
     Why it is bad
 
-    The step can never run. Found before the first call, it costs nothing; found after it, the plan has
-    half happened.
+    The step can never run. provost reports this before the first call, not halfway through the run.
 
     A plan that fails
 
