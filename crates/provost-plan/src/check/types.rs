@@ -15,7 +15,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::expr::{ArgTree, Key, Part, Segment, Template};
 use crate::limits::FIT_WORK_MAX;
-use crate::plan::{CallRole, Field, Step, StepKind};
+use crate::plan::{CallRole, Step, StepKind};
 use crate::schema::{Fit, Kinds, PathType, Places, Schema, Type};
 use crate::source::Span;
 
@@ -83,29 +83,30 @@ impl Types {
         if let Some(each) = &step.for_each {
             self.list(pass, step, &each.list);
         }
-        let site = Site::call(pass, step);
+        let (call, after) = (Site::call(pass, step), Site::after(pass, step));
         match &step.kind {
-            StepKind::Question { text, .. } => self.text(pass, &site, text),
-            StepKind::Subgoal(subgoal) => self.result(pass, &site, subgoal),
+            StepKind::Question { text, .. } => self.text(pass, &call, text),
+            StepKind::Subgoal(subgoal) => self.result(pass, &call, subgoal),
             StepKind::Tool { .. } => {}
         }
         for (role, _, args) in step.calls() {
             if let Some(operation) = pass.called(step, role) {
                 let others = std::mem::take(&mut self.run_checks);
-                let site = Site::of(pass, step, Field::Args(role));
-                self.args(pass, &site, operation, args);
+                let site = if role == CallRole::Own { &call } else { &after };
+                self.args(pass, site, operation, args);
                 let own = std::mem::replace(&mut self.run_checks, others);
                 let own = own.into_iter().map(|check| check.within(role));
                 self.run_checks.extend(own);
             }
         }
-        for (field, accept) in step.templates() {
-            let what = match field {
-                Field::Accept(CallRole::Own) => "`accept`",
-                Field::Accept(_) => "`accept` of `confirm`",
-                _ => continue,
-            };
-            self.guard(pass, &Site::of(pass, step, field), accept, what);
+        for accept in &step.accept {
+            self.guard(pass, &after, accept, "`accept`");
+        }
+        if let Some(confirm) = &step.confirm {
+            let confirmed = Site::confirmed(pass, step);
+            for accept in &confirm.accept {
+                self.guard(pass, &confirmed, accept, "`accept` of `confirm`");
+            }
         }
     }
 
