@@ -384,7 +384,7 @@ pub fn streaming_client(base: &BaseUrl) -> Result<Inner, ClientError> {
     })
 }
 
-/// The error of the client that [`streaming`] gives.
+/// The error of the client that [`streaming_client`] gives.
 pub type StreamError = reqwest::Error;
 
 /// How far a request came that a stream's protocol made.
