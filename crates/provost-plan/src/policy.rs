@@ -233,6 +233,16 @@ pub struct CallFacts<'a> {
     /// Whether every argument is trusted, or stands in the goal, in a person's answer or in a
     /// trusted reading; false of a value that is not known yet and not trusted.
     pub values_from_goal: bool,
+    /// How often the same call was made before, as far as that is known; of a read, zero.
+    pub repeats: Option<u64>,
+}
+
+impl CallFacts<'_> {
+    /// How often a call was made before of which nothing is known yet: only writes are counted.
+    #[must_use]
+    pub fn repeats_before_the_run(operation: &Operation) -> Option<u64> {
+        operation.effect.is_read().then_some(0)
+    }
 }
 
 /// A loaded policy: parsed and validated once, cheap to clone.
@@ -246,6 +256,8 @@ struct Loaded {
     schema: Schema,
     /// The same schema as JSON, for [`Policy::schema_text`].
     schema_value: Value,
+    /// The schema for decisions while it is not known how often a call was made before.
+    open_schema: OnceLock<Option<Schema>>,
     /// Every action with its groups, as the schema has them.
     actions: Entities,
     entries: Vec<load::Entry>,
@@ -266,6 +278,8 @@ struct OperationTerms {
     operation: Arc<Operation>,
     fields: shape::Fields,
     action: OnceLock<Result<entities::ActionTerms, String>>,
+    /// Whether a policy on its calls looks at how often they were made before.
+    counts_repeats: OnceLock<bool>,
     ready: Mutex<Vec<(ready::Standing, Arc<ready::Ready>)>>,
 }
 
@@ -275,6 +289,7 @@ impl OperationTerms {
             operation: Arc::clone(operation),
             fields,
             action: OnceLock::new(),
+            counts_repeats: OnceLock::new(),
             ready: Mutex::default(),
         }
     }
@@ -343,6 +358,7 @@ impl Policy {
         let inner = Loaded {
             schema_value,
             schema,
+            open_schema: OnceLock::new(),
             actions: action_entities,
             entries,
             operations,
@@ -393,6 +409,16 @@ impl Policy {
             unseen.retain(|tag| !names.looks_at_tag(tag));
         }
         unseen
+    }
+
+    /// The schema to evaluate policies by while these parts of a call are not known.
+    fn schema_for(&self, open: &BTreeSet<mentions::Mention>) -> &Schema {
+        let typed = || vocabulary::with_open_repeats(self.inner.schema_value.clone());
+        let wide = open.contains(&mentions::Mention::Repeats).then(|| {
+            let schema = &self.inner.open_schema;
+            schema.get_or_init(|| vocabulary::load(typed()).ok())
+        });
+        wide.and_then(Option::as_ref).unwrap_or(&self.inner.schema)
     }
 
     /// The ids of all policies, in the order of the files.

@@ -111,6 +111,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                 // accepted.
                 inputs_validated: true,
                 values_from_goal: values_from_goal(pass, &args, &unknown, own),
+                repeats: CallFacts::repeats_before_the_run(operation),
             })
         };
         for (role, tool, args) in step.calls() {

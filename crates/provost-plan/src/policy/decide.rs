@@ -37,7 +37,10 @@ impl Policy {
             .filter(|(name, _)| !facts.unknown.contains(*name));
         let seen = Seen::of(&terms.fields, facts.operation, known, facts.unknown)
             .map_err(|error| one(error.to_string()))?;
-        let open = terms.open(facts.unknown);
+        let mut open = terms.open(facts.unknown);
+        if facts.repeats.is_none() && terms.counts_repeats(self) {
+            open.insert(Mention::Repeats);
+        }
         let ready = terms.ready(self, facts)?;
         // Why: where no policy looks at an argument, every call that is known in full and holds
         // nothing opaque is decided alike.
@@ -186,7 +189,7 @@ impl Asked<'_> {
             side.join(self.policy.answer(self.request, &set, &ready.entities)?);
         }
         let parts = partial::evaluate(&Partial {
-            schema: &self.policy.inner.schema,
+            schema: self.policy.schema_for(self.open),
             request: self.request,
             entities: &ready.entities,
             seen: self.seen,

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use cedar_policy::pst::{Clause, Expr, Template, Var};
 
+use super::vocabulary::REPEATS;
+
 /// Something a policy looks at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mention {
@@ -23,6 +25,8 @@ pub(super) enum Mention {
     Whole,
     /// `resource.attended`
     Attended,
+    /// `resource.repeats`
+    Repeats,
 }
 
 /// What stands in the conditions of a policy.
@@ -59,11 +63,17 @@ fn mention(expr: &Expr) -> Option<BTreeSet<Mention>> {
             (Expr::Var(Var::Context), "opaque") => one(Mention::Opaque),
             (Expr::Var(Var::Context), _) => one(Mention::Whole),
             (Expr::Var(Var::Resource), "attended") => one(Mention::Attended),
+            (Expr::Var(Var::Resource), REPEATS) => one(Mention::Repeats),
             (inner, name) if is_args(inner) => one(Mention::Arg(name.to_owned())),
             // Why: `(if … then resource else resource).attended` looks at it as well.
             (inner, "attended") => {
                 let mut all = mentions_of(inner);
                 all.insert(Mention::Attended);
+                Some(all)
+            }
+            (inner, REPEATS) if !is_of_args(inner) => {
+                let mut all = mentions_of(inner);
+                all.insert(Mention::Repeats);
                 Some(all)
             }
             _ => None,
@@ -84,6 +94,11 @@ fn mention(expr: &Expr) -> Option<BTreeSet<Mention>> {
         Expr::Var(Var::Context) | Expr::Unknown { .. } => one(Mention::Whole),
         _ => None,
     }
+}
+
+/// Whether an expression is `context.args`, or a part of it.
+fn is_of_args(expr: &Expr) -> bool {
+    is_args(expr) || matches!(expr, Expr::GetAttr { expr, .. } if is_of_args(expr))
 }
 
 /// Whether an expression is `context.args`.

@@ -15,7 +15,7 @@ use cedar_policy::{
 use super::authoring::words::in_words;
 use super::combine::{Open, Side};
 use super::load::Entry;
-use super::mentions::{Mention, expression};
+use super::mentions::{Mention, expression, mentions_of};
 use super::substitute::Known;
 use super::values::Seen;
 
@@ -102,6 +102,12 @@ impl Partial<'_> {
             .iter()
             .map(|c| known.clause(c))
             .collect();
+        let open = self.open.contains(&Mention::Repeats);
+        let counts = |clause| mentions_of(expression(clause)).contains(&Mention::Repeats);
+        // Why: written in another way than `resource.repeats`, it would pass for none.
+        if open && clauses.iter().any(counts) {
+            return None;
+        }
         let mut tree = entry.tree.clone().with_id(entry.id.as_str().into());
         tree.action = ActionConstraint::Any;
         let tree = tree.try_with_clauses(clauses).ok()?;
@@ -114,6 +120,7 @@ impl Partial<'_> {
         let named = |mention: &Mention| match mention {
             Mention::Arg(name) => format!("`{name}`"),
             Mention::Sinks | Mention::Hosts => "who or what is reached".to_owned(),
+            Mention::Repeats => "how often it was made before".to_owned(),
             Mention::Opaque | Mention::Whole | Mention::Attended => "the arguments".to_owned(),
         };
         let names: BTreeSet<String> = entry.mentions.intersection(self.open).map(named).collect();

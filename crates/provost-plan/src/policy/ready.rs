@@ -13,7 +13,7 @@ use super::combine::Side;
 use super::entities::{ActionTerms, Fact, principal_entity, principal_uid, resource_entity};
 use super::load::words_of;
 use super::mentions::Mention;
-use super::vocabulary::server_group;
+use super::vocabulary::{REPEATS, server_group};
 use super::{CallFacts, OperationTerms, Policy, Principal, Verdict};
 use crate::catalog::{Effect, Operation};
 use crate::label::{Integrity, Label};
@@ -33,6 +33,8 @@ pub(super) struct Standing {
     secret: bool,
     inputs_validated: bool,
     values_from_goal: bool,
+    /// How often it was made before, as far as a policy looks at that.
+    repeats: u64,
 }
 
 /// What is ready for calls of one standing.
@@ -73,8 +75,9 @@ pub(super) struct ReadySide {
 
 impl Standing {
     /// The standing of a call.
-    pub fn of(facts: &CallFacts<'_>) -> Self {
+    pub fn of(facts: &CallFacts<'_>, repeats: u64) -> Self {
         Self {
+            repeats,
             principal: facts.principal.clone(),
             effect: facts.operation.effect,
             tags: facts.operation.tags.clone(),
@@ -88,8 +91,9 @@ impl Standing {
     }
 
     /// Whether it is the standing of a call.
-    fn is_of(&self, facts: &CallFacts<'_>) -> bool {
-        self.principal == *facts.principal
+    fn is_of(&self, facts: &CallFacts<'_>, repeats: u64) -> bool {
+        self.repeats == repeats
+            && self.principal == *facts.principal
             && self.effect == facts.operation.effect
             && self.tags == facts.operation.tags
             && self.role == facts.role
@@ -112,6 +116,7 @@ impl Standing {
             secret: true,
             inputs_validated: true,
             values_from_goal: true,
+            repeats: 0,
         }
     }
 
@@ -200,10 +205,15 @@ impl Standing {
                 ("secret_args", Fact::Flag(self.secret)),
                 ("inputs_validated", Fact::Flag(self.inputs_validated)),
                 ("values_from_goal", Fact::Flag(self.values_from_goal)),
+                (REPEATS, Fact::Whole(whole(self.repeats))),
                 ("attended", Fact::Flag(attended)),
             ],
         )
     }
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// The join of the labels at sinks; an argument without a label counts as untrusted text.
@@ -229,14 +239,16 @@ impl OperationTerms {
         policy: &Policy,
         facts: &CallFacts<'_>,
     ) -> Result<Arc<Ready>, Vec<String>> {
-        let same = |entry: &&(Standing, Arc<Ready>)| entry.0.is_of(facts);
+        let counts = self.counts_repeats(policy);
+        let repeats = facts.repeats.filter(|_| counts).unwrap_or_default();
+        let same = |entry: &&(Standing, Arc<Ready>)| entry.0.is_of(facts, repeats);
         // Why: nothing panics while the lock is held, and the entries are whole in any case.
         let kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, ready)) = kept.iter().find(same) {
             return Ok(Arc::clone(ready));
         }
         drop(kept);
-        let standing = Standing::of(facts);
+        let standing = Standing::of(facts, repeats);
         let ready = Arc::new(self.make_ready(policy, &standing)?);
         let mut kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= STANDINGS_MAX {
@@ -258,6 +270,20 @@ impl OperationTerms {
             )
         };
         self.action.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether a policy on its calls looks at how often they were made before.
+    pub(super) fn counts_repeats(&self, policy: &Policy) -> bool {
+        *self.counts_repeats.get_or_init(|| {
+            let entries = &policy.inner.entries;
+            let looks = |place: &usize| {
+                let entry = entries.get(*place);
+                entry.is_none_or(|entry| entry.mentions.contains(&Mention::Repeats))
+            };
+            // Why yes where it cannot be said: what is not known then stays open.
+            self.action(policy)
+                .map_or(true, |action| action.entries.iter().any(looks))
+        })
     }
 
     /// Makes what a single policy is asked with: what the others say is not looked at.

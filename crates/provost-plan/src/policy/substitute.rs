@@ -11,6 +11,7 @@ use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, UnaryOp, Var};
 
 use super::mentions::{Mention, is_args};
 use super::values::{Seen, Typed};
+use super::vocabulary::REPEATS;
 
 /// What is known of the context of a call.
 #[derive(Clone, Copy)]
@@ -46,6 +47,15 @@ impl Known<'_> {
     /// The literal that an expression stands for, if that is known.
     fn value_of(&self, expr: &Expr) -> Option<Expr> {
         match expr {
+            Expr::GetAttr { expr: inner, attr }
+                if attr == REPEATS && matches!(&**inner, Expr::Var(Var::Resource)) =>
+            {
+                let open = self.open.contains(&Mention::Repeats);
+                open.then(|| Expr::GetAttr {
+                    expr: Arc::new(Expr::Var(Var::Context)),
+                    attr: attr.clone(),
+                })
+            }
             Expr::GetAttr { expr: inner, attr } if is_args(inner) => self
                 .is_known_arg(attr)
                 .then(|| self.seen.args.get(attr.as_str()))?

@@ -17,6 +17,7 @@ mod cost;
 mod keeping;
 mod loading;
 mod partly;
+mod repeats;
 mod roles;
 mod surveying;
 
@@ -146,6 +147,7 @@ pub(super) struct Case {
     pub(super) labels: BTreeMap<String, Label>,
     pub(super) control: Label,
     pub(super) inputs_validated: bool,
+    pub(super) repeats: Option<u64>,
 }
 
 impl Case {
@@ -164,6 +166,7 @@ impl Case {
             labels: BTreeMap::new(),
             control: Label::trusted(),
             inputs_validated: true,
+            repeats: Some(0),
         }
     }
 
@@ -210,6 +213,7 @@ impl Case {
             control: &self.control,
             inputs_validated: self.inputs_validated,
             values_from_goal: true,
+            repeats: self.repeats,
         })
     }
 }

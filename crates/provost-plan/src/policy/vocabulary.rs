@@ -19,8 +19,11 @@ pub(super) const APPROVE: &str = "approve";
 /// Stands in the group while the catalog is empty, so that policies about the group still load.
 const NO_OPERATION: &str = "no operation";
 
+/// How often a call was made before: of the resource, and of the context while it is not known.
+pub(super) const REPEATS: &str = "repeats";
+
 /// The attributes of the resource of a call.
-pub(super) const CALL_ATTRIBUTES: [(&str, &str); 12] = [
+pub(super) const CALL_ATTRIBUTES: [(&str, &str); 13] = [
     ("effect", "String"),
     ("risk", "String"),
     ("tags", "Set"),
@@ -32,6 +35,7 @@ pub(super) const CALL_ATTRIBUTES: [(&str, &str); 12] = [
     ("secret_args", "Boolean"),
     ("inputs_validated", "Boolean"),
     ("values_from_goal", "Boolean"),
+    (REPEATS, "Long"),
     ("attended", "Boolean"),
 ];
 
@@ -117,6 +121,20 @@ fn attributes(list: &[(&str, &str)]) -> Map<String, Value> {
     list.iter()
         .map(|(name, ty)| ((*name).to_owned(), of(ty)))
         .collect()
+}
+
+/// The schema with `repeats` in the context of each call too: of an entity, partial evaluation
+/// leaves either every attribute open or none.
+pub(super) fn with_open_repeats(mut value: Value) -> Value {
+    let actions = value.get_mut("").and_then(|all| all.get_mut("actions"));
+    let actions = actions.and_then(Value::as_object_mut);
+    for action in actions.into_iter().flat_map(Map::values_mut) {
+        let context = action.pointer_mut("/appliesTo/context/attributes");
+        if let Some(context) = context.and_then(Value::as_object_mut) {
+            context.insert(REPEATS.to_owned(), json!({ "type": "Long" }));
+        }
+    }
+    value
 }
 
 /// Loads the schema.

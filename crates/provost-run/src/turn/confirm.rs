@@ -156,6 +156,7 @@ impl Turn<'_> {
             inputs_validated: true,
             // Why: the call that it is made beside was judged by its values.
             values_from_goal: true,
+            repeats: Some(0),
         });
         if verdict.decision != Decision::Permit {
             return Err("policy does not permit it by itself".to_owned());

@@ -386,6 +386,7 @@ impl Turn<'_> {
             // accepted, or the plan would wait.
             inputs_validated: true,
             values_from_goal: self.values_from_goal(record, args),
+            repeats: Some(0),
         };
         self.rules.policy.decide(&facts)
     }

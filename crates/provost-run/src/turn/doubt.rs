@@ -201,6 +201,7 @@ impl Turn<'_> {
             inputs_validated: true,
             // Why: the call that it is made beside was judged by its values.
             values_from_goal: true,
+            repeats: Some(0),
         })
     }
 

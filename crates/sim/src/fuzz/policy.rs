@@ -71,6 +71,7 @@ fn decided(policy: &Policy, catalog: &Catalog, text: &str) {
                 control: &Label::trusted(),
                 inputs_validated: true,
                 values_from_goal: true,
+                repeats: Some(0),
             });
             holds(policy, &verdict);
             verdict

@@ -429,6 +429,7 @@ fn permits(made: &Made, rules: &Rules) -> bool {
         control: &Label::trusted(),
         inputs_validated: true,
         values_from_goal: true,
+        repeats: Some(0),
     });
     same && verdict.decision == Decision::Permit
 }

@@ -50,6 +50,7 @@ enum Ask {
         control: Integrity,
         inputs_validated: bool,
         values_from_goal: bool,
+        repeats: u64,
     },
     /// Whether `by` may say yes to a call that `requester` asked for.
     Approve {
@@ -228,6 +229,7 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     let control = fields.choice("control", &INTEGRITIES);
     let inputs_validated = fields.boolean("validated").unwrap_or(true);
     let from_goal = fields.boolean("from_goal");
+    let repeats = fields.count("repeats");
     let role = fields.text("role");
     let name = name?;
     let operation = known(&name, catalog, fields.diagnostics())?;
@@ -286,6 +288,7 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
         control: control.unwrap_or_default(),
         inputs_validated,
         values_from_goal,
+        repeats: repeats.map_or(0, |repeats| repeats.value),
     })
 }
 
@@ -374,6 +377,7 @@ impl Case {
                 control,
                 inputs_validated,
                 values_from_goal,
+                repeats,
             } => {
                 let control = Label {
                     integrity: *control,
@@ -389,6 +393,7 @@ impl Case {
                     control: &control,
                     inputs_validated: *inputs_validated,
                     values_from_goal: *values_from_goal,
+                    repeats: Some(*repeats),
                 });
                 self.compare_terms(verdict.ask.as_ref(), &mut differs);
                 let reasons = verdict.policies.into_iter().chain(verdict.errors).collect();

@@ -108,6 +108,7 @@ impl Policy {
                 control: &Label::trusted(),
                 inputs_validated: true,
                 values_from_goal: label.integrity == Integrity::Trusted,
+                repeats: CallFacts::repeats_before_the_run(operation),
             })
         };
         Outlook {
@@ -187,6 +188,7 @@ impl Policy {
         let none = std::iter::empty();
         let seen = Seen::of(&terms.fields, &terms.operation, none, &unknown).ok()?;
         let mut open = terms.open(&unknown);
+        open.extend(entry.mentions.get(&Mention::Repeats).cloned());
         if freely {
             open.extend([
                 Mention::Sinks,
@@ -205,7 +207,7 @@ impl Policy {
         .ok()?;
         let asked = [entry];
         let parts = partial::evaluate(&Partial {
-            schema: &self.inner.schema,
+            schema: self.schema_for(&open),
             request: &request,
             entities,
             seen: &seen,

@@ -9,6 +9,7 @@ use cedar_policy::pst::{BinaryOp, Expr, Literal, PatternElem, UnaryOp, Var};
 
 use crate::policy::mentions::is_args;
 use crate::policy::partial::OPAQUE_WORDS;
+use crate::policy::vocabulary::REPEATS;
 
 /// Most characters of a text that are shown.
 const TEXT_CHARS_MAX: usize = 60;
@@ -190,6 +191,7 @@ fn path(expr: &Expr) -> Option<String> {
     match expr {
         expr if is_args(expr) => Some(String::new()),
         Expr::GetAttr { expr, attr } => match &**expr {
+            Expr::Var(Var::Context) if attr == REPEATS => Some(format!("resource.{attr}")),
             Expr::Var(Var::Context) => Some(attr.to_string()),
             inner => {
                 let before = path(inner)?;

@@ -220,7 +220,7 @@ impl<'a> ActionFor<'a> {
             .into_iter()
             .map(|name| (name, Fact::Text("")))
             .chain(flags.into_iter().map(|name| (name, Fact::Flag(true))))
-            .chain([("tags", Fact::Texts(&none))]);
+            .chain([("tags", Fact::Texts(&none)), ("repeats", Fact::Whole(0))]);
         let own = vec![
             principal_entity(&case.principal, None).unwrap(),
             resource_entity("Call", facts).unwrap(),

@@ -249,6 +249,7 @@ fn decided(
         control: &case.control,
         inputs_validated: true,
         values_from_goal: true,
+        repeats: Some(0),
     })
 }
 
