@@ -3,12 +3,13 @@
 //! Owns the join of workspace, store and tools. Never prints. INVARIANT: a run is driven only by
 //! the process that holds its claim, and there by one session at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use provost_plan::plan::request::Mode;
 use provost_plan::plan::{Goal, Step};
 use provost_planner::Planner;
+use provost_run::admission::Admission;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Input, Rules, Run, StepError};
 use provost_run::state::State;
@@ -286,16 +287,19 @@ impl Engine {
             signed: self.workspace.requires_signatures(),
         };
         let by = &new.interpreted_by;
-        let mut denials = BTreeMap::new();
+        let mut said = Admission::default();
         loop {
             let (run, output) =
-                Run::create_beside(created.clone(), by, self.rules(), now_ms(), &denials)
+                Run::create_beside(created.clone(), by, self.rules(), now_ms(), &said)
                     .map_err(DriveError::from)?;
             let driving = self.drive(&run.state().run)?;
             let mut session = self.session(run, Arc::clone(&planner), driving);
             match session.keep(output, watcher).await {
-                Err(DriveError::Store(StoreError::NotAdmitted { denials: more, .. })) => {
-                    denials.extend(more);
+                Err(DriveError::Store(StoreError::NotAdmitted {
+                    denials, earlier, ..
+                })) => {
+                    said.denials.extend(denials);
+                    said.earlier.extend(earlier);
                 }
                 kept => return Ok(kept.map(|()| session)?),
             }

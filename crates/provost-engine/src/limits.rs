@@ -28,6 +28,10 @@ pub const LABORIOUS_TURNS_MAX: usize = 2;
 pub const TURN_STACK_BYTES: usize = 16 * 1024 * 1024;
 /// Most names that an ambiguous prefix lists.
 pub const AMBIGUOUS_NAMES_MAX: usize = 6;
+/// Most runs that are looked at for calls that equal one: calls before those are not counted.
+pub const EARLIER_RUNS_MAX: usize = 100;
+/// For how long equal calls are remembered unless the operator says otherwise, in milliseconds.
+pub const REPEATS_SHOWN_MS: i64 = 30 * 24 * 3_600_000;
 /// Most calls in flight at once that an operator may allow.
 pub const CONCURRENT_CALLS_MAX: u64 = 256;
 /// Most runs that one process drives at once, unless it is told otherwise.

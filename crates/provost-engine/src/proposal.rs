@@ -5,13 +5,13 @@
 //! asks what `run` asks. INVARIANT: nothing is stored and no call leaves: the commands behind a
 //! plan in force are never opened.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_plan::check::Origin;
 use provost_plan::plan::request::{PlanReply, PlanRequest, Planned};
 use provost_plan::source::Source;
 use provost_planner::Planner;
+use provost_run::admission::Admission;
 use provost_run::event::{Event, RunCreated};
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
 
@@ -75,7 +75,7 @@ pub async fn propose(
         policy: workspace.policy().clone(),
         admission: workspace.admission().clone(),
     };
-    let none = BTreeMap::new();
+    let none = Admission::default();
     let (mut run, mut output) =
         Run::create_beside(created, &new.interpreted_by, rules, now_ms(), &none)
             .map_err(DriveError::from)?;

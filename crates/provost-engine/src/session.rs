@@ -4,7 +4,6 @@
 //! INVARIANT: no call, question or planner request leaves before the store acknowledged the
 //! events it follows from.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use provost_plan::digest::Digest;
 use provost_plan::plan::request::{PlanReply, PlanRequest, Planned};
 use provost_planner::Planner;
+use provost_run::admission::Admission;
 use provost_run::call::Slot;
 use provost_run::card::{Card, Question};
 use provost_run::event::{EVENT_VERSION, Event, EventError, PlannerChoice, RunEnded, RunStatus};
@@ -219,14 +219,17 @@ impl Session {
         input: Input,
         watcher: &mut dyn Watcher,
     ) -> Result<(), DriveError> {
-        let (mut denials, mut hears) = (BTreeMap::new(), self.run.is_hearing());
+        let (mut said, mut hears) = (Admission::default(), self.run.is_hearing());
         loop {
-            let output = self.turn(&input, &denials).await?;
+            let output = self.turn(&input, &said).await?;
             match self.keep(output, watcher).await {
-                Err(DriveError::Store(StoreError::NotAdmitted { denials: more, .. })) => {
+                Err(DriveError::Store(StoreError::NotAdmitted {
+                    denials, earlier, ..
+                })) => {
                     // Why from the journal: what the machine made of the input was not kept.
                     *self.run = self.reread(hears)?;
-                    denials.extend(more);
+                    said.denials.extend(denials);
+                    said.earlier.extend(earlier);
                 }
                 Err(DriveError::Store(StoreError::Unheard { .. })) => {
                     // Why once more, and only hearing: the input counts, and what would begin by it

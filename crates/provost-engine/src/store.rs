@@ -24,6 +24,7 @@ mod backup;
 mod budgets;
 mod chain;
 mod due;
+mod earlier;
 mod effects;
 mod error;
 mod event;

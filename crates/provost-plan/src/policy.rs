@@ -354,14 +354,13 @@ impl Policy {
                 OperationTerms::new(operation, fields),
             )
         });
-        let operations = operations.collect();
         let inner = Loaded {
             schema_value,
             schema,
             open_schema: OnceLock::new(),
             actions: action_entities,
             entries,
-            operations,
+            operations: operations.collect(),
             approve,
             people: people.clone(),
             known,

@@ -12,6 +12,7 @@ use provost_plan::money::Money;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Slot;
+use crate::earlier::{CallKey, EarlierCalls};
 use crate::outcome::Class;
 
 /// Failures in a row that open a breaker, unless the operator says otherwise.
@@ -126,6 +127,8 @@ pub struct AdmissionRules {
     pub tools: Arc<BTreeMap<String, ToolLimits>>,
     /// The budget of the workspace.
     pub budget: Option<Budget>,
+    /// For how long calls are remembered that a later one may equal, in milliseconds; 0: not.
+    pub repeats_ms: i64,
 }
 
 impl AdmissionRules {
@@ -175,6 +178,29 @@ pub enum Entry {
     Reserve(Reserve),
     /// What an event reserves or takes, in the place of what it gives back.
     Spent(Spent),
+    /// A decision rests on the equal calls before: they are as they were known, or nothing is
+    /// kept.
+    Earlier(Box<EarlierLook>),
+}
+
+/// What is known of the calls that equal one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EarlierLook {
+    /// The call.
+    pub call: CallKey,
+    /// Calls from this moment on count, in milliseconds since the epoch.
+    pub since: i64,
+    /// Those of other runs, as they are known.
+    pub known: EarlierCalls,
+}
+
+/// What admission says of a turn that it does not let through: the turn is made again beside it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Admission {
+    /// What may not begin now, and why.
+    pub denials: BTreeMap<Slot, Denial>,
+    /// The equal calls of other runs, where they are not as they were known.
+    pub earlier: BTreeMap<CallKey, EarlierCalls>,
 }
 
 /// What is set aside of the shared budget before a planner is asked.

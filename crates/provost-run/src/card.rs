@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Slot;
+use crate::earlier::EarlierCalls;
 use crate::state::Authors;
 
 /// What a person says yes or no to.
@@ -93,6 +94,10 @@ pub struct StepAsk {
     pub labels: BTreeMap<String, Label>,
     /// The label of what decided that it runs.
     pub control: Label,
+    /// On a plan's card, where its arguments are known: the equal calls that other runs made
+    /// before.
+    #[serde(default, skip_serializing_if = "EarlierCalls::is_empty")]
+    pub earlier: EarlierCalls,
 }
 
 /// One concrete call on a card.
@@ -112,6 +117,9 @@ pub struct ConcreteCall {
     /// The step whose call this one repeats, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
+    /// The equal calls that other runs made before.
+    #[serde(default, skip_serializing_if = "EarlierCalls::is_empty")]
+    pub earlier: EarlierCalls,
     /// What a read showed of what it is about, where its operation has a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<Preview>,
@@ -158,8 +166,8 @@ pub struct Shown {
 }
 
 impl ConcreteCall {
-    /// Whether both are one call. Why not by the previews: they say what a call is about, and a
-    /// second reading that differs makes it no other.
+    /// Whether both are one call. Why not by the previews and the equal calls before: they say what
+    /// a call is about, and a second look that differs makes it no other.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let Self {
@@ -168,6 +176,7 @@ impl ConcreteCall {
             args_digest,
             repeats,
             origins: _,
+            earlier: _,
             preview: _,
         } = other;
         (&self.item, &self.args) == (item, args)
@@ -247,6 +256,15 @@ impl Card {
             Domain::Card,
             &serde_json::to_value(self).unwrap_or(Value::Null),
         )
+    }
+
+    /// The concrete calls it asks about, if they are known.
+    #[must_use]
+    pub fn calls(&self) -> &[ConcreteCall] {
+        match &self.subject {
+            Subject::Plan { .. } => &[],
+            Subject::Step { calls, .. } => calls,
+        }
     }
 
     /// The step it is about, if it is about one.

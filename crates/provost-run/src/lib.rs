@@ -9,6 +9,7 @@ pub mod admission;
 pub mod call;
 pub mod card;
 pub mod concise;
+pub mod earlier;
 pub mod event;
 pub mod machine;
 pub mod open_effects;

@@ -72,7 +72,7 @@ use provost_plan::plan::request::{
 };
 use provost_plan::policy::{Policy, Principal};
 
-use crate::admission::{AdmissionRules, Denial, Entry};
+use crate::admission::{Admission, AdmissionRules, Entry};
 use crate::call::{Call, Slot};
 use crate::card::{Card, Question};
 use crate::event::{Event, RunCreated, RunEnded};
@@ -337,10 +337,10 @@ impl Run {
         rules: Rules,
         now: i64,
     ) -> Result<(Self, Output), StepError> {
-        Self::create_beside(created, interpreted_by, rules, now, &BTreeMap::new())
+        Self::create_beside(created, interpreted_by, rules, now, &Admission::default())
     }
 
-    /// [`Run::create`], where admission had no room for what it begins with.
+    /// [`Run::create`], where admission said this of what it begins with.
     ///
     /// # Errors
     /// As [`Run::create`].
@@ -349,7 +349,7 @@ impl Run {
         interpreted_by: &str,
         rules: Rules,
         now: i64,
-        denials: &BTreeMap<Slot, Denial>,
+        said: &Admission,
     ) -> Result<(Self, Output), StepError> {
         let goal = created.goal.clone();
         let first = Event::RunCreated(created);
@@ -365,7 +365,7 @@ impl Run {
             pace: Pace::Go,
             effort: Effort::All,
         };
-        let mut turn = Turn::new(&mut run.state, &run.rules, now, manner, denials);
+        let mut turn = Turn::new(&mut run.state, &run.rules, now, manner, said);
         turn.emit(Event::GoalInterpreted {
             goal,
             by: interpreted_by.to_owned(),
@@ -462,11 +462,11 @@ impl Run {
     /// # Errors
     /// [`StepError`] if the run does not take this input; nothing changed then.
     pub fn step(&mut self, input: Input, now: i64) -> Result<Output, StepError> {
-        self.step_beside(input, now, &BTreeMap::new())
+        self.step_beside(input, now, &Admission::default())
     }
 
-    /// [`Run::step`], where admission did not let these slots begin: the run is as it was before
-    /// it took the input for the first time.
+    /// [`Run::step`], where admission said this of what it came to: the run is as it was before it
+    /// took the input for the first time.
     ///
     /// # Errors
     /// As [`Run::step`].
@@ -474,9 +474,9 @@ impl Run {
         &mut self,
         input: Input,
         now: i64,
-        denials: &BTreeMap<Slot, Denial>,
+        said: &Admission,
     ) -> Result<Output, StepError> {
-        self.step_with(Effort::All, input, now, denials)
+        self.step_with(Effort::All, input, now, said)
     }
 
     /// [`Run::step_beside`], with so much work and no more.
@@ -488,7 +488,7 @@ impl Run {
         effort: Effort,
         input: Input,
         now: i64,
-        denials: &BTreeMap<Slot, Denial>,
+        said: &Admission,
     ) -> Result<Output, StepError> {
         // Why: what an ended run left in doubt can still be settled, and only that.
         if let Some(ended) = &self.state.ended
@@ -516,7 +516,7 @@ impl Run {
             input => input,
         };
         let manner = Manner { pace, effort };
-        let mut turn = Turn::new(&mut self.state, &self.rules, now, manner, denials);
+        let mut turn = Turn::new(&mut self.state, &self.rules, now, manner, said);
         let taken = turn.take(input).and_then(|()| turn.advance());
         turn.within_its_work()?;
         taken?;

@@ -3,15 +3,16 @@
 //! Owns the order in which things are looked at. INVARIANT: a turn leaves the state exactly where
 //! folding its events would; commands are made from the state after the last event.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use provost_plan::digest::Digest;
 use provost_plan::plan::OnFailure;
 use provost_plan::plan::request::{PlanRequest, Why};
 use provost_plan::work::Purse;
 
-use crate::admission::{Denial, Entry};
+use crate::admission::{Admission, Entry};
 use crate::call::{Call, Slot};
+use crate::earlier::CallKey;
 use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, Command, Effort, Input, Manner, Output, Rules, StepError};
 use crate::outcome::{Class, Landing};
@@ -26,6 +27,7 @@ mod chain;
 mod confirm;
 mod dispatch;
 mod doubt;
+mod earlier;
 mod early;
 mod finish;
 mod fresh;
@@ -37,6 +39,7 @@ mod preview;
 mod scope;
 mod secret;
 mod settle;
+mod sinks;
 mod subgoal;
 mod undo;
 mod work;
@@ -76,8 +79,11 @@ pub(crate) struct Turn<'r> {
     refine: Option<String>,
     /// The request, where this turn makes it.
     request: Option<PlanRequest>,
-    denials: &'r BTreeMap<Slot, Denial>,
+    /// What admission said of the turn when it was made before.
+    said: &'r Admission,
     entries: Vec<Entry>,
+    /// The calls of which the store confirms what is known of equal ones.
+    looked: BTreeSet<CallKey>,
     effort: Effort,
     /// What all that this turn judges is paid from.
     purse: Purse,
@@ -89,7 +95,7 @@ impl<'r> Turn<'r> {
         rules: &'r Rules,
         now: i64,
         manner: Manner,
-        denials: &'r BTreeMap<Slot, Denial>,
+        said: &'r Admission,
     ) -> Self {
         let Manner { pace, effort } = manner;
         Self {
@@ -106,8 +112,9 @@ impl<'r> Turn<'r> {
             plan_asked: false,
             refine: None,
             request: None,
-            denials,
+            said,
             entries: Vec::new(),
+            looked: BTreeSet::new(),
         }
     }
 

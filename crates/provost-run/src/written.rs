@@ -410,6 +410,7 @@ fn card(step: &str, repeats: bool) -> Card {
         verdict: verdict(true),
         labels: BTreeMap::new(),
         control: Label::trusted(),
+        earlier: Default::default(),
     };
     let call = ConcreteCall {
         item: None,
@@ -417,6 +418,7 @@ fn card(step: &str, repeats: bool) -> Card {
         args_digest: digest("args"),
         origins: Default::default(),
         repeats: repeats.then(|| "earlier".to_owned()),
+        earlier: Default::default(),
         preview: None,
     };
     Card {
@@ -468,6 +470,7 @@ fn started(words: &[&str], args: &str) -> Event {
         sinks: None,
         money: None,
         tokens: None,
+        earlier: Default::default(),
     })
 }
 

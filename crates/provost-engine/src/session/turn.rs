@@ -5,11 +5,9 @@
 //! the journal; one that is not back in time is made once more, and whatever takes long in it has
 //! failed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use provost_run::admission::Denial;
-use provost_run::call::Slot;
+use provost_run::admission::Admission;
 use provost_run::event::Event;
 use provost_run::machine::{Effort, Input, Output, Rules, Run, StepError};
 use tokio::sync::{Semaphore, oneshot};
@@ -22,23 +20,19 @@ use crate::store::Store;
 /// How many laborious turns are made at once.
 static PLACES: Semaphore = Semaphore::const_new(LABORIOUS_TURNS_MAX);
 
-type Denials = BTreeMap<Slot, Denial>;
-
 impl Session {
     /// What the machine makes of an input.
     pub(super) async fn turn(
         &mut self,
         input: &Input,
-        denials: &Denials,
+        said: &Admission,
     ) -> Result<Output, DriveError> {
         let now = self.now();
-        let little = self
-            .run
-            .step_with(Effort::Little, input.clone(), now, denials);
+        let little = self.run.step_with(Effort::Little, input.clone(), now, said);
         if !matches!(little, Err(StepError::Laborious)) {
             return Ok(little?);
         }
-        if let Some(made) = self.turn_beside(input, denials).await {
+        if let Some(made) = self.turn_beside(input, said).await {
             let (run, output) = made?;
             *self.run = run;
             return Ok(output?);
@@ -47,27 +41,27 @@ impl Session {
         let now = self.now();
         Ok(self
             .run
-            .step_with(Effort::Refusing, input.clone(), now, denials)?)
+            .step_with(Effort::Refusing, input.clone(), now, said)?)
     }
 
     /// The run after an input, made on a thread beside; none if that takes too long.
     async fn turn_beside(
         &self,
         input: &Input,
-        denials: &Denials,
+        said: &Admission,
     ) -> Option<Result<Made, DriveError>> {
         // Why none: a place is never closed.
         let place = PLACES.acquire().await.ok()?;
         let (back, made) = oneshot::channel();
         let (journal, now) = (self.journal(), self.now());
-        let (input, denials) = (input.clone(), denials.clone());
+        let (input, said) = (input.clone(), said.clone());
         let thread = std::thread::Builder::new()
             .name("turn".to_owned())
             .stack_size(TURN_STACK_BYTES)
             .spawn(move || {
                 let _place = place;
                 // Why ignored: who waited may have gone on without it.
-                let _ = back.send(journal.turn(input, now, &denials));
+                let _ = back.send(journal.turn(input, now, &said));
             });
         // Why a thread and no task: a runtime that ends waits for its tasks.
         thread.ok()?;
@@ -129,9 +123,9 @@ impl Journal {
     }
 
     /// The run after an input.
-    fn turn(self, input: Input, now: i64, denials: &Denials) -> Result<Made, DriveError> {
+    fn turn(self, input: Input, now: i64, said: &Admission) -> Result<Made, DriveError> {
         let mut run = self.fold()?;
-        let output = run.step_with(Effort::All, input, now, denials);
+        let output = run.step_with(Effort::All, input, now, said);
         Ok((run, output))
     }
 }

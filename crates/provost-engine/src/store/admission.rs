@@ -8,9 +8,10 @@ use provost_run::admission::{
     Begin, Breaker, Denial, Entry, Facts, Stop, ToolRow, admit, planner_slot, set_aside,
 };
 use provost_run::call::Slot;
+use provost_run::earlier::{CallKey, EarlierCalls};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::{Store, StoreError, budgets};
+use super::{Store, StoreError, budgets, earlier};
 use crate::owner::Owner;
 
 /// Whose rows are changed, and when.
@@ -24,12 +25,57 @@ pub(super) struct Desk<'c> {
     pub(super) now_ms: i64,
 }
 
-/// What became of the entries of an append: the tools whose breaker opened, or every denial.
-pub(super) type Answered = Result<Vec<String>, Vec<(Slot, Denial)>>;
+/// What became of the entries of an append: the tools whose breaker opened, or why it is not kept.
+pub(super) type Answered = Result<Vec<String>, Refused>;
+
+/// Why an append is not kept.
+#[derive(Debug)]
+pub(super) struct Refused {
+    /// What may not begin now.
+    pub(super) denials: Vec<(Slot, Denial)>,
+    /// Equal calls of other runs that are not as they were known.
+    pub(super) earlier: Vec<(CallKey, EarlierCalls)>,
+}
+
+impl From<Vec<(Slot, Denial)>> for Refused {
+    fn from(denials: Vec<(Slot, Denial)>) -> Self {
+        let earlier = Vec::new();
+        Self { denials, earlier }
+    }
+}
 
 impl Desk<'_> {
     /// Carries out the entries of an append.
-    pub(super) fn enter(&self, entries: &[Entry]) -> rusqlite::Result<Answered> {
+    pub(super) fn enter(
+        &self,
+        entries: &[Entry],
+    ) -> rusqlite::Result<Result<Answered, StoreError>> {
+        match self.otherwise(entries) {
+            Ok(earlier) if earlier.is_empty() => self.admit_all(entries).map(Ok),
+            Ok(earlier) => {
+                let denials = Vec::new();
+                Ok(Ok(Err(Refused { denials, earlier })))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// The equal calls of other runs that are not as the entries know them.
+    fn otherwise(&self, entries: &[Entry]) -> Result<Vec<(CallKey, EarlierCalls)>, StoreError> {
+        let mut others = Vec::new();
+        for entry in entries {
+            let Entry::Earlier(look) = entry else {
+                continue;
+            };
+            let calls = earlier::calls(self.connection, look, self.run)?;
+            if calls != look.known {
+                others.push((look.call.clone(), calls));
+            }
+        }
+        Ok(others)
+    }
+
+    fn admit_all(&self, entries: &[Entry]) -> rusqlite::Result<Answered> {
         let begins = || {
             entries.iter().filter_map(|entry| match entry {
                 Entry::Begin(begin) => Some(begin.as_ref()),
@@ -60,7 +106,7 @@ impl Desk<'_> {
                 }
             }
             if !denials.is_empty() {
-                return Ok(Err(denials));
+                return Ok(Err(denials.into()));
             }
             if !counts {
                 return self.carry_out(entries, |begin| self.keep_effect(begin).map(Ok));
@@ -109,12 +155,13 @@ impl Desk<'_> {
                     }
                 }
                 Entry::Spent(spent) => budgets::count(self.connection, spent)?,
+                Entry::Earlier(_) => {}
             }
         }
         Ok(if denials.is_empty() {
             Ok(opened)
         } else {
-            Err(denials)
+            Err(denials.into())
         })
     }
 

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use provost_run::event::Event;
 use provost_run::open_effects::{OpenEffect, OpenEffects};
 use rusqlite::{Connection, params};
 
@@ -41,15 +40,7 @@ pub(super) fn apply(
     if !OpenEffects::KINDS.contains(&row.kind.as_str()) {
         return Ok(());
     }
-    let payload = row.payload(run)?;
-    let event = Event::from_stored(&row.kind, row.version, &payload).map_err(|error| {
-        StoreError::ChainBroken {
-            run: run.to_owned(),
-            seq: row.seq,
-            reason: error.to_string(),
-        }
-    })?;
-    effects.apply(&event, row.at_ms);
+    effects.apply(&row.event(run)?, row.at_ms);
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use provost_run::admission::Denial;
 use provost_run::call::Slot;
+use provost_run::earlier::{CallKey, EarlierCalls};
 use rusqlite::ErrorCode;
 
 /// Why the journal could not be opened, read or written.
@@ -94,6 +95,8 @@ pub enum StoreError {
         run: String,
         /// Which, and why.
         denials: Vec<(Slot, Denial)>,
+        /// Equal calls of other runs that are not as they were known.
+        earlier: Vec<(CallKey, EarlierCalls)>,
     },
     /// Somebody said something to the run, which its driver has to hear before anything begins.
     #[error("run {run} has statements to hear before anything of it begins")]

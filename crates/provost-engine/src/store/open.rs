@@ -14,19 +14,23 @@ use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format that this version writes.
-const FORMAT: i64 = 7;
+const FORMAT: i64 = 8;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What each later format adds, from format 2 on.
-const ADDITIONS: [&str; 6] = [
+const ADDITIONS: [&str; 7] = [
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
     include_str!("format5.sql"),
     include_str!("format6.sql"),
     include_str!("format7.sql"),
+    include_str!("format8.sql"),
 ];
+
+/// Where format 8 stands among them.
+const FORMAT_8: usize = 6;
 
 /// Makes the store directory, private to its user and out of version control.
 pub(super) fn create_dir(dir: &Path) -> Result<(), StoreError> {
@@ -246,10 +250,14 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         .map_err(opening)?;
     // Why from what is found: another process may have done it between the look and the lock.
     let done = usize::try_from(found - 1).unwrap_or(0);
+    // Why not by the number alone: one that was set back makes nothing a second time.
+    let made = has_format_8(&tx).map_err(opening)?;
     let added = ADDITIONS
         .iter()
+        .enumerate()
         .skip(done)
-        .try_for_each(|sql| tx.execute_batch(sql))
+        .filter(|(at, _)| *at != FORMAT_8 || !made)
+        .try_for_each(|(_, sql)| tx.execute_batch(sql))
         .and_then(|()| tx.pragma_update(None, "user_version", FORMAT));
     added.map_err(opening)?;
     if found < 6 {
@@ -259,4 +267,11 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         budgets::carry(&tx)?;
     }
     tx.commit().map_err(opening)
+}
+
+/// Whether what format 8 adds is there.
+fn has_format_8(connection: &Connection) -> rusqlite::Result<bool> {
+    connection
+        .prepare("SELECT 1 FROM sqlite_schema WHERE name = 'events_by_call'")?
+        .exists([])
 }

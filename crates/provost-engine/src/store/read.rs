@@ -1,6 +1,7 @@
 //! Reads: events with their chain checked on the way, listings, evidence.
 
 use provost_plan::digest::{Digest, Domain};
+use provost_run::event::Event;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
@@ -232,6 +233,18 @@ impl EventRow {
             run: run.to_owned(),
             seq: self.seq,
             reason: "its payload is not readable".to_owned(),
+        })
+    }
+
+    /// What it tells.
+    pub(super) fn event(&self, run: &str) -> Result<Event, StoreError> {
+        let payload = self.payload(run)?;
+        Event::from_stored(&self.kind, self.version, &payload).map_err(|error| {
+            StoreError::ChainBroken {
+                run: run.to_owned(),
+                seq: self.seq,
+                reason: error.to_string(),
+            }
         })
     }
 

@@ -96,3 +96,23 @@ fn unfinished_runs_are_those_whose_status_is_no_end() {
     let words: Vec<_> = open.map(|status| status.word().to_owned()).collect();
     assert_eq!(super::RunFilter::unfinished().statuses, words);
 }
+
+/// Without its index, every look at equal calls would read the whole journal.
+#[test]
+fn equal_calls_are_found_by_their_index() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Store::open(dir.path()).unwrap());
+    let file = rusqlite::Connection::open(dir.path().join(super::JOURNAL_FILE)).unwrap();
+    let mut plan = file
+        .prepare(&format!("EXPLAIN QUERY PLAN {}", super::earlier::ATTEMPTS))
+        .unwrap();
+    let plan: Vec<String> = plan
+        .query_map(["a", "b", "0"], |row| row.get(3))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(
+        plan,
+        ["SEARCH events USING INDEX events_by_call (<expr>=? AND <expr>=? AND at_ms>?)"]
+    );
+}

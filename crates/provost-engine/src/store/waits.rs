@@ -39,7 +39,7 @@ pub(super) fn replace(
         .execute([run])?;
     let mut insert = connection.prepare_cached(
         "INSERT INTO waits VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-         ?15)",
+         ?15, ?16)",
     )?;
     for (n, wait) in waits.iter().enumerate() {
         insert.execute(params![
@@ -58,6 +58,7 @@ pub(super) fn replace(
             wait.expires_at,
             wait.quorum,
             serde_json::to_string(&wait.approved_by).unwrap_or_default(),
+            wait.repeats,
         ])?;
     }
     Ok(())
@@ -140,5 +141,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Waiting>> {
         expires_at: row.get(12)?,
         quorum: row.get(13)?,
         approved_by: serde_json::from_str(&approved_by).unwrap_or_default(),
+        // Why none: a journal of an older format may be read as it is.
+        repeats: row.get(15).unwrap_or_default(),
     }))
 }

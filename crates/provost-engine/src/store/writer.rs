@@ -15,7 +15,7 @@ use provost_plan::digest::Digest;
 use provost_run::admission::Entry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
-use super::admission::Desk;
+use super::admission::{Desk, Refused};
 use super::chain::{CommitEntries, GENESIS};
 use super::error::plain;
 use super::event::Prepared;
@@ -392,7 +392,7 @@ impl Writer {
         append: &Prepared,
     ) -> rusqlite::Result<Result<Receipt, StoreError>> {
         let run = &append.run;
-        let (head, shown) = match self.head_shown(append)? {
+        let found = match self.head_shown(append)? {
             Some((head, _)) if head.seq != append.expect_seq => {
                 return Ok(Err(StoreError::SeqMismatch {
                     run: run.clone(),
@@ -403,13 +403,18 @@ impl Writer {
             Some((head, _)) if head.owner.as_deref() != Some(self.owner.instance()) => {
                 return Ok(Err(StoreError::Moved { run: run.clone() }));
             }
-            Some(found) => found,
-            None if append.expect_seq == 0 => (self.create(append)?, Shown::default()),
+            None if append.expect_seq == 0 => None,
+            Some(found) => Some(found),
             None => return Ok(Err(StoreError::UnknownRun { run: run.clone() })),
         };
         let opened = match self.admit(batch, append)? {
             Ok(opened) => opened,
             Err(error) => return Ok(Err(error)),
+        };
+        // Why only now: of what is not admitted nothing is kept, no run without events either.
+        let (head, shown) = match found {
+            Some(found) => found,
+            None => (self.create(append)?, Shown::default()),
         };
         notices::keep(&self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
@@ -480,9 +485,17 @@ impl Writer {
             at_ms: append.events.last().map_or(0, |event| event.at_ms),
             now_ms: self.clock.now_ms(),
         };
-        Ok(desk.enter(&append.admission)?.map_err(|denials| {
+        let answered = match desk.enter(&append.admission)? {
+            Ok(answered) => answered,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(answered.map_err(|Refused { denials, earlier }| {
             let run = append.run.clone();
-            StoreError::NotAdmitted { run, denials }
+            StoreError::NotAdmitted {
+                run,
+                denials,
+                earlier,
+            }
         }))
     }
 

@@ -20,7 +20,7 @@ use super::error::{Collector, DamagedTool};
 use super::{ModelConfig, PlannerConfig};
 use super::{audit, network, notify, planners, roles, tags, tools};
 use crate::audit::AuditSettings;
-use crate::limits::CONCURRENT_CALLS_MAX;
+use crate::limits::{CONCURRENT_CALLS_MAX, REPEATS_SHOWN_MS};
 use crate::notify::Target;
 
 /// Where playbooks lie unless the operator says otherwise.
@@ -103,7 +103,10 @@ fn fields(
     fields.finish();
 
     let (description, user) = workspace.map_or((None, None), |node| about(node, diagnostics));
-    let limits = limits.map_or_else(Limits::default, |node| read_limits(node, diagnostics));
+    let (limits, repeats_ms) = limits.map_or_else(
+        || (Limits::default(), REPEATS_SHOWN_MS),
+        |node| read_limits(node, diagnostics),
+    );
     let (ask, signed) =
         approvals.map_or_else(Default::default, |node| read_approvals(node, diagnostics));
     let proxy = network.and_then(|node| network::read(root, node, diagnostics));
@@ -125,7 +128,7 @@ fn fields(
     let is_left_out = |server: &str| damaged.iter().any(|one| one.tool == server);
     let roles = roles::read(roles, (&catalog, &is_left_out), listings, diagnostics);
     let catalog = catalog.with_roles(roles).with_tags(tags);
-    let admission = read_admission(&tools, budget, diagnostics);
+    let admission = read_admission(&tools, budget, repeats_ms, diagnostics);
     Some(Config {
         source: source.clone(),
         description,
@@ -149,12 +152,14 @@ fn fields(
 fn read_admission(
     tools: &[ToolConfig],
     budget: Option<&Node>,
+    repeats_ms: i64,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> AdmissionRules {
     let limits_of = |tool: &ToolConfig| (tool.name().to_owned(), tool.limits().clone());
     AdmissionRules {
         tools: Arc::new(tools.iter().map(limits_of).collect()),
         budget: budget.and_then(|node| read_budget(node, diagnostics)),
+        repeats_ms,
     }
 }
 
@@ -182,10 +187,11 @@ fn about(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (Option<String>, Opt
     (description, user.map(|user| user.value))
 }
 
-fn read_limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Limits {
+/// The limits of a run, and for how long calls are remembered that a later one may equal.
+fn read_limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (Limits, i64) {
     let mut limits = Limits::default();
     let Some(mut fields) = Fields::new("`[limits]`", node, diagnostics) else {
-        return limits;
+        return (limits, REPEATS_SHOWN_MS);
     };
     let most_steps = u64::try_from(PLAN_STEPS_MAX).unwrap_or(u64::MAX);
     let mut take = |name: &'static str, place: &mut u64, least: u64, most: u64| {
@@ -225,8 +231,12 @@ fn read_limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Limits {
     }
     limits.money = fields.money("money").map(|money| money.value);
     limits.tokens = fields.count("tokens").map(|tokens| tokens.value);
+    let shown = fields.duration("repeats_shown");
     fields.finish();
-    limits
+    let repeats_ms = shown.map_or(REPEATS_SHOWN_MS, |shown| {
+        i64::try_from(shown.value.as_millis()).unwrap_or(i64::MAX)
+    });
+    (limits, repeats_ms)
 }
 
 /// `[budget]`: what all runs share.

@@ -109,6 +109,7 @@ fn event_of(entry: &Entry) -> Event {
             let usage = json!({ "tokens_in": spent.tokens, "cost": spent.money });
             ("BudgetSpent", json!({ "id": 1 }), json!({ "usage": usage }))
         }
+        Entry::Earlier(_) => ("RunStarted", json!({ "revision": 1 }), json!({})),
     };
     let fields = payload.as_object_mut().unwrap();
     fields.extend(more.as_object().unwrap().clone());

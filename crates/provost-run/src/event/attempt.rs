@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::call::Slot;
 use crate::card::Shown;
+use crate::earlier::EarlierCalls;
 use crate::outcome::{Class, Landing, Used};
 
 /// An intent.
@@ -67,6 +68,9 @@ pub struct AttemptStarted {
     /// The tokens that are reserved for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// The equal calls of other runs by which it was judged.
+    #[serde(default, skip_serializing_if = "EarlierCalls::is_empty")]
+    pub earlier: EarlierCalls,
 }
 
 /// What a call made.

@@ -7,6 +7,7 @@ use provost_plan::money::Money;
 use serde_json::{Value, json};
 
 use crate::card::Came;
+use crate::earlier::EarlierCalls;
 use crate::event::{Created, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
 
@@ -89,6 +90,8 @@ pub struct ItemState {
     pub confirming: Option<u32>,
     /// How often admission put it off in a row.
     pub deferrals: u32,
+    /// The arguments of its last write, by digest, and the equal calls by which it was judged.
+    pub earlier: Option<(Digest, EarlierCalls)>,
     /// What was read to show what its call is about, until a card shows it.
     pub preview: Option<Previewed>,
 }

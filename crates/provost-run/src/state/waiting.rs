@@ -77,6 +77,15 @@ pub struct Waiting {
     pub quorum: Option<u32>,
     /// Who said yes so far.
     pub approved_by: BTreeSet<String>,
+    /// How often the call that is asked about was made before; of several, the most.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub repeats: u64,
+}
+
+/// Why left out then: rows that an older version wrote have the digest that they had.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Waiting {
@@ -94,6 +103,7 @@ impl Waiting {
             expires_at: None,
             quorum: None,
             approved_by: BTreeSet::new(),
+            repeats: 0,
         }
     }
 
@@ -103,6 +113,9 @@ impl Waiting {
             Subject::Plan { steps } => steps.values().collect(),
             Subject::Step { ask, .. } => vec![ask],
         };
+        let on_steps = asks.iter().map(|ask| ask.earlier.count);
+        let on_calls = card.calls().iter().map(|call| call.earlier.count);
+        let repeats = on_steps.chain(on_calls).max().unwrap_or_default();
         let mut operations = asks.iter().map(|ask| &ask.operation);
         let first = operations.next();
         // Why only of one: several have no name together.
@@ -118,6 +131,7 @@ impl Waiting {
             expires_at: card.expires_at,
             quorum: Some(card.terms.quorum),
             approved_by: known.approved_by.clone(),
+            repeats,
             ..Self::new(WaitKind::Approval, card.asked_at)
         }
     }

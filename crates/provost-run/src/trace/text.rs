@@ -293,15 +293,25 @@ fn card_text(card: &Card) -> String {
         Subject::Step { step, ask, calls } => {
             let repeats = calls.iter().find_map(|call| call.repeats.as_deref());
             let repeats = repeats.map(|of| format!(", which repeats `{of}`"));
+            let before = calls.iter().map(|call| call.earlier.count).max();
             format!(
-                "about `{step}`, {} of `{}` ({}, {} risk){}{quorum}",
+                "about `{step}`, {} of `{}` ({}, {} risk){}{}{quorum}",
                 counted(calls.len(), "call"),
                 ask.operation,
                 ask.effect.word(),
                 ask.risk.word(),
-                repeats.unwrap_or_default()
+                repeats.unwrap_or_default(),
+                made_before(before.unwrap_or_default())
             )
         }
+    }
+}
+
+fn made_before(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", made before by another run".to_owned(),
+        many => format!(", made {many} times before by other runs"),
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::Turn;
 use crate::call::{Call, Slot};
+use crate::earlier::EarlierCalls;
 use crate::event::{AttemptEnded, AttemptStarted, Event};
 use crate::machine::{Blob, StepError};
 use crate::outcome::{Class, Landing};
@@ -84,6 +85,7 @@ impl Turn<'_> {
             sinks: None,
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),
+            earlier: EarlierCalls::default(),
         }))?;
         self.calls.push(call);
         Ok(())

@@ -65,7 +65,7 @@ impl Turn<'_> {
     /// Why the budget that all runs share has no room for the next request, if it said so.
     pub(super) fn no_shared_budget(&self) -> Option<String> {
         self.state.planner.cost()?;
-        match self.denials.get(&planner_slot())? {
+        match self.said.denials.get(&planner_slot())? {
             Denial::Budget { because } => Some(because.clone()),
             _ => None,
         }

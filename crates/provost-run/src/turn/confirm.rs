@@ -78,7 +78,7 @@ impl Turn<'_> {
         if let Some(limit) = self.limit_reached(first, &spend) {
             return self.emit(Event::AdmissionRefused { slot, limit });
         }
-        match self.denials.get(&slot).cloned() {
+        match self.said.denials.get(&slot).cloned() {
             Some(Denial::Later {
                 broken: true,
                 because,

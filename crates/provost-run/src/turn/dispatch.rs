@@ -18,9 +18,11 @@ use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
 use super::Turn;
+use super::earlier::{Before, forbidden};
 use super::gate::{Asked, with_caution};
 use super::scope::Roots;
 use super::secret;
+use super::sinks::{same_sinks, sinks_digest};
 use super::work::items_of;
 use crate::call::{Call, Slot, idempotency_key};
 use crate::card::{ConcreteCall, Purpose};
@@ -38,6 +40,8 @@ pub(super) struct Candidate {
     pub(super) args_digest: Digest,
     pub(super) verdict: Verdict,
     pub(super) repeats: Option<String>,
+    /// The equal calls that were made before.
+    pub(super) before: Before,
     /// The names of the arguments that are secret.
     pub(super) secrets: BTreeSet<String>,
 }
@@ -232,7 +236,8 @@ impl Turn<'_> {
                 Err(refusal) => self.settle_failed(&slot, refusal.class, refusal.message)?,
                 Ok(candidate) => match candidate.verdict.decision {
                     Decision::Forbid => {
-                        let message = forbidden(&candidate.verdict);
+                        self.look_up(&candidate);
+                        let message = forbidden(&candidate);
                         self.settle_failed(&slot, Class::PolicyDenied, message)?;
                     }
                     // Why: one card asks about all items, so the rest is looked at all the same.
@@ -254,6 +259,7 @@ impl Turn<'_> {
         if asked.is_empty() {
             Ok(())
         } else {
+            asked.iter().for_each(|candidate| self.look_up(candidate));
             self.preview_and_ask(step, record, &asked)
         }
     }
@@ -330,7 +336,9 @@ impl Turn<'_> {
         }
         let args_digest = Digest::of_bytes(Domain::Args, text.as_bytes());
         let repeats = self.repeats(slot, &operation, args_digest, &args)?;
-        let mut verdict = with_own_caution(step, self.decide(step, record, &operation, &args));
+        let before = self.before(slot, &operation, args_digest);
+        let call = (&*operation, &args, before.repeats);
+        let mut verdict = with_own_caution(step, self.decide(step, record, call));
         if repeats.is_some() && verdict.decision != Decision::Forbid {
             verdict = with_caution(verdict);
         }
@@ -341,6 +349,7 @@ impl Turn<'_> {
             args_digest,
             verdict,
             repeats,
+            before,
             secrets,
         })
     }
@@ -370,8 +379,7 @@ impl Turn<'_> {
         &self,
         step: &Step,
         record: &StepRecord,
-        operation: &Operation,
-        args: &Value,
+        (operation, args, repeats): (&Operation, &Value, u64),
     ) -> Verdict {
         let empty = serde_json::Map::new();
         let facts = CallFacts {
@@ -386,7 +394,7 @@ impl Turn<'_> {
             // accepted, or the plan would wait.
             inputs_validated: true,
             values_from_goal: self.values_from_goal(record, args),
-            repeats: Some(0),
+            repeats: Some(repeats),
         };
         self.rules.policy.decide(&facts)
     }
@@ -429,12 +437,14 @@ impl Turn<'_> {
         approval: Option<Digest>,
         retakes_for: Option<&str>,
     ) -> Result<(), StepError> {
+        self.look_up(&candidate);
         let Candidate {
             slot,
             operation,
             args,
             args_digest,
             verdict,
+            before,
             ..
         } = candidate;
         let bytes = u64::try_from(canonical(&args).len()).unwrap_or(u64::MAX);
@@ -442,17 +452,14 @@ impl Turn<'_> {
         if let Some(limit) = self.limit_reached(self.is_first(&slot), &spend) {
             return self.emit(Event::AdmissionRefused { slot, limit });
         }
-        if let Some(denial) = self.denials.get(&slot).cloned() {
+        if let Some(denial) = self.said.denials.get(&slot).cloned() {
             return match retakes_for {
                 Some(id) => self.put_off_all(id, &denial),
                 None => self.put_off(&slot, denial),
             };
         }
         let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
-        let keyed = matches!(operation.idempotency, Idempotency::Key { .. });
-        let sent = self.state.item(&slot).and_then(|item| item.key.clone());
-        let new = || idempotency_key(&self.state.run, &slot, record.closure);
-        let key = keyed.then(|| sent.unwrap_or_else(new));
+        let key = self.key_of(&slot, &operation, record.closure);
         let call = self.state.plan.as_ref().and_then(|plan| {
             Call::under(
                 plan,
@@ -488,9 +495,18 @@ impl Turn<'_> {
             sinks: (!operation.effect.is_read()).then_some(sinks),
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),
+            earlier: before.calls,
         }))?;
         self.calls.push(call);
         Ok(())
+    }
+
+    /// The key that is sent with every attempt of a call, where its tool honours one.
+    fn key_of(&self, slot: &Slot, operation: &Operation, closure: Digest) -> Option<String> {
+        let keyed = matches!(operation.idempotency, Idempotency::Key { .. });
+        let sent = self.state.item(slot).and_then(|item| item.key.clone());
+        let new = || idempotency_key(&self.state.run, slot, closure);
+        keyed.then(|| sent.unwrap_or_else(new))
     }
 
     /// Whether an attempt would be the first of a call.
@@ -548,6 +564,7 @@ impl Turn<'_> {
             args_digest: candidate.args_digest,
             origins: BTreeMap::new(),
             repeats: candidate.repeats.clone(),
+            earlier: candidate.before.calls.clone(),
             preview: None,
         }
     }
@@ -565,31 +582,4 @@ fn refusal(class: Class, message: &str) -> Refusal {
         class,
         message: message.to_owned(),
     }
-}
-
-fn forbidden(verdict: &Verdict) -> String {
-    let by = verdict.policies.iter().map(|id| format!("`{id}`"));
-    let by = by.collect::<Vec<_>>().join(", ");
-    match (verdict.errors.first(), by.is_empty()) {
-        (Some(error), _) => format!("policy cannot decide, which forbids: {error}"),
-        (None, true) => "no policy permits it".to_owned(),
-        (None, false) => format!("policy forbids it: {by}"),
-    }
-}
-
-/// Whether two calls of an operation reach the same.
-fn same_sinks(operation: &Operation, one: &Value, other: &Value) -> bool {
-    sinks(operation, one) == sinks(operation, other)
-}
-
-/// The values of a call at its sinks.
-fn sinks(operation: &Operation, args: &Value) -> Value {
-    let args = args.as_object().into_iter().flatten();
-    args.filter(|(name, _)| operation.is_sink(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
-}
-
-fn sinks_digest(operation: &Operation, args: &Value) -> Digest {
-    Digest::of_value(Domain::Args, &sinks(operation, args))
 }

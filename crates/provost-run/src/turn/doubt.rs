@@ -248,7 +248,7 @@ impl Turn<'_> {
             let reason = format!("no read may begin: {limit}");
             return self.emit(Event::ReconcileGivenUp { slot, reason });
         }
-        if let Some(denial) = self.denials.get(&slot).cloned() {
+        if let Some(denial) = self.said.denials.get(&slot).cloned() {
             return self.put_off_inquiry(slot, denial);
         }
         let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);

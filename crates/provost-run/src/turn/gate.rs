@@ -22,6 +22,7 @@ use super::dispatch::Candidate;
 use super::work::bytes_of;
 use crate::call::Slot;
 use crate::card::{Card, ConcreteCall, Purpose, StepAsk, Subject};
+use crate::earlier::EarlierCalls;
 use crate::event::{AskMode, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
@@ -62,7 +63,16 @@ impl Turn<'_> {
         };
         let granted = candidate.repeats.is_none()
             && plan.opens_gate(&step.id.value, record, &candidate.operation);
-        let card = self.plan_card(&step.id.value, record).filter(|_| granted);
+        let id = &step.id.value;
+        let card = self.plan_card(id, record).filter(|_| granted);
+        let shown = |card: &Digest| match self.state.cards.get(card).map(|s| &s.card.subject) {
+            Some(Subject::Plan { steps }) => steps
+                .get(id)
+                .is_some_and(|ask| ask.earlier.cover(&candidate.before.calls)),
+            Some(Subject::Step { .. }) | None => false,
+        };
+        // Why: a yes to what nobody said was made before is none to making it again.
+        let card = card.filter(shown);
         card.map_or(Asked::Open, Asked::Approved)
     }
 
@@ -103,14 +113,15 @@ impl Turn<'_> {
             .map(|(digest, _)| *digest)
     }
 
-    /// Whether a card showed this very call, and what it would repeat.
+    /// Whether a card showed this very call, what it would repeat, and the equal calls before it.
     fn card_shows(&self, card: Digest, record: &StepRecord, candidate: &Candidate) -> bool {
         match self.state.cards.get(&card).map(|state| &state.card.subject) {
             Some(Subject::Step { ask, calls, .. }) => {
                 ask.closure == record.closure
-                    && calls
-                        .iter()
-                        .any(|call| call.is_same(&Self::concrete(candidate)))
+                    && calls.iter().any(|call| {
+                        let covers = call.earlier.cover(&candidate.before.calls);
+                        covers && call.is_same(&Self::concrete(candidate))
+                    })
             }
             Some(Subject::Plan { .. }) | None => false,
         }
@@ -129,7 +140,7 @@ impl Turn<'_> {
         if self.state.ask != AskMode::Plan || self.state.is_undoing() {
             return Ok(());
         }
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = self.state.plan.clone() else {
             return Ok(());
         };
         let mut steps = BTreeMap::new();
@@ -151,9 +162,18 @@ impl Turn<'_> {
             if !asks || over || plan.is_granted(id) || self.not_approved(id, record) {
                 continue;
             }
+            let known = self.known_before(step, record);
+            if let Some(candidate) = &known {
+                self.look_up(candidate);
+            }
+            let judged = known.as_ref().map(|candidate| candidate.verdict.decision);
+            if verdict.condition.is_some() && judged == Some(Decision::Permit) {
+                continue;
+            }
             let ask = verdict.ask.clone().unwrap_or_default();
             terms = Some(terms.map_or_else(|| ask.clone(), |t| t.strictest(&ask)));
-            if let Some(entry) = self.step_ask(step, record, verdict.clone()) {
+            if let Some(mut entry) = self.step_ask(step, record, verdict.clone()) {
+                entry.earlier = known.map(|known| known.before.calls).unwrap_or_default();
                 steps.insert(id.clone(), entry);
             }
         }
@@ -222,6 +242,7 @@ impl Turn<'_> {
                 .map(|(name, label)| (name.clone(), label.clone()))
                 .collect(),
             control: record.control.clone(),
+            earlier: EarlierCalls::default(),
         })
     }
 

@@ -180,7 +180,7 @@ impl Turn<'_> {
             return Ok(Err(format!("no read may begin: {limit}")));
         }
         let slot = candidate.slot.clone();
-        match self.denials.get(&slot).cloned() {
+        match self.said.denials.get(&slot).cloned() {
             Some(denial @ Denial::Stopped(_)) => return self.put_off(&slot, denial).map(Ok),
             Some(Denial::Full { .. }) if busy > 0 => return Ok(Ok(())),
             Some(

@@ -1,6 +1,6 @@
 //! What judging may cost: what takes too much has failed by a class of its own, and the run is told.
 
-use std::collections::BTreeMap;
+use provost_run::admission::Admission;
 
 use provost_run::call::Slot;
 use provost_run::machine::{Effort, Input, Run, StepError};
@@ -52,7 +52,7 @@ fn taken(case: &Case, effort: Effort, output: Value) -> Result<String, StepError
         attempt: 1,
         reply: ok(output),
     };
-    let output = run.step_with(effort, input, 60_000, &BTreeMap::new())?;
+    let output = run.step_with(effort, input, 60_000, &Admission::default())?;
     let lines: Vec<String> = output.append.iter().map(crate::case::line).collect();
     Ok(lines.join("\n"))
 }
@@ -111,7 +111,7 @@ fn a_plan_whose_check_may_take_long_is_not_checked_with_little_effort() {
     let case = Case::of(rules, "").planner_is_away().begin();
     let take = |effort, plan: &str| {
         let mut run = case.taken_up();
-        let output = run.step_with(effort, reply(plan), 1_000, &BTreeMap::new());
+        let output = run.step_with(effort, reply(plan), 1_000, &Admission::default());
         output.map(|_| run.state().status().word())
     };
     let (heavy, plain) = (plan(&dear(), "${ true }"), plan(&json!({}), "${ true }"));

@@ -336,6 +336,8 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         final_at,
         confirming,
         deferrals,
+        // Why not: nobody looks at other runs here.
+        earlier: _,
         preview,
     } = item;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);

@@ -3,9 +3,7 @@
 //! Owns how admission answers while one is in force. Never lifts one. INVARIANT: what is not within
 //! its scope is admitted. A stop of a playbook or of a principal is to one run what that of all is.
 
-use std::collections::BTreeMap;
-
-use provost_run::admission::{Denial, Entry, Stop};
+use provost_run::admission::{Admission, Denial, Entry, Stop};
 use provost_run::machine::{Input, Output, Run, StepError};
 
 use super::Kind;
@@ -41,10 +39,10 @@ pub(super) fn beside(
     let Some(scope) = stopped else {
         return run.step(input.clone(), now);
     };
-    let (before, mut denials) = (run.clone(), BTreeMap::new());
+    let (before, mut said) = (run.clone(), Admission::default());
     let mut output = run.step(input.clone(), now)?;
     loop {
-        let known = denials.len();
+        let known = said.denials.len();
         for entry in &output.admission {
             if let Entry::Begin(begin) = entry
                 && scope.covers(&begin.operation)
@@ -54,13 +52,14 @@ pub(super) fn beside(
                     by: "bob".to_owned(),
                     reason: "not now".to_owned(),
                 };
-                denials.insert(begin.slot.clone(), Denial::Stopped(stop));
+                said.denials
+                    .insert(begin.slot.clone(), Denial::Stopped(stop));
             }
         }
-        if denials.len() == known {
+        if said.denials.len() == known {
             return Ok(output);
         }
         *run = before.clone();
-        output = run.step_beside(input.clone(), now, &denials)?;
+        output = run.step_beside(input.clone(), now, &said)?;
     }
 }

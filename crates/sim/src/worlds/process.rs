@@ -3,9 +3,7 @@
 //! Owns the order step, commit, command, and what of it a crash leaves. INVARIANT: commands leave
 //! only against a receipt of what was committed, and only as durable as it was.
 
-use std::collections::BTreeMap;
-
-use provost_run::admission::{Denial, Entry, Stop};
+use provost_run::admission::{Admission, Denial, Entry, Stop};
 use provost_run::call::Slot;
 use provost_run::event::Event;
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run, StepError};
@@ -53,7 +51,7 @@ fn beside(
     weather: &mut Weather,
 ) -> Result<Output, StepError> {
     let before = run.clone();
-    let mut denials = BTreeMap::new();
+    let mut said = Admission::default();
     let mut output = run.step(input.clone(), read)?;
     loop {
         let begins = output.admission.iter().filter_map(|entry| match entry {
@@ -64,7 +62,7 @@ fn beside(
         let mut fine = true;
         for slot in slots {
             if weather.strikes(Fault::NotAdmitted) {
-                denials.insert(slot, denial(read, weather));
+                said.denials.insert(slot, denial(read, weather));
                 fine = false;
             }
         }
@@ -72,7 +70,7 @@ fn beside(
             return Ok(output);
         }
         *run = before.clone();
-        output = run.step_beside(input.clone(), read, &denials)?;
+        output = run.step_beside(input.clone(), read, &said)?;
     }
 }
 

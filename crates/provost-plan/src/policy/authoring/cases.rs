@@ -229,7 +229,6 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     let control = fields.choice("control", &INTEGRITIES);
     let inputs_validated = fields.boolean("validated").unwrap_or(true);
     let from_goal = fields.boolean("from_goal");
-    let repeats = fields.count("repeats");
     let role = fields.text("role");
     let name = name?;
     let operation = known(&name, catalog, fields.diagnostics())?;
@@ -288,7 +287,7 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
         control: control.unwrap_or_default(),
         inputs_validated,
         values_from_goal,
-        repeats: repeats.map_or(0, |repeats| repeats.value),
+        repeats: fields.count("repeats").map_or(0, |count| count.value),
     })
 }
 

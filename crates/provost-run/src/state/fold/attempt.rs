@@ -57,6 +57,9 @@ pub(super) fn attempt_started(
     item.key.clone_from(&started.key);
     item.retry_at = None;
     item.in_flight = Some(in_flight(started));
+    if !started.read {
+        item.earlier = Some((started.args_digest, started.earlier.clone()));
+    }
     state.calls += u64::from(first);
     if !started.read && state.effect(&started.slot).is_none() {
         state.effects.push(EffectFact {

@@ -1,5 +1,7 @@
 //! Events and cards on one line each.
 
+use provost_run::earlier::{EarlierCall, EarlierCalls};
+
 use super::*;
 
 impl Case {
@@ -22,7 +24,9 @@ impl Case {
 
 /// What a card asks, on one line.
 fn shown(card: &Card) -> String {
-    let entry = |id: &String, ask: &StepAsk| format!("{id} {:?}", ask.verdict.policies);
+    let entry = |id: &String, ask: &StepAsk| {
+        format!("{id} {:?}{}", ask.verdict.policies, before(&ask.earlier))
+    };
     let about = match &card.subject {
         Subject::Plan { steps } => {
             let steps: Vec<String> = steps.iter().map(|(id, ask)| entry(id, ask)).collect();
@@ -33,8 +37,9 @@ fn shown(card: &Card) -> String {
                 let repeats = call.repeats.as_ref();
                 let repeats = repeats.map(|other| format!(" repeating {other}"));
                 let preview = call.preview.as_ref().map(about);
+                let before = before(&call.earlier);
                 let (repeats, preview) = (repeats.unwrap_or_default(), preview.unwrap_or_default());
-                format!("{}{repeats}{preview}", call.args)
+                format!("{}{repeats}{before}{preview}", call.args)
             };
             let calls: Vec<String> = calls.iter().map(call).collect();
             format!("{}: {}", entry(step, ask), calls.join(" "))
@@ -44,6 +49,12 @@ fn shown(card: &Card) -> String {
         1 => about,
         people => format!("{about} by {people} people"),
     }
+}
+
+/// What a card says of equal calls.
+fn before(earlier: &EarlierCalls) -> String {
+    let of = |call: &EarlierCall| format!(" [made before: {call}]");
+    earlier.latest.iter().map(of).collect()
 }
 
 /// What a card shows beside a call.
@@ -106,10 +117,11 @@ pub fn line(event: &Event) -> String {
                 ""
             };
             format!(
-                "{kind} {}#{} {}{approved}",
+                "{kind} {}#{} {}{approved}{}",
                 a.slot,
                 a.attempt,
-                a.verdict.decision.word()
+                a.verdict.decision.word(),
+                before(&a.earlier)
             )
         }
         Event::AttemptEnded(a) => {

@@ -3,7 +3,7 @@
 //! Owns a small catalog, a policy and the bookkeeping of calls in flight. Lines beginning with `+`
 //! are events kept, with `>` commands handed over, with `<` inputs, with `!` refusals.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use provost_plan::policy::{
 };
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
-use provost_run::admission::{Denial, Entry};
+use provost_run::admission::{Admission, Denial, Entry};
 use provost_run::call::Slot;
 use provost_run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement, View};
@@ -29,10 +29,12 @@ use provost_run::statement::{PlanText, Statement};
 use serde_json::{Value, json};
 
 mod lines;
+mod others;
 mod shared;
 pub mod world;
 
 pub use lines::line;
+use others::Others;
 use shared::Shared;
 pub use world::{rules, rules_with};
 
@@ -73,7 +75,8 @@ pub struct Case {
     fallback: Option<String>,
     mode: Option<Mode>,
     requests: Vec<PlanRequest>,
-    denials: BTreeMap<Slot, Denial>,
+    said: Admission,
+    others: Others,
     entries: Vec<Entry>,
     evidence: BTreeSet<Digest>,
     shared: Shared,
@@ -140,7 +143,8 @@ impl Case {
             fallback: None,
             mode: None,
             requests: Vec::new(),
-            denials: BTreeMap::new(),
+            said: Admission::default(),
+            others: Others::default(),
             entries: Vec::new(),
             evidence: BTreeSet::new(),
             shared: Shared::default(),
@@ -282,7 +286,7 @@ impl Case {
             signed: false,
         };
         let (rules, now) = (self.rules.clone(), self.now);
-        let begun = Run::create_beside(created, "test", rules, now, &self.denials);
+        let begun = Run::create_beside(created, "test", rules, now, &self.said);
         let (run, output) = begun.unwrap();
         self.run = Some(run);
         self.keep(output);
@@ -302,8 +306,10 @@ impl Case {
 
     fn input(&mut self, input: Input) {
         let before = format!("{:?}", self.state());
-        let (run, denials) = (self.run.as_mut().expect("begun"), &self.denials);
-        let result = run.step_beside(input, self.now, denials);
+        let begun = self.run.clone().expect("begun");
+        let said = self.said.clone();
+        let (run, result) = self.others.step(begun, said, input, self.now);
+        self.run = Some(run);
         match result {
             Ok(output) => self.keep(output),
             Err(error) => {
@@ -515,7 +521,7 @@ impl Case {
         let named = denials
             .into_iter()
             .map(|(slot, denial)| (slot_of(slot), denial));
-        self.denials = named.collect();
+        self.said.denials = named.collect();
         self
     }
 
