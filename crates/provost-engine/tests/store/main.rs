@@ -17,6 +17,7 @@ mod admitting;
 mod appending;
 mod children;
 mod crashing;
+mod earlier;
 mod flips;
 mod heads;
 mod logged;

@@ -22,6 +22,7 @@ mod crash;
 mod creates;
 mod doubt;
 mod duplicates;
+mod earlier;
 mod early_stop;
 mod four_eyes;
 mod fresh;
