@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use provost_engine::run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
+use provost_engine::run::earlier::{EarlierCall, EarlierCalls};
 use provost_plan::digest::Digest;
 use provost_plan::duration;
 use provost_plan::label::{Integrity, Label};
@@ -45,6 +46,7 @@ pub fn page(digest: &Digest, card: &Card) -> Page {
             for (id, ask) in steps {
                 page.field("step", id);
                 step(&mut page, ask);
+                earlier(&mut page, &ask.earlier);
             }
         }
         Subject::Step { ask, calls, .. } => {
@@ -137,6 +139,24 @@ fn call(page: &mut Page, call: &ConcreteCall, labels: &BTreeMap<String, Label>) 
     if let Some(repeats) = &call.repeats {
         page.bad("  look twice ")
             .line(&format!("it repeats the call that step `{repeats}` made"));
+    }
+    earlier(page, &call.earlier);
+}
+
+/// The equal calls that other runs made before.
+fn earlier(page: &mut Page, calls: &EarlierCalls) {
+    for call in &calls.latest {
+        let EarlierCall { run, slot, at, .. } = call;
+        let (at, outcome) = (moment(*at), call.outcome());
+        page.bad("  look twice ").line(&format!(
+            "made before: run {run}, step `{slot}`, {at}, {outcome}"
+        ));
+    }
+    let named = u64::try_from(calls.latest.len()).unwrap_or(u64::MAX);
+    if calls.count > named {
+        let more = calls.count - named;
+        page.bad("  look twice ")
+            .line(&format!("made before: {more} times more"));
     }
 }
 

@@ -69,6 +69,7 @@ pub fn all(run: &str, waits: &[Waiting], place: &Place) -> Value {
             "lapses": waiting.expires_at.map(moment),
             "quorum": waiting.quorum,
             "approved_by": waiting.approved_by,
+            "made_before": waiting.repeats,
             "command": place.command(&command(run, waiting)),
         })
     };

@@ -45,6 +45,7 @@ mod policy;
 mod prune;
 mod record;
 mod reject;
+mod repeats;
 mod resume;
 mod roles;
 mod run;

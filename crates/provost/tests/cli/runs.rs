@@ -63,6 +63,7 @@ fn runs_are_listed_with_what_they_wait_for() {
               "lapses": null,
               "quorum": 1,
               "approved_by": [],
+              "made_before": 0,
               "command": "provost approve RUN@CARD"
             }
           ]
