@@ -18,7 +18,7 @@ use provost_tools::{OpenError, ToolConfig, Toolbox, Trouble};
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
 use crate::history;
-use crate::inbox::{BeliefError, Contradiction, Inbox, StatementEnvelope};
+use crate::inbox::{Archive, BeliefError, Contradiction, Inbox, StatementEnvelope};
 use crate::notify::CommandOf;
 use crate::owner::{Claim, random_name};
 use crate::session::{DriveError, Session, Watcher};
@@ -285,6 +285,7 @@ impl Engine {
             ask: new.ask,
             solo: self.workspace.is_solo(),
             signed: self.workspace.requires_signatures(),
+            rights: None,
         };
         let by = &new.interpreted_by;
         let mut said = Admission::default();
@@ -539,7 +540,10 @@ impl Engine {
     /// A run that may be driven: every event of its journal may stand where it stands.
     fn believed(&self, run: &str) -> Result<Run, EngineError> {
         let events = history::events(&self.store, run)?;
-        match self.inbox.fold(&events, self.rules()) {
+        match self
+            .inbox
+            .fold(&events, self.rules(), &Archive::of(&self.store))
+        {
             Ok(run) => Ok(run),
             Err(BeliefError::Fold(error)) => Err(EngineError::journal(run, error)),
             Err(BeliefError::Contradiction(found)) => Err(EngineError::Contradiction(found)),

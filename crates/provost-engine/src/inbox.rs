@@ -14,11 +14,13 @@ use crate::limits::{STATEMENT_EARLY_MAX, STATEMENT_LIFE_MAX};
 use crate::store::{Store, StoreError};
 use crate::workspace::Workspace;
 
+mod archive;
 mod card_file;
 mod envelope;
 mod recorded;
 pub(crate) mod testimony;
 
+pub use archive::Archive;
 pub use card_file::{CARD_SCHEMA, CardFile, NoCard};
 pub use envelope::{MalformedStatement, STATEMENT_SCHEMA, Signature, StatementEnvelope};
 pub use recorded::{BeliefError, Contradiction, Implausible};

@@ -69,6 +69,7 @@ pub async fn propose(
         ask: new.ask,
         solo: workspace.is_solo(),
         signed: workspace.requires_signatures(),
+        rights: None,
     };
     let rules = Rules {
         catalog: workspace.catalog().clone(),

@@ -19,6 +19,7 @@ use crate::label::Label;
 use crate::limits::APPROVAL_VALID_MS;
 use crate::source::{Source, Span};
 
+mod action;
 mod approver;
 mod authoring;
 mod bounds;
@@ -32,6 +33,7 @@ mod names;
 mod partial;
 mod people;
 mod ready;
+mod rights;
 mod shape;
 mod substitute;
 mod values;
@@ -39,15 +41,19 @@ mod vocabulary;
 
 use authoring::lint;
 
-pub use approver::{ApproveDenied, RunAction};
+pub use action::{ActionDenied, ActionFacts, OperationFacts, RunAction};
+pub use approver::ApproveDenied;
 pub use authoring::cases::{Cases, Judged};
 pub use authoring::survey::{Outlook, Survey};
 pub use people::People;
+pub use rights::Rights;
 
 /// The policy that `init` writes: what runs by itself, what asks, who may approve.
 pub const DEFAULT_POLICY: &str = include_str!("policy/default.cedar");
 /// The policy that `init` adds for a workspace of one person.
 pub const SOLO_POLICY: &str = include_str!("policy/solo.cedar");
+/// The policy that `init` writes about what else people may say to a run.
+pub const STATEMENTS_POLICY: &str = include_str!("policy/statements.cedar");
 /// The name of the file whose presence makes a workspace solo.
 pub const SOLO_FILE: &str = "solo.cedar";
 
@@ -263,11 +269,10 @@ struct Loaded {
     entries: Vec<load::Entry>,
     sources: Vec<Source>,
     operations: BTreeMap<String, OperationTerms>,
-    approve: entities::ActionTerms,
-    people: People,
+    /// Who may say what to a run.
+    rights: Arc<Rights>,
     /// The names that policies may mention.
     known: names::Known,
-    solo: bool,
     digest: Digest,
     authorizer: Authorizer,
 }
@@ -345,8 +350,7 @@ impl Policy {
         let action_entities = schema
             .action_entities()
             .map_err(|error| broken(load::words_of(&error)))?;
-        let approve =
-            entities::ActionTerms::of_approve(&action_entities, &entries).map_err(&broken)?;
+        let rights = Rights::new(&entries, &sources, people).map_err(&broken)?;
         let operations = catalog.iter().map(|operation| {
             let fields = fields.get(&operation.name).cloned().unwrap_or_default();
             (
@@ -361,10 +365,8 @@ impl Policy {
             actions: action_entities,
             entries,
             operations: operations.collect(),
-            approve,
-            people: people.clone(),
+            rights: Arc::new(rights),
             known,
-            solo: makes_solo(&sources),
             digest: digest_of(&sources, people),
             authorizer: Authorizer::new(),
             sources,
@@ -383,13 +385,19 @@ impl Policy {
     /// Whether whoever asks for a run may approve it: there is a file `solo.cedar`.
     #[must_use]
     pub fn is_solo(&self) -> bool {
-        self.inner.solo
+        self.inner.rights.solo
     }
 
     /// The people it was loaded with.
     #[must_use]
     pub fn people(&self) -> &People {
-        &self.inner.people
+        self.inner.rights.people()
+    }
+
+    /// Who may say what to a run.
+    #[must_use]
+    pub fn rights(&self) -> &Arc<Rights> {
+        &self.inner.rights
     }
 
     /// The words policies are written in, as a Cedar schema: for people and for editors.

@@ -86,6 +86,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
         ask: AskMode::Step,
         solo: false,
         signed: false,
+        rights: None,
     };
     let (mut run, output) = Run::create(created, "a test", rules, 0).expect("a run");
     let mut next = commands(output);

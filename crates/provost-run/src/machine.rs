@@ -70,7 +70,7 @@ use provost_plan::digest::Digest;
 use provost_plan::plan::request::{
     FindingView, ObservationView, PlanReply, PlanRequest, PlannerUsage,
 };
-use provost_plan::policy::{Policy, Principal};
+use provost_plan::policy::{ActionDenied, Policy, Principal};
 
 use crate::admission::{Admission, AdmissionRules, Entry};
 use crate::call::{Call, Slot};
@@ -229,6 +229,9 @@ pub enum StepError {
         /// The digest.
         digest: String,
     },
+    /// Policy does not let this person say that.
+    #[error(transparent)]
+    Denied(#[from] ActionDenied),
     /// This person may not answer.
     #[error("`{by}` may not answer: {reason}")]
     NotAllowed {
@@ -352,6 +355,10 @@ impl Run {
         said: &Admission,
     ) -> Result<(Self, Output), StepError> {
         let goal = created.goal.clone();
+        let created = RunCreated {
+            rights: created.signed.then(|| rules.policy.rights().digest()),
+            ..created
+        };
         let first = Event::RunCreated(created);
         let state = State::begin(&first, now)?;
         let mut run = Self {
@@ -366,6 +373,7 @@ impl Run {
             effort: Effort::All,
         };
         let mut turn = Turn::new(&mut run.state, &run.rules, now, manner, said);
+        turn.keep_first_rights();
         turn.emit(Event::GoalInterpreted {
             goal,
             by: interpreted_by.to_owned(),

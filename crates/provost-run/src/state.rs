@@ -31,6 +31,7 @@ mod item;
 mod objection;
 mod output;
 pub(crate) mod progress;
+mod rights;
 mod undo;
 mod waiting;
 
@@ -44,6 +45,7 @@ pub(crate) use item::PREVIEW_ATTEMPT;
 pub use item::{InFlight, ItemState, Previewed, StepState};
 pub use objection::{Objection, Signatory};
 pub use progress::Progress;
+pub(crate) use rights::Act;
 pub use undo::{Undo, Undoing};
 pub use waiting::{WaitKind, Waiting, waiting};
 
@@ -72,6 +74,9 @@ pub struct State {
     pub solo: bool,
     /// Whether what people say to it has to be signed.
     pub signed: bool,
+    /// The digest of the rights by which the last statement was judged, or that the run began under;
+    /// none where statements need not be signed, and in journals of earlier versions.
+    pub rights: Option<Digest>,
     /// When it was created, in milliseconds since the epoch.
     pub created_at: i64,
     /// The plan in force.

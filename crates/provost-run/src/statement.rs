@@ -5,7 +5,7 @@
 //! that follows from a statement records all of it, so that it can be rebuilt and verified again.
 
 use provost_plan::digest::Digest;
-use provost_plan::policy::Principal;
+use provost_plan::policy::{OperationFacts, Principal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -114,6 +114,13 @@ pub struct StatementRecord {
     /// The signature, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// The digest of the rights that it was judged by, where others were in force before; in runs
+    /// whose statements have to be signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rights: Option<Digest>,
+    /// What it was judged by of the call that it settles, in such runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationFacts>,
 }
 
 /// A statement as an event records it.

@@ -159,12 +159,15 @@ impl<'r> Turn<'r> {
     }
 
     /// Takes what a person says, once.
-    fn statement(&mut self, signer: Signer, statement: Statement) -> Result<(), StepError> {
+    fn statement(&mut self, mut signer: Signer, statement: Statement) -> Result<(), StepError> {
         if let Some(record) = &signer.record
             && self.state.nonces.contains(&record.nonce)
         {
             let nonce = record.nonce.clone();
             return Err(StepError::Replayed { nonce });
+        }
+        if let Some(record) = &mut signer.record {
+            record.rights = self.keep_rights();
         }
         match statement {
             Statement::Approve { card, steps } => self.approve(signer, card, steps),
@@ -182,6 +185,26 @@ impl<'r> Turn<'r> {
             Statement::Resume => self.go_on(signer),
             Statement::Cancel { reason, undo } => self.cancel(signer, reason, undo),
         }
+    }
+
+    /// The rights by which statements are judged now, kept as evidence; none where they are those
+    /// that the run recorded last, or where it records none.
+    pub(crate) fn keep_rights(&mut self) -> Option<Digest> {
+        let now = self.rules.policy.rights().digest();
+        let is_kept = !self.state.signed || self.state.rights == Some(now);
+        (!is_kept).then(|| self.keep_text_of_rights())
+    }
+
+    /// Keeps the rights that a run begins under, where it records them.
+    pub(crate) fn keep_first_rights(&mut self) {
+        if self.state.rights.is_some() {
+            self.keep_text_of_rights();
+        }
+    }
+
+    fn keep_text_of_rights(&mut self) -> Digest {
+        let text = self.rules.policy.rights().text().as_bytes().to_vec();
+        self.keep("application/json".to_owned(), text)
     }
 
     /// Does everything that can be done now.

@@ -305,6 +305,7 @@ fn created(words: &[&str], goal: &str) -> Event {
         ask: AskMode::Step,
         solo: true,
         signed: false,
+        rights: None,
     })
 }
 

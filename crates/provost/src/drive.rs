@@ -285,7 +285,9 @@ impl Driver<'_> {
                 Failure::from(error).show();
                 Ok(true)
             }
-            Err(DriveError::Step(error @ StepError::NotAllowed { .. })) => {
+            Err(DriveError::Step(
+                error @ (StepError::NotAllowed { .. } | StepError::Denied(_)),
+            )) => {
                 Failure::from(error).show();
                 Ok(false)
             }

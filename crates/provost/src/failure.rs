@@ -13,6 +13,7 @@ use provost_engine::store::{FindError, StoreError};
 use provost_engine::workspace::{Findings, LOCK_FILE, PlannerError, WorkspaceError};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
+use provost_plan::policy::ActionDenied;
 use provost_plan::render::{self, Style};
 use provost_plan::source::Source;
 
@@ -199,6 +200,12 @@ impl From<StepError> for Failure {
             StepError::NotOpen { .. } => Some("`provost inbox` lists what waits, with commands"),
             StepError::NotAllowed { .. } => {
                 Some("somebody else must answer: `policies/` says who may")
+            }
+            StepError::Denied(ActionDenied::Stranger { .. }) => {
+                Some("people are listed in policies/entities.json")
+            }
+            StepError::Denied(_) => {
+                Some("somebody else must: `provost policy check` names the policies about it")
             }
             StepError::NotOnCard { .. } => Some("`provost inbox` shows the steps on the card"),
             StepError::BadAnswer { .. } => Some("`provost inbox` shows what is asked for"),

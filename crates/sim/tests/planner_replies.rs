@@ -216,6 +216,7 @@ fn begun(workspace: &Workspace) -> Machine {
         ask: AskMode::Step,
         solo: true,
         signed: false,
+        rights: None,
     };
     let rules = Rules {
         catalog: workspace.catalog().clone(),

@@ -192,6 +192,8 @@ impl StatementEnvelope {
             expires_at: self.expires_at,
             key,
             signature,
+            rights: None,
+            operation: None,
         }
     }
 

@@ -8,6 +8,7 @@ use provost_run::event::Event;
 use provost_run::machine::{Rules, Run};
 use provost_run::state::{FoldError, Objection, Signatory, State};
 
+use super::archive::Archive;
 use super::{Inbox, StatementEnvelope, StatementError, about};
 use crate::limits::STATEMENT_EARLY_MAX;
 
@@ -50,6 +51,12 @@ pub enum Implausible {
     /// Who made the statement may not have made it there.
     #[error(transparent)]
     Objection(#[from] Objection),
+    /// The rights that it names cannot be had.
+    #[error("the rights that it was judged by cannot be read: {reason}")]
+    NoRights {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// A journal that does not fold, or that is not believed.
@@ -64,8 +71,8 @@ pub enum BeliefError {
 }
 
 impl Inbox {
-    /// Whether an event may follow on this state at `at`; `before` is the event before it. Where
-    /// neither the run nor the workspace requires signatures, a name in the journal proves nothing,
+    /// Whether an event may follow on this state at `at`; `before` is the event before it, and
+    /// `archive` has the rights that the journal was judged by. Where neither the run nor the workspace requires signatures, a name in the journal proves nothing,
     /// and nothing is held against it.
     ///
     /// # Errors
@@ -74,21 +81,33 @@ impl Inbox {
         &self,
         state: &State,
         before: Option<&Event>,
-        event: &Event,
-        at: i64,
+        (event, at): (&Event, i64),
+        archive: &Archive<'_>,
     ) -> Result<(), Implausible> {
         let Some(recorded) = event.statement() else {
             return Ok(());
         };
         let is_required = self.signed || state.signed;
-        if !is_required || !recorded.statement.needs_signature() {
+        if !is_required {
             return Ok(());
         }
         let by = recorded.by.clone();
+        let named = event.record().and_then(|record| record.rights);
+        let rights = match named.or(state.rights) {
+            None => None,
+            Some(digest) => Some(archive.rights(&digest)?),
+        };
+        if !recorded.statement.needs_signature() {
+            return Ok(match rights {
+                Some(rights) => state.object_by_rights(event, &by, &rights)?,
+                None => (),
+            });
+        }
         let signatory = Signatory {
             by: self.people.principal(&by),
             listed: self.people.is_listed(&by),
             solo: self.solo && state.solo,
+            rights,
         };
         let envelope = StatementEnvelope::of_recorded(&self.store, &state.run, recorded);
         let Some((envelope, signed)) = envelope.and_then(|envelope| {
@@ -108,19 +127,25 @@ impl Inbox {
     ///
     /// # Errors
     /// [`BeliefError`] names the first event that does not follow or may not stand.
-    pub fn fold(&self, events: &[(Event, i64)], rules: Rules) -> Result<Run, BeliefError> {
+    pub fn fold(
+        &self,
+        events: &[(Event, i64)],
+        rules: Rules,
+        archive: &Archive<'_>,
+    ) -> Result<Run, BeliefError> {
         let pairs = events.iter().map(|(event, at)| (event, *at));
-        Run::from_journal_judged(pairs, rules, self.judge())
+        Run::from_journal_judged(pairs, rules, self.judge(archive))
     }
 
     /// Judges a run as a fold goes through it.
     pub(crate) fn judge<'e>(
         &'e self,
+        archive: &'e Archive<'_>,
     ) -> impl FnMut(&State, &'e Event, i64) -> Result<(), BeliefError> + 'e {
         let (mut seq, mut before) = (1, None);
         move |state, event, at| {
             seq += 1;
-            let judged = self.may_stand(state, before, event, at);
+            let judged = self.may_stand(state, before, (event, at), archive);
             before = Some(event);
             judged.map_err(|reason| {
                 BeliefError::from(Box::new(Contradiction {

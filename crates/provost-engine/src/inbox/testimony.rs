@@ -7,7 +7,7 @@ use provost_run::event::Event;
 use provost_run::state::State;
 
 use super::recorded::BeliefError;
-use super::{Contradiction, Inbox};
+use super::{Archive, Contradiction, Inbox};
 use crate::store::{Store, StoreError, StoredEvent};
 
 /// What the statements of a journal come to.
@@ -76,6 +76,7 @@ impl Inbox {
     pub fn testimony(&self, store: &Store, after: u64) -> Result<Testimony, TestimonyError> {
         let mut found = Testimony::default();
         let signed_since = store.signed_since()?;
+        let archive = Archive::of(store);
         for stated in store.stated_runs(after)? {
             let run = stated.run;
             let unreadable = |reason: String| TestimonyError::Unreadable {
@@ -84,7 +85,7 @@ impl Inbox {
             };
             let events = events_of(&store.load(&run)?).map_err(unreadable)?;
             let pairs = events.iter().map(|(event, at)| (event, *at));
-            match State::fold(pairs, self.judge()) {
+            match State::fold(pairs, self.judge(&archive)) {
                 Ok(_) => found.runs += 1,
                 Err(BeliefError::Fold(error)) => return Err(unreadable(error.to_string())),
                 Err(BeliefError::Contradiction(contradiction)) => {

@@ -13,7 +13,7 @@ use provost_run::machine::{Effort, Input, Output, Rules, Run, StepError};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::{DriveError, Session};
-use crate::inbox::{BeliefError, Inbox};
+use crate::inbox::{Archive, BeliefError, Inbox};
 use crate::limits::{LABORIOUS_TURNS_MAX, TURN_STACK_BYTES};
 use crate::store::Store;
 
@@ -108,7 +108,8 @@ impl Journal {
             events.push((event, row.at_ms));
         }
         let pairs = events.iter().map(|(event, at)| (event, *at));
-        let run = Run::from_journal_judged(pairs, self.rules, self.inbox.judge());
+        let archive = Archive::of(&self.store);
+        let run = Run::from_journal_judged(pairs, self.rules, self.inbox.judge(&archive));
         let mut run = run.map_err(|error| match error {
             BeliefError::Fold(error) => DriveError::from(error),
             BeliefError::Contradiction(found) => DriveError::Contradiction(found),

@@ -101,6 +101,7 @@ fn candidates(connection: &Connection, before_ms: i64) -> Result<Candidates, Sto
         .map(|row| row.id)
         .collect();
     let (mut may_go, mut stays) = (BTreeSet::new(), BTreeSet::new());
+    let mut rights = BTreeSet::new();
     let mut through = 0;
     {
         let mut query = tx
@@ -114,12 +115,15 @@ fn candidates(connection: &Connection, before_ms: i64) -> Result<Candidates, Sto
             through = row.get(0).map_err(StoreError::read)?;
             let run: String = row.get(1).map_err(StoreError::read)?;
             let payload: Option<String> = row.get(2).map_err(StoreError::read)?;
+            let payload = payload.unwrap_or_default();
+            // Why always: by them is judged, whenever the journal is read, who could say what.
+            rights.extend(digests_after(&payload, "\"rights\":\""));
             let named = if old.contains(&run) {
                 &mut may_go
             } else {
                 &mut stays
             };
-            named.extend(digests_in(payload.as_deref().unwrap_or_default()));
+            named.extend(digests_in(&payload));
         }
     }
     let mut found = Pruned {
@@ -127,7 +131,7 @@ fn candidates(connection: &Connection, before_ms: i64) -> Result<Candidates, Sto
         ..Pruned::default()
     };
     let mut digests = BTreeSet::new();
-    for digest in may_go {
+    for digest in may_go.into_iter().filter(|digest| !rights.contains(digest)) {
         let Some(size) = size_of(&tx, &digest).map_err(StoreError::read)? else {
             continue;
         };
@@ -155,9 +159,19 @@ fn size_of(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<
 
 /// Every digest that a text names.
 fn digests_in(text: &str) -> impl Iterator<Item = Digest> + '_ {
+    digests_after(text, "")
+}
+
+/// Every digest that stands in a text after these words.
+fn digests_after<'t>(text: &'t str, words: &str) -> impl Iterator<Item = Digest> + 't {
     const PREFIX: &str = "sha256:";
-    let starts = text.match_indices(PREFIX).map(|(at, _)| at);
-    starts.filter_map(move |at| text.get(at..at + PREFIX.len() + 64)?.parse().ok())
+    let words = format!("{words}{PREFIX}");
+    let starts: Vec<usize> = text.match_indices(&words).map(|(at, _)| at).collect();
+    let skipped = words.len() - PREFIX.len();
+    starts.into_iter().filter_map(move |at| {
+        let at = at + skipped;
+        text.get(at..at + PREFIX.len() + 64)?.parse().ok()
+    })
 }
 
 /// Drops what may still go inside the transaction that is open; what went.

@@ -1,6 +1,7 @@
 //! Which runs hold statements of people, for whoever judges them.
 //!
-//! Owns the questions, asked of kinds and numbers of events alone. Judges nothing.
+//! Owns the questions, asked of kinds and numbers of events, and of whether one bears a name. Judges
+//! nothing.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +9,8 @@ use rusqlite::OptionalExtension as _;
 
 use super::{Store, StoreError};
 
-/// The kinds of events that follow from a statement which may have to be signed.
-const KINDS: [&str; 7] = [
+/// The kinds of events that may follow from a statement.
+pub(super) const KINDS: [&str; 9] = [
     "ApprovalGiven",
     "ApprovalRejected",
     "QuestionAnswered",
@@ -17,6 +18,8 @@ const KINDS: [&str; 7] = [
     "CancelRequested",
     "GoalAmended",
     "PlanAmended",
+    "Paused",
+    "Resumed",
 ];
 
 /// A run that holds statements.
@@ -37,7 +40,11 @@ impl Store {
         self.read(|connection| {
             // Why backwards: what came after a commit stands at the end.
             let mut query = connection
-                .prepare("SELECT run, kind, commit_n FROM events ORDER BY n DESC")
+                // Why not all that resumed: a process that takes a run up is nobody.
+                .prepare(
+                    "SELECT run, kind, commit_n FROM events \
+                     WHERE kind <> 'Resumed' OR payload LIKE '%\"by\":%' ORDER BY n DESC",
+                )
                 .map_err(StoreError::read)?;
             let mut rows = query.query([]).map_err(StoreError::read)?;
             let mut runs = BTreeSet::new();

@@ -18,6 +18,7 @@ use super::budgets::{self, Budgets};
 use super::chain::{CommitEntries, GENESIS};
 use super::effects::{self, Open};
 use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
+use super::stated::KINDS;
 use super::{guard, log, prune};
 
 /// What was found in order.
@@ -241,7 +242,7 @@ impl Walk {
         // Why an error: nothing in this version takes a payload away.
         event.payload(run)?;
         let said = Said::of(event);
-        for digest in said.evidence.into_iter().chain(said.request) {
+        for digest in said.evidence() {
             let Ok(digest) = digest.parse::<Digest>() else {
                 continue;
             };
@@ -281,11 +282,23 @@ struct Said<'a> {
     question: Option<&'a str>,
     #[serde(borrow, default)]
     status: Option<&'a str>,
+    #[serde(borrow, default)]
+    rights: Option<&'a str>,
+    #[serde(borrow, default)]
+    said: Option<SaidOf<'a>>,
+}
+
+/// What stands behind a statement.
+#[derive(Deserialize)]
+struct SaidOf<'a> {
+    #[serde(borrow, default)]
+    rights: Option<&'a str>,
 }
 
 impl<'a> Said<'a> {
     fn of(event: &'a EventRow) -> Self {
         let tells = [
+            "RunCreated",
             "AttemptEnded",
             "ObservationMade",
             "PlanRequested",
@@ -293,11 +306,20 @@ impl<'a> Said<'a> {
             "RunEnded",
         ];
         match &event.payload {
-            Some(payload) if tells.contains(&event.kind.as_str()) => {
+            Some(payload)
+                if tells.contains(&event.kind.as_str()) || KINDS.contains(&event.kind.as_str()) =>
+            {
                 serde_json::from_str(payload).unwrap_or_default()
             }
             _ => Self::default(),
         }
+    }
+
+    /// The evidence that it names.
+    fn evidence(&self) -> impl Iterator<Item = &'a str> {
+        let of_statement = self.said.as_ref().and_then(|said| said.rights);
+        let own = [self.evidence, self.request, self.rights, of_statement];
+        own.into_iter().flatten()
     }
 }
 

@@ -13,4 +13,5 @@ mod forged_tables;
 mod forger;
 mod place;
 mod posted;
+mod rights;
 mod working;

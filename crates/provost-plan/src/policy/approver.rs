@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use cedar_policy::{Context, Decision as Answer, Request};
+use cedar_policy::{Context, Decision as Answer, Entities, Request};
 
-use super::entities::{Fact, principal_entity, principal_uid, resource_entity, uid};
+use super::entities::{ActionTerms, Fact, principal_entity, principal_uid, resource_entity, uid};
 use super::load::words_of;
-use super::{AskTerms, Policy, Principal, PrincipalKind};
+use super::{AskTerms, OperationFacts, Policy, Principal, PrincipalKind, Rights};
 use crate::catalog::Operation;
 
 /// Why somebody may not approve.
@@ -60,21 +60,6 @@ pub enum ApproveDenied {
     },
 }
 
-/// What somebody does to a run, beside saying yes or no to a card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunAction {
-    /// To answer a question that names nobody.
-    Answer,
-    /// To say what became of a call.
-    Settle,
-    /// To put another plan or goal, or to have undone what happened.
-    Amend,
-    /// To pause or to cancel.
-    Stop,
-    /// To let go on what was paused.
-    Resume,
-}
-
 fn by(policies: &[String]) -> String {
     if policies.is_empty() {
         String::new()
@@ -84,6 +69,24 @@ fn by(policies: &[String]) -> String {
 }
 
 impl Policy {
+    /// [`Rights::may_approve`], by the rights that these policies give.
+    ///
+    /// # Errors
+    /// As [`Rights::may_approve`].
+    pub fn may_approve(
+        &self,
+        approver: &Principal,
+        requester: &Principal,
+        operation: Option<&Operation>,
+        ask: &AskTerms,
+    ) -> Result<(), ApproveDenied> {
+        let operation = operation.map(OperationFacts::of);
+        let rights = self.rights();
+        rights.may_approve(approver, requester, operation.as_ref(), ask)
+    }
+}
+
+impl Rights {
     /// Whether `approver` may say yes to what `requester` asked for: a call of `operation`, or a
     /// whole plan if there is none. In a solo workspace whoever is at the machine counts as its
     /// one person, listed or not.
@@ -94,7 +97,7 @@ impl Policy {
         &self,
         approver: &Principal,
         requester: &Principal,
-        operation: Option<&Operation>,
+        operation: Option<&OperationFacts>,
         ask: &AskTerms,
     ) -> Result<(), ApproveDenied> {
         let id = approver.id.clone();
@@ -102,10 +105,10 @@ impl Policy {
             return Err(ApproveDenied::Agent { id });
         }
         // Why: an agent bears the name of the person it acts for, who asked just as much.
-        if approver.id == requester.id && !self.is_solo() {
+        if approver.id == requester.id && !self.solo {
             return Err(ApproveDenied::Requester { id });
         }
-        if !self.is_solo() && !self.people().is_listed(&approver.id) {
+        if !self.solo && !self.people.is_listed(&approver.id) {
             return Err(ApproveDenied::Stranger { id });
         }
         let lacking: Vec<String> = ask
@@ -123,47 +126,13 @@ impl Policy {
         }
     }
 
-    /// Whether `by` may do this to a run that `requester` asked for; `operation` is that of the
-    /// call that is settled. In a solo workspace whoever is at the machine may.
-    ///
-    /// # Errors
-    /// [`ApproveDenied`] says why not.
-    pub fn may_act(
-        &self,
-        action: RunAction,
-        by: &Principal,
-        requester: &Principal,
-        operation: Option<&Operation>,
-    ) -> Result<(), ApproveDenied> {
-        let id = by.id.clone();
-        if by.kind != PrincipalKind::User {
-            return Err(ApproveDenied::Agent { id });
-        }
-        if self.is_solo() {
-            return Ok(());
-        }
-        if !self.people().is_listed(&by.id) {
-            return Err(ApproveDenied::Stranger { id });
-        }
-        let asked = by.id == requester.id;
-        match action {
-            RunAction::Stop => Ok(()),
-            RunAction::Answer | RunAction::Amend | RunAction::Resume if asked => Ok(()),
-            // Why not who asked: what they say of a call decides whether it is made again.
-            RunAction::Answer | RunAction::Amend | RunAction::Resume | RunAction::Settle => {
-                self.may_approve(by, requester, operation, &AskTerms::default())
-            }
-        }
-    }
-
     fn approve_answer(
         &self,
         approver: &Principal,
         requester: &Principal,
-        operation: Option<&Operation>,
+        operation: Option<&OperationFacts>,
         ask: &AskTerms,
     ) -> Result<(Answer, Vec<String>), String> {
-        let loaded = &self.inner;
         let none = BTreeSet::new();
         let resource = resource_entity(
             "Approval",
@@ -176,7 +145,7 @@ impl Policy {
                 ),
                 (
                     "risk",
-                    Fact::Text(operation.map_or("", |op| op.risk().word())),
+                    Fact::Text(operation.map_or("", |op| op.risk.word())),
                 ),
                 ("tags", Fact::Texts(operation.map_or(&none, |op| &op.tags))),
                 ("quorum", Fact::Whole(i64::from(ask.quorum))),
@@ -184,27 +153,30 @@ impl Policy {
         )?;
         let request = Request::new(
             principal_uid(approver)?,
-            loaded.approve.uid.clone(),
+            self.approve.uid.clone(),
             resource.uid(),
             Context::empty(),
-            Some(&loaded.schema),
+            Some(self.schema),
         )
         .map_err(|error| words_of(&error))?;
-        let principal = principal_entity(approver, self.people().key(&approver.id))?;
-        let entities = loaded
-            .approve
-            .entities(&loaded.schema, principal, resource)?;
-        let response = loaded
-            .authorizer
-            .is_authorized(&request, &loaded.approve.set, &entities);
+        let principal = principal_entity(approver, self.people.key(&approver.id))?;
+        let entities = self.approve.entities(self.schema, principal, resource)?;
+        self.decide(&request, &self.approve, &entities)
+    }
+
+    /// What the policies of one action say, and which of them; an error in any is an error.
+    pub(super) fn decide(
+        &self,
+        request: &Request,
+        terms: &ActionTerms,
+        entities: &Entities,
+    ) -> Result<(Answer, Vec<String>), String> {
+        let response = self.authorizer.is_authorized(request, &terms.set, entities);
         if let Some(error) = response.diagnostics().errors().next() {
             return Err(words_of(error));
         }
-        let mut policies: Vec<String> = response
-            .diagnostics()
-            .reason()
-            .map(|id| id.to_string())
-            .collect();
+        let reasons = response.diagnostics().reason();
+        let mut policies: Vec<String> = reasons.map(ToString::to_string).collect();
         policies.sort();
         Ok((response.decision(), policies))
     }

@@ -14,7 +14,7 @@ use cedar_policy::{
 
 use super::load::{Entry, words_of};
 use super::values::{Seen, Typed};
-use super::vocabulary::{APPROVE, CALL};
+use super::vocabulary::CALL;
 use super::{Principal, PrincipalKind, lint};
 
 /// The part of the policy that one action needs.
@@ -47,10 +47,10 @@ impl ActionTerms {
         Ok(terms)
     }
 
-    /// Of saying yes.
-    pub fn of_approve(actions: &Entities, entries: &[Entry]) -> Result<Self, String> {
-        Self::new(actions, entries, APPROVE, |tree| {
-            lint::reaches_approve(&tree.action)
+    /// Of what people say.
+    pub fn of_people(actions: &Entities, entries: &[Entry], action: &str) -> Result<Self, String> {
+        Self::new(actions, entries, action, |tree| {
+            lint::reaches_action(&tree.action, action)
         })
     }
 

@@ -106,6 +106,19 @@ impl People {
         self.key(id).into_iter().chain(former.map(String::as_str))
     }
 
+    /// What policies can see of people, in the form of the file.
+    pub(super) fn seen_value(&self) -> Value {
+        let user = |(name, groups): (&String, &BTreeSet<String>)| {
+            let user = match self.key(name) {
+                Some(key) => json!({ "groups": groups, "key": key }),
+                None => json!({ "groups": groups }),
+            };
+            (name.clone(), user)
+        };
+        let users: BTreeMap<_, _> = self.users.iter().map(user).collect();
+        json!({ "users": users })
+    }
+
     pub(super) fn value(&self) -> Value {
         if self.keys.is_empty() {
             // Why: people without keys have the digest they had before there were keys.

@@ -18,6 +18,7 @@ mod keeping;
 mod loading;
 mod partly;
 mod repeats;
+mod rights;
 mod roles;
 mod surveying;
 

@@ -1,7 +1,8 @@
 //! The words a policy may use: Cedar's schema, made from the catalog.
 //!
 //! Owns entity types, actions and their context. Each operation is an action in the groups
-//! `Action::"call"` and `Action::"server:NAME"`; `Action::"approve"` stands for a person's yes.
+//! `Action::"call"` and `Action::"server:NAME"`; `Action::"approve"` stands for a person's yes, and
+//! each [`RunAction`] for what else people say to a run.
 //! INVARIANT: what the schema declares is what [`super::decide`] supplies, attribute by attribute.
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use cedar_policy::{Schema, SchemaFragment};
 use serde_json::{Map, Value, json};
 
+use super::action::RunAction;
 use super::shape::Fields;
 use crate::catalog::Catalog;
 
@@ -48,6 +50,17 @@ pub(super) const APPROVAL_ATTRIBUTES: [(&str, &str); 5] = [
     ("quorum", "Long"),
 ];
 
+/// The kind of resource of what people say to a run beside that.
+pub(super) const RUN: &str = "Run";
+
+/// The attributes of such a resource, beside `requester`: those of the call that is settled.
+pub(super) const RUN_ATTRIBUTES: [(&str, &str); 4] = [
+    ("operation", "String"),
+    ("effect", "String"),
+    ("risk", "String"),
+    ("tags", "Set"),
+];
+
 /// The group of a server's operations.
 pub(super) fn server_group(server: &str) -> String {
     format!("server:{server}")
@@ -55,7 +68,10 @@ pub(super) fn server_group(server: &str) -> String {
 
 /// Whether an operation may bear this name.
 pub(super) fn is_reserved(name: &str) -> bool {
-    [CALL, APPROVE, NO_OPERATION].contains(&name) || name.starts_with("server:")
+    let mut acts = RunAction::ALL.iter().map(|action| action.word());
+    [CALL, APPROVE, NO_OPERATION].contains(&name)
+        || name.starts_with("server:")
+        || acts.any(|word| word == name)
 }
 
 /// The schema, in Cedar's JSON form.
@@ -78,6 +94,9 @@ pub(super) fn schema_value(catalog: &Catalog, fields: &BTreeMap<String, Fields>)
         "appliesTo": { "principalTypes": ["User"], "resourceTypes": ["Approval"] },
     });
     actions.insert(APPROVE.to_owned(), approve);
+    for action in RunAction::ALL {
+        actions.insert(action.word().to_owned(), run_action(action));
+    }
     json!({ "": { "entityTypes": entity_types(), "actions": actions } })
 }
 
@@ -96,12 +115,35 @@ fn call_action(args: &Fields, groups: &[&str]) -> Value {
     })
 }
 
+fn run_action(action: RunAction) -> Value {
+    let attributes = action.context().iter().map(|(name, ty, required)| {
+        let mut ty = match *ty {
+            "User" => json!({ "type": "Entity", "name": "User" }),
+            ty => json!({ "type": ty }),
+        };
+        if let (Value::Object(ty), false) = (&mut ty, required) {
+            ty.insert("required".to_owned(), Value::Bool(false));
+        }
+        ((*name).to_owned(), ty)
+    });
+    json!({
+        "appliesTo": {
+            "principalTypes": ["User"],
+            "resourceTypes": [RUN],
+            "context": { "type": "Record", "attributes": attributes.collect::<Map<_, _>>() },
+        },
+    })
+}
+
 fn entity_types() -> Value {
-    let mut approval = attributes(&APPROVAL_ATTRIBUTES);
-    approval.insert(
-        "requester".to_owned(),
-        json!({ "type": "Entity", "name": "User" }),
-    );
+    let with_requester = |list| {
+        let mut all = attributes(list);
+        let user = json!({ "type": "Entity", "name": "User" });
+        all.insert("requester".to_owned(), user);
+        all
+    };
+    let approval = with_requester(&APPROVAL_ATTRIBUTES[..]);
+    let run = with_requester(&RUN_ATTRIBUTES[..]);
     json!({
         "Group": {},
         "User": { "memberOfTypes": ["Group"], "shape": { "type": "Record", "attributes": {
@@ -110,6 +152,7 @@ fn entity_types() -> Value {
         "Agent": { "memberOfTypes": ["User", "Group"] },
         "Call": { "shape": { "type": "Record", "attributes": attributes(&CALL_ATTRIBUTES) } },
         "Approval": { "shape": { "type": "Record", "attributes": approval } },
+        RUN: { "shape": { "type": "Record", "attributes": run } },
     })
 }
 

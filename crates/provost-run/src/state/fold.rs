@@ -79,6 +79,7 @@ impl State {
             ask: created.ask,
             solo: created.solo,
             signed: created.signed,
+            rights: created.rights,
             created_at: at,
             plan: None,
             document: Arc::default(),
@@ -127,6 +128,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
     let kind = event.kind();
     if let Some(record) = event.record() {
         state.nonces.insert(record.nonce.clone());
+        state.rights = record.rights.or(state.rights);
     }
     match event {
         Event::RunCreated(_) => return Err(FoldError::NoBeginning),

@@ -1,11 +1,13 @@
 //! Whether an event of a journal may stand where it stands, as far as a person's word bears on it.
 //!
-//! Owns the rights that cards and questions carry with them; no policy is asked, since the one of
-//! that day is not at hand. Never verifies a signature. INVARIANT: what the machine takes from a
-//! person leads to no objection when the journal is read again.
+//! Owns the rights that cards and questions carry with them, and asks the policies of that day about
+//! everything else, where the journal has them. Never verifies a signature. INVARIANT: what the
+//! machine takes from a person leads to no objection when the journal is read again.
+
+use std::sync::Arc;
 
 use provost_plan::digest::Digest;
-use provost_plan::policy::{Principal, PrincipalKind};
+use provost_plan::policy::{ActionDenied, Principal, PrincipalKind, Rights};
 
 use super::State;
 use crate::call::Slot;
@@ -21,6 +23,8 @@ pub struct Signatory {
     pub listed: bool,
     /// Whether one person is everybody here.
     pub solo: bool,
+    /// The rights that the statement was judged by; none in journals of earlier versions.
+    pub rights: Option<Arc<Rights>>,
 }
 
 /// Why an event may not stand.
@@ -61,6 +65,15 @@ pub enum Objection {
         /// Which.
         slot: Slot,
     },
+    /// It settles another call than the one that the plan makes there.
+    #[error("it does not say of the call of `{slot}` that it settles it")]
+    OtherCall {
+        /// Which.
+        slot: Slot,
+    },
+    /// The policies of that day do not let them.
+    #[error(transparent)]
+    Denied(#[from] ActionDenied),
     /// The same statement was recorded before.
     #[error("the statement `{nonce}` was recorded before")]
     Replayed {
@@ -96,6 +109,9 @@ impl State {
         if !signatory.solo && !signatory.listed {
             return Err(denied("they are not listed in policies/entities.json"));
         }
+        if let Some(rights) = &signatory.rights {
+            self.object_by_rights(event, &signatory.by.id, rights)?;
+        }
         match event {
             Event::ApprovalGiven { .. } => self.object_to_yes(event, at, signatory),
             Event::ApprovalRejected { card, .. } => {
@@ -109,7 +125,12 @@ impl State {
                     return Err(Objection::OtherContent { digest });
                 }
                 match &asked.question.of {
-                    Some(of) if *of != signatory.by.id && !signatory.by.groups.contains(of) => {
+                    // Why only here: otherwise policy was asked, which sees whom it names.
+                    Some(of)
+                        if signatory.rights.is_none()
+                            && *of != signatory.by.id
+                            && !signatory.by.groups.contains(of) =>
+                    {
                         Err(denied(&format!("the question is for `{of}`")))
                     }
                     _ => Ok(()),
@@ -128,6 +149,25 @@ impl State {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Why the person that an event names had no right to it, by the policies of that day. Of a
+    /// statement that need not be signed the name proves nothing; a right it lacks is named all the
+    /// same.
+    ///
+    /// # Errors
+    /// [`Objection`] says why.
+    pub fn object_by_rights(
+        &self,
+        event: &Event,
+        by: &str,
+        rights: &Rights,
+    ) -> Result<(), Objection> {
+        let Some(act) = self.act_of(event)? else {
+            return Ok(());
+        };
+        rights.judge(&self.facts(act, &rights.people().principal(by)))?;
+        Ok(())
     }
 
     fn object_to_yes(

@@ -10,10 +10,9 @@ use crate::call::Slot;
 use crate::event::{AttemptEnded, AttemptStarted, Event, Missing, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
-use crate::state::InFlight;
+use crate::state::{Act, InFlight};
 use crate::statement::Signer;
 use provost_plan::money::Money;
-use provost_plan::policy::{PrincipalKind, RunAction};
 
 /// How often the breaker of a tool may put one attempt off before the step fails.
 pub(super) const BREAKER_DEFERRALS_MAX: u32 = 3;
@@ -152,7 +151,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn pause(&mut self, signer: Signer, reason: String) -> Result<(), StepError> {
-        self.may(RunAction::Stop, &signer.by, None)?;
+        self.may(Act::Stop, &signer.by)?;
         if self.state.paused.is_some() {
             return Ok(());
         }
@@ -194,23 +193,10 @@ impl Turn<'_> {
 
     pub(super) fn go_on(&mut self, signer: Signer) -> Result<(), StepError> {
         let Signer { by, record } = signer;
-        if by.kind != PrincipalKind::User {
-            return Err(StepError::NotAllowed {
-                by: by.id,
-                reason: "only a person lets a paused run go on".to_owned(),
-            });
-        }
-        let Some(pause) = &self.state.paused else {
+        if self.state.paused.is_none() {
             return Err(StepError::NotPaused);
-        };
-        // Why by whom: what no person stopped, and what somebody stopped themselves, they let go on
-        // as they may stop it.
-        let action = if pause.missing.is_some() || pause.by == by.id {
-            RunAction::Stop
-        } else {
-            RunAction::Resume
-        };
-        self.may(action, &by, None)?;
+        }
+        self.may(Act::Resume, &by)?;
         self.emit(Event::Resumed {
             lost: Vec::new(),
             by: Some(by.id),

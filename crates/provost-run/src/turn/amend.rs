@@ -5,14 +5,13 @@
 
 use std::sync::Arc;
 
-use provost_plan::catalog::Operation;
 use provost_plan::check::{Checked, CheckedPlan, Draft, Origin};
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::expr::{Root, Segment};
 use provost_plan::label::Label;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::{Goal, Plan};
-use provost_plan::policy::{Principal, RunAction};
+use provost_plan::policy::Principal;
 use provost_plan::source::Source;
 
 use super::planning::{Change, views};
@@ -20,7 +19,7 @@ use super::work::UNCHECKED;
 use super::{Pace, Turn};
 use crate::event::{Event, PlannerChoice};
 use crate::machine::StepError;
-use crate::state::{Fields, fields_written};
+use crate::state::{Act, Fields, fields_written};
 use crate::statement::{PlanText, Signer};
 
 impl Turn<'_> {
@@ -32,7 +31,7 @@ impl Turn<'_> {
         reason: &str,
     ) -> Result<(), StepError> {
         let Signer { by, record } = signer;
-        self.may(RunAction::Amend, &by, None)?;
+        self.may(Act::Amend, &by)?;
         self.takes_amendments()?;
         let goal_text = goal.clone();
         let mut other_goal = goal.map(|text| self.goal_with(&text));
@@ -147,18 +146,9 @@ impl Turn<'_> {
     }
 
     /// Whether policy lets somebody do this to the run.
-    pub(super) fn may(
-        &self,
-        action: RunAction,
-        by: &Principal,
-        operation: Option<&Operation>,
-    ) -> Result<(), StepError> {
-        let policy = &self.rules.policy;
-        let may = policy.may_act(action, by, &self.state.principal, operation);
-        may.map_err(|denied| StepError::NotAllowed {
-            by: by.id.clone(),
-            reason: denied.to_string(),
-        })
+    pub(super) fn may(&self, act: Act<'_>, by: &Principal) -> Result<(), StepError> {
+        self.rules.policy.judge(&self.state.facts(act, by))?;
+        Ok(())
     }
 
     fn takes_amendments(&self) -> Result<(), StepError> {

@@ -11,7 +11,7 @@ use provost_plan::digest::{Digest, canonical};
 use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::plan::Retry;
-use provost_plan::policy::{CallFacts, Decision, PrincipalKind, RunAction, Verdict};
+use provost_plan::policy::{CallFacts, Decision, OperationFacts, Verdict};
 use serde_json::Value;
 
 use super::Turn;
@@ -22,6 +22,7 @@ use crate::call::{Call, Slot};
 use crate::event::{Event, SettledBy, Settlement, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
+use crate::state::Act;
 use crate::statement::{Signer, StatementRecord};
 
 /// A reconcile read that could be made.
@@ -371,21 +372,21 @@ impl Turn<'_> {
         (settled, output): (Settlement, Option<Value>),
         reason: String,
     ) -> Result<(), StepError> {
-        let Signer { by, record } = signer;
+        let Signer { by, mut record } = signer;
         let refused = |reason: &str| StepError::NotAllowed {
             by: by.id.clone(),
             reason: reason.to_owned(),
         };
-        if by.kind != PrincipalKind::User {
-            return Err(refused("only a person settles a doubt"));
-        }
         if reason.trim().is_empty() {
             return Err(refused("a doubt is settled with a reason"));
         }
         let slot = self.doubtful_slot(slot)?;
         let called = self.step_and_operation(&slot.step);
-        let operation = called.map(|(_, operation)| operation.as_ref());
-        self.may(RunAction::Settle, &by, operation)?;
+        let operation = called.map(|(_, operation)| OperationFacts::of(operation));
+        self.may(Act::Settle(operation.as_ref()), &by)?;
+        if let Some(record) = record.as_mut().filter(|_| self.state.signed) {
+            record.operation = operation;
+        }
         let stands = self.state.attempt_in_doubt(&slot);
         if attempt.is_none() || attempt != stands {
             return Err(StepError::OtherAttempt { slot, stands });

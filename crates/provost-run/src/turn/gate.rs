@@ -11,9 +11,7 @@ use provost_plan::label::{Integrity, Label};
 use provost_plan::limits::CARD_ARGS_BYTES_MAX;
 use provost_plan::plan::Step;
 use provost_plan::plan::request::Why;
-use provost_plan::policy::{
-    ApproveDenied, AskTerms, Decision, OnExpiry, Principal, RunAction, Verdict,
-};
+use provost_plan::policy::{ApproveDenied, AskTerms, Decision, OnExpiry, Principal, Verdict};
 use provost_plan::schema::Schema;
 use serde_json::{Value, json};
 
@@ -26,7 +24,7 @@ use crate::earlier::EarlierCalls;
 use crate::event::{AskMode, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
-use crate::state::{Authors, CardState};
+use crate::state::{Act, Authors, CardState};
 use crate::statement::Signer;
 
 /// The name under which a repeated call is asked about.
@@ -490,19 +488,7 @@ impl Turn<'_> {
             return Err(not_open());
         }
         let question = asked.question.clone();
-        if let Some(of) = &question.of
-            && *of != by.id
-            && !by.groups.contains(of)
-        {
-            let reason = format!("the question is for `{of}`");
-            return Err(StepError::NotAllowed { by: by.id, reason });
-        }
-        // Why so little of whom it names: it is theirs to answer, as long as they are known here.
-        let action = match &question.of {
-            Some(_) => RunAction::Stop,
-            None => RunAction::Answer,
-        };
-        self.may(action, &by, None)?;
+        self.may(Act::Answer(question.of.as_deref()), &by)?;
         let value =
             provost_plan::digest::normalize(value).map_err(|error| StepError::BadAnswer {
                 reason: error.to_string(),

@@ -15,7 +15,6 @@ use provost_plan::expr::{Root, Template};
 use provost_plan::plan::Step;
 use provost_plan::plan::read::plan_from_value;
 use provost_plan::plan::undo::undo_id;
-use provost_plan::policy::RunAction;
 use serde_json::{Map, Value, json};
 
 use super::scope::Roots;
@@ -24,7 +23,7 @@ use crate::call::Slot;
 use crate::event::{Event, Left, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
-use crate::state::{EffectFact, Need};
+use crate::state::{Act, EffectFact, Need};
 use crate::statement::Signer;
 
 /// A call that takes one effect back.
@@ -49,12 +48,8 @@ impl Turn<'_> {
     ) -> Result<(), StepError> {
         let Signer { by, record } = signer;
         // Why: to stop takes little, but undoing begins calls.
-        let action = if undo {
-            RunAction::Amend
-        } else {
-            RunAction::Stop
-        };
-        self.may(action, &by, None)?;
+        let act = if undo { Act::Amend } else { Act::Stop };
+        self.may(act, &by)?;
         self.emit(Event::CancelRequested {
             by: by.id,
             reason,

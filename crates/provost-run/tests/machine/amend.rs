@@ -75,7 +75,7 @@ fn an_amendment_that_fails_the_check_changes_nothing() {
     < bob amends
     ! the run cannot be amended: neither a plan nor a goal is named
     < mallory amends
-    ! `mallory` may not answer: `mallory` is not listed in policies/entities.json
+    ! `mallory` may not amend: `mallory` is not listed in policies/entities.json
     ");
 }
 
@@ -451,6 +451,8 @@ fn a_word_is_taken_once() {
         expires_at: 9_999_999,
         key: None,
         signature: None,
+        rights: None,
+        operation: None,
     };
     let yes = |nonce: &str, by: &str, case: &Case| Input::Statement {
         by: person(by),

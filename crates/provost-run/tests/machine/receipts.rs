@@ -28,6 +28,7 @@ fn create() -> Result<(Run, Output), StepError> {
         ask: AskMode::Step,
         solo: true,
         signed: false,
+        rights: None,
     };
     Run::create(created, "test", rules_with(|_| {}), 1_000)
 }

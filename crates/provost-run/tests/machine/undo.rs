@@ -490,7 +490,7 @@ fn who_may_not_amend_may_not_undo() {
         undo: true,
     };
     let case = happened().give(Input::unsigned(agent, cancel));
-    insta::assert_snapshot!(case.transcript(), @"! `ada` may not answer: `ada` is an agent, and only people approve");
+    insta::assert_snapshot!(case.transcript(), @"! `ada` may not amend: `ada` is an agent, and only people say something to a run");
 }
 
 /// A plan that its limits let pass can be undone within them.

@@ -108,6 +108,7 @@ pub fn play(
         ask: AskMode::Step,
         solo: false,
         signed: false,
+        rights: None,
     };
     let (run, output) =
         Run::create(created, "case", rules, 0).map_err(|error| error.to_string())?;

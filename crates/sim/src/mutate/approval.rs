@@ -201,6 +201,7 @@ impl Session {
             ask,
             solo: false,
             signed: false,
+            rights: None,
         };
         let begun = Run::create(created, "a test", rules.clone(), 0);
         let (run, output) = begun.map_err(|error| error.to_string())?;

@@ -139,6 +139,7 @@ impl<'r> Stage<'r> {
             },
             solo: false,
             signed: false,
+            rights: None,
         };
         stage.forecast();
         stage.begin(created);
@@ -579,7 +580,7 @@ fn refusal(error: &StepError) -> &'static str {
         StepError::NoRequest { .. } => "no request",
         StepError::NoAttempt { .. } => "no attempt",
         StepError::NotOpen { .. } => "not open",
-        StepError::NotAllowed { .. } => "not allowed",
+        StepError::NotAllowed { .. } | StepError::Denied(_) => "not allowed",
         StepError::NotOnCard { .. } => "not on the card",
         StepError::BadAnswer { .. } => "bad answer",
         StepError::NotInDoubt { .. } => "not in doubt",

@@ -1,7 +1,8 @@
 //! Cases of a policy: calls with the verdict somebody expects, in YAML.
 //!
 //! Owns the format of `policies/tests/*.yaml` and the comparison. The verdict is
-//! [`Policy::decide`]'s, who may approve [`Policy::may_approve`]'s, as in a run. INVARIANT: a case
+//! [`Policy::decide`]'s, who may approve [`Policy::may_approve`]'s, what else somebody may say to a
+//! run [`Policy::judge`]'s, as in a run. INVARIANT: a case
 //! whose call could not be made (no such tool, arguments it refuses) is a finding, never a pass.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,10 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::label::{Integrity, Label};
 use crate::node::{Fields, Node, parse_yaml};
-use crate::policy::{AskTerms, CallFacts, Decision, Policy, Principal, PrincipalKind};
+use crate::policy::{
+    ActionFacts, AskTerms, CallFacts, Decision, OperationFacts, Policy, Principal, PrincipalKind,
+    RunAction,
+};
 use crate::source::{Source, Span, Spanned};
 
 /// The version marker of a file of cases.
@@ -57,6 +61,14 @@ enum Ask {
         operation: String,
         requester: String,
     },
+    /// Whether `by` may say this to a run that `requester` asked for.
+    May {
+        action: RunAction,
+        requester: String,
+        operation: Option<String>,
+        addressee: Option<String>,
+        stopped_by: Option<String>,
+    },
 }
 
 /// A case with what policy said.
@@ -66,7 +78,7 @@ pub struct Judged {
     pub name: String,
     /// Where its name stands.
     pub span: Span,
-    /// The operation it is about.
+    /// The operation it is about, or what is said to a run.
     pub operation: String,
     /// What was expected.
     pub expected: Decision,
@@ -134,6 +146,14 @@ const VERDICTS: [(&str, Decision); 3] = [
     ("forbid", Decision::Forbid),
 ];
 
+const ACTIONS: [(&str, RunAction); 5] = [
+    ("answer", RunAction::Answer),
+    ("settle", RunAction::Settle),
+    ("amend", RunAction::Amend),
+    ("stop", RunAction::Stop),
+    ("resume", RunAction::Resume),
+];
+
 const INTEGRITIES: [(&str, Integrity); 3] = [
     ("trusted", Integrity::Trusted),
     ("data", Integrity::Data),
@@ -162,9 +182,10 @@ fn read_case(node: &Node, catalog: &Catalog, found: &mut Vec<Diagnostic>) -> Opt
             let requester = fields.text("requester").map(|who| who.value);
             Some(Ask::Approve {
                 operation: operation.value,
-                requester: requester.unwrap_or_else(|| "somebody else".to_owned()),
+                requester: requester.unwrap_or_else(|| SOMEBODY_ELSE.to_owned()),
             })
         }
+        None if fields.node("may").is_some() => read_may(&mut fields, catalog),
         None => read_call(&mut fields, catalog),
     };
     fields.finish();
@@ -177,6 +198,38 @@ fn read_case(node: &Node, catalog: &Catalog, found: &mut Vec<Diagnostic>) -> Opt
         because,
         quorum: quorum.and_then(|quorum| u32::try_from(quorum).ok()),
         approvers,
+    })
+}
+
+/// Who asked for the run of a case that does not say so.
+const SOMEBODY_ELSE: &str = "somebody else";
+
+/// What somebody wants to say to a run.
+fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
+    let action = fields.choice("may", &ACTIONS);
+    let requester = fields.text("requester").map(|who| who.value);
+    // Why by the action: a fact that the action does not have would say nothing.
+    let operation = match action {
+        Some(RunAction::Settle) => fields.required_text("call"),
+        _ => None,
+    };
+    let addressee = match action {
+        Some(RunAction::Answer) => fields.text("of"),
+        _ => None,
+    };
+    let stopped_by = match action {
+        Some(RunAction::Resume) => fields.text("stopped_by"),
+        _ => None,
+    };
+    if let Some(operation) = &operation {
+        known(operation, catalog, fields.diagnostics());
+    }
+    Some(Ask::May {
+        action: action?,
+        requester: requester.unwrap_or_else(|| SOMEBODY_ELSE.to_owned()),
+        operation: operation.map(|operation| operation.value),
+        addressee: addressee.map(|of| of.value),
+        stopped_by: stopped_by.map(|by| by.value),
     })
 }
 
@@ -396,7 +449,7 @@ impl Case {
                 });
                 self.compare_terms(verdict.ask.as_ref(), &mut differs);
                 let reasons = verdict.policies.into_iter().chain(verdict.errors).collect();
-                (operation, verdict.decision, reasons)
+                (operation.clone(), verdict.decision, reasons)
             }
             Ask::Approve {
                 operation,
@@ -409,22 +462,66 @@ impl Case {
                 };
                 let requester = policy.people().principal(requester);
                 let called = catalog.get(operation)?;
+                let operation = operation.clone();
                 match policy.may_approve(&principal, &requester, Some(called), &ask) {
                     Ok(()) => (operation, Decision::Permit, Vec::new()),
                     Err(denied) => (operation, Decision::Forbid, vec![denied.to_string()]),
                 }
             }
+            Ask::May { .. } => self.judge_statement(policy, catalog)?,
         };
         self.compare(given, &because, &mut differs);
         Some(Judged {
             name: self.name.value.clone(),
             span: self.name.span,
-            operation: operation.clone(),
+            operation,
             expected: self.expect,
             given,
             because,
             differs,
         })
+    }
+
+    /// What is said to a run, what policy says of it, and why.
+    fn judge_statement(
+        &self,
+        policy: &Policy,
+        catalog: &Catalog,
+    ) -> Option<(String, Decision, Vec<String>)> {
+        let Ask::May {
+            action,
+            requester,
+            operation,
+            addressee,
+            stopped_by,
+        } = &self.ask
+        else {
+            return None;
+        };
+        let called = match operation {
+            Some(operation) => Some(OperationFacts::of(catalog.get(operation)?)),
+            None => None,
+        };
+        let words: Vec<&str> = [action.word()]
+            .into_iter()
+            .chain(operation.as_deref())
+            .collect();
+        let judged = policy.judge(&ActionFacts {
+            action: *action,
+            by: &self.principal(policy),
+            requester: &policy.people().principal(requester),
+            operation: called.as_ref(),
+            addressee: addressee.as_deref(),
+            stopped_by: stopped_by.as_deref(),
+        });
+        let (given, because) = match judged {
+            Ok(policies) => (Decision::Permit, policies),
+            Err(denied) if denied.policies().is_empty() => {
+                (Decision::Forbid, vec![denied.to_string()])
+            }
+            Err(denied) => (Decision::Forbid, denied.policies().to_vec()),
+        };
+        Some((words.join(" "), given, because))
     }
 
     fn compare(&self, given: Decision, because: &[String], differs: &mut Vec<String>) {

@@ -9,13 +9,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cedar_policy::pst::{ActionConstraint, BinaryOp, Expr, Literal, Var};
+use cedar_policy::pst::{ActionConstraint, BinaryOp, Expr, Literal, Template, Var};
 
+use crate::policy::action::RunAction;
 use crate::policy::load::Entry;
 use crate::policy::mentions::expression;
 use crate::policy::shape::{Fields, Shape};
 use crate::policy::vocabulary::{
-    APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, server_group,
+    APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, RUN_ATTRIBUTES, server_group,
 };
 use serde_json::Value;
 
@@ -103,23 +104,47 @@ pub(in crate::policy) fn reaches(scope: &ActionConstraint, operation: &str, grou
     }
 }
 
-/// Whether a policy's scope reaches the approval of anything.
-pub(in crate::policy) fn reaches_approve(scope: &ActionConstraint) -> bool {
+/// Whether a policy's scope reaches an action of people.
+pub(in crate::policy) fn reaches_action(scope: &ActionConstraint, action: &str) -> bool {
     match scope {
         ActionConstraint::Any => true,
-        ActionConstraint::Eq(uid) => uid.eid == APPROVE,
-        ActionConstraint::In(uids) => uids.iter().any(|uid| uid.eid == APPROVE),
+        ActionConstraint::Eq(uid) => uid.eid == action,
+        ActionConstraint::In(uids) => uids.iter().any(|uid| uid.eid == action),
     }
 }
 
-/// Whether a policy's scope reaches the approval alone, and no call.
-pub(in crate::policy) fn reaches_only_approve(scope: &ActionConstraint) -> bool {
-    let is_approve = |id: &str| id == APPROVE;
+/// Whether a policy's scope reaches what people say alone, and no call.
+pub(in crate::policy) fn reaches_only_people(scope: &ActionConstraint) -> bool {
     match scope {
         ActionConstraint::Any => false,
-        ActionConstraint::Eq(uid) => is_approve(&uid.eid),
-        ActionConstraint::In(uids) => uids.iter().all(|uid| is_approve(&uid.eid)),
+        ActionConstraint::Eq(uid) => is_of_people(&uid.eid),
+        ActionConstraint::In(uids) => uids.iter().all(|uid| is_of_people(&uid.eid)),
     }
+}
+
+fn is_of_people(id: &str) -> bool {
+    id == APPROVE || RunAction::ALL.iter().any(|action| action.word() == id)
+}
+
+/// Whether a policy names an action: in its scope, or in a condition.
+pub(in crate::policy) fn names_action(tree: &Template, action: &str) -> bool {
+    if tree.action != ActionConstraint::Any && reaches_action(&tree.action, action) {
+        return true;
+    }
+    let named = RefCell::new(false);
+    let visit = |expr: &Expr| -> Option<()> {
+        if let Expr::Literal(Literal::EntityUID(uid)) = expr
+            && uid.ty.to_string() == "Action"
+            && uid.eid.to_string() == action
+        {
+            *named.borrow_mut() = true;
+        }
+        None
+    };
+    for clause in tree.clauses() {
+        expression(clause).reduce(&visit, &|(), ()| (), ());
+    }
+    named.into_inner()
 }
 
 /// What the lints find: a text near which it stands, a message and a hint.
@@ -192,6 +217,12 @@ fn pst_word(var: &Var) -> &'static str {
     }
 }
 
+/// What a policy reaches of what people say to a run beside yes and no.
+fn run_actions(entry: &Entry) -> impl Iterator<Item = RunAction> + '_ {
+    let all = RunAction::ALL.into_iter();
+    all.filter(|action| reaches_action(&entry.tree.action, action.word()))
+}
+
 /// The names that could stand at the end of a path that nothing has; `None` if something has it.
 fn known_at(
     entry: &Entry,
@@ -210,14 +241,20 @@ fn known_at(
         }
         (Var::Context, [first, ..]) => {
             known.extend(["args", "sinks", "hosts", "opaque"].map(str::to_owned));
+            let names = run_actions(entry).flat_map(RunAction::context);
+            known.extend(names.map(|(name, ..)| (*name).to_owned()));
             if known.contains(*first) {
                 return None;
             }
         }
         (Var::Resource, [first, ..]) => {
-            if reaches_approve(&entry.tree.action) {
+            if reaches_action(&entry.tree.action, APPROVE) {
                 known.insert("requester".to_owned());
                 known.extend(APPROVAL_ATTRIBUTES.map(|(name, _)| name.to_owned()));
+            }
+            if run_actions(entry).next().is_some() {
+                known.insert("requester".to_owned());
+                known.extend(RUN_ATTRIBUTES.map(|(name, _)| name.to_owned()));
             }
             let mut operations = actions.in_scope(&entry.tree.action);
             if operations.next().is_some() || actions.operations.is_empty() {
@@ -309,7 +346,9 @@ fn word_of_nothing(entry: &Entry, expr: &Expr) -> Option<(String, String, String
             return None;
         };
         let words = words_for(attribute)?;
-        if words.contains(&word) || (word.is_empty() && reaches_approve(&entry.tree.action)) {
+        let is_of_people =
+            reaches_action(&entry.tree.action, APPROVE) || run_actions(entry).next().is_some();
+        if words.contains(&word) || (word.is_empty() && is_of_people) {
             return None;
         }
         let message = format!(

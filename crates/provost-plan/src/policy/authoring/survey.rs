@@ -20,7 +20,7 @@ use crate::policy::partial::{self, Part, Partial};
 use crate::policy::ready::{Scene, Standing};
 use crate::policy::values::Seen;
 use crate::policy::{
-    CallFacts, OperationTerms, Policy, Principal, PrincipalKind, Verdict, entities, lint,
+    CallFacts, OperationTerms, Policy, Principal, PrincipalKind, RunAction, Verdict, entities, lint,
 };
 use crate::source::{Source, Span};
 
@@ -31,6 +31,9 @@ pub struct Survey {
     pub operations: Vec<Outlook>,
     /// Policies that could apply, but to no operation as they are declared now.
     pub idle: Vec<String>,
+    /// The policies that decide what people may say to a run beside yes and no; none in a solo
+    /// workspace, where whoever is at the machine may say everything.
+    pub statements: Vec<(RunAction, Vec<String>)>,
     /// What is probably a mistake, with the file it stands in.
     pub findings: Vec<(Source, Diagnostic)>,
 }
@@ -57,7 +60,7 @@ impl Policy {
         for (place, entry) in self.inner.entries.iter().enumerate() {
             let named = Names::of(&entry.tree);
             findings.extend(self.names_nobody(entry));
-            if lint::reaches_only_approve(&entry.tree.action)
+            if lint::reaches_only_people(&entry.tree.action)
                 || self.applies(place, entry, &named, false)
             {
                 continue;
@@ -81,8 +84,11 @@ impl Policy {
         findings.sort_by(|(a, x), (b, y)| {
             (&a.name, x.span, &x.message).cmp(&(&b.name, y.span, &y.message))
         });
+        let people = RunAction::ALL.into_iter().filter(|_| !self.is_solo());
+        let deciding = |action| (action, self.rights().deciding(action));
         Survey {
             operations,
+            statements: people.map(deciding).collect(),
             idle,
             findings,
         }

@@ -36,7 +36,7 @@ pub mod world;
 pub use lines::line;
 use others::Others;
 use shared::Shared;
-pub use world::{rules, rules_with};
+pub use world::{rules, rules_of, rules_with};
 
 pub fn person(name: &str) -> Principal {
     Principal {
@@ -68,6 +68,7 @@ pub struct Case {
     now: i64,
     limits: Limits,
     ask: AskMode,
+    signed: bool,
     goal: Goal,
     waiting: Option<u64>,
     absent_planner: bool,
@@ -117,6 +118,12 @@ impl Case {
         self
     }
 
+    /// What people say to it has to be signed.
+    pub fn signed(mut self) -> Self {
+        self.signed = true;
+        self
+    }
+
     /// A case in a workspace of several people.
     pub fn under(policy: &str, plan: &str) -> Self {
         Self::of(rules(policy), plan)
@@ -134,6 +141,7 @@ impl Case {
             now: 1_000,
             limits: Limits::default(),
             ask: AskMode::Step,
+            signed: false,
             goal: Goal::of_text("test"),
             waiting: None,
             absent_planner: false,
@@ -283,7 +291,8 @@ impl Case {
             limits: self.limits.clone(),
             ask: self.ask,
             solo: self.rules.policy.is_solo(),
-            signed: false,
+            signed: self.signed,
+            rights: None,
         };
         let (rules, now) = (self.rules.clone(), self.now);
         let begun = Run::create_beside(created, "test", rules, now, &self.said);

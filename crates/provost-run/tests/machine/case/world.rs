@@ -80,7 +80,7 @@ fn operations() -> [Operation; 5] {
 
 /// The rules of a workspace of several people under this policy.
 pub fn rules(policy: &str) -> Rules {
-    rules_of(&[Source::new("test.cedar", policy)], |_| {})
+    rules_of(&[Source::new("test.cedar", policy)], PEOPLE, |_| {})
 }
 
 /// The rules of `Case::new`, with a changed catalog.
@@ -89,7 +89,7 @@ pub fn rules_with(change: impl Fn(&mut Operation)) -> Rules {
         Source::new("default.cedar", DEFAULT_POLICY),
         Source::new(SOLO_FILE, SOLO_POLICY),
     ];
-    rules_of(&sources, change)
+    rules_of(&sources, PEOPLE, change)
 }
 
 /// The rules of `Case::new`, with the role `clerk` over these tools.
@@ -107,11 +107,12 @@ pub fn rules_in_role(tools: &[&str]) -> Rules {
     }
 }
 
-fn rules_of(policies: &[Source], change: impl Fn(&mut Operation)) -> Rules {
+/// The rules of these policies and people.
+pub fn rules_of(policies: &[Source], people: &str, change: impl Fn(&mut Operation)) -> Rules {
     let mut operations = operations();
     operations.iter_mut().for_each(change);
     let catalog = Catalog::new(operations);
-    let people = People::read(&Source::new("entities.json", PEOPLE)).unwrap();
+    let people = People::read(&Source::new("entities.json", people)).unwrap();
     let policy = Policy::load(&catalog, policies, &people).unwrap();
     Rules {
         catalog: Arc::new(catalog),

@@ -1,0 +1,50 @@
+//! The archive: the rights that the statements of a journal were judged by.
+//!
+//! Owns reading them, once each. They are evidence of their runs, so that what stands in `policies/`
+//! today has no part in what could be said then. INVARIANT: what is not there, or cannot be read,
+//! lets nothing stand.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use provost_plan::digest::Digest;
+use provost_plan::policy::Rights;
+
+use super::Implausible;
+use crate::store::Store;
+
+/// The rights that a store keeps.
+pub struct Archive<'s> {
+    store: &'s Store,
+    read: RefCell<BTreeMap<Digest, Arc<Rights>>>,
+}
+
+impl<'s> Archive<'s> {
+    /// Those of this store.
+    #[must_use]
+    pub fn of(store: &'s Store) -> Self {
+        Self {
+            store,
+            read: RefCell::default(),
+        }
+    }
+
+    /// The rights under a digest.
+    ///
+    /// # Errors
+    /// [`Implausible::NoRights`] says why there are none.
+    pub fn rights(&self, digest: &Digest) -> Result<Arc<Rights>, Implausible> {
+        if let Some(rights) = self.read.borrow().get(digest) {
+            return Ok(Arc::clone(rights));
+        }
+        let none = |reason: String| Implausible::NoRights { reason };
+        let stored = self.store.evidence(digest);
+        let stored = stored.map_err(|error| none(error.to_string()))?;
+        let stored = stored.ok_or_else(|| none(format!("{digest} is not in the journal")))?;
+        let rights = Arc::new(Rights::read(&stored.bytes).map_err(none)?);
+        let mut read = self.read.borrow_mut();
+        read.insert(*digest, Arc::clone(&rights));
+        Ok(rights)
+    }
+}
