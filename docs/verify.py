@@ -5,6 +5,8 @@
 
 Rebuilds both chains, all payload digests and all evidence, and holds the journal against signed
 heads; with the people of a workspace that requires signatures, what they said against their keys.
+Who may answer, settle, amend, stop and resume is for the policies to say that the journal keeps;
+this looks that they are there and does not read them: `provost audit verify` does.
 Exit 0 if it holds, 1 with the first place that does not fit, 2 if nobody could look. The form is
 described in docs/reference/journal.md."""
 import base64, datetime, hashlib, json, pathlib, sqlite3, sys
@@ -266,7 +268,7 @@ def people_said(db, store, people):
     for run, fault in bare.items():
         if not runs[run]["over"]:
             raise fault
-    return f", statements of {len(people)} people" + (f", {len(bare)} runs before" if bare else "")
+    return f", statements of {len(people)} people (not by policy)" + (f", {len(bare)} runs before" if bare else "")
 
 
 def journal(db):
@@ -303,9 +305,12 @@ def journal(db):
             if kind == "QuestionAnswered":
                 # Older versions named the question as the evidence of what was answered.
                 gone.add(bytes.fromhex(json.loads(payload)["question"][7:]))
-            if kind in ("AttemptEnded", "ObservationMade", "PlanRequested"):
+            if kind in ("AttemptEnded", "ObservationMade", "PlanRequested", "RunCreated") or \
+                    '"said":' in payload:
                 said = json.loads(payload)
-                for name in filter(None, (said.get("evidence"), said.get("request"))):
+                judged = (said.get("said") or {}).get("rights") if kind != "RunCreated" else None
+                for name in filter(None, (said.get("evidence"), said.get("request"),
+                                          said.get("rights"), judged)):
                     need(bytes.fromhex(name[7:]) in gone, f"{where} names evidence that is gone")
             header = [named(before), run, seq, at, kind, version, named(body)]
             need(digest("link", canonical(header)) == stored, f"{where} does not follow")

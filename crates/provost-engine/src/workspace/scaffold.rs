@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use provost_plan::policy::{DEFAULT_POLICY, SOLO_POLICY};
+use provost_plan::policy::{DEFAULT_POLICY, SOLO_POLICY, STATEMENTS_POLICY};
 use serde_json::json;
 
 use super::{CONFIG_FILE, STORE_DIR};
@@ -63,6 +63,7 @@ pub fn scaffold(dir: &Path, user: &str) -> Result<Vec<PathBuf>, ScaffoldError> {
         ("notes/welcome.md", NOTE),
         ("playbooks/find.yaml", PLAYBOOK),
         ("policies/default.cedar", DEFAULT_POLICY),
+        ("policies/statements.cedar", STATEMENTS_POLICY),
         ("policies/solo.cedar", SOLO_POLICY),
         ("policies/entities.json", &people),
         (CONFIG_FILE, CONFIG),

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use provost_engine::workspace::{POLICIES_DIR, Workspace};
 use provost_plan::diagnostic::{Diagnostic, Severity};
-use provost_plan::policy::{Cases, Decision, Judged, Outlook, Survey, Verdict};
+use provost_plan::policy::{Cases, Decision, Judged, Outlook, RunAction, Survey, Verdict};
 use provost_plan::render::{self, Style};
 use provost_plan::source::Source;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::document;
 use crate::failure::{Exit, Failure};
@@ -19,6 +19,9 @@ use crate::screen::words::count;
 
 /// Where cases stand, in a workspace.
 const TESTS_DIR: &str = "tests";
+
+/// Who may say what to a run, where one person is everybody.
+const SOLO: &str = "answer, settle, amend, stop, resume: whoever is at the machine (solo.cedar)";
 
 /// Arguments of `policy`.
 #[derive(Debug, Args)]
@@ -80,6 +83,7 @@ fn check(workspace: &Workspace, deny_warnings: bool, json: bool) -> Exit {
             "schema": "provost/policy-check/v1",
             "ok": !fails,
             "operations": survey.operations.iter().map(outlook_json).collect::<Vec<_>>(),
+            "statements": statements_json(&survey),
             "idle": survey.idle,
             "findings": findings
                 .flat_map(|list| list.as_array().cloned().unwrap_or_default())
@@ -90,6 +94,18 @@ fn check(workspace: &Workspace, deny_warnings: bool, json: bool) -> Exit {
         output::data(&check_page(workspace, &survey, fails, &not_checked).finish());
     }
     if fails { Exit::Failed } else { Exit::Done }
+}
+
+/// Which policies decide what people may say to a run; in a solo workspace none does.
+fn statements_json(survey: &Survey) -> Value {
+    let of =
+        |(action, policies): &(RunAction, Vec<String>)| (action.word().to_owned(), json!(policies));
+    survey
+        .statements
+        .iter()
+        .map(of)
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 fn outlook_json(outlook: &Outlook) -> Value {
@@ -116,6 +132,17 @@ fn check_page(workspace: &Workspace, survey: &Survey, fails: bool, not_checked: 
     let mut rows = vec![heads.map(|head| Cell::new(Look::Faint, head)).to_vec()];
     rows.extend(survey.operations.iter().map(row));
     page.table(0, &rows).end();
+    let heads = ["what people say", "policies that decide"];
+    let mut rows = vec![heads.map(|head| Cell::new(Look::Faint, head)).to_vec()];
+    rows.extend(survey.statements.iter().map(|(action, policies)| {
+        let word = Cell::new(Look::Strong, action.word());
+        vec![word, Cell::plain(policies.join(", "))]
+    }));
+    if survey.statements.is_empty() {
+        page.line(SOLO);
+    } else {
+        page.table(0, &rows).end();
+    }
     if !survey.idle.is_empty() {
         page.faint("without a tool to apply to: ")
             .line(&survey.idle.join(", "));

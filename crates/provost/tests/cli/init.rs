@@ -13,6 +13,7 @@ fn a_new_workspace_works_as_it_is() {
     here/notes/welcome.md
     here/playbooks/find.yaml
     here/policies/default.cedar
+    here/policies/statements.cedar
     here/policies/solo.cedar
     here/policies/entities.json
     here/provost.toml

@@ -47,6 +47,7 @@ mod record;
 mod reject;
 mod repeats;
 mod resume;
+mod rights;
 mod roles;
 mod run;
 mod runs;

@@ -24,8 +24,9 @@ fn a_check_says_what_becomes_of_every_tool() {
     notes.write  write   ask        production-writes  ask (untrusted-sink)
     shop.orders  read    permit     plain-reads        the same
 
+    answer, settle, amend, stop, resume: whoever is at the machine (solo.cedar)
     without a tool to apply to: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs
-    ok: 15 policies, 3 tools
+    ok: 21 policies, 3 tools
     not checked:
       calls with particular arguments: `provost policy test` does that
     ");
@@ -60,8 +61,9 @@ when { !resource.attended && resource.tags.contains("deploy") };
     notes.write  write   ask        production-writes  ask (untrusted-sink)
     shop.orders  read    permit     plain-reads        the same
 
+    answer, settle, amend, stop, resume: whoever is at the machine (solo.cedar)
     without a tool to apply to: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs, live
-    not ok: 16 policies, 3 tools; 1 warning
+    not ok: 22 policies, 3 tools; 1 warning
     not checked:
       calls with particular arguments: `provost policy test` does that
     "#);

@@ -110,7 +110,7 @@ fn a_foreign_account_is_named_with_its_source() {
 fn the_policy_does_what_its_cases_say() {
     let shop = Shop::new();
     let ran = shop.stage.run(&["policy", "test"]).exits(0);
-    assert!(ran.all().contains("ok: 5 cases"), "{}", ran.all());
+    assert!(ran.all().contains("ok: 8 cases"), "{}", ran.all());
 }
 
 /// What the shop says of itself is what the example's document is.
