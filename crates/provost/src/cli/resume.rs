@@ -35,12 +35,9 @@ pub fn run(verb: &Resume, place: &Place) -> Result<Exit, Failure> {
     let state = record.run.state();
     if state.paused.is_some() {
         let envelope = say::envelope(&engine, state, Statement::Resume, &verb.signing)?;
-        say::refuse_denied(&engine, &envelope)?;
-        engine.store().unstop(StopScope::Run, &run).wait()?;
         drop(engine);
         return say::say(envelope, &verb.signing, verb.watching, place);
     }
-    engine.store().unstop(StopScope::Run, &run).wait()?;
     let start = Start::TakeUp {
         run,
         envelope: None,

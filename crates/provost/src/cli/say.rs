@@ -13,7 +13,6 @@ use provost_engine::inbox::{CardFile, Statement, StatementEnvelope};
 use provost_engine::run::card::Card;
 use provost_engine::run::machine::StepError;
 use provost_engine::run::state::State;
-use provost_engine::session::DriveError;
 use provost_engine::store::Store;
 use provost_plan::digest::Digest;
 
@@ -100,21 +99,8 @@ pub fn stop(
         }
     };
     let envelope = envelope(&engine, &history.state, statement, how)?;
-    refuse_denied(&engine, &envelope)?;
-    first(engine.store())?;
     drop(engine);
     say(envelope, how, watching, place)
-}
-
-/// Refuses what policy does not let its speaker say, before anything is changed because of it.
-pub fn refuse_denied(engine: &Engine, envelope: &StatementEnvelope) -> Result<(), Failure> {
-    match engine.rehearse(envelope) {
-        Err(EngineError::Drive(DriveError::Step(error @ StepError::Denied(_)))) => {
-            Err(error.into())
-        }
-        // Why nothing of the rest: whoever takes the statement in says it.
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 /// Posts what stops a run from the journal alone, and says that nothing else was done.
