@@ -467,8 +467,8 @@ pub struct RunCreated {
     /// Whether what people say to it has to be signed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub signed: bool,
-    /// The digest of the rights that it begins under, where statements have to be signed: who may say
-    /// what, as evidence. The machine fills it in.
+    /// The digest of the rights that it begins under, where statements have to be signed: who may
+    /// say what, as evidence. The machine fills it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rights: Option<Digest>,
 }

@@ -1,6 +1,7 @@
 //! The archive: the rights that the statements of a journal were judged by.
 //!
-//! Owns reading them, once each. They are evidence of their runs, so that what stands in `policies/`
+//! Owns reading them, once each. They are evidence of their runs, so that what stands in
+//! `policies/`
 //! today has no part in what could be said then. INVARIANT: what is not there, or cannot be read,
 //! lets nothing stand.
 

@@ -72,8 +72,9 @@ pub enum BeliefError {
 
 impl Inbox {
     /// Whether an event may follow on this state at `at`; `before` is the event before it, and
-    /// `archive` has the rights that the journal was judged by. Where neither the run nor the workspace requires signatures, a name in the journal proves nothing,
-    /// and nothing is held against it.
+    /// `archive` has the rights that the journal was judged by. Where neither the run nor the
+    /// workspace requires signatures, a name in the journal proves nothing, and nothing is held
+    /// against it.
     ///
     /// # Errors
     /// [`Implausible`] says why it may not.

@@ -1,6 +1,7 @@
 //! What people may say to a run beside yes and no: who may answer, settle, amend, stop, resume.
 //!
-//! Owns the decision of these five actions and the rules that no policy file can lift: an agent says
+//! Owns the decision of these five actions and the rules that no policy file can lift: an agent
+//! says
 //! nothing to a run, a stranger only in a solo workspace, where one person is everybody. INVARIANT:
 //! any error denies, and there is no other judge, for what arrives and for what a journal has.
 

@@ -1,8 +1,8 @@
 //! Rights: the part of policies that is about people, and needs no catalog to be asked.
 //!
 //! Owns which policies decide each thing that people say to a run, and the form in which a journal
-//! keeps all of it, so that what was said is judged again by the rules of that day. INVARIANT: rights
-//! read back from a journal decide as those that were written.
+//! keeps all of it, so that what was said is judged again by the rules of that day. INVARIANT:
+//! rights read back from a journal decide as those that were written.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -1,6 +1,7 @@
 //! Rights: what somebody does to a run by a statement, in the words that policy is asked in.
 //!
-//! Owns the facts of each of the five actions, taken from the state: the machine asks with them when
+//! Owns the facts of each of the five actions, taken from the state: the machine asks with them
+//! when
 //! a statement arrives, and whoever reads a journal when it is read again. Judges nothing itself.
 //! INVARIANT: both ask the same.
 

@@ -1,5 +1,5 @@
-//! Who may say what to a run, under which policies: the table of `corpus/rights`, and that it is what
-//! the machine decides.
+//! Who may say what to a run, under which policies: the table of `corpus/rights`, and that it is
+//! what the machine decides.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
