@@ -11,7 +11,7 @@ use provost_run::state::{FoldError, State, Waiting, waiting};
 
 use crate::engine::EngineError;
 use crate::inbox::testimony::events_of;
-use crate::inbox::{BeliefError, Contradiction, Inbox};
+use crate::inbox::{Archive, BeliefError, Contradiction, Inbox};
 use crate::store::{Store, Waits};
 
 /// The events of a run and what they fold to.
@@ -35,12 +35,12 @@ impl History {
         Ok(Self { events, state })
     }
 
-    /// The first event that may not stand, as the people and keys of a workspace tell it: nobody
-    /// drives such a run.
+    /// The first event that may not stand, as the people and keys of a workspace tell it, and the
+    /// rights that the store keeps: nobody drives such a run.
     #[must_use]
-    pub fn contradiction(&self, inbox: &Inbox) -> Option<Box<Contradiction>> {
+    pub fn contradiction(&self, inbox: &Inbox, store: &Store) -> Option<Box<Contradiction>> {
         let pairs = self.events.iter().map(|(event, at)| (event, *at));
-        match State::fold(pairs, inbox.judge()) {
+        match State::fold(pairs, inbox.judge(&Archive::of(store))) {
             Err(BeliefError::Contradiction(found)) => Some(found),
             Ok(_) | Err(BeliefError::Fold(_)) => None,
         }

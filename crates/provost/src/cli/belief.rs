@@ -18,7 +18,7 @@ pub fn contradiction(
     history: &History,
 ) -> Option<Box<Contradiction>> {
     let inbox = Inbox::of(workspace?, store).ok()?;
-    history.contradiction(&inbox)
+    history.contradiction(&inbox, store)
 }
 
 /// The mark at the top of a page.

@@ -366,6 +366,8 @@ impl<'r> Stage<'r> {
             expires_at: i64::MAX,
             key: None,
             signature: None,
+            rights: None,
+            operation: None,
         });
         Input::Statement {
             by,
