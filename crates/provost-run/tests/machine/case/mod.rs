@@ -317,7 +317,7 @@ impl Case {
         let before = format!("{:?}", self.state());
         let begun = self.run.clone().expect("begun");
         let said = self.said.clone();
-        let (run, result) = self.others.step(begun, said, input, self.now);
+        let (run, result) = self.others.step(&begun, said, &input, self.now);
         self.run = Some(run);
         match result {
             Ok(output) => self.keep(output),

@@ -22,9 +22,9 @@ impl Others {
     /// One step, made again as often as the store refuses it.
     pub fn step(
         &self,
-        before: Run,
+        before: &Run,
         mut said: Admission,
-        input: Input,
+        input: &Input,
         now: i64,
     ) -> (Run, Result<Output, StepError>) {
         for _ in 0..10 {
