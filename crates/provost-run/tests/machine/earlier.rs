@@ -216,6 +216,29 @@ fn a_plan_card_names_equal_calls_where_arguments_are_known_and_late_ones_are_ask
     "#);
 }
 
+/// The yes to the plan was given before another run made the call.
+#[test]
+fn a_yes_to_a_plan_does_not_cover_an_equal_call_made_since() {
+    let case = under(ASKS)
+        .ask_for_plan()
+        .begin()
+        .quietly()
+        .made_before(
+            "note.put",
+            &json!({ "to": "box" }),
+            &[("other", Landing::Happened)],
+        )
+        .approve("bob");
+    insta::assert_snapshot!(case.transcript(), @r#"
+    < bob says yes
+    + ApprovalGiven by bob
+    + AttemptStarted look#1 permit
+    + ApprovalRequested put ["writes"]: {"to":"box"} [made before: step `put` of run other took effect]
+    > call look#1 look.up {}
+    > ask about put
+    "#);
+}
+
 #[test]
 fn a_rule_about_repetition_asks_for_a_plan_only_where_there_is_one() {
     let asked = |calls: &[(&str, Landing)]| {
