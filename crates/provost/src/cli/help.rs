@@ -331,15 +331,16 @@ mod tests {
 
     /// A line as a shell splits it: at spaces, but not within double quotes.
     fn words(line: &str) -> Vec<String> {
-        let mut words = vec!["provost".to_owned(), String::new()];
-        let mut quoted = false;
+        let mut words = vec!["provost".to_owned()];
+        let (mut word, mut quoted) = (String::new(), false);
         for letter in line.chars() {
             match letter {
                 '"' => quoted = !quoted,
-                ' ' if !quoted => words.push(String::new()),
-                _ => words.last_mut().unwrap().push(letter),
+                ' ' if !quoted => words.push(std::mem::take(&mut word)),
+                _ => word.push(letter),
             }
         }
+        words.push(word);
         words
     }
 }

@@ -10,7 +10,7 @@ use super::workplace::Ran;
 fn blocks(language: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/tools.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let text = text.split("## Servers with secrets").next().unwrap();
+    let text = text.split("## Servers that need secrets").next().unwrap();
     let fence = format!("```{language}\n");
     let blocks = text.split(&fence).skip(1);
     blocks
