@@ -420,6 +420,15 @@ impl Store {
         self.read(|connection| read::evidence(connection, digest))
     }
 
+    /// The policies and people that runs name by this digest, as the journal keeps them: no value
+    /// of a run is among them.
+    ///
+    /// # Errors
+    /// As [`Store::evidence`].
+    pub fn rights(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.evidence(digest)?.map(|kept| kept.bytes))
+    }
+
     /// Where the chain of commits stands.
     ///
     /// # Errors

@@ -74,8 +74,8 @@ pub struct State {
     pub solo: bool,
     /// Whether what people say to it has to be signed.
     pub signed: bool,
-    /// The digest of the rights by which the last statement was judged, or that the run began under;
-    /// none where statements need not be signed, and in journals of earlier versions.
+    /// The digest of the rights by which the last statement was judged, or that the run began
+    /// under; none where statements need not be signed, and in journals of earlier versions.
     pub rights: Option<Digest>,
     /// When it was created, in milliseconds since the epoch.
     pub created_at: i64,

@@ -40,10 +40,10 @@ impl<'s> Archive<'s> {
             return Ok(Arc::clone(rights));
         }
         let none = |reason: String| Implausible::NoRights { reason };
-        let stored = self.store.evidence(digest);
+        let stored = self.store.rights(digest);
         let stored = stored.map_err(|error| none(error.to_string()))?;
         let stored = stored.ok_or_else(|| none(format!("{digest} is not in the journal")))?;
-        let rights = Arc::new(Rights::read(&stored.bytes).map_err(none)?);
+        let rights = Arc::new(Rights::read(&stored).map_err(none)?);
         let mut read = self.read.borrow_mut();
         read.insert(*digest, Arc::clone(&rights));
         Ok(rights)

@@ -1,7 +1,7 @@
 //! Which runs hold statements of people, for whoever judges them.
 //!
-//! Owns the questions, asked of kinds and numbers of events, and of whether one bears a name. Judges
-//! nothing.
+//! Owns the questions, asked of kinds and numbers of events, and of whether one bears a name.
+//! Judges nothing.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Whether an event of a journal may stand where it stands, as far as a person's word bears on it.
 //!
-//! Owns the rights that cards and questions carry with them, and asks the policies of that day about
-//! everything else, where the journal has them. Never verifies a signature. INVARIANT: what the
-//! machine takes from a person leads to no objection when the journal is read again.
+//! Owns the rights that cards and questions carry with them, and asks the policies of that day
+//! about everything else, where the journal has them. Never verifies a signature. INVARIANT: what
+//! the machine takes from a person leads to no objection when the journal is read again.
 
 use std::sync::Arc;
 
