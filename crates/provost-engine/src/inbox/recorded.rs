@@ -99,10 +99,10 @@ impl Inbox {
             Some(digest) => Some(archive.rights(&digest)?),
         };
         if !recorded.statement.needs_signature() {
-            return Ok(match rights {
-                Some(rights) => state.object_by_rights(event, &by, &rights)?,
-                None => (),
-            });
+            if let Some(rights) = rights {
+                state.object_by_rights(event, &by, &rights)?;
+            }
+            return Ok(());
         }
         let signatory = Signatory {
             by: self.people.principal(&by),

@@ -279,12 +279,15 @@ fn recorded(by: &Principal, statement: Statement) -> Input {
     }
 }
 
-/// The rows of the table: policies, who, and what is said of each column.
-fn rows() -> Vec<(
+/// The policies, who acts, and what is expected of each statement.
+type Row = (
     &'static str,
     &'static str,
     Vec<(&'static str, &'static str)>,
-)> {
+);
+
+/// The rows of the table: policies, who, and what is said of each column.
+fn rows() -> Vec<Row> {
     let blank = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let mut lines = TABLE.lines().filter(blank);
     let columns: Vec<&str> = lines.next().unwrap().split_whitespace().collect();

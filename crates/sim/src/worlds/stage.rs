@@ -44,7 +44,7 @@ enum Happening {
     /// A planner replies.
     Replies(u64, u64, PlanReply),
     /// A person says something.
-    Said(Input),
+    Said(Box<Input>),
     /// A person looks what became of a doubtful call, and says so.
     Settles(Slot),
     /// A person lets a paused run go on.
@@ -195,20 +195,26 @@ impl<'r> Stage<'r> {
                 reason: Some("enough".to_owned()),
                 undo: false,
             };
-            self.queue(at, Happening::Said(Input::unsigned(person("ada"), cancel)));
+            self.queue(
+                at,
+                Happening::Said(Box::new(Input::unsigned(person("ada"), cancel))),
+            );
         }
         if self.weather.strikes(Fault::Undo) {
             let at = at(self);
             let (reason, undo) = (None, true);
             let cancel = Statement::Cancel { reason, undo };
-            self.queue(at, Happening::Said(Input::unsigned(person("dan"), cancel)));
+            self.queue(
+                at,
+                Happening::Said(Box::new(Input::unsigned(person("dan"), cancel))),
+            );
         }
         for _ in 0..2 {
             if self.weather.strikes(Fault::Pause) {
                 let at = at(self);
                 let reason = "hold on".to_owned();
                 let pause = Input::unsigned(person("dan"), Statement::Pause { reason });
-                self.queue(at, Happening::Said(pause));
+                self.queue(at, Happening::Said(Box::new(pause)));
             }
             if self.weather.strikes(Fault::Amend) {
                 let at = at(self);
@@ -277,7 +283,7 @@ impl<'r> Stage<'r> {
                     usage: None,
                 });
             }
-            Happening::Said(input) => self.said(input),
+            Happening::Said(input) => self.said(*input),
             Happening::Settles(slot) => self.settles(slot),
             Happening::GoesOn => {
                 self.said(Input::unsigned(person("eve"), Statement::Resume));
@@ -337,7 +343,7 @@ impl<'r> Stage<'r> {
         }
         let again = input.clone();
         if !self.give(&input) || self.weather.strikes(Fault::Stale) {
-            self.later(5_000, Happening::Said(again));
+            self.later(5_000, Happening::Said(Box::new(again)));
         }
     }
 
@@ -484,7 +490,7 @@ impl<'r> Stage<'r> {
             Command::Ask(card, digest) if self.seen.insert(digest) => {
                 let words = self.people.see_card(&card, digest, &mut self.weather);
                 for (after, word) in words {
-                    self.later(after, Happening::Said(word));
+                    self.later(after, Happening::Said(Box::new(word)));
                 }
             }
             Command::Question(question, digest) if self.seen.insert(digest) => {
@@ -492,7 +498,7 @@ impl<'r> Stage<'r> {
                     .people
                     .see_question(&question, digest, &mut self.weather);
                 for (after, word) in words {
-                    self.later(after, Happening::Said(word));
+                    self.later(after, Happening::Said(Box::new(word)));
                 }
             }
             Command::Plan(request) => {

@@ -135,7 +135,7 @@ pub(in crate::policy) fn names_action(tree: &Template, action: &str) -> bool {
     let visit = |expr: &Expr| -> Option<()> {
         if let Expr::Literal(Literal::EntityUID(uid)) = expr
             && uid.ty.to_string() == "Action"
-            && uid.eid.to_string() == action
+            && *uid.eid == *action
         {
             *named.borrow_mut() = true;
         }

@@ -308,16 +308,20 @@ impl Case {
     }
 
     /// Gives an input and keeps what follows.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a test gives an input where it makes it"
+    )]
     pub fn give(mut self, input: Input) -> Self {
-        self.input(input);
+        self.input(&input);
         self
     }
 
-    fn input(&mut self, input: Input) {
+    fn input(&mut self, input: &Input) {
         let before = format!("{:?}", self.state());
         let begun = self.run.clone().expect("begun");
         let said = self.said.clone();
-        let (run, result) = self.others.step(&begun, said, &input, self.now);
+        let (run, result) = self.others.step(&begun, said, input, self.now);
         self.run = Some(run);
         match result {
             Ok(output) => self.keep(output),
@@ -622,7 +626,7 @@ impl Case {
         if let Some(id) = self.waiting.take() {
             let none = PlanReply::Decline("nothing better is known".to_owned());
             let reply = self.replies.pop_front().unwrap_or(none);
-            self.input(Input::Planned {
+            self.input(&Input::Planned {
                 id,
                 reply,
                 usage: None,
