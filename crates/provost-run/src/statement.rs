@@ -120,7 +120,7 @@ pub struct StatementRecord {
     pub rights: Option<Digest>,
     /// What it was judged by of the call that it settles, in such runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operation: Option<OperationFacts>,
+    pub operation: Option<Box<OperationFacts>>,
 }
 
 /// A statement as an event records it.

@@ -81,7 +81,9 @@ impl State {
                 record,
                 ..
             } => {
-                let operation = record.as_ref().and_then(|record| record.operation.as_ref());
+                let operation = record
+                    .as_ref()
+                    .and_then(|record| record.operation.as_deref());
                 let called = self.called(slot);
                 if operation.map(|operation| operation.name.as_str()) != called {
                     return Err(Objection::OtherCall { slot: slot.clone() });

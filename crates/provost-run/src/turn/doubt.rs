@@ -385,7 +385,7 @@ impl Turn<'_> {
         let operation = called.map(|(_, operation)| OperationFacts::of(operation));
         self.may(Act::Settle(operation.as_ref()), &by)?;
         if let Some(record) = record.as_mut().filter(|_| self.state.signed) {
-            record.operation = operation;
+            record.operation = operation.map(Box::new);
         }
         let stands = self.state.attempt_in_doubt(&slot);
         if attempt.is_none() || attempt != stands {
