@@ -59,7 +59,7 @@ async fn worked(engine: &Engine) -> (BTreeMap<String, usize>, usize) {
 
 #[test]
 fn many_runs_are_driven_at_once_and_no_more_than_that() {
-    let place = Place::new("nothing");
+    let place = Place::new("nothing").without_repeats();
     let engine = place.engine();
     runtime().block_on(async {
         let runs = posted(&engine, 3 * IDLE.runs_max).await;
@@ -72,7 +72,7 @@ fn many_runs_are_driven_at_once_and_no_more_than_that() {
 
 #[test]
 fn two_processes_that_work_drive_each_run_once() {
-    let place = Place::new("nothing");
+    let place = Place::new("nothing").without_repeats();
     let (one, other) = (place.engine(), place.engine());
     let many = count(20);
     runtime().block_on(async {

@@ -380,6 +380,7 @@ fn what_init_writes_opens_and_matches_its_own_goal() {
             ".gitignore",
             "playbooks/find.yaml",
             "policies/default.cedar",
+            "policies/statements.cedar",
             "policies/solo.cedar",
             "policies/entities.json",
             "provost.toml",

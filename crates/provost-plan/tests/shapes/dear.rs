@@ -306,10 +306,14 @@ fn a_schema_that_the_bound_refuses_would_have_taken_long() {
     // Without the bound each level takes as long as all above it.
     let took = |levels| {
         let validator = jsonschema::validator_for(&doubled(levels)).unwrap();
-        // Why on the wall: it is short, and what the system counts is not exact.
-        let began = Instant::now();
-        assert!(validator.is_valid(&json!({})));
-        began.elapsed()
+        // Why on the wall: it is short, and what the system counts is not exact. Why the least of
+        // five: other work on the machine only ever adds to one.
+        let once = |_| {
+            let began = Instant::now();
+            assert!(validator.is_valid(&json!({})));
+            began.elapsed()
+        };
+        (0..5).map(once).min().unwrap_or_default()
     };
     let (one, four) = (took(levels - 2), took(levels));
     assert!(four > one * 2, "{one:?}, then {four:?}");

@@ -104,7 +104,7 @@ fn sharing(money: &str, replies: impl IntoIterator<Item = Scripted>) -> Place {
 }
 
 fn spent(place: &Place) -> f64 {
-    let query = "select coalesce(sum(money), 0) from budgets";
+    let query = "select coalesce(sum(money), 0) from budgets where period = ''";
     let spent: i64 = place
         .stage
         .journal()
