@@ -195,19 +195,15 @@ impl<'r> Stage<'r> {
                 reason: Some("enough".to_owned()),
                 undo: false,
             };
-            self.queue(
-                at,
-                Happening::Said(Box::new(Input::unsigned(person("ada"), cancel))),
-            );
+            let input = Box::new(Input::unsigned(person("ada"), cancel));
+            self.queue(at, Happening::Said(input));
         }
         if self.weather.strikes(Fault::Undo) {
             let at = at(self);
             let (reason, undo) = (None, true);
             let cancel = Statement::Cancel { reason, undo };
-            self.queue(
-                at,
-                Happening::Said(Box::new(Input::unsigned(person("dan"), cancel))),
-            );
+            let input = Box::new(Input::unsigned(person("dan"), cancel));
+            self.queue(at, Happening::Said(input));
         }
         for _ in 0..2 {
             if self.weather.strikes(Fault::Pause) {
