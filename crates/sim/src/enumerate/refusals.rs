@@ -5,7 +5,7 @@
 
 use provost_plan::digest::{Digest, Domain};
 use provost_run::call::Slot;
-use provost_run::machine::Input;
+use provost_run::machine::{Input, Run};
 use provost_run::statement::Statement;
 use serde_json::json;
 
@@ -48,17 +48,18 @@ impl Search<'_> {
                 return Ok(());
             }
         }
-        let after = Prints::of(
-            &run,
-            &machine.reading,
-            (self.case, machine.again),
-            machine.now,
-        );
+        self.judge_unchanged(machine, &run);
+        self.tally.faults.insert("a statement that must not count");
+        Ok(())
+    }
+
+    /// Looks at a run that refused something in this state.
+    pub(super) fn judge_unchanged(&mut self, machine: &Machine, run: &Run) {
+        let about = (self.case, machine.again);
+        let after = Prints::of(run, &machine.reading, about, machine.now);
         if after != machine.prints || run.seq() != machine.run.seq() {
             self.broke(CHANGED, Vec::new());
         }
-        self.tally.faults.insert("a statement that must not count");
-        Ok(())
     }
 
     /// What would be right, by who may not say it.

@@ -92,7 +92,10 @@ impl Search<'_> {
         };
         let heard = Heard::of(&input);
         let output = match beside(&mut run, &input, now, stopped) {
-            Err(refused) if self.may_be_refused(told, &refused) => return Ok(None),
+            Err(refused) if self.may_be_refused(told, &refused) => {
+                self.judge_unchanged(from, &run);
+                return Ok(None);
+            }
             output => output.map_err(|error| format!("{told:?}: {error}"))?,
         };
         let again = match told {
