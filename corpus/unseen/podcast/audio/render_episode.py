@@ -1,0 +1,2 @@
+# a stand-in: this material is checked, never run
+print("{}")
