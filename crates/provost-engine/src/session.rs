@@ -236,6 +236,10 @@ impl Session {
                     // begins after the statements.
                     (hears, self.words_due) = (true, true);
                     *self.run = self.reread(hears)?;
+                    // Why not again: to proceed is to hear no more, and they are not heard yet.
+                    if matches!(input, Input::Proceed) {
+                        return Ok(());
+                    }
                 }
                 kept => return kept,
             }
@@ -392,17 +396,25 @@ impl Session {
         }
     }
 
-    /// Hears what people posted, and then lets a run go on that was taken up.
+    /// Hears what people posted, and then lets a run go on that was taken up; what they posted
+    /// meanwhile is heard first.
     async fn go_on(&mut self, halted: bool, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
-        if self.words_due {
-            self.hear_posted(watcher).await?;
-        }
-        if halted {
-            self.run.hold();
-        } else if self.run.is_hearing() && self.state().ended.is_none() {
+        loop {
+            if self.words_due {
+                self.hear_posted(watcher).await?;
+            }
+            if halted {
+                self.run.hold();
+                return Ok(());
+            }
+            if !self.run.is_hearing() || self.state().ended.is_some() {
+                return Ok(());
+            }
             self.take_in(Input::Proceed, watcher).await?;
+            if !self.words_due {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Puts the request to the planner that waits for it. A word that was heard since may have

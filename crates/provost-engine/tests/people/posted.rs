@@ -404,3 +404,46 @@ fn what_is_posted_binds_the_next_call_of_whoever_drives() {
         assert_eq!(posting.began, began, "{status}");
     }
 }
+
+/// Posts a cancel of the run when it hears that another statement was refused: after the look at
+/// what was posted, and before the run goes on.
+struct Between {
+    journal: rusqlite::Connection,
+    cancel: Option<[String; 2]>,
+}
+
+impl Watcher for Between {
+    fn kept(&mut self, _: u64, _: &[Event], _: &State) {}
+    fn tick(&mut self, _: &State) {}
+    fn ignored(&mut self, _: &str) {
+        if let Some(row) = self.cancel.take() {
+            let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
+            self.journal.execute(sql, row).unwrap();
+        }
+    }
+}
+
+/// The control is the last case: nobody says anything in between, and the call begins.
+#[test]
+fn what_is_posted_while_a_run_is_taken_up_is_heard_before_it_goes_on() {
+    for (posts, status, began) in [(true, "cancelled", 0), (false, "succeeded", 1)] {
+        let place = Place::new("signature");
+        let engine = place.engine();
+        runtime().block_on(async {
+            let (run, cancel) = approved(&engine).await;
+            let refused = engine.store().post(&run, "no statement", now_ms());
+            refused.await.unwrap();
+            let mut between = Between {
+                journal: place.journal(),
+                cancel: posts.then(|| [run.clone(), cancel.to_text()]),
+            };
+            let mut session = engine.take_up(&run, &mut Ear::default()).await.unwrap();
+            let (_keep, mut halt) = tokio::sync::watch::channel(false);
+            let driven = session.drive(&mut between, &mut halt);
+            let driven = tokio::time::timeout(std::time::Duration::from_secs(60), driven).await;
+            driven.expect("the run goes on").unwrap();
+            assert_eq!(session.state().status().word(), status);
+        });
+        assert_eq!(place.count("AttemptStarted"), began, "{status}");
+    }
+}
