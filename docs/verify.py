@@ -201,11 +201,11 @@ def stands(store, run, seen, last, kind, event, people):
         raise Unsigned(f"the statement of {by} is not signed")
     key, person = record["key"], people.get(by) or {}
     need(key in [person.get("key"), *person.get("former_keys", ())], f"{by} has another key")
-    envelope = {**said, "by": by, "schema": "provost/word/v1", "store": store, "run": run,
+    envelope = {**said, "by": by, "schema": "provost/statement/v1", "store": store, "run": run,
                 "revision": record["revision"], "nonce": record["nonce"],
                 "said_at": record["at"], "expires_at": record["expires_at"]}
     form, raw = canonical(envelope), base64.b64decode(key.removeprefix("ed25519:"))
-    need(signed(raw, b"provost/word/v1\0" + form, base64.b64decode(record["signature"])),
+    need(signed(raw, b"provost/statement/v1\0" + form, base64.b64decode(record["signature"])),
          f"the signature of {by} does not fit what it says")
     need(record["nonce"] not in seen["nonces"] or kind == "PlanAmended" and last == "GoalAmended",
          "it was recorded before")

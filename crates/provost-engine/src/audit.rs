@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use provost_wire::{SecretError, SecretName};
 
 use crate::clock::now_ms;
-use crate::inbox::{Inbox, TestimonyError};
+use crate::inbox::{Inbox, JournalStatementsError};
 use crate::keys::{KeyFile, PrivateKey, PublicKey};
 use crate::limits::REASON_BYTES_MAX;
-use crate::store::heads::{Accepted, Head, HeadsError, HeadsFile, Standing};
+use crate::store::heads::{Accepted, ChainTip, Head, HeadsError, HeadsFile};
 use crate::store::{JOURNAL_FILE, Store, StoreError};
 
 /// What `[audit]` says. Paths are as written, below the workspace unless they are absolute.
@@ -73,7 +73,7 @@ pub enum AuditError {
     Store(#[from] StoreError),
     /// What people said, as the journal has it.
     #[error(transparent)]
-    Testimony(#[from] TestimonyError),
+    JournalStatements(#[from] JournalStatementsError),
     /// The key cannot be used.
     #[error("the key {} cannot be used: {reason}", path.display())]
     Key {
@@ -110,7 +110,7 @@ impl AuditError {
         match self {
             Self::Heads(error) => error.hint(),
             Self::Store(error) => error.hint(),
-            Self::Testimony(error) => error.hint(),
+            Self::JournalStatements(error) => error.hint(),
             Self::Key { .. } | Self::Passphrase(_) => {
                 Some("look at `key` and `passphrase` in `[audit]` of provost.toml")
             }
@@ -268,7 +268,7 @@ impl Audit {
 }
 
 /// Where the store stands, once that is on the disk: a head must not outlive its commit.
-fn durable_standing(store: &Store) -> Result<Standing, AuditError> {
+fn durable_standing(store: &Store) -> Result<ChainTip, AuditError> {
     let standing = store.standing()?;
     if standing.commit > 0 {
         store.barrier().wait()?;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use provost_plan::plan::request::Mode;
+use provost_plan::plan::request::PlanningMode;
 use provost_plan::plan::{Goal, Step};
 use provost_planner::Planner;
 use provost_run::admission::Admission;
@@ -20,10 +20,10 @@ use crate::clock::now_ms;
 use crate::history;
 use crate::inbox::{Archive, BeliefError, Contradiction, Inbox, StatementEnvelope};
 use crate::notify::CommandOf;
-use crate::owner::{Claim, random_name};
+use crate::owner::{ClaimResult, random_name};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
-use crate::store::{Driving, FindError, Posted, Store, StoreError};
+use crate::store::{Driving, FindError, PostedStatement, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
 
 /// A workspace with its journal and its tools.
@@ -48,7 +48,7 @@ pub struct NewRun {
     /// The playbook that is asked if that planner comes to nothing.
     pub fallback: Option<String>,
     /// How planning proceeds, where somebody said so.
-    pub mode: Option<Mode>,
+    pub mode: Option<PlanningMode>,
     /// When a person is asked.
     pub ask: AskMode,
     /// Whether an unfinished run with the same goal is no obstacle.
@@ -439,7 +439,7 @@ impl Engine {
     fn rehearse_taken_up(
         &self,
         run: &mut Run,
-        posted: &[Posted],
+        posted: &[PostedStatement],
         envelope: &StatementEnvelope,
     ) -> Result<(), EngineError> {
         let now = now_ms();
@@ -496,8 +496,8 @@ impl Engine {
     async fn claim(&self, run: &str) -> Result<Session, EngineError> {
         let driving = self.drive(run)?;
         match self.store.claim(run).await? {
-            Claim::Taken => {}
-            Claim::HeldBy { pid } => {
+            ClaimResult::Taken => {}
+            ClaimResult::HeldBy { pid } => {
                 return Err(EngineError::Held {
                     run: run.to_owned(),
                     pid,

@@ -23,8 +23,8 @@ pub(crate) mod testimony;
 pub use archive::Archive;
 pub use card_file::{CARD_SCHEMA, CardFile, NoCard};
 pub use envelope::{MalformedStatement, STATEMENT_SCHEMA, Signature, StatementEnvelope};
-pub use recorded::{BeliefError, Contradiction, Implausible};
-pub use testimony::{Testimony, TestimonyError};
+pub use recorded::{BeliefError, Contradiction, EventRejection};
+pub use testimony::{JournalStatements, JournalStatementsError};
 
 /// What statements are held to.
 #[derive(Clone, Debug)]

@@ -37,7 +37,7 @@ pub enum Signed {
 impl Signed {
     fn tag(self) -> &'static str {
         match self {
-            Self::Statement => "provost/word/v1",
+            Self::Statement => "provost/statement/v1",
             Self::Head => "provost/head/v1",
         }
     }

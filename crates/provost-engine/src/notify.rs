@@ -14,19 +14,19 @@ use provost_wire::http::BaseUrl;
 mod deliver;
 pub(crate) mod made;
 
-pub use deliver::{Delivered, Told};
+pub use deliver::{Delivered, DeliveryStatus};
 
 /// Somebody to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct NotifyTarget {
     /// The name in `[notify.NAME]`.
     pub name: String,
     /// How they are told.
-    pub by: By,
+    pub by: DeliveryMethod,
     /// How long one delivery may take.
     pub timeout: Duration,
     /// Of what they are told.
-    pub on: BTreeSet<Occasion>,
+    pub on: BTreeSet<NoticeReason>,
     /// How often they are told again while it still waits.
     pub remind: Option<Duration>,
     /// Who else is told when it still waits.
@@ -35,7 +35,7 @@ pub struct Target {
 
 /// How somebody is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum DeliveryMethod {
     /// A command with the notice on stdin.
     Command(Vec<String>),
     /// A webhook.
@@ -60,7 +60,7 @@ pub struct Escalation {
 
 /// Of what somebody is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Occasion {
+pub enum NoticeReason {
     /// Something waits for a yes or an answer, or for a secret to be set.
     Waiting,
     /// Nobody knows whether a write took place, and no tool can be asked.
@@ -71,7 +71,7 @@ pub enum Occasion {
     BreakerOpen,
 }
 
-impl Occasion {
+impl NoticeReason {
     /// The words of provost.toml.
     pub const WORDS: [(&'static str, Self); 4] = [
         ("waiting", Self::Waiting),
@@ -90,7 +90,7 @@ impl Occasion {
 
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subject<'n> {
+pub struct CardSubject<'n> {
     /// The run.
     pub run: &'n str,
     /// The kind.
@@ -112,7 +112,7 @@ pub enum SubjectKind {
 }
 
 /// The command to type about a subject. The front end spells it: no verb is known here.
-pub type CommandOf = dyn Fn(&Subject<'_>) -> String + Send + Sync;
+pub type CommandOf = dyn Fn(&CardSubject<'_>) -> String + Send + Sync;
 
 impl SubjectKind {
     const WORDS: [(&'static str, Self); 6] = [

@@ -15,7 +15,7 @@ const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// What came of an attempt to take a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum ClaimResult {
     /// It is this process's.
     Taken,
     /// A living process holds it.
@@ -27,7 +27,7 @@ pub enum Claim {
 
 /// What is known of another owner.
 #[derive(Debug)]
-pub(crate) enum Standing {
+pub(crate) enum OwnerStatus {
     Alive {
         pid: Option<u32>,
     },
@@ -91,28 +91,28 @@ impl Owner {
 
     /// Whether the owner called `instance` is this process or another that lives.
     pub(crate) fn lives(&self, instance: &str) -> bool {
-        instance == self.instance || matches!(self.standing_of(instance), Standing::Alive { .. })
+        instance == self.instance || matches!(self.standing_of(instance), OwnerStatus::Alive { .. })
     }
 
     /// Whether the owner called `instance` lives. A file that cannot be opened or locked for
     /// another reason than being locked counts as alive: nothing is taken on a guess.
-    pub(crate) fn standing_of(&self, instance: &str) -> Standing {
+    pub(crate) fn standing_of(&self, instance: &str) -> OwnerStatus {
         let path = self.dir.join(format!("{instance}.lock"));
         let mut file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Standing::Dead { file: None };
+                return OwnerStatus::Dead { file: None };
             }
-            Err(_) => return Standing::Alive { pid: None },
+            Err(_) => return OwnerStatus::Alive { pid: None },
         };
         // Why the lock may go at once: a dead owner's instance is never used again, and the row
         // is changed in the transaction that is open around this.
         match file.try_lock() {
-            Ok(()) => Standing::Dead { file: Some(path) },
+            Ok(()) => OwnerStatus::Dead { file: Some(path) },
             Err(_) => {
                 let mut text = String::new();
                 let read = file.read_to_string(&mut text);
-                Standing::Alive {
+                OwnerStatus::Alive {
                     pid: read.ok().and_then(|_| text.trim().parse().ok()),
                 }
             }

@@ -23,7 +23,7 @@ use crate::workspace::Workspace;
 
 mod judged;
 
-pub use judged::{Judged, judge, moved, of_bundle, of_client, of_file};
+pub use judged::{CheckedFile, judge, moved, of_bundle, of_client, of_file};
 
 /// What a planner comes to before anything is run.
 #[derive(Debug)]

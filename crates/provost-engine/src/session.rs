@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use crate::clock::now_ms;
 use crate::inbox::{Contradiction, Inbox, StatementError};
 use crate::limits::TURN_TIME_MAX;
-use crate::notify::{Target, made};
+use crate::notify::{NotifyTarget, made};
 use crate::store::{Append, Driving, Evidence, NewEvent, Payload, Store, StoreError};
 use crate::summary;
 use crate::workspace::{PlannerError, Workspace};
@@ -51,7 +51,7 @@ pub struct Session {
     thinking: Option<(u64, BoxFuture<'static, Planned>)>,
     timer: Option<i64>,
     inbox: Arc<Inbox>,
-    notify: Arc<[Target]>,
+    notify: Arc<[NotifyTarget]>,
     /// What the store's number of changes was at the last look for words.
     words_seen: Option<i64>,
     words_due: bool,
@@ -67,7 +67,7 @@ pub struct Session {
 
 /// Why the driving loop returned.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stop {
+pub enum DriveEnd {
     /// The run is over.
     Ended(Box<RunEnded>),
     /// Nothing runs until a person answers.
@@ -334,13 +334,13 @@ impl Session {
         &mut self,
         watcher: &mut dyn Watcher,
         halt: &mut watch::Receiver<bool>,
-    ) -> Result<Stop, DriveError> {
+    ) -> Result<DriveEnd, DriveError> {
         let mut ticks = tokio::time::interval(TICK);
         loop {
             let halted = *halt.borrow();
             self.go_on(halted, watcher).await?;
             if let Some(ended) = &self.state().ended {
-                return Ok(Stop::Ended(Box::new(ended.clone())));
+                return Ok(DriveEnd::Ended(Box::new(ended.clone())));
             }
             self.ask_planner();
             // Why not waited for: what it replies would be recorded and lead to nothing; whoever
@@ -350,17 +350,17 @@ impl Session {
             }
             if self.calls.is_empty() && self.thinking.is_none() {
                 if *halt.borrow() {
-                    return Ok(Stop::Halted);
+                    return Ok(DriveEnd::Halted);
                 }
                 let status = self.state().status();
                 match status {
                     RunStatus::WaitingApproval | RunStatus::WaitingAnswer => {
-                        return Ok(Stop::Waiting);
+                        return Ok(DriveEnd::Waiting);
                     }
-                    RunStatus::InDoubt => return Ok(Stop::InDoubt),
-                    RunStatus::Paused => return Ok(Stop::Paused),
+                    RunStatus::InDoubt => return Ok(DriveEnd::InDoubt),
+                    RunStatus::Paused => return Ok(DriveEnd::Paused),
                     _ if self.is_long_wait() => {
-                        return Ok(Stop::Until(self.timer.unwrap_or_default()));
+                        return Ok(DriveEnd::Until(self.timer.unwrap_or_default()));
                     }
                     _ if self.timer.is_none() => {
                         let reason = format!("the run is {} and nothing moves it", status.word());
@@ -455,7 +455,7 @@ impl Session {
         Input::EndedTogether { replies }
     }
 
-    /// Returns from [`Session::drive`] with [`Stop::Until`] rather than sit out a wait that is
+    /// Returns from [`Session::drive`] with [`DriveEnd::Until`] rather than sit out a wait that is
     /// longer than this: the run's row says when it is due.
     pub fn let_go_beyond(&mut self, patience: Duration) {
         self.patience_ms = i64::try_from(patience.as_millis()).ok();

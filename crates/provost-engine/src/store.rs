@@ -1,8 +1,9 @@
 //! The journal: runs, their events, evidence, and the chains that make tampering show.
 //!
 //! Owns the SQLite file `journal.db` and the one writer of it. Never interprets an event.
-//! INVARIANT: a [`Receipt`] exists only for events whose commit succeeded, and a commit asked to
-//! be durable carries every earlier event with it. After a failed commit nothing is written again.
+//! INVARIANT: a [`CommitReceipt`] exists only for events whose commit succeeded, and a commit asked
+//! to be durable carries every earlier event with it. After a failed commit nothing is written
+//! again.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::limits::QUEUE_REQUESTS_MAX;
-use crate::owner::{Claim, Owner};
+use crate::owner::{ClaimResult, Owner};
 
 mod admission;
 mod backup;
@@ -46,8 +47,8 @@ mod waits;
 mod words;
 mod writer;
 
-pub use admission::Remembered;
-pub use due::Look;
+pub use admission::ToolStatus;
+pub use due::DueRuns;
 pub use error::{FindError, StoreError};
 pub use event::{Append, Evidence, NewEvent, Payload, Projection, StoredEvent, StoredEvidence};
 pub use notices::{DueNotice, NewNotice};
@@ -59,11 +60,11 @@ pub use stops::{StopScope, Stopped};
 pub use used::UsedOperations;
 pub use verify::Verified;
 pub use waits::Waits;
-pub use words::Posted;
+pub use words::PostedStatement;
 pub use writer::Counts;
 
 use event::Prepared;
-use heads::Standing;
+use heads::ChainTip;
 use log::LogEvent;
 use pending::Answer;
 use writer::{Job, Shared, Wake};
@@ -99,16 +100,16 @@ struct Handle {
     owner: Arc<Owner>,
 }
 
-/// The word of the store that events up to [`Receipt::seq`] of a run are committed.
+/// The word of the store that events up to [`CommitReceipt::seq`] of a run are committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Receipt {
+pub struct CommitReceipt {
     run: String,
     seq: u64,
     head: Digest,
     durable: bool,
 }
 
-impl Receipt {
+impl CommitReceipt {
     /// The run.
     #[must_use]
     pub fn run(&self) -> &str {
@@ -243,7 +244,7 @@ impl Store {
     /// returns; the future only waits for their commit.
     ///
     /// With `expect_seq` 0 the run is created, and owned by this process.
-    pub fn append(&self, append: Append) -> Pending<Receipt> {
+    pub fn append(&self, append: Append) -> Pending<CommitReceipt> {
         match Prepared::new(append) {
             Ok(prepared) => self.send(|answer| Job::Append(Box::new(prepared), answer)),
             Err(error) => Pending::failed(error),
@@ -251,7 +252,7 @@ impl Store {
     }
 
     /// Takes a run, if nobody who lives owns it.
-    pub fn claim(&self, run: &str) -> Pending<Claim> {
+    pub fn claim(&self, run: &str) -> Pending<ClaimResult> {
         let run = run.to_owned();
         self.send(|answer| Job::Claim { run, answer })
     }
@@ -433,11 +434,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn standing(&self) -> Result<Standing, StoreError> {
+    pub fn standing(&self) -> Result<ChainTip, StoreError> {
         self.read(|connection| {
             let store = read::store_name(connection)?;
             let (commit, link) = read::last_commit(connection)?;
-            Ok(Standing {
+            Ok(ChainTip {
                 store,
                 commit,
                 link,

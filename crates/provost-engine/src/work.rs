@@ -21,19 +21,19 @@ use crate::limits::{
     DRIVEN_RUNS_MAX, IDLE_WAIT_MAX, LOOK_EVERY, LOOK_MIN_EVERY, REST_MAX, REST_MIN, SAT_OUT_MAX,
 };
 use crate::notify::Delivered;
-use crate::session::{Session, Stop, Watcher};
-use crate::store::{Look, StoreError};
+use crate::session::{DriveEnd, Session, Watcher};
+use crate::store::{DueRuns, StoreError};
 
 /// How a process works.
 #[derive(Clone, Copy, Debug)]
-pub struct Working {
+pub struct WorkOptions {
     /// Whether it ends when nothing can move, rather than wait for what comes.
     pub until_idle: bool,
     /// Most runs that it drives at once.
     pub runs_max: usize,
 }
 
-impl Default for Working {
+impl Default for WorkOptions {
     fn default() -> Self {
         Self {
             until_idle: false,
@@ -44,7 +44,7 @@ impl Default for Working {
 
 /// What happens while a process works.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum WorkEvent<'a> {
     /// Events of a run were kept; `state` is the run after them.
     Kept {
         /// The number of the first of them.
@@ -66,7 +66,7 @@ pub enum Told<'a> {
         /// The run.
         run: &'a str,
         /// Why.
-        stop: &'a Stop,
+        stop: &'a DriveEnd,
     },
     /// A run could not be driven; it is tried again later.
     Failed {
@@ -82,33 +82,33 @@ pub enum Told<'a> {
 }
 
 /// Somebody who is told.
-pub type Listener<'a> = dyn Fn(&Told<'_>) + 'a;
+pub type Listener<'a> = dyn Fn(&WorkEvent<'_>) + 'a;
 
 /// Which runs are driven, by their ids. It is asked while the journal is read, so that it must not
 /// read there itself.
-pub type Scope<'a> = dyn Fn(&str) -> bool + 'a;
+pub type RunScope<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// What became of a run that was driven; none if another process holds it.
-type Driven = (String, Result<Option<Stop>, EngineError>);
+type Driven = (String, Result<Option<DriveEnd>, EngineError>);
 
 /// How long a run that could not be driven is left alone.
-struct Rest {
+struct RetryDelay {
     until: Instant,
     length: Duration,
 }
 
 struct Worker<'e> {
     engine: &'e Engine,
-    working: Working,
+    working: WorkOptions,
     halt: watch::Receiver<bool>,
     listener: &'e Listener<'e>,
-    scope: &'e Scope<'e>,
+    scope: &'e RunScope<'e>,
     driving: BTreeSet<String>,
-    resting: BTreeMap<String, Rest>,
+    resting: BTreeMap<String, RetryDelay>,
     /// The store's number of changes at the last look, when that was, and what it found.
     version: Option<i64>,
     looked: Option<Instant>,
-    last: Look,
+    last: DueRuns,
     words_left: bool,
 }
 
@@ -118,7 +118,7 @@ struct Worker<'e> {
 /// [`StoreError`] if the journal fails; every run can be taken up again.
 pub async fn work(
     engine: &Engine,
-    working: Working,
+    working: WorkOptions,
     halt: watch::Receiver<bool>,
     listener: &Listener<'_>,
 ) -> Result<(), StoreError> {
@@ -131,10 +131,10 @@ pub async fn work(
 /// As [`work`].
 pub async fn work_on(
     engine: &Engine,
-    working: Working,
+    working: WorkOptions,
     mut halt: watch::Receiver<bool>,
     listener: &Listener<'_>,
-    scope: &Scope<'_>,
+    scope: &RunScope<'_>,
 ) -> Result<(), StoreError> {
     let mut worker = Worker {
         engine,
@@ -146,7 +146,7 @@ pub async fn work_on(
         resting: BTreeMap::new(),
         version: None,
         looked: None,
-        last: Look::default(),
+        last: DueRuns::default(),
         words_left: false,
     };
     let mut driven: FuturesUnordered<LocalBoxFuture<'_, Driven>> = FuturesUnordered::new();
@@ -241,7 +241,7 @@ impl<'e> Worker<'e> {
 
     fn told(&self, all: &[Delivered]) {
         for one in all {
-            (self.listener)(&Told::Notified(one));
+            (self.listener)(&WorkEvent::Notified(one));
         }
     }
 
@@ -253,14 +253,14 @@ impl<'e> Worker<'e> {
         })
     }
 
-    fn ended(&mut self, run: &str, became: Result<Option<Stop>, EngineError>) {
+    fn ended(&mut self, run: &str, became: Result<Option<DriveEnd>, EngineError>) {
         self.driving.remove(run);
         // Why: what it left may be due at once, and there is room for another.
         self.version = None;
         match became {
             Ok(Some(stop)) => {
                 self.resting.remove(run);
-                (self.listener)(&Told::LetGo { run, stop: &stop });
+                (self.listener)(&WorkEvent::LetGo { run, stop: &stop });
             }
             Ok(None) => {
                 self.rest(run);
@@ -268,7 +268,7 @@ impl<'e> Worker<'e> {
             Err(why) => {
                 let rest = self.rest(run);
                 let why = &why;
-                (self.listener)(&Told::Failed { run, why, rest });
+                (self.listener)(&WorkEvent::Failed { run, why, rest });
             }
         }
     }
@@ -279,7 +279,8 @@ impl<'e> Worker<'e> {
             None => REST_MIN,
         };
         let until = Instant::now() + length;
-        self.resting.insert(run.to_owned(), Rest { until, length });
+        self.resting
+            .insert(run.to_owned(), RetryDelay { until, length });
         length
     }
 }
@@ -290,8 +291,8 @@ async fn drive(
     run: &str,
     mut halt: watch::Receiver<bool>,
     listener: &Listener<'_>,
-) -> Result<Option<Stop>, EngineError> {
-    let mut watcher = Telling { run, listener };
+) -> Result<Option<DriveEnd>, EngineError> {
+    let mut watcher = RunReporter { run, listener };
     let mut session = match engine.take_up(run, &mut watcher).await {
         Ok(session) => session,
         Err(EngineError::Held { .. }) => return Ok(None),
@@ -310,14 +311,14 @@ async fn let_go(session: Session, well: bool) -> Result<(), StoreError> {
 }
 
 /// Passes on what becomes of one run.
-struct Telling<'a> {
+struct RunReporter<'a> {
     run: &'a str,
     listener: &'a Listener<'a>,
 }
 
-impl Watcher for Telling<'_> {
+impl Watcher for RunReporter<'_> {
     fn kept(&mut self, first_seq: u64, events: &[Event], state: &State) {
-        (self.listener)(&Told::Kept {
+        (self.listener)(&WorkEvent::Kept {
             first_seq,
             events,
             state,
@@ -328,6 +329,6 @@ impl Watcher for Telling<'_> {
 
     fn ignored(&mut self, why: &str) {
         let run = self.run;
-        (self.listener)(&Told::Ignored { run, why });
+        (self.listener)(&WorkEvent::Ignored { run, why });
     }
 }

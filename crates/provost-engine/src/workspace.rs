@@ -22,7 +22,7 @@ use provost_wire::SecretName;
 use provost_wire::http::Proxy;
 
 use crate::audit::AuditSettings;
-use crate::notify::Target;
+use crate::notify::NotifyTarget;
 use config::Damage;
 
 mod audit;
@@ -78,7 +78,7 @@ pub struct Workspace {
     ask: AskMode,
     admission: AdmissionRules,
     audit: Option<AuditSettings>,
-    notify: Arc<[Target]>,
+    notify: Arc<[NotifyTarget]>,
     proxy: Option<Arc<Proxy>>,
     signed: bool,
     playbooks: Router,
@@ -331,7 +331,7 @@ impl Workspace {
 
     /// Who is told of what, and how.
     #[must_use]
-    pub fn notify(&self) -> &Arc<[Target]> {
+    pub fn notify(&self) -> &Arc<[NotifyTarget]> {
         &self.notify
     }
 

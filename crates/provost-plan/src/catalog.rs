@@ -27,7 +27,7 @@ mod tests;
 pub use cost::{Cost, Spend, Tokens};
 pub use creates::{Creates, CreatesError};
 pub use preview::{Preview, PreviewError};
-pub use reconcile::{Doubted, Reconcile, ReconcileError};
+pub use reconcile::{Reconcile, ReconcileError, WriteInDoubt};
 pub use role::Role;
 pub use tag::Tags;
 

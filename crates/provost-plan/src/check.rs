@@ -18,7 +18,7 @@ use crate::label::Label;
 use crate::limits::{SUGGESTIONS_MAX, TURN_WORK_MAX, TYPE_WORK_MAX};
 use crate::plan::{CallRole, Goal, Limits, Plan, Step};
 use crate::policy::{Principal, Verdict};
-use crate::work::Purse;
+use crate::work::WorkBudget;
 
 pub mod budget;
 mod closed;
@@ -74,7 +74,7 @@ pub struct Terms {
 
 /// What a revision stands on. The first plan stands on nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Base<'a> {
+pub struct RevisionBase<'a> {
     /// The number of this revision, from 1.
     pub revision: u32,
     /// The plan before it.
@@ -286,7 +286,7 @@ impl CheckedPlan {
 
 /// Compiles a plan: every stage runs, whatever the others find.
 #[must_use]
-pub fn check(draft: Draft, terms: &Terms, base: &Base<'_>) -> Checked {
+pub fn check(draft: Draft, terms: &Terms, base: &RevisionBase<'_>) -> Checked {
     let Draft { plan, origin } = draft;
     let mut pass = Pass::new(&plan, &origin, terms, base);
     scope::assign_types(&mut pass);
@@ -320,7 +320,7 @@ pub(crate) struct Pass<'a> {
     plan: &'a Plan,
     origin: &'a Origin,
     terms: &'a Terms,
-    base: &'a Base<'a>,
+    base: &'a RevisionBase<'a>,
     graph: graph::Graph,
     order: order::Order<'a>,
     /// The parameters of the goal.
@@ -338,11 +338,16 @@ pub(crate) struct Pass<'a> {
     /// How many values of schemas were looked through.
     type_work: Cell<usize>,
     /// What expressions over the goal's parameters are paid from.
-    purse: Purse,
+    purse: WorkBudget,
 }
 
 impl<'a> Pass<'a> {
-    fn new(plan: &'a Plan, origin: &'a Origin, terms: &'a Terms, base: &'a Base<'a>) -> Self {
+    fn new(
+        plan: &'a Plan,
+        origin: &'a Origin,
+        terms: &'a Terms,
+        base: &'a RevisionBase<'a>,
+    ) -> Self {
         let graph = graph::Graph::of(plan);
         Self {
             plan,
@@ -360,7 +365,7 @@ impl<'a> Pass<'a> {
             uncounted: 0,
             suggestions: Cell::new(SUGGESTIONS_MAX),
             type_work: Cell::default(),
-            purse: Purse::of(TURN_WORK_MAX),
+            purse: WorkBudget::of(TURN_WORK_MAX),
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::diagnostic::Diagnostic;
 use crate::label::Label;
 use crate::source::Span;
-use crate::work::Purse;
+use crate::work::WorkBudget;
 
 mod analysis;
 mod args;
@@ -161,7 +161,7 @@ pub enum Segment {
 pub struct Scope<'a> {
     steps: std::collections::BTreeMap<&'a str, &'a Value>,
     roots: std::collections::BTreeMap<&'static str, &'a Value>,
-    purse: Option<&'a Purse>,
+    purse: Option<&'a WorkBudget>,
 }
 
 impl<'a> Scope<'a> {
@@ -180,7 +180,7 @@ impl<'a> Scope<'a> {
 
     /// Has every evaluation in it paid for from `purse`, beside the limit that each has by itself.
     #[must_use]
-    pub fn paid_from(mut self, purse: &'a Purse) -> Self {
+    pub fn paid_from(mut self, purse: &'a WorkBudget) -> Self {
         self.purse = Some(purse);
         self
     }

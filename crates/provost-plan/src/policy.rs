@@ -43,8 +43,8 @@ use authoring::lint;
 
 pub use action::{ActionDenied, ActionFacts, OperationFacts, RunAction};
 pub use approver::ApproveDenied;
-pub use authoring::cases::{Cases, Judged};
-pub use authoring::survey::{Outlook, Survey};
+pub use authoring::cases::{CaseResult, Cases};
+pub use authoring::survey::{OperationVerdicts, Survey};
 pub use people::People;
 pub use rights::Rights;
 
@@ -272,7 +272,7 @@ struct Loaded {
     /// Who may say what to a run.
     rights: Arc<Rights>,
     /// The names that policies may mention.
-    known: names::Known,
+    known: names::KnownNames,
     digest: Digest,
     authorizer: Authorizer,
 }
@@ -285,7 +285,7 @@ struct OperationTerms {
     action: OnceLock<Result<entities::ActionTerms, String>>,
     /// Whether a policy on its calls looks at how often they were made before.
     counts_repeats: OnceLock<bool>,
-    ready: Mutex<Vec<(ready::Standing, Arc<ready::Ready>)>>,
+    ready: Mutex<Vec<(ready::PolicyKey, Arc<ready::PreparedEntities>)>>,
 }
 
 impl OperationTerms {
@@ -344,7 +344,7 @@ impl Policy {
             typed.map_err(|reason| broken(format!("the catalog cannot be typed: {reason}")))?;
         let entries = entries?;
         let actions = lint::Actions::new(catalog, &fields);
-        let known = names::Known::of(catalog, people);
+        let known = names::KnownNames::of(catalog, people);
         load::validate(&schema, &entries, &sources, &(actions, &known))?;
         let entries: Vec<load::Entry> = entries.into_iter().map(|(entry, _)| entry).collect();
         let action_entities = schema

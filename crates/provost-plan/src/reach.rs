@@ -21,7 +21,7 @@ use crate::policy::{AskTerms, Decision, hosts_named};
 
 /// A plan with what it was checked under.
 #[derive(Clone, Copy, Debug)]
-pub struct Checkup<'a> {
+pub struct CheckedUnder<'a> {
     /// The plan.
     pub plan: &'a CheckedPlan,
     /// The operations.
@@ -32,7 +32,7 @@ pub struct Checkup<'a> {
     pub worst: &'a WorstCase,
 }
 
-impl<'a> Checkup<'a> {
+impl<'a> CheckedUnder<'a> {
     fn operation(&self, step: &Step) -> Option<&'a Operation> {
         let tool = step.tool()?;
         self.catalog.get(&tool.value).map(std::sync::Arc::as_ref)
@@ -164,7 +164,7 @@ pub struct Count {
 impl Reach {
     /// What `checkup` reaches.
     #[must_use]
-    pub fn of(checkup: &Checkup<'_>) -> Self {
+    pub fn of(checkup: &CheckedUnder<'_>) -> Self {
         let mut reach = Self::default();
         let mut effects: BTreeMap<Effect, u64> = BTreeMap::new();
         for (step, record) in checkup.steps() {
@@ -202,7 +202,7 @@ impl Reach {
     }
 
     /// Where values come from and where they go.
-    fn ends(&mut self, checkup: &Checkup<'_>) {
+    fn ends(&mut self, checkup: &CheckedUnder<'_>) {
         let mut from: BTreeSet<&str> = BTreeSet::new();
         let acts = |operation: &Operation| operation.effect != Effect::Read;
         let any_acts = |step: &Step| checkup.calls(step).into_iter().any(acts);
@@ -234,7 +234,7 @@ impl Reach {
 
     fn call(
         &mut self,
-        checkup: &Checkup<'_>,
+        checkup: &CheckedUnder<'_>,
         step: &Step,
         record: &StepRecord,
         operation: &Operation,
@@ -364,7 +364,7 @@ fn push<T: PartialEq>(names: &mut Vec<T>, name: T) {
 }
 
 /// The steps whose values reach a step, at first or at second hand.
-fn upstream<'a>(checkup: &Checkup<'a>, record: &'a StepRecord, from: &mut BTreeSet<&'a str>) {
+fn upstream<'a>(checkup: &CheckedUnder<'a>, record: &'a StepRecord, from: &mut BTreeSet<&'a str>) {
     let mut left: Vec<&'a str> = record.reads.iter().map(String::as_str).collect();
     while let Some(id) = left.pop() {
         if !from.insert(id) {
@@ -378,18 +378,18 @@ fn upstream<'a>(checkup: &Checkup<'a>, record: &'a StepRecord, from: &mut BTreeS
 
 /// What differs between two plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Growth {
+pub struct ReachDiff {
     /// Facts that only the later plan has.
     pub grew: BTreeMap<Facet, Vec<String>>,
     /// Facts that only the earlier plan has.
     pub shrank: BTreeMap<Facet, Vec<String>>,
     /// Numbers that changed.
-    pub counts: Vec<Moved>,
+    pub counts: Vec<CountChange>,
 }
 
 /// A number that differs between two plans.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Moved {
+pub struct CountChange {
     /// Of what.
     pub of: String,
     /// In the earlier plan.
@@ -398,7 +398,7 @@ pub struct Moved {
     pub to: u64,
 }
 
-impl Growth {
+impl ReachDiff {
     /// From one plan to another.
     #[must_use]
     pub fn between(before: &Reach, after: &Reach) -> Self {
@@ -422,7 +422,7 @@ impl Growth {
                 names.push(&count.of);
             }
         }
-        let moved = |of: &str| Moved {
+        let moved = |of: &str| CountChange {
             of: of.to_owned(),
             from: number(before, of),
             to: number(after, of),
@@ -457,7 +457,7 @@ pub fn approvals(before: &CheckedPlan, after: &CheckedPlan) -> Delta {
 
 /// Where values come from and go, and the worst case, as data.
 #[must_use]
-pub fn to_json(checkup: &Checkup<'_>) -> Map<String, Value> {
+pub fn to_json(checkup: &CheckedUnder<'_>) -> Map<String, Value> {
     let worst = worst_counts(checkup.worst).map(|(of, n)| (of.to_owned(), Value::from(n)));
     let mut map = Map::new();
     map.insert("at_most".to_owned(), Value::Object(worst.collect()));

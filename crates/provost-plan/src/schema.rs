@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::expr::Segment;
 use crate::limits::VIOLATIONS_WORK_MAX;
-use crate::work::{Exceeded, Purse};
+use crate::work::{Exceeded, WorkBudget};
 
 pub mod bytes;
 pub mod fit;
@@ -229,19 +229,20 @@ impl Schema {
     /// Whether `instance` fits; one that takes too much work to judge does not.
     #[must_use]
     pub fn admits(&self, instance: &Value) -> bool {
-        self.work.pay(instance, &Purse::of_one_value()).is_ok() && self.validator.is_valid(instance)
+        self.work.pay(instance, &WorkBudget::of_one_value()).is_ok()
+            && self.validator.is_valid(instance)
     }
 
     /// Every way in which `instance` does not fit; empty if it fits. One that takes too much work
     /// to judge does not fit.
     #[must_use]
     pub fn violations(&self, instance: &Value) -> Vec<Violation> {
-        self.violations_within(instance, &Purse::of_one_value())
+        self.violations_within(instance, &WorkBudget::of_one_value())
     }
 
     /// [`Schema::violations`], paid for from a purse.
     #[must_use]
-    pub fn violations_within(&self, instance: &Value, purse: &Purse) -> Vec<Violation> {
+    pub fn violations_within(&self, instance: &Value, purse: &WorkBudget) -> Vec<Violation> {
         self.judge(instance, purse)
             .unwrap_or_else(|exceeded| vec![Violation::of_all("", exceeded.to_string())])
     }
@@ -250,7 +251,7 @@ impl Schema {
     ///
     /// # Errors
     /// [`Exceeded`] if there is not enough in the purse.
-    pub fn pay(&self, instance: &Value, purse: &Purse) -> Result<u64, Exceeded> {
+    pub fn pay(&self, instance: &Value, purse: &WorkBudget) -> Result<u64, Exceeded> {
         self.work.pay(instance, purse)
     }
 
@@ -258,7 +259,7 @@ impl Schema {
     ///
     /// # Errors
     /// [`Exceeded`] if there is not enough in it; nothing is judged then.
-    pub fn judge(&self, instance: &Value, purse: &Purse) -> Result<Vec<Violation>, Exceeded> {
+    pub fn judge(&self, instance: &Value, purse: &WorkBudget) -> Result<Vec<Violation>, Exceeded> {
         let work = self.pay(instance, purse)?;
         if self.validator.is_valid(instance) {
             return Ok(Vec::new());

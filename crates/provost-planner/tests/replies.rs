@@ -7,7 +7,7 @@
 )]
 
 use provost_plan::digest::{Digest, Domain};
-use provost_plan::plan::request::Mode;
+use provost_plan::plan::request::PlanningMode;
 use provost_planner::model::{PROMPT_VERSION, reply_schema};
 use serde_json::Value;
 
@@ -60,7 +60,11 @@ fn the_strict_schema_is_in_the_subset_of_every_provider() {
             _ => {}
         }
     }
-    for mode in [None, Some(Mode::Single), Some(Mode::Iterative)] {
+    for mode in [
+        None,
+        Some(PlanningMode::Single),
+        Some(PlanningMode::Iterative),
+    ] {
         walk(&reply_schema(mode));
     }
 }

@@ -28,7 +28,7 @@ pub struct Card {
     /// The plan's digest.
     pub plan: Digest,
     /// What it is about.
-    pub subject: Subject,
+    pub subject: CardSubject,
     /// How many must say yes, and who.
     pub terms: AskTerms,
     /// Who asked for what is on it: for the run, or for the revision that they amended.
@@ -54,7 +54,7 @@ pub struct Card {
 /// What a card is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
-pub enum Subject {
+pub enum CardSubject {
     /// The steps of a plan that policy asks about.
     Plan {
         /// Each, by id.
@@ -122,12 +122,12 @@ pub struct ConcreteCall {
     pub earlier: EarlierCalls,
     /// What a read showed of what it is about, where its operation has a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preview: Option<Preview>,
+    pub preview: Option<CardPreview>,
 }
 
 /// What stands beside a call to show what it is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Preview {
+pub struct CardPreview {
     /// The operation that was read.
     pub tool: String,
     /// Its arguments; null where they could not be made.
@@ -139,13 +139,13 @@ pub struct Preview {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Digest>,
     /// What came of it.
-    pub came: Came,
+    pub came: PreviewResult,
 }
 
 /// What came of a preview.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Came {
+pub enum PreviewResult {
     /// This was read.
     Shown(Shown),
     /// Nothing, and why.
@@ -202,8 +202,8 @@ impl Card {
     /// The name that is not on the card.
     pub(crate) fn meant(&self, named: &[String]) -> Result<BTreeSet<String>, String> {
         let all: BTreeSet<String> = match &self.subject {
-            Subject::Plan { steps } => steps.keys().cloned().collect(),
-            Subject::Step { step, calls, .. } => calls.iter().map(|c| c.name(step)).collect(),
+            CardSubject::Plan { steps } => steps.keys().cloned().collect(),
+            CardSubject::Step { step, calls, .. } => calls.iter().map(|c| c.name(step)).collect(),
         };
         if named.is_empty() {
             return Ok(all);
@@ -231,7 +231,7 @@ impl Card {
             labels.map(|(name, _)| name.clone()).collect()
         };
         match &self.subject {
-            Subject::Plan { steps } => {
+            CardSubject::Plan { steps } => {
                 let of = |(id, ask): (&String, &StepAsk)| {
                     let id = id.clone();
                     untrusted(ask)
@@ -240,7 +240,7 @@ impl Card {
                 };
                 steps.iter().flat_map(of).collect()
             }
-            Subject::Step { ask, calls, .. } => {
+            CardSubject::Step { ask, calls, .. } => {
                 let names = untrusted(ask).into_iter();
                 names
                     .filter(|name| calls.iter().any(|call| !call.origins.contains_key(name)))
@@ -262,8 +262,8 @@ impl Card {
     #[must_use]
     pub fn calls(&self) -> &[ConcreteCall] {
         match &self.subject {
-            Subject::Plan { .. } => &[],
-            Subject::Step { calls, .. } => calls,
+            CardSubject::Plan { .. } => &[],
+            CardSubject::Step { calls, .. } => calls,
         }
     }
 
@@ -271,8 +271,8 @@ impl Card {
     #[must_use]
     pub fn step(&self) -> Option<&str> {
         match &self.subject {
-            Subject::Plan { .. } => None,
-            Subject::Step { step, .. } => Some(step),
+            CardSubject::Plan { .. } => None,
+            CardSubject::Step { step, .. } => Some(step),
         }
     }
 }
@@ -283,7 +283,7 @@ pub struct Question {
     /// The run.
     pub run: String,
     /// What the answer is for.
-    pub purpose: Purpose,
+    pub purpose: QuestionPurpose,
     /// What is asked.
     pub text: String,
     /// The schema of the answer.
@@ -296,7 +296,7 @@ pub struct Question {
 /// What an answer is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
-pub enum Purpose {
+pub enum QuestionPurpose {
     /// The output of a question step.
     Step {
         /// The step.

@@ -11,7 +11,7 @@ use provost_plan::check::PlanRecord;
 use provost_plan::digest::{Digest, NumberError, canonical_of};
 use provost_plan::label::Label;
 use provost_plan::plan::request::{
-    FindingView, Mode, PlanReply, PlannerUsage, RequestKind, Reserved, Why,
+    FindingView, PlanReply, PlannerUsage, PlanningMode, RequestKind, Reserved, Why,
 };
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::Principal;
@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::call::Slot;
 use crate::card::{Card, Question};
 use crate::outcome::Class;
-use crate::state::Fields;
+use crate::state::AuthoredFields;
 use crate::statement::{PlanText, StatementRecord};
 
 mod attempt;
@@ -30,9 +30,9 @@ mod status;
 mod undo;
 
 pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
-pub use planner::{Candidates, Next, PlannerChoice, View};
+pub use planner::{Candidates, NextPlanner, PlannerChoice, PlannerView};
 pub use status::{RunStatus, SkipReason, StepStatus};
-pub use undo::Left;
+pub use undo::NotUndone;
 
 /// The version of every payload written by this crate.
 pub const EVENT_VERSION: u32 = 1;
@@ -138,7 +138,7 @@ pub enum Event {
         /// Why it came to nothing.
         reason: String,
         /// Who is next.
-        to: Next,
+        to: NextPlanner,
     },
     /// A plan replaced another.
     PlanRevised {
@@ -392,7 +392,7 @@ pub enum Event {
         steps: BTreeMap<String, Slot>,
         /// What surely happened and is not undone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        left: Vec<Left>,
+        left: Vec<NotUndone>,
     },
     /// A person put another goal in the place of the run's.
     GoalAmended {
@@ -427,7 +427,7 @@ pub enum Event {
         by: String,
         /// What they changed, by step; journals of earlier versions do not say.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        wrote: Fields,
+        wrote: AuthoredFields,
         /// Why.
         reason: String,
         /// The text of the goal that the same statement puts in force, if it does.
@@ -455,7 +455,7 @@ pub struct RunCreated {
     pub fallback: Option<String>,
     /// How planning proceeds, where somebody said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub mode: Option<PlanningMode>,
     /// Who it is for.
     pub principal: Principal,
     /// The operator's limits.

@@ -79,14 +79,14 @@ use crate::event::{Event, RunCreated, RunEnded};
 use crate::outcome::Reply;
 use crate::state::{FoldError, State};
 use crate::statement::{Statement, StatementRecord};
-use crate::turn::{Pace, Turn};
+use crate::turn::{DispatchGate, Turn};
 use crate::view;
 
 mod effort;
 mod sealed;
 
 pub use effort::Effort;
-pub(crate) use effort::Manner;
+pub(crate) use effort::TurnOptions;
 pub use sealed::{Receipt, SealError, Sealed};
 
 /// What decides now: the catalog and policy in force, whatever they were when the plan was made.
@@ -368,8 +368,8 @@ impl Run {
             held: false,
             hears: false,
         };
-        let manner = Manner {
-            pace: Pace::Go,
+        let manner = TurnOptions {
+            pace: DispatchGate::Go,
             effort: Effort::All,
         };
         let mut turn = Turn::new(&mut run.state, &run.rules, now, manner, said);
@@ -514,16 +514,16 @@ impl Run {
             _ => self.hears,
         };
         let pace = match (hears, self.held) {
-            (true, _) => Pace::Hear,
-            (false, true) => Pace::Hold,
-            (false, false) => Pace::Go,
+            (true, _) => DispatchGate::Hear,
+            (false, true) => DispatchGate::Hold,
+            (false, false) => DispatchGate::Go,
         };
         let input = match input {
             // Why: who drives it asked its planner and its people already.
             Input::Proceed if !self.hears => Input::Tick,
             input => input,
         };
-        let manner = Manner { pace, effort };
+        let manner = TurnOptions { pace, effort };
         let mut turn = Turn::new(&mut self.state, &self.rules, now, manner, said);
         let taken = turn.take(input).and_then(|()| turn.advance());
         turn.within_its_work()?;

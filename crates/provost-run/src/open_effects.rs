@@ -14,7 +14,7 @@ use crate::outcome::Landing;
 
 /// How an open effect stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OpenStanding {
+pub enum OpenEffectStatus {
     /// In flight with a key, or to be tried again with it.
     Keyed,
     /// In flight without a key.
@@ -23,7 +23,7 @@ pub enum OpenStanding {
     Doubtful,
 }
 
-impl OpenStanding {
+impl OpenEffectStatus {
     /// Its word.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -49,7 +49,7 @@ pub struct OpenEffect {
     /// The digest of the values at sinks.
     pub sinks: Digest,
     /// How it stands.
-    pub standing: OpenStanding,
+    pub standing: OpenEffectStatus,
     /// When its last attempt began, in milliseconds since the epoch.
     pub at_ms: i64,
 }
@@ -93,7 +93,7 @@ impl OpenEffects {
                 ..
             } if self.is_unknown(slot) => {
                 if let Some(open) = self.open.get_mut(slot) {
-                    open.standing = OpenStanding::Doubtful;
+                    open.standing = OpenEffectStatus::Doubtful;
                 }
             }
             Event::DoubtSettled { slot, settled, .. } => {
@@ -125,7 +125,7 @@ impl OpenEffects {
             let open = OpenEffect {
                 operation: started.operation.clone(),
                 sinks,
-                standing: OpenStanding::of_begun(plain),
+                standing: OpenEffectStatus::of_begun(plain),
                 at_ms,
             };
             self.open.insert(slot.clone(), open);

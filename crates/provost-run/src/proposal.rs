@@ -4,8 +4,8 @@
 //! asks a planner. INVARIANT: `check`, `apply`, a client's `check_plan` and the run machine judge a
 //! plan by the function here, so that what one of them admits the others do.
 
-use provost_plan::check::{Base, Checked, Draft, Terms, check};
-use provost_plan::plan::request::Mode;
+use provost_plan::check::{Checked, Draft, RevisionBase, Terms, check};
+use provost_plan::plan::request::PlanningMode;
 
 use crate::event::PlannerChoice;
 
@@ -14,8 +14,8 @@ use crate::event::PlannerChoice;
 pub fn compile(
     draft: Draft,
     terms: &Terms,
-    base: &Base<'_>,
-    (planner, mode): (&PlannerChoice, Option<Mode>),
+    base: &RevisionBase<'_>,
+    (planner, mode): (&PlannerChoice, Option<PlanningMode>),
 ) -> Checked {
     let mut checked = check(draft, terms, base);
     let plan = checked.plan.as_ref();

@@ -13,7 +13,7 @@ use provost_plan::label::Label;
 use serde_json::{Value, json};
 
 use crate::event::Event;
-use crate::state::{EffectFact, State};
+use crate::state::{State, WriteRecord};
 
 /// What stands in the place of words that may repeat a secret.
 pub const WITHHELD: &str = "withheld: it may repeat a secret";
@@ -65,7 +65,7 @@ pub fn args(args: &Value, secrets: &BTreeSet<String>) -> Value {
 
 /// The arguments of a write that began.
 #[must_use]
-pub fn effect_args(state: &State, effect: &EffectFact) -> Value {
+pub fn effect_args(state: &State, effect: &WriteRecord) -> Value {
     let plan = state.plan.as_ref();
     let record = plan.and_then(|plan| plan.checked().step(&effect.slot.step));
     let labels = record.iter().flat_map(|(_, record)| &record.labels);

@@ -10,13 +10,13 @@ use provost_plan::approve::ApprovedPlan;
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::Label;
 use provost_plan::money::Money;
-use provost_plan::plan::request::{FindingView, Mode, Reserved, Why};
+use provost_plan::plan::request::{FindingView, PlanningMode, Reserved, Why};
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::Principal;
 use serde_json::Value;
 
 use crate::call::Slot;
-use crate::card::{Card, Purpose, Question};
+use crate::card::{Card, Question, QuestionPurpose};
 use crate::event::{
     AskMode, Event, PlannerChoice, Prover, RunEnded, RunStatus, SkipReason, StepStatus,
 };
@@ -36,17 +36,17 @@ mod undo;
 mod waiting;
 
 pub(crate) use authors::fields_written;
-pub use authors::{Authors, Authorship, Fields};
+pub use authors::{AuthoredFields, Authors, Authorship};
 pub use chain::{Chain, Review};
 pub use fold::FoldError;
 use frontier::Frontier;
-pub use goal::Unplanned;
+pub use goal::PendingGoal;
 pub(crate) use item::PREVIEW_ATTEMPT;
 pub use item::{InFlight, ItemState, Previewed, StepState};
 pub use objection::{Objection, Signatory};
 pub use progress::Progress;
 pub(crate) use rights::Act;
-pub use undo::{Undo, Undoing};
+pub use undo::{UndoProgress, Undoing};
 pub use waiting::{WaitKind, Waiting, waiting};
 
 /// What is remembered of a run.
@@ -57,13 +57,13 @@ pub struct State {
     /// The goal.
     pub goal: Goal,
     /// That nobody has planned for it yet, since a person put it in the place of another.
-    pub unplanned: Option<Unplanned>,
+    pub unplanned: Option<PendingGoal>,
     /// Steps that were called under an earlier goal and are no reads: nothing of theirs begins.
     pub former: BTreeSet<String>,
     /// Which planner.
     pub planner: PlannerChoice,
     /// How planning proceeds, where somebody said so.
-    pub mode: Option<Mode>,
+    pub mode: Option<PlanningMode>,
     /// Who it is for.
     pub principal: Principal,
     /// The operator's limits.
@@ -120,7 +120,7 @@ pub struct State {
     /// Questions, open and closed.
     pub questions: BTreeMap<Digest, QuestionState>,
     /// Calls that changed something or may have.
-    pub effects: Vec<EffectFact>,
+    pub effects: Vec<WriteRecord>,
     /// Calls that failed for good: operation and digest of args.
     pub failed_calls: BTreeSet<(String, Digest)>,
     /// Steps and items that were called at all.
@@ -148,7 +148,7 @@ pub struct State {
     /// Whether and by whom the run was cancelled.
     pub cancelled: Option<(String, Option<String>)>,
     /// Whether what happened is undone before it ends.
-    pub undo: Undo,
+    pub undo: UndoProgress,
     /// Who stopped it, until somebody lets it go on.
     pub paused: Option<Pause>,
     /// How it ended.
@@ -249,7 +249,7 @@ pub struct QuestionState {
 
 /// A call that is no read and whose attempt began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EffectFact {
+pub struct WriteRecord {
     /// Which step and item.
     pub slot: Slot,
     /// The operation.
@@ -442,35 +442,37 @@ impl State {
 
     /// Whether what waits for `id` may go on, may never, or must wait.
     #[must_use]
-    pub fn need(&self, id: &str, continues: bool) -> Need {
+    pub fn need(&self, id: &str, continues: bool) -> Dependency {
         let Some(step) = self.steps.get(id) else {
-            return Need::Never;
+            return Dependency::Never;
         };
         match step.status {
-            StepStatus::Succeeded => Need::Met,
-            StepStatus::Skipped if step.skipped == Some(SkipReason::When) => Need::Met,
-            StepStatus::Failed if continues || self.excused.contains(id) => Need::Met,
+            StepStatus::Succeeded => Dependency::Met,
+            StepStatus::Skipped if step.skipped == Some(SkipReason::When) => Dependency::Met,
+            StepStatus::Failed if continues || self.excused.contains(id) => Dependency::Met,
             StepStatus::Failed if !self.handled.contains(id) || self.is_with_people(id) => {
-                Need::Wait
+                Dependency::Wait
             }
             StepStatus::Skipped
             | StepStatus::Failed
             | StepStatus::Blocked
-            | StepStatus::Cancelled => Need::Never,
+            | StepStatus::Cancelled => Dependency::Never,
             StepStatus::InDoubt
             | StepStatus::Pending
             | StepStatus::Ready
             | StepStatus::Running
             | StepStatus::WaitingApproval
-            | StepStatus::WaitingAnswer => Need::Wait,
+            | StepStatus::WaitingAnswer => Dependency::Wait,
         }
     }
 
     /// Whether a person is asked what to do about a failed step.
     fn is_with_people(&self, id: &str) -> bool {
         let about = |question: &Question| match &question.purpose {
-            Purpose::Escalation { step } => step == id,
-            Purpose::Step { .. } | Purpose::Planner { .. } | Purpose::Review { .. } => false,
+            QuestionPurpose::Escalation { step } => step == id,
+            QuestionPurpose::Step { .. }
+            | QuestionPurpose::Planner { .. }
+            | QuestionPurpose::Review { .. } => false,
         };
         self.returned.contains(id) || self.open_questions().any(|(_, question)| about(question))
     }
@@ -487,7 +489,7 @@ impl State {
 
 /// Whether something that a step waits for has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum Dependency {
     /// It has.
     Met,
     /// It may still come.

@@ -8,15 +8,15 @@ use std::collections::BTreeSet;
 use provost_plan::digest::Digest;
 use provost_plan::plan::OnFailure;
 use provost_plan::plan::request::{PlanRequest, Why};
-use provost_plan::work::Purse;
+use provost_plan::work::WorkBudget;
 
 use crate::admission::{Admission, Entry};
 use crate::call::{Call, Slot};
 use crate::earlier::CallKey;
 use crate::event::{AttemptEnded, Event, StepStatus};
-use crate::machine::{Blob, Command, Effort, Input, Manner, Output, Rules, StepError};
+use crate::machine::{Blob, Command, Effort, Input, Output, Rules, StepError, TurnOptions};
 use crate::outcome::{Class, Landing};
-use crate::state::{InFlight, Need, State, Undo};
+use crate::state::{Dependency, InFlight, State, UndoProgress};
 use crate::statement::{Signer, Statement};
 
 mod admit;
@@ -56,7 +56,7 @@ enum Flow {
 
 /// Whether anything may begin in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub(crate) enum DispatchGate {
     /// It may.
     Go,
     /// Nothing in this process any more; what is in flight settles.
@@ -69,7 +69,7 @@ pub(crate) struct Turn<'r> {
     pub(crate) state: &'r mut State,
     pub(crate) rules: &'r Rules,
     pub(crate) now: i64,
-    pace: Pace,
+    pace: DispatchGate,
     events: Vec<Event>,
     blobs: Vec<Blob>,
     calls: Vec<Call>,
@@ -86,7 +86,7 @@ pub(crate) struct Turn<'r> {
     looked: BTreeSet<CallKey>,
     effort: Effort,
     /// What all that this turn judges is paid from.
-    purse: Purse,
+    purse: WorkBudget,
 }
 
 impl<'r> Turn<'r> {
@@ -94,10 +94,10 @@ impl<'r> Turn<'r> {
         state: &'r mut State,
         rules: &'r Rules,
         now: i64,
-        manner: Manner,
+        manner: TurnOptions,
         said: &'r Admission,
     ) -> Self {
-        let Manner { pace, effort } = manner;
+        let TurnOptions { pace, effort } = manner;
         Self {
             state,
             rules,
@@ -215,11 +215,11 @@ impl<'r> Turn<'r> {
             }
             if self.state.cancelled.is_some() {
                 return match self.state.undo {
-                    Undo::Unwanted | Undo::Stopped(_) => self.end_cancelled(),
-                    Undo::Wanted | Undo::Placed(_) => self.undo_all(),
+                    UndoProgress::Unwanted | UndoProgress::Stopped(_) => self.end_cancelled(),
+                    UndoProgress::Wanted | UndoProgress::Placed(_) => self.undo_all(),
                 };
             }
-            if self.pace != Pace::Go || self.state.paused.is_some() {
+            if self.pace != DispatchGate::Go || self.state.paused.is_some() {
                 return Ok(());
             }
             if self.state.limit.is_some() {
@@ -362,7 +362,7 @@ impl<'r> Turn<'r> {
     }
 
     /// What a step waits for.
-    fn need_of(&self, id: &str) -> Need {
+    fn need_of(&self, id: &str) -> Dependency {
         if self.state.is_undoing() {
             return self.need_undoing(id);
         }
@@ -455,7 +455,7 @@ impl<'r> Turn<'r> {
             let commands = vec![Command::Done(Box::new(ended.clone()))];
             return Output::new(state.run.clone(), before, events, blobs, entries, commands);
         }
-        if pace == Pace::Hear {
+        if pace == DispatchGate::Hear {
             return Output::new(
                 state.run.clone(),
                 before,

@@ -17,7 +17,7 @@ use provost_plan::schema::{PathType, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::concise;
-use crate::event::{PlannerChoice, StepStatus, View};
+use crate::event::{PlannerChoice, PlannerView, StepStatus};
 use crate::state::{State, StepState};
 
 /// What the settled steps of a run came to, as its planner is shown it.
@@ -37,7 +37,7 @@ fn shown(state: &State) -> impl Iterator<Item = (&String, &StepState)> {
 /// What the full view adds to the label of whatever its planner plans next: nothing, unless it was
 /// shown what is not trusted.
 pub(crate) fn label_of_full(state: &State, catalog: &Catalog) -> Label {
-    if state.planner.view() == View::References {
+    if state.planner.view() == PlannerView::References {
         return Label::trusted();
     }
     let of = |(id, known): (&String, &StepState)| {
@@ -90,7 +90,7 @@ pub(crate) fn of_step(
     });
     let words = known.message.as_ref().filter(|message| {
         let is_open = planned.is_some_and(|(step, record)| !is_secret(catalog, step, record));
-        view == View::Full && !message.is_empty() && is_open
+        view == PlannerView::Full && !message.is_empty() && is_open
     });
     ObservationView {
         status: known.status.word().to_owned(),
@@ -124,12 +124,17 @@ struct Reader<'a> {
     record: &'a StepRecord,
     operation: Option<&'a Operation>,
     names: BTreeSet<&'a str>,
-    view: View,
+    view: PlannerView,
     secret: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(catalog: &'a Catalog, step: &'a Step, record: &'a StepRecord, view: View) -> Self {
+    fn new(
+        catalog: &'a Catalog,
+        step: &'a Step,
+        record: &'a StepRecord,
+        view: PlannerView,
+    ) -> Self {
         let mut reader = Self {
             view,
             secret: is_secret(catalog, step, record),
@@ -156,7 +161,7 @@ impl<'a> Reader<'a> {
             record,
             operation,
             names: BTreeSet::new(),
-            view: View::default(),
+            view: PlannerView::default(),
             secret: false,
         }
     }
@@ -210,11 +215,11 @@ impl<'a> Reader<'a> {
     }
 
     fn is_in_clear(&self) -> bool {
-        self.view == View::Full && !self.secret
+        self.view == PlannerView::Full && !self.secret
     }
 
     fn is_hidden(&self, path: &[Segment]) -> bool {
-        self.view == View::References && self.integrity(path) == Integrity::Text
+        self.view == PlannerView::References && self.integrity(path) == Integrity::Text
     }
 
     /// Whether the operator's schema names this key, and not only the values of such keys.

@@ -31,13 +31,13 @@ use crate::trace::{line_of, listed};
 mod failure;
 mod story;
 
-use failure::{Judged, came_to_nothing};
+use failure::{JudgedFailure, came_to_nothing};
 use story::Story;
 
 /// Who is guilty of how a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Guilty {
+pub enum Cause {
     /// It succeeded, or it is not over.
     Nobody,
     /// What was intended.
@@ -50,7 +50,7 @@ pub enum Guilty {
     Undecided,
 }
 
-impl Guilty {
+impl Cause {
     /// The word shown to people.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -66,9 +66,9 @@ impl Guilty {
 
 /// A judgment with its proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Blame {
+pub struct Judgment {
     /// Who.
-    pub guilty: Guilty,
+    pub guilty: Cause,
     /// Why, in one sentence.
     pub sentence: String,
     /// The events that prove it, in their order.
@@ -91,13 +91,13 @@ pub struct ProofLine {
 
 /// Judges a journal: events with the moments they were recorded at, and what their run waits for.
 #[must_use]
-pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Blame {
+pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Judgment {
     let story = Story::of(events);
     let judged = match story.ended() {
         None => unfinished(&story, waits),
         Some((seq, ended)) => over(&story, seq, ended),
     };
-    let Judged {
+    let JudgedFailure {
         guilty,
         sentence,
         mut seqs,
@@ -113,7 +113,7 @@ pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Blame {
             text: line_of(event),
         })
     });
-    Blame {
+    Judgment {
         guilty,
         sentence,
         proof: proof.collect(),
@@ -122,7 +122,7 @@ pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Blame {
 }
 
 /// A run that is not over: only a doubt is anybody's fault yet.
-fn unfinished(story: &Story<'_>, waits: &[Waiting]) -> Judged {
+fn unfinished(story: &Story<'_>, waits: &[Waiting]) -> JudgedFailure {
     if let Some(judged) = doubt(story) {
         return judged;
     }
@@ -133,7 +133,7 @@ fn unfinished(story: &Story<'_>, waits: &[Waiting]) -> Judged {
         ),
         None => ("the run is not over".to_owned(), Vec::new()),
     };
-    Judged::new(Guilty::Nobody, sentence, seqs)
+    JudgedFailure::new(Cause::Nobody, sentence, seqs)
 }
 
 fn in_words(waiting: &Waiting) -> String {
@@ -147,7 +147,7 @@ fn in_words(waiting: &Waiting) -> String {
 }
 
 /// A write whose effect nobody knows.
-fn doubt(story: &Story<'_>) -> Option<Judged> {
+fn doubt(story: &Story<'_>) -> Option<JudgedFailure> {
     let steps = story.steps();
     let (id, settled) = steps
         .iter()
@@ -156,13 +156,13 @@ fn doubt(story: &Story<'_>) -> Option<Judged> {
         "step `{id}` is in doubt: a write was sent, and no answer says whether it took place"
     );
     let seqs = story.proof_of_step(id, settled.seq);
-    Some(Judged::new(Guilty::Execution, sentence, seqs))
+    Some(JudgedFailure::new(Cause::Execution, sentence, seqs))
 }
 
-fn over(story: &Story<'_>, seq: u64, ended: &RunEnded) -> Judged {
+fn over(story: &Story<'_>, seq: u64, ended: &RunEnded) -> JudgedFailure {
     let judged = match ended.status {
         RunStatus::Succeeded => {
-            return Judged::new(Guilty::Nobody, "the run succeeded".to_owned(), vec![seq]);
+            return JudgedFailure::new(Cause::Nobody, "the run succeeded".to_owned(), vec![seq]);
         }
         RunStatus::Rejected | RunStatus::Expired | RunStatus::Cancelled => by_people(story, ended),
         RunStatus::Refused => refused(story),
@@ -177,7 +177,7 @@ fn over(story: &Story<'_>, seq: u64, ended: &RunEnded) -> Judged {
     judged.also(seq)
 }
 
-fn by_people(story: &Story<'_>, ended: &RunEnded) -> Judged {
+fn by_people(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
     let seqs = story.seqs_of(|event| {
         matches!(
             (ended.status, event),
@@ -192,46 +192,46 @@ fn by_people(story: &Story<'_>, ended: &RunEnded) -> Judged {
         _ => "a person ended the run",
     };
     let last = seqs.last().copied().into_iter().collect();
-    Judged::new(Guilty::Neither, sentence.to_owned(), last)
+    JudgedFailure::new(Cause::Neither, sentence.to_owned(), last)
 }
 
 /// No plan ever came into force.
-fn refused(story: &Story<'_>) -> Judged {
+fn refused(story: &Story<'_>) -> JudgedFailure {
     let seqs = story.seqs_of(|event| matches!(event, Event::PlanRefused { .. }));
     let given_up = story.seqs_of(came_to_nothing);
     if seqs.is_empty() {
         let sentence = "the planner proposed nothing, so nothing was judged or done".to_owned();
         let decides = "another plan for the goal: a playbook that matches it, or a plan file";
-        return Judged::new(Guilty::Undecided, sentence, given_up).decided_by(decides);
+        return JudgedFailure::new(Cause::Undecided, sentence, given_up).decided_by(decides);
     }
     let count = seqs.len();
     let sentence = match count {
         1 => "the plan that was proposed did not pass the check".to_owned(),
         _ => format!("none of the {count} plans that were proposed passed the check"),
     };
-    Judged::new(Guilty::Plan, sentence, [seqs, given_up].concat())
+    JudgedFailure::new(Cause::Plan, sentence, [seqs, given_up].concat())
 }
 
 /// A plan was in force, and the run failed.
-fn failed(story: &Story<'_>, ended: &RunEnded) -> Judged {
+fn failed(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
     let judged = match (&ended.step, ended.class) {
         (Some(step), class) => failure::of_step(story, step, class),
         (None, Some(Class::Unmet)) => unmet(story, ended),
         (None, Some(Class::Drift)) => {
             let sentence = "the rules in force moved, and no longer admit the plan".to_owned();
             let seqs = story.seqs_of(|event| matches!(event, Event::Resumed { .. }));
-            Judged::new(Guilty::Neither, sentence, seqs)
+            JudgedFailure::new(Cause::Neither, sentence, seqs)
         }
         (None, class) => failure::of_class(story, class),
     };
-    if judged.guilty == Guilty::Undecided {
+    if judged.guilty == Cause::Undecided {
         return failure::exhausted(story).unwrap_or(judged);
     }
     judged
 }
 
 /// Everything ended, but a criterion does not hold.
-fn unmet(story: &Story<'_>, ended: &RunEnded) -> Judged {
+fn unmet(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
     let open: Vec<&String> = ended
         .criteria
         .iter()
@@ -240,7 +240,7 @@ fn unmet(story: &Story<'_>, ended: &RunEnded) -> Judged {
         .collect();
     let open = listed(open);
     let steps = story.steps();
-    let bad: Vec<Judged> = steps
+    let bad: Vec<JudgedFailure> = steps
         .iter()
         .filter_map(|(id, settled)| match settled.status {
             StepStatus::Failed | StepStatus::InDoubt => {
@@ -248,7 +248,11 @@ fn unmet(story: &Story<'_>, ended: &RunEnded) -> Judged {
             }
             StepStatus::Skipped if settled.left_out => {
                 let sentence = format!("a person left step `{id}` out");
-                Some(Judged::new(Guilty::Neither, sentence, vec![settled.seq]))
+                Some(JudgedFailure::new(
+                    Cause::Neither,
+                    sentence,
+                    vec![settled.seq],
+                ))
             }
             _ => None,
         })
@@ -256,7 +260,7 @@ fn unmet(story: &Story<'_>, ended: &RunEnded) -> Judged {
     if !bad.is_empty() {
         let judged = failure::joined(bad);
         let sentence = format!("{open} does not hold, because {}", judged.sentence);
-        return Judged { sentence, ..judged };
+        return JudgedFailure { sentence, ..judged };
     }
     let said_no = story.seqs_of(|event| {
         matches!(
@@ -266,12 +270,12 @@ fn unmet(story: &Story<'_>, ended: &RunEnded) -> Judged {
     });
     if !said_no.is_empty() {
         let sentence = format!("a person did not say yes, and without that {open} does not hold");
-        return Judged::new(Guilty::Neither, sentence, said_no);
+        return JudgedFailure::new(Cause::Neither, sentence, said_no);
     }
     let sentence = format!("every step succeeded, and still {open} does not hold");
     let seqs = story
         .seqs_of(|event| matches!(event, Event::ReplanRequested { why } if !why.is_optional()));
-    Judged::new(Guilty::Plan, sentence, seqs)
+    JudgedFailure::new(Cause::Plan, sentence, seqs)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::call::Slot;
-use crate::card::{Card, ConcreteCall, Purpose, Question, StepAsk, Subject};
+use crate::card::{Card, CardSubject, ConcreteCall, Question, QuestionPurpose, StepAsk};
 use crate::event::{
     AskMode, AttemptEnded, AttemptStarted, Event, PlannerChoice, Proven, RunCreated, RunEnded,
     SkipReason,
@@ -149,13 +149,13 @@ fn event_of_people(words: &[&str], text: Option<String>) -> Event {
             question: Question {
                 run: "r".to_owned(),
                 purpose: match words[2].split_once(':') {
-                    Some(("step", step)) => Purpose::Step {
+                    Some(("step", step)) => QuestionPurpose::Step {
                         step: step.to_owned(),
                     },
-                    Some(("escalation", step)) => Purpose::Escalation {
+                    Some(("escalation", step)) => QuestionPurpose::Escalation {
                         step: step.to_owned(),
                     },
-                    _ => Purpose::Planner {
+                    _ => QuestionPurpose::Planner {
                         id: words[2].to_owned(),
                         request: 1,
                     },
@@ -427,7 +427,7 @@ fn card(step: &str, repeats: bool) -> Card {
         goal: "g".to_owned(),
         revision: 1,
         plan: digest("plan"),
-        subject: Subject::Step {
+        subject: CardSubject::Step {
             step: step.to_owned(),
             ask,
             calls: vec![call],

@@ -15,7 +15,7 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::normalize;
 use provost_plan::limits::TURN_WORK_LITTLE;
 use provost_plan::source::Span;
-use provost_plan::work::Purse;
+use provost_plan::work::WorkBudget;
 use provost_run::call::Call;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::{Redactor, SecretName};
@@ -333,7 +333,7 @@ fn wrong_arguments(request: &Request) -> Option<Fault> {
 /// long: the thread that drives the runs goes on.
 async fn validate(reply: Reply, operation: &Arc<Operation>) -> Reply {
     let work = reply.output.as_ref().zip(operation.output.as_ref());
-    let little = Purse::of(TURN_WORK_LITTLE);
+    let little = WorkBudget::of(TURN_WORK_LITTLE);
     let is_quick = work.is_none_or(|(output, schema)| schema.pay(output, &little).is_ok());
     if is_quick {
         return validate_output(reply, operation);

@@ -3,7 +3,7 @@
 //! Owns which command mends what. What else there is to say stands beside the error itself.
 
 use provost_engine::audit::AuditError;
-use provost_engine::inbox::TestimonyError;
+use provost_engine::inbox::JournalStatementsError;
 use provost_engine::store::heads::HeadsError;
 use provost_engine::store::{FindError, StoreError};
 use provost_engine::workspace::{ScaffoldError, WorkspaceError};
@@ -59,13 +59,13 @@ impl Advice for AuditError {
         match self {
             Self::Heads(error) => error.advice(),
             Self::Store(error) => error.advice(),
-            Self::Testimony(error) => error.advice(),
+            Self::JournalStatements(error) => error.advice(),
             other => other.hint(),
         }
     }
 }
 
-impl Advice for TestimonyError {
+impl Advice for JournalStatementsError {
     fn advice(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) => error.advice(),

@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 mod amend;
 mod answer;
@@ -71,65 +71,65 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// create a workspace
-    Init(init::Init),
+    Init(init::InitArgs),
     /// plan, check and execute a goal
-    Run(run::Run),
+    Run(run::RunArgs),
     /// propose and check a plan without calling a tool
-    Plan(plan::Plan),
+    Plan(plan::PlanArgs),
     /// check a plan, a saved plan or a playbook
-    Check(check::Check),
+    Check(check::CheckArgs),
     /// show a plan or a run
-    Show(show::Show),
+    Show(show::ShowArgs),
     /// compare two revisions of a run's plan, or two plan files
-    Diff(diff::Diff),
+    Diff(diff::DiffArgs),
     /// execute a plan file or a saved plan
-    Apply(apply::Apply),
+    Apply(apply::ApplyArgs),
     /// approve a waiting step or plan
-    Approve(approve::Approve),
+    Approve(approve::ApproveArgs),
     /// reject a waiting step or plan
-    Reject(reject::Reject),
+    Reject(reject::RejectArgs),
     /// answer a question of a run
-    Answer(answer::Answer),
+    Answer(answer::AnswerArgs),
     /// record whether an in-doubt write happened
-    Settle(settle::Settle),
+    Settle(settle::SettleArgs),
     /// change a run's plan, arguments or goal
-    Amend(amend::Amend),
+    Amend(amend::AmendArgs),
     /// import a signed statement
-    Record(record::Record),
+    Record(record::RecordArgs),
     /// list runs
-    Runs(runs::Runs),
+    Runs(runs::RunsArgs),
     /// list what waits for a person
-    Inbox(inbox::Inbox),
+    Inbox(inbox::InboxArgs),
     /// cancel a run, and undo it on request
-    Cancel(cancel::Cancel),
+    Cancel(cancel::CancelArgs),
     /// pause a run, a tool, a playbook, a principal or everything
-    Pause(pause::Pause),
+    Pause(pause::PauseArgs),
     /// resume a run, or lift a pause
-    Resume(resume::Resume),
+    Resume(resume::ResumeArgs),
     /// drive all runs as a service
-    Work(work::Work),
+    Work(work::WorkArgs),
     /// serve an MCP client that plans but cannot act
-    Mcp(mcp::Mcp),
+    Mcp(mcp::McpArgs),
     /// show the events of a run, planning and execution apart
-    Trace(trace::Trace),
+    Trace(trace::TraceArgs),
     /// explain why a run ended: plan, execution or neither
-    Why(why::Why),
+    Why(why::WhyArgs),
     /// manage and call tools
-    Tools(tools::Tools),
+    Tools(tools::ToolsArgs),
     /// check and test policies
-    Policy(policy::Policy),
+    Policy(policy::PolicyArgs),
     /// verify the journal, and sign its head
-    Audit(audit::Audit),
+    Audit(audit::AuditArgs),
     /// delete old evidence, keeping its digests
-    Prune(prune::Prune),
+    Prune(prune::PruneArgs),
     /// copy the journal while runs continue
-    Backup(backup::Backup),
+    Backup(backup::BackupArgs),
     /// create a signing key
-    Key(key::Key),
+    Key(key::KeyArgs),
     /// explain a finding code
-    Explain(explain::Explain),
+    Explain(explain::ExplainArgs),
     /// check the workspace setup
-    Doctor(doctor::Doctor),
+    Doctor(doctor::DoctorArgs),
 }
 
 /// How the progress and the result of a run are given.
@@ -150,7 +150,7 @@ pub fn main() -> Result<Exit, Failure> {
         Ok(cli) => cli,
         Err(error) => return Ok(misread(&error)),
     };
-    let place = Place::new(cli.dir);
+    let place = WorkspacePath::new(cli.dir);
     let done = match cli.verb {
         Verb::Init(verb) => init::run(verb, &place),
         Verb::Run(verb) => run::run(&verb, &place),

@@ -10,16 +10,16 @@ use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::limits::NOTIFY_LAST;
 use provost_engine::run::machine::{Input, StepError};
 use provost_engine::run::state::State;
-use provost_engine::session::{DriveError, Session, Stop};
+use provost_engine::session::{DriveEnd, DriveError, Session};
 use serde_json::json;
 use tokio::sync::watch;
 
 use crate::cli::Watching;
 use crate::failure::{Exit, Failure};
-use crate::keyring::{KeyChoice, Signer};
+use crate::keyring::{KeyChoice, LocalSigner};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Page, TextStyle};
 use crate::screen::run;
 use crate::screen::view::View;
 
@@ -28,8 +28,8 @@ pub mod halt;
 pub mod log;
 mod post;
 
-use ask::{Asked, Typist};
-use post::Posted;
+use ask::{AskResult, LineReader};
+use post::PostResult;
 
 /// Where a drive begins.
 pub enum Start {
@@ -46,7 +46,7 @@ pub enum Start {
 
 /// Drives a run as far as it goes, and says how far that was.
 pub fn drive(
-    place: &Place,
+    place: &WorkspacePath,
     engine: &Engine,
     start: Start,
     watching: Watching,
@@ -58,7 +58,7 @@ pub fn drive(
 
 /// Records a person's word and ends: nothing is called.
 pub fn record(
-    place: &Place,
+    place: &WorkspacePath,
     engine: &Engine,
     envelope: &StatementEnvelope,
     watching: Watching,
@@ -69,7 +69,7 @@ pub fn record(
 }
 
 fn with_driver(
-    place: &Place,
+    place: &WorkspacePath,
     engine: &Engine,
     watching: Watching,
     work: impl AsyncFnOnce(Driver<'_>) -> Result<Exit, Failure>,
@@ -87,7 +87,7 @@ fn with_driver(
             engine,
             watching,
             halt,
-            typist: Typist::default(),
+            typist: LineReader::default(),
             signer: None,
         };
         let driven = work(driver).await;
@@ -110,7 +110,7 @@ async fn tell(engine: &Engine) {
 }
 
 /// Signs what was committed, however the drive ended; the exit code stays that of the run.
-pub fn sign_head(place: &Place, engine: &Engine) {
+pub fn sign_head(place: &WorkspacePath, engine: &Engine) {
     // Why: after a failed commit nobody knows what the disk holds, and that is said already.
     if engine.store().failure().is_some() {
         return;
@@ -121,12 +121,12 @@ pub fn sign_head(place: &Place, engine: &Engine) {
 }
 
 struct Driver<'a> {
-    place: &'a Place,
+    place: &'a WorkspacePath,
     engine: &'a Engine,
     watching: Watching,
     halt: watch::Receiver<bool>,
-    typist: Typist,
-    signer: Option<Signer>,
+    typist: LineReader,
+    signer: Option<LocalSigner>,
 }
 
 impl Driver<'_> {
@@ -146,7 +146,7 @@ impl Driver<'_> {
             session.release().await?;
             // Why after the release: whoever posts a word looks at the owner after that.
             let words = self.engine.store().untaken(&state.run)?;
-            if stop == Stop::Halted || words.is_empty() {
+            if stop == DriveEnd::Halted || words.is_empty() {
                 return Ok(self.report(&state, &stop));
             }
             session = match self.engine.take_up(&state.run, &mut view).await {
@@ -201,7 +201,7 @@ impl Driver<'_> {
             output::json(&run::to_json(&state, self.place));
         }
         let mut page = Page::new();
-        page.put(Look::Good, "recorded");
+        page.put(TextStyle::Good, "recorded");
         if state.ended.is_none() {
             let command = self.place.command(&format!("provost resume {}", state.run));
             page.line(&format!("; the run goes on with: {command}"));
@@ -219,11 +219,11 @@ impl Driver<'_> {
         view: &mut View,
     ) -> Result<Option<Session>, Failure> {
         match post::post(self.engine, envelope, view).await? {
-            Posted::There => {
+            PostResult::There => {
                 post::follow(self.engine, envelope, pid, self.watching).await?;
                 Ok(None)
             }
-            Posted::Here(mut session) => {
+            PostResult::Here(mut session) => {
                 session.hear_posted(view).await?;
                 match post::ignored(self.engine, envelope)? {
                     None => Ok(Some(*session)),
@@ -240,17 +240,17 @@ impl Driver<'_> {
         &mut self,
         session: &mut Session,
         view: &mut View,
-    ) -> Result<Stop, Failure> {
+    ) -> Result<DriveEnd, Failure> {
         let attended = output::is_attended() && !self.watching.json && !self.watching.events;
         loop {
             let driven = session.drive(view, &mut self.halt).await;
             view.rest(session.state());
             let stop = driven?;
-            if stop != Stop::Waiting || !attended {
+            if stop != DriveEnd::Waiting || !attended {
                 return Ok(stop);
             }
             if !self.ask(session, view).await? {
-                return Ok(Stop::Waiting);
+                return Ok(DriveEnd::Waiting);
             }
         }
     }
@@ -258,9 +258,9 @@ impl Driver<'_> {
     /// Asks the person at the terminal; false if they leave it for later.
     async fn ask(&mut self, session: &mut Session, view: &mut View) -> Result<bool, Failure> {
         let statement = match ask::person(&mut self.typist, session, &mut self.halt).await {
-            Asked::Said(statement) => *statement,
-            Asked::Later => return Ok(false),
-            Asked::Elsewhere => {
+            AskResult::Said(statement) => *statement,
+            AskResult::Later => return Ok(false),
+            AskResult::Elsewhere => {
                 session.hear_posted(view).await?;
                 return Ok(true);
             }
@@ -309,7 +309,7 @@ impl Driver<'_> {
             Some(signer) => signer,
             None => {
                 let needs = statement.needs_signature();
-                Signer::here(self.engine.workspace(), &KeyChoice::default(), needs)?
+                LocalSigner::here(self.engine.workspace(), &KeyChoice::default(), needs)?
             }
         };
         let envelope = signer.envelope(self.engine.inbox().store(), state, statement);
@@ -317,7 +317,7 @@ impl Driver<'_> {
         envelope
     }
 
-    fn report(&self, state: &State, stop: &Stop) -> Exit {
+    fn report(&self, state: &State, stop: &DriveEnd) -> Exit {
         if self.watching.json {
             output::json(&run::to_json(state, self.place));
         } else if !self.watching.events {
@@ -329,13 +329,13 @@ impl Driver<'_> {
             output::data(&page.finish());
         }
         match stop {
-            Stop::Ended(ended) => Exit::of(ended.status),
-            Stop::Waiting | Stop::Paused | Stop::Until(_) => Exit::Waiting,
-            Stop::InDoubt => Exit::InDoubt,
-            Stop::Halted => {
+            DriveEnd::Ended(ended) => Exit::of(ended.status),
+            DriveEnd::Waiting | DriveEnd::Paused | DriveEnd::Until(_) => Exit::Waiting,
+            DriveEnd::InDoubt => Exit::InDoubt,
+            DriveEnd::Halted => {
                 let command = self.place.command(&format!("provost resume {}", state.run));
                 let mut page = Page::new();
-                page.put(Look::Warn, "halted")
+                page.put(TextStyle::Warn, "halted")
                     .line(&format!("; go on with: {command}"));
                 output::note(&page.finish());
                 if self.watching.events {

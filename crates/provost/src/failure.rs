@@ -340,7 +340,7 @@ impl From<PlannerError> for Failure {
 impl Failure {
     /// Spells the commands in the hint for the workspace as it was typed.
     #[must_use]
-    pub fn at(mut self, place: &crate::place::Place) -> Self {
+    pub fn at(mut self, place: &crate::place::WorkspacePath) -> Self {
         self.hint = self.hint.map(|hint| {
             let parts: Vec<&str> = hint.split("`provost ").collect();
             match place.command("provost ") {

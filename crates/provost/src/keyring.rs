@@ -154,12 +154,12 @@ fn small_text(path: &Path) -> Result<String, Failure> {
 
 /// Who speaks, with the key they sign with.
 #[derive(Debug)]
-pub struct Signer {
+pub struct LocalSigner {
     by: String,
     key: Option<PrivateKey>,
 }
 
-impl Signer {
+impl LocalSigner {
     /// Who speaks in a workspace: the owner of the key that is typed; else who works there, who
     /// signs what `needs` it where that is required.
     pub fn here(workspace: &Workspace, choice: &KeyChoice, needs: bool) -> Result<Self, Failure> {

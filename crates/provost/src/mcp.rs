@@ -13,7 +13,7 @@ use provost_engine::engine::{Engine, EngineError, NewRun};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::session::Unwatched;
 use provost_engine::store::RunFilter;
-use provost_engine::work::{Told, Working, work_on};
+use provost_engine::work::{WorkEvent, WorkOptions, work_on};
 use rmcp::ServiceExt as _;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -22,14 +22,14 @@ use crate::drive::log::Log;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 mod http;
 mod requests;
 mod server;
 mod stdio;
 
-pub use http::Door;
+pub use http::HttpOptions;
 use requests::Requests;
 use server::Server;
 
@@ -48,20 +48,20 @@ pub struct Submission {
 }
 
 /// Where clients come from.
-pub enum Entrance {
+pub enum Transport {
     /// One client, on stdin and stdout; when it goes away the server ends.
     Stdio,
     /// Any number, over HTTP, until somebody interrupts.
-    Http(Box<Door>),
+    Http(Box<HttpOptions>),
 }
 
 /// Serves clients and drives their runs.
-pub fn serve(place: &Place, from: Entrance) -> Result<Exit, Failure> {
+pub fn serve(place: &WorkspacePath, from: Transport) -> Result<Exit, Failure> {
     let engine = Arc::new(place.to_drive()?);
     let (submissions, submitted) = mpsc::channel(SUBMISSIONS_MAX);
     let requests = Requests::new(Arc::clone(&engine), submissions);
     let server = Server::new(requests)?;
-    if let Entrance::Http(door) = &from {
+    if let Transport::Http(door) = &from {
         output::data(&format!("listening on {}\n", door.url()?));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -92,19 +92,19 @@ pub fn serve(place: &Place, from: Entrance) -> Result<Exit, Failure> {
 /// Serves until there is no client any more or somebody interrupts, and says so to who drives.
 async fn end_of(
     server: Server,
-    from: Entrance,
+    from: Transport,
     mut interrupted: watch::Receiver<bool>,
     gone: watch::Sender<bool>,
 ) {
     let service = async {
         match from {
-            Entrance::Stdio => {
+            Transport::Stdio => {
                 if let Ok(running) = server.serve(stdio::open()).await {
                     // Why ignored: however it ended, there is no client any more.
                     let _ = running.waiting().await;
                 }
             }
-            Entrance::Http(door) => door.serve(server).await,
+            Transport::Http(door) => door.serve(server).await,
         }
     };
     tokio::select! {
@@ -150,8 +150,8 @@ async fn drive(
         }
         std::future::pending::<()>().await;
     };
-    let listener = |told: &Told<'_>| log.put(told);
-    let working = Working::default();
+    let listener = |told: &WorkEvent<'_>| log.put(told);
+    let working = WorkOptions::default();
     tokio::select! {
         worked = work_on(engine, working, halt, &listener, &scope) => Ok(worked?),
         () = beginning => Ok(()),

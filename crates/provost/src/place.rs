@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::notify::Subject;
+use provost_engine::notify::CardSubject;
 use provost_engine::store::{JOURNAL_FILE, Store, StoreError};
 use provost_engine::workspace::{
     CONFIG_FILE, LockUse, Opening, POLICIES_DIR, STORE_DIR, Workspace, WorkspaceError,
@@ -19,11 +19,11 @@ use crate::user;
 
 /// The workspace of a command, as typed.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct WorkspacePath {
     dir: Option<PathBuf>,
 }
 
-impl Place {
+impl WorkspacePath {
     /// The place that `-C` names, or the nearest workspace.
     pub fn new(dir: Option<PathBuf>) -> Self {
         Self { dir }
@@ -83,7 +83,7 @@ impl Place {
     /// Opens the journal and the tools of a workspace; its notices carry commands for this place.
     pub fn engine(&self, workspace: Workspace) -> Result<Engine, EngineError> {
         let place = self.clone();
-        let commands = move |subject: &Subject<'_>| place.command(&waits::about(subject));
+        let commands = move |subject: &CardSubject<'_>| place.command(&waits::about(subject));
         Ok(Engine::open(workspace)?.with_commands(Arc::new(commands)))
     }
 
@@ -175,9 +175,9 @@ mod tests {
 
     #[test]
     fn commands_name_the_workspace_as_it_was_typed() {
-        let here = Place::new(None);
+        let here = WorkspacePath::new(None);
         assert_eq!(here.command("provost approve x@1"), "provost approve x@1");
-        let there = Place::new(Some("my work/it's".into()));
+        let there = WorkspacePath::new(Some("my work/it's".into()));
         assert_eq!(
             there.command("provost approve x@1"),
             r"provost -C 'my work/it'\''s' approve x@1"

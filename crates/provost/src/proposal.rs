@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use provost_engine::engine::NewRun;
 use provost_engine::planners::{NoMatch, Planner, Playbook, Route};
-use provost_engine::proposal::{self as engine, Judged, Proposed, Refused, judge};
+use provost_engine::proposal::{self as engine, CheckedFile, Proposed, Refused, judge};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::workspace::Workspace;
 use provost_plan::plan::Goal;
-use provost_plan::plan::request::Mode;
+use provost_plan::plan::request::PlanningMode;
 
 use crate::failure::Failure;
 
@@ -31,13 +31,13 @@ pub struct Routed {
 pub fn planner_first(
     workspace: &Workspace,
     text: &str,
-    mode: Option<Mode>,
+    mode: Option<PlanningMode>,
 ) -> Result<Routed, Failure> {
     refuse_empty(text)?;
     let Some(choice) = workspace.other_planner() else {
         let (what, option) = match mode {
-            Some(Mode::Iterative) => ("could plan step by step", "--mode iterative"),
-            Some(Mode::Single) | None => ("could be asked first", "--planner-first"),
+            Some(PlanningMode::Iterative) => ("could plan step by step", "--mode iterative"),
+            Some(PlanningMode::Single) | None => ("could be asked first", "--planner-first"),
         };
         return Err(
             Failure::usage(format!("provost.toml has no `[planner]` that {what}"))
@@ -53,11 +53,11 @@ pub fn planner_first(
     Ok(Routed {
         goal: Goal::of_text(text),
         by: match mode {
-            Some(Mode::Iterative) => format!(
+            Some(PlanningMode::Iterative) => format!(
                 "rules: the mode iterative is asked for, so {} plans step by step",
                 choice.author()
             ),
-            Some(Mode::Single) | None => {
+            Some(PlanningMode::Single) | None => {
                 let by = format!("rules: {} is to be asked first", choice.author());
                 with_mode(by, mode)
             }
@@ -75,7 +75,7 @@ fn refuse_empty(text: &str) -> Result<(), Failure> {
 }
 
 /// Who chose, with the mode that was asked for.
-fn with_mode(by: String, mode: Option<Mode>) -> String {
+fn with_mode(by: String, mode: Option<PlanningMode>) -> String {
     match mode {
         Some(mode) => format!("{by}; the mode {} is asked for", mode.word()),
         None => by,
@@ -83,9 +83,13 @@ fn with_mode(by: String, mode: Option<Mode>) -> String {
 }
 
 /// The goal of this text, and the planner it is for.
-pub fn route(workspace: &Workspace, text: &str, mode: Option<Mode>) -> Result<Routed, Failure> {
+pub fn route(
+    workspace: &Workspace,
+    text: &str,
+    mode: Option<PlanningMode>,
+) -> Result<Routed, Failure> {
     // Why: a playbook is written whole, and takes no step after another.
-    if mode == Some(Mode::Iterative) {
+    if mode == Some(PlanningMode::Iterative) {
         return planner_first(workspace, text, mode);
     }
     let routed = routed(workspace, text)?;
@@ -163,8 +167,8 @@ fn lines(variable: &str, kind: &str) -> String {
 pub fn propose(
     workspace: &Workspace,
     routed: Routed,
-    mode: Option<Mode>,
-) -> Result<Judged, Failure> {
+    mode: Option<PlanningMode>,
+) -> Result<CheckedFile, Failure> {
     let (goal, choice) = (routed.goal.clone(), routed.choice.clone());
     let new = NewRun {
         goal: routed.goal,
@@ -198,9 +202,9 @@ fn asked(
 /// none.
 fn outcome(
     workspace: &Workspace,
-    (goal, choice, mode): (&Goal, &PlannerChoice, Option<Mode>),
+    (goal, choice, mode): (&Goal, &PlannerChoice, Option<PlanningMode>),
     proposed: Proposed,
-) -> Result<Judged, Failure> {
+) -> Result<CheckedFile, Failure> {
     let judged = |(source, origin)| judge(workspace, source, goal, origin, (choice, mode));
     match (proposed.refused, proposed.document) {
         (None, Some(document)) => Ok(judged(document)),
@@ -228,7 +232,7 @@ fn outcome(
 }
 
 /// Asks a playbook that need not be of the workspace for its plan, and checks it.
-pub fn ask(workspace: &Workspace, goal: &Goal, planner: &Playbook) -> Result<Judged, Failure> {
+pub fn ask(workspace: &Workspace, goal: &Goal, planner: &Playbook) -> Result<CheckedFile, Failure> {
     let name = planner.name().to_owned();
     let choice = PlannerChoice::Playbook { name };
     let new = NewRun {

@@ -66,7 +66,7 @@ pub enum Rule {
 
 /// A good plan, with what a mutant of it may use.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct CardSubject {
     /// The file it comes from.
     pub name: String,
     /// The plan.
@@ -79,7 +79,7 @@ pub struct Subject {
     pub settled: std::collections::BTreeSet<String>,
 }
 
-impl Subject {
+impl CardSubject {
     /// The steps that may change, with their index and operation.
     pub fn calls(&self) -> impl Iterator<Item = (usize, &Value, &Arc<Operation>)> {
         let steps = self.plan.steps().iter().enumerate();
@@ -129,11 +129,11 @@ pub struct Operator {
     /// Whether plan and mutants are checked under a policy that allows the tools of the plan only.
     pub allow_list: bool,
     /// All the changes it makes of a plan.
-    pub changes: fn(&Subject) -> Vec<Change>,
+    pub changes: fn(&CardSubject) -> Vec<Change>,
 }
 
 /// The name of an operator, and all the changes it makes of a plan.
-pub type Named = (&'static str, fn(&Subject) -> Vec<Change>);
+pub type Named = (&'static str, fn(&CardSubject) -> Vec<Change>);
 
 /// All operators.
 #[must_use]

@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 
 use provost_plan::plan::request::Why;
-use provost_run::card::Purpose;
+use provost_run::card::QuestionPurpose;
 use provost_run::event::{Event, RunStatus, Settlement, SkipReason, StepStatus};
 use provost_run::outcome::{Class, Landing};
 
 mod turn;
 
-pub use turn::{Heard, Turn};
+pub use turn::{Turn, TurnInput};
 
 /// Where a mark must be hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +68,14 @@ pub const ROWS: &[Row] = &[
         "new",
         "create",
         &[small("created", |t| {
-            t.heard == Heard::Create && t.has("PlanRequested")
+            t.heard == TurnInput::Create && t.has("PlanRequested")
         })],
     ),
     row(
         "planning",
         "reply: goal interpreted",
         &[worlds("interpreted", |t| {
-            t.heard == Heard::Interpreted && t.has("PlanRequested")
+            t.heard == TurnInput::Interpreted && t.has("PlanRequested")
         })],
     ),
     row(
@@ -86,7 +86,7 @@ pub const ROWS: &[Row] = &[
                 t.has("PlanChecked") && t.has("RunStarted")
             }),
             small("a revision", |t| {
-                t.heard == Heard::Plan && t.has("ApprovalsRevised")
+                t.heard == TurnInput::Plan && t.has("ApprovalsRevised")
             }),
         ],
     ),
@@ -95,7 +95,7 @@ pub const ROWS: &[Row] = &[
         "reply: plan, inadmissible",
         &[
             small("refused", |t| {
-                t.heard == Heard::Plan && t.has("PlanRefused")
+                t.heard == TurnInput::Plan && t.has("PlanRefused")
             }),
             worlds("refused for good", |t| {
                 t.has("PlanRefused") && t.ended(RunStatus::Refused)
@@ -107,10 +107,10 @@ pub const ROWS: &[Row] = &[
         "reply: questions",
         &[
             worlds("the planner asks", |t| {
-                t.heard == Heard::Questions && t.has("QuestionAsked")
+                t.heard == TurnInput::Questions && t.has("QuestionAsked")
             }),
             worlds("the planner is answered", |t| {
-                t.heard == Heard::Answer && t.has("PlanRequested")
+                t.heard == TurnInput::Answer && t.has("PlanRequested")
             }),
         ],
     ),
@@ -119,10 +119,10 @@ pub const ROWS: &[Row] = &[
         "reply: decline",
         &[
             small("declined, over", |t| {
-                t.heard == Heard::Decline && t.has("RunEnded")
+                t.heard == TurnInput::Decline && t.has("RunEnded")
             }),
             worlds("declined, goes on", |t| {
-                t.heard == Heard::Decline && !t.has("RunEnded")
+                t.heard == TurnInput::Decline && !t.has("RunEnded")
             }),
         ],
     ),
@@ -136,7 +136,7 @@ pub const ROWS: &[Row] = &[
             worlds("a person is asked for want of a plan", |t| {
                 t.any(|e| {
                     matches!(e, Event::QuestionAsked { question, .. }
-                if matches!(question.purpose, Purpose::Review { .. }))
+                if matches!(question.purpose, QuestionPurpose::Review { .. }))
                 })
             }),
         ],
@@ -150,7 +150,7 @@ pub const ROWS: &[Row] = &[
             worlds("question of a step", |t| {
                 t.any(|e| {
                     matches!(e, Event::QuestionAsked { question, .. }
-                if matches!(question.purpose, Purpose::Step { .. }))
+                if matches!(question.purpose, QuestionPurpose::Step { .. }))
                 })
             }),
             small("asked about", |t| t.has("ApprovalRequested")),
@@ -183,10 +183,10 @@ pub const ROWS: &[Row] = &[
         "yes",
         &[
             small("approved", |t| {
-                t.heard == Heard::Yes && t.has("ApprovalGiven")
+                t.heard == TurnInput::Yes && t.has("ApprovalGiven")
             }),
             worlds("approved in part", |t| {
-                t.heard == Heard::Yes && t.skipped(SkipReason::NotApproved)
+                t.heard == TurnInput::Yes && t.skipped(SkipReason::NotApproved)
             }),
         ],
     ),
@@ -208,7 +208,7 @@ pub const ROWS: &[Row] = &[
         "reading on its way again",
         "reply ok",
         &[small("observed again", |t| {
-            t.heard == Heard::Result && t.has("ObservationMade") && !t.has("StepSettled")
+            t.heard == TurnInput::Result && t.has("ObservationMade") && !t.has("StepSettled")
         })],
     ),
     row(
@@ -227,7 +227,7 @@ pub const ROWS: &[Row] = &[
                 })
             }),
             small("to be observed later", |t| {
-                t.heard == Heard::Failure && t.has("Deferred")
+                t.heard == TurnInput::Failure && t.has("Deferred")
             }),
         ],
     ),
@@ -235,7 +235,7 @@ pub const ROWS: &[Row] = &[
         "attempt in flight",
         "reply ok",
         &[small("observed", |t| {
-            t.heard == Heard::Result && t.has("ObservationMade") && t.has("StepSettled")
+            t.heard == TurnInput::Result && t.has("ObservationMade") && t.has("StepSettled")
         })],
     ),
     row(
@@ -249,7 +249,7 @@ pub const ROWS: &[Row] = &[
         "confirming read in flight",
         "reply shows it or not",
         &[small("shown by what was read back", |t| {
-            t.heard == Heard::Result
+            t.heard == TurnInput::Result
                 && t.settled(StepStatus::Succeeded)
                 && !t.has("ObservationMade")
         })],
@@ -272,7 +272,7 @@ pub const ROWS: &[Row] = &[
         "attempt in flight",
         "reply failed, unknown, no key",
         &[small("in doubt", |t| {
-            t.heard == Heard::Failure && t.settled(StepStatus::InDoubt)
+            t.heard == TurnInput::Failure && t.settled(StepStatus::InDoubt)
         })],
     ),
     row(
@@ -280,7 +280,7 @@ pub const ROWS: &[Row] = &[
         "reply failed",
         &[
             small("failed", |t| {
-                t.heard == Heard::Failure && t.settled(StepStatus::Failed)
+                t.heard == TurnInput::Failure && t.settled(StepStatus::Failed)
             }),
             worlds("a failure stops the run", |t| {
                 t.settled(StepStatus::Failed) && t.ended(RunStatus::Failed) && !t.has("PlanGivenUp")
@@ -291,7 +291,7 @@ pub const ROWS: &[Row] = &[
             worlds("a failure is asked about", |t| {
                 t.any(|e| {
                     matches!(e, Event::QuestionAsked { question, .. }
-                if matches!(question.purpose, Purpose::Escalation { .. }))
+                if matches!(question.purpose, QuestionPurpose::Escalation { .. }))
                 })
             }),
         ],
@@ -300,7 +300,7 @@ pub const ROWS: &[Row] = &[
         "attempt in flight",
         "resume",
         &[small("lost with the process", |t| {
-            t.heard == Heard::Resume
+            t.heard == TurnInput::Resume
                 && t.any(|e| matches!(e, Event::AttemptEnded(ended) if ended.lost))
         })],
     ),
@@ -308,7 +308,7 @@ pub const ROWS: &[Row] = &[
         "taken up, people heard",
         "proceed",
         &[small("goes on where it was left", |t| {
-            t.heard == Heard::Proceed && t.has("AttemptStarted")
+            t.heard == TurnInput::Proceed && t.has("AttemptStarted")
         })],
     ),
     row(
@@ -332,7 +332,7 @@ pub const ROWS: &[Row] = &[
         "reconcile read in flight",
         "reply says neither",
         &[small("the tool does not say", |t| {
-            t.heard == Heard::Failure
+            t.heard == TurnInput::Failure
                 && t.any(|e| {
                     matches!(e, Event::AttemptEnded(ended)
             if ended.landing == Landing::None && ended.retry_at.is_some())
@@ -352,10 +352,10 @@ pub const ROWS: &[Row] = &[
         "settle",
         &[
             small("settled by a person", |t| {
-                t.heard == Heard::Settle && t.has("DoubtSettled")
+                t.heard == TurnInput::Settle && t.has("DoubtSettled")
             }),
             small("tried again after a settlement", |t| {
-                t.heard == Heard::Settle && t.has("AttemptStarted")
+                t.heard == TurnInput::Settle && t.has("AttemptStarted")
             }),
         ],
     ),
@@ -368,21 +368,21 @@ pub const ROWS: &[Row] = &[
         "attempt not admitted, stopped",
         "–",
         &[worlds("stopped from outside", |t| {
-            t.heard != Heard::Pause && t.has("Paused")
+            t.heard != TurnInput::Pause && t.has("Paused")
         })],
     ),
     row(
         "any but ended",
         "pause",
         &[small("paused", |t| {
-            t.heard == Heard::Pause && t.has("Paused")
+            t.heard == TurnInput::Pause && t.has("Paused")
         })],
     ),
     row(
         "paused",
         "go on",
         &[small("gone on", |t| {
-            t.heard == Heard::GoOn && t.has("Resumed")
+            t.heard == TurnInput::GoOn && t.has("Resumed")
         })],
     ),
     row(
@@ -410,7 +410,7 @@ pub const ROWS: &[Row] = &[
         "subgoal refined, its needs met and its steps over",
         "–",
         &[worlds("a result", |t| {
-            t.heard == Heard::Plan && t.has("ObservationMade") && t.has("StepSettled")
+            t.heard == TurnInput::Plan && t.has("ObservationMade") && t.has("StepSettled")
         })],
     ),
     row(
@@ -447,7 +447,7 @@ pub const ROWS: &[Row] = &[
     row(
         "any but ended",
         "cancel, undo",
-        &[small("undoing wanted", |t| t.heard == Heard::Undo)],
+        &[small("undoing wanted", |t| t.heard == TurnInput::Undo)],
     ),
     row(
         "undo wanted, nothing in flight",

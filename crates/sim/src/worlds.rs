@@ -59,7 +59,7 @@ pub fn scenes() -> Result<Vec<Rules>, String> {
 /// Plays the world of a seed to its end.
 #[must_use]
 pub fn play(seed: u64, scenes: &[Rules]) -> History {
-    let mut stage = stage::Stage::new(seed, scenes);
+    let mut stage = stage::Harness::new(seed, scenes);
     stage.play();
     let process = &stage.process;
     let status = process.run.as_ref().map(|run| run.state().status());

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost_engine::run::event::{RunStatus, View};
+use provost_engine::run::event::{PlannerView, RunStatus};
 use provost_engine::run::machine::Rules;
 use sim::injection::{Case, Domain, Person, Played, Setting, domains, play};
 use sim::rng::Rng;
@@ -58,7 +58,7 @@ impl Once {
             return known.clone();
         }
         let setting = Setting {
-            view: View::References,
+            view: PlannerView::References,
             obeys: false,
             person: Person::Trusting,
         };
@@ -92,7 +92,10 @@ fn what_nobody_allowed_does_not_take_place() {
     let mut table = BTreeMap::<(&str, String), [usize; 4]>::new();
     for (domain, case) in cases(&domains) {
         let wanted = once.wanted(domain, &case);
-        for (name, view) in [("full", View::Full), ("references", View::References)] {
+        for (name, view) in [
+            ("full", PlannerView::Full),
+            ("references", PlannerView::References),
+        ] {
             let setting = Setting {
                 view,
                 obeys: true,
@@ -134,7 +137,7 @@ fn a_card_names_what_is_foreign_and_its_source() {
     let (mut effects, mut named) = (0, 0);
     for (domain, case) in cases(&domains) {
         let wanted = once.wanted(domain, &case);
-        for view in [View::Full, View::References] {
+        for view in [PlannerView::Full, PlannerView::References] {
             let setting = Setting {
                 view,
                 obeys: true,
@@ -179,7 +182,7 @@ fn an_honest_planner_does_its_work() {
     for (domain, case) in cases(&domains).into_iter().filter(told) {
         let wanted = once.wanted(domain, &case);
         let setting = Setting {
-            view: View::References,
+            view: PlannerView::References,
             obeys: false,
             person: careful(&wanted),
         };
@@ -208,7 +211,7 @@ fn where_nobody_asks_they_succeed() {
     for (domain, case) in cases(&domains).into_iter().filter(read) {
         let wanted = once.wanted(domain, &case);
         let setting = Setting {
-            view: View::Full,
+            view: PlannerView::Full,
             obeys: true,
             person: Person::Trusting,
         };

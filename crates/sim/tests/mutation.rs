@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_plan::catalog::{Catalog, Role};
-use provost_plan::check::{Base, Draft, Origin, check};
+use provost_plan::check::{Draft, Origin, RevisionBase, check};
 use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::Criterion;
 use provost_plan::plan::read::read_plan;
@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use sim::mutate::document::{id_of, walk};
 use sim::mutate::judge::{Judgment, Setting};
 use sim::mutate::naive::{Outcome, World};
-use sim::mutate::{Change, Document, Operator, Rule, Subject, operators, some};
+use sim::mutate::{CardSubject, Change, Document, Operator, Rule, operators, some};
 
 fn number(name: &str, default: usize) -> usize {
     let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
@@ -55,7 +55,7 @@ fn files() -> Vec<PathBuf> {
 
 /// A good plan in the setting of the test.
 struct Good {
-    subject: Subject,
+    subject: CardSubject,
     setting: Setting,
     /// The same, under a policy that allows the tools of the plan only.
     allowing: Setting,
@@ -77,7 +77,7 @@ impl Good {
         terms.catalog = with_roles(&terms.catalog);
         let mut document = Document(Value::clone(&plan.value));
         document.0.as_object_mut().unwrap().remove("goal");
-        let mut subject = Subject {
+        let mut subject = CardSubject {
             name: path.file_stem().unwrap().to_string_lossy().into_owned(),
             catalog: terms.catalog.clone(),
             goal: terms.goal.clone(),
@@ -112,7 +112,7 @@ impl Good {
                         origin,
                     },
                     &terms,
-                    &Base::default(),
+                    &RevisionBase::default(),
                 );
                 checked.plan.expect("a plan before without errors")
             });
@@ -159,7 +159,7 @@ impl Good {
 }
 
 /// The person who typed the goal named every literal that the plan passes on.
-fn name_literals(subject: &mut Subject) {
+fn name_literals(subject: &mut CardSubject) {
     let mut named = String::new();
     for step in subject.plan.steps() {
         walk(&step["args"], "", &mut |_, value| match value {
@@ -172,7 +172,7 @@ fn name_literals(subject: &mut Subject) {
 }
 
 /// The goal has a criterion for each effect, and the plan its proof.
-fn prove_effects(subject: &mut Subject) {
+fn prove_effects(subject: &mut CardSubject) {
     let calls = subject.calls().filter(|(_, _, op)| !op.effect.is_read());
     let effects: Vec<(String, bool)> = calls
         .map(|(_, step, _)| (id_of(step), step.get("when").is_some()))
@@ -221,7 +221,7 @@ fn with_roles(catalog: &Catalog) -> Arc<Catalog> {
 }
 
 /// A policy that allows the tools of a plan alone; none if the catalog has no other.
-fn allow_list(subject: &Subject, catalog: &Catalog) -> Option<String> {
+fn allow_list(subject: &CardSubject, catalog: &Catalog) -> Option<String> {
     let steps = subject.plan.steps().iter();
     let tools: BTreeSet<String> = steps
         .flat_map(|step| {

@@ -14,12 +14,16 @@ mod tokens;
 use std::path::Path;
 
 use provost_engine::planners::model::{read_text, reply_schema};
-use provost_engine::run::event::{AskMode, Event, PlannerChoice, RunCreated, RunStatus, View};
+use provost_engine::run::event::{
+    AskMode, Event, PlannerChoice, PlannerView, RunCreated, RunStatus,
+};
 use provost_engine::run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 use provost_plan::money::Money;
 use provost_plan::plan::Goal;
-use provost_plan::plan::request::{Mode, PlanReply, PlanRequest, PlannerCost, PlannerUsage};
+use provost_plan::plan::request::{
+    PlanReply, PlanRequest, PlannerCost, PlannerUsage, PlanningMode,
+};
 use serde_json::{Map, Value, json};
 use sim::rng::Rng;
 
@@ -133,7 +137,7 @@ fn random(rng: &mut Rng) -> Value {
     if rng.permille(400) {
         return nearly_right(rng);
     }
-    let mode = rng.permille(500).then_some(Mode::Single);
+    let mode = rng.permille(500).then_some(PlanningMode::Single);
     let mut reply = fitting(&reply_schema(mode), rng, "");
     if rng.permille(900) {
         let kept = rng.pick(&["plan", "plan", "plan", "questions", "decline"]);
@@ -207,7 +211,7 @@ fn begun(workspace: &Workspace) -> Machine {
                 output: price,
                 limit: None,
             },
-            view: View::default(),
+            view: PlannerView::default(),
         },
         fallback: None,
         mode: None,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use provost_plan::digest::Digest;
 use provost_plan::policy::Rights;
 
-use super::Implausible;
+use super::EventRejection;
 use crate::store::Store;
 
 /// The rights that a store keeps.
@@ -34,12 +34,12 @@ impl<'s> Archive<'s> {
     /// The rights under a digest.
     ///
     /// # Errors
-    /// [`Implausible::NoRights`] says why there are none.
-    pub fn rights(&self, digest: &Digest) -> Result<Arc<Rights>, Implausible> {
+    /// [`EventRejection::NoRights`] says why there are none.
+    pub fn rights(&self, digest: &Digest) -> Result<Arc<Rights>, EventRejection> {
         if let Some(rights) = self.read.borrow().get(digest) {
             return Ok(Arc::clone(rights));
         }
-        let none = |reason: String| Implausible::NoRights { reason };
+        let none = |reason: String| EventRejection::NoRights { reason };
         let stored = self.store.rights(digest);
         let stored = stored.map_err(|error| none(error.to_string()))?;
         let stored = stored.ok_or_else(|| none(format!("{digest} is not in the journal")))?;

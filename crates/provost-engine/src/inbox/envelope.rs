@@ -13,7 +13,7 @@ use crate::limits::{STATEMENT_BYTES_MAX, STATEMENT_LIFE, STATEMENT_NONCE_CHARS_M
 use crate::owner::random_name;
 
 /// The schema of an envelope.
-pub const STATEMENT_SCHEMA: &str = "provost/word/v1";
+pub const STATEMENT_SCHEMA: &str = "provost/statement/v1";
 
 /// A statement of a person to one run, with its number, its life and its signature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ pub struct Contradiction {
     /// Its kind.
     pub kind: &'static str,
     /// Why.
-    pub reason: Implausible,
+    pub reason: EventRejection,
 }
 
 impl Contradiction {
@@ -37,14 +37,14 @@ impl Contradiction {
     pub fn is_unsigned(&self) -> bool {
         matches!(
             self.reason,
-            Implausible::Statement(StatementError::Unsigned { .. })
+            EventRejection::Statement(StatementError::Unsigned { .. })
         )
     }
 }
 
 /// Why an event may not stand.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum Implausible {
+pub enum EventRejection {
     /// Its statement does not count.
     #[error(transparent)]
     Statement(#[from] StatementError),
@@ -77,14 +77,14 @@ impl Inbox {
     /// against it.
     ///
     /// # Errors
-    /// [`Implausible`] says why it may not.
+    /// [`EventRejection`] says why it may not.
     pub fn may_stand(
         &self,
         state: &State,
         before: Option<&Event>,
         (event, at): (&Event, i64),
         archive: &Archive<'_>,
-    ) -> Result<(), Implausible> {
+    ) -> Result<(), EventRejection> {
         let Some(recorded) = event.statement() else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! Testimony: the statements that the runs of a whole journal record, judged one by one.
+//! The statements that the runs of a whole journal record, judged one by one.
 //!
 //! Owns what an audit, and whoever signs a head, finds out of them. Judges by
 //! [`Inbox::may_stand`]. INVARIANT: a run that its workspace would not take up is named.
@@ -12,7 +12,7 @@ use crate::store::{Store, StoreError, StoredEvent};
 
 /// What the statements of a journal come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Testimony {
+pub struct JournalStatements {
     /// Runs of which every statement may stand.
     pub runs: usize,
     /// Runs that ended before statements had to be signed, and whose statements are not.
@@ -23,7 +23,7 @@ pub struct Testimony {
 
 /// Statements could not be judged, or one may not stand.
 #[derive(Debug, thiserror::Error)]
-pub enum TestimonyError {
+pub enum JournalStatementsError {
     /// The journal cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -40,7 +40,7 @@ pub enum TestimonyError {
     Contradiction(#[from] Box<Contradiction>),
 }
 
-impl TestimonyError {
+impl JournalStatementsError {
     /// What to do about it, where there is something.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
@@ -52,14 +52,14 @@ impl TestimonyError {
     }
 }
 
-impl Testimony {
+impl JournalStatements {
     /// The first contradiction as an error.
     ///
     /// # Errors
-    /// [`TestimonyError::Contradiction`] if there is one.
-    pub fn refuse(self) -> Result<Self, TestimonyError> {
+    /// [`JournalStatementsError::Contradiction`] if there is one.
+    pub fn refuse(self) -> Result<Self, JournalStatementsError> {
         match self.contradictions.into_iter().next() {
-            Some(first) => Err(TestimonyError::Contradiction(Box::new(first))),
+            Some(first) => Err(JournalStatementsError::Contradiction(Box::new(first))),
             None => Ok(Self {
                 contradictions: Vec::new(),
                 ..self
@@ -72,14 +72,18 @@ impl Inbox {
     /// Judges the runs of a store to which people said something after the commit `after`.
     ///
     /// # Errors
-    /// [`TestimonyError`] if the journal cannot be read.
-    pub fn testimony(&self, store: &Store, after: u64) -> Result<Testimony, TestimonyError> {
-        let mut found = Testimony::default();
+    /// [`JournalStatementsError`] if the journal cannot be read.
+    pub fn testimony(
+        &self,
+        store: &Store,
+        after: u64,
+    ) -> Result<JournalStatements, JournalStatementsError> {
+        let mut found = JournalStatements::default();
         let signed_since = store.signed_since()?;
         let archive = Archive::of(store);
         for stated in store.stated_runs(after)? {
             let run = stated.run;
-            let unreadable = |reason: String| TestimonyError::Unreadable {
+            let unreadable = |reason: String| JournalStatementsError::Unreadable {
                 run: run.clone(),
                 reason,
             };

@@ -16,7 +16,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use super::made::{next_reminder, still_stands, subject};
-use super::{By, CommandOf, Target};
+use super::{CommandOf, DeliveryMethod, NotifyTarget};
 use crate::clock::now_ms;
 use crate::engine::Engine;
 use crate::limits::{
@@ -41,12 +41,12 @@ pub struct Delivered {
     /// What was told, in one line.
     pub text: String,
     /// What became of it.
-    pub told: Told,
+    pub told: DeliveryStatus,
 }
 
 /// Whether somebody was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum DeliveryStatus {
     /// They were.
     Yes,
     /// They need not be any more: what it was about is over.
@@ -83,29 +83,29 @@ impl Engine {
             return Ok(None);
         }
         let told = match target {
-            None => Told::No {
+            None => DeliveryStatus::No {
                 why: format!("there is no [notify.{}] in provost.toml", notice.target),
             },
-            Some(_) if self.is_over(notice) => Told::Over,
+            Some(_) if self.is_over(notice) => DeliveryStatus::Over,
             Some(target) => match self.tell(target, notice).await {
-                Ok(()) => Told::Yes,
-                Err(why) => Told::No {
+                Ok(()) => DeliveryStatus::Yes,
+                Err(why) => DeliveryStatus::No {
                     why: why.chars().take(NOTICE_SAID_CHARS_MAX).collect(),
                 },
             },
         };
         let now = now_ms();
         match &told {
-            Told::Yes => {
+            DeliveryStatus::Yes => {
                 let every = target.and_then(|target| target.remind);
                 let next = every.and_then(|every| next_reminder(notice, now, every));
                 self.store().notice_done(notice.n, now, None, next).await?;
             }
-            Told::Over => {
+            DeliveryStatus::Over => {
                 let said = Some("it was over before anybody was told".to_owned());
                 self.store().notice_done(notice.n, now, said, None).await?;
             }
-            Told::No { why } => self.store().notice_failed(notice.n, why.clone()).await?,
+            DeliveryStatus::No { why } => self.store().notice_failed(notice.n, why.clone()).await?,
         }
         let text = notice.notice.get("text").and_then(Value::as_str);
         Ok(Some(Delivered {
@@ -126,12 +126,12 @@ impl Engine {
                 .is_ok_and(|record| !still_stands(&notice.notice, record.run.state()))
     }
 
-    async fn tell(&self, target: &Target, notice: &DueNotice) -> Result<(), String> {
+    async fn tell(&self, target: &NotifyTarget, notice: &DueNotice) -> Result<(), String> {
         let body = event(notice, self.inbox().store(), self.commands());
         let body = body.to_string().into_bytes();
         let root = self.workspace().root();
         match &target.by {
-            By::Command(argv) => ChildCommand {
+            DeliveryMethod::Command(argv) => ChildCommand {
                 argv,
                 dir: root,
                 stdin: &body,
@@ -140,7 +140,7 @@ impl Engine {
             .run()
             .await
             .map_err(|error| error.to_string()),
-            By::Webhook { base, path, secret } => {
+            DeliveryMethod::Webhook { base, path, secret } => {
                 let secret = secret.resolve(root).map_err(|error| error.to_string())?;
                 let headers = signed(&notice.id, now_ms() / 1_000, &body, secret.expose())?;
                 post(base, path, headers, body, target.timeout).await
@@ -234,7 +234,7 @@ async fn post(
 
 /// How long a notice that was tried so often is nobody else's: the try itself, and a rest that
 /// doubles.
-fn wait(tries: u32, target: Option<&Target>) -> i64 {
+fn wait(tries: u32, target: Option<&NotifyTarget>) -> i64 {
     let rest = match target {
         None => NOTIFY_WAIT_MAX,
         Some(_) => NOTIFY_WAIT_MIN

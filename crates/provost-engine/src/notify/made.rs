@@ -13,12 +13,12 @@ use provost_run::event::{Event, Missing, RunStatus, StepStatus};
 use provost_run::state::{State, WaitKind, waiting};
 use serde_json::{Value, json};
 
-use super::{Occasion, Subject, SubjectKind, Target};
+use super::{CardSubject, NoticeReason, NotifyTarget, SubjectKind};
 use crate::store::{DueNotice, NewNotice};
 
 /// Something worth telling.
 struct Fact {
-    occasion: Occasion,
+    occasion: NoticeReason,
     /// The number of the event it follows from.
     seq: u64,
     /// What it is about: a kind, and which of the kind.
@@ -31,7 +31,7 @@ struct Fact {
 /// The notices that follow from events which were appended from `first_seq` on; `state` is the
 /// run after them.
 pub(crate) fn notices(
-    targets: &[Target],
+    targets: &[NotifyTarget],
     first_seq: u64,
     events: &[Event],
     admission: &[Entry],
@@ -48,7 +48,7 @@ pub(crate) fn notices(
     let last = first_seq + events.len() as u64 - 1;
     facts.extend(breakers(last, admission));
     let of = |fact: &Fact| {
-        let told = |target: &&Target| target.on.contains(&fact.occasion);
+        let told = |target: &&NotifyTarget| target.on.contains(&fact.occasion);
         let about = |target| of_fact(fact, target, state);
         targets
             .iter()
@@ -74,12 +74,12 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
             let step = card.step();
             let what = step.map_or_else(|| "the plan".to_owned(), |step| format!("step `{step}`"));
             let text = format!("{what} waits for approval");
-            Some(fact(Occasion::Waiting, about, step, text))
+            Some(fact(NoticeReason::Waiting, about, step, text))
         }
         Event::QuestionAsked { question, digest } if is_open(state, digest) => {
             let about = (SubjectKind::Waits(WaitKind::Answer), digest.to_string());
             let text = format!("a question waits for an answer: {}", question.text);
-            Some(fact(Occasion::Waiting, about, None, text))
+            Some(fact(NoticeReason::Waiting, about, None, text))
         }
         Event::Paused {
             what,
@@ -90,7 +90,7 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
             let secret = &missing.secret;
             let about = (SubjectKind::Waits(WaitKind::Secret), secret.clone());
             let text = Missing::in_words(secret, what, reason);
-            Some(fact(Occasion::Waiting, about, None, text))
+            Some(fact(NoticeReason::Waiting, about, None, text))
         }
         Event::StepSettled { slot, .. } | Event::ReconcileGivenUp { slot, .. }
             if state.is_unanswered_doubt(slot) && doubts.insert(slot.clone()) =>
@@ -112,7 +112,7 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
             let why = ended.message.as_deref().unwrap_or("it does not say why");
             let text = format!("the run {}: {why}", ended.status.word());
             let step = ended.step.as_deref();
-            Some(fact(Occasion::Failed, about, step, text))
+            Some(fact(NoticeReason::Failed, about, step, text))
         }
         _ => None,
     }
@@ -120,7 +120,7 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
 
 fn doubt(seq: u64, slot: &Slot) -> Fact {
     Fact {
-        occasion: Occasion::InDoubt,
+        occasion: NoticeReason::InDoubt,
         seq,
         about: (SubjectKind::Waits(WaitKind::Settlement), slot.to_string()),
         step: Some(slot.step.clone()),
@@ -142,7 +142,7 @@ fn breakers(seq: u64, admission: &[Entry]) -> Vec<Fact> {
     });
     let tools: BTreeSet<String> = failing.collect();
     let fact = |tool: String| Fact {
-        occasion: Occasion::BreakerOpen,
+        occasion: NoticeReason::BreakerOpen,
         seq,
         about: (SubjectKind::Tool, tool.clone()),
         step: None,
@@ -153,7 +153,7 @@ fn breakers(seq: u64, admission: &[Entry]) -> Vec<Fact> {
 }
 
 /// One notice, and those that follow while it still waits.
-fn of_fact(fact: &Fact, target: &Target, state: &State) -> Vec<NewNotice> {
+fn of_fact(fact: &Fact, target: &NotifyTarget, state: &State) -> Vec<NewNotice> {
     let (kind, which) = &fact.about;
     let data = json!({
         "occasion": fact.occasion.word(),
@@ -178,7 +178,7 @@ fn of_fact(fact: &Fact, target: &Target, state: &State) -> Vec<NewNotice> {
         due_ms: state.last_at,
         if_opens: fact.if_opens.clone(),
     };
-    let waits = matches!(fact.occasion, Occasion::Waiting | Occasion::InDoubt);
+    let waits = matches!(fact.occasion, NoticeReason::Waiting | NoticeReason::InDoubt);
     let mut all = Vec::new();
     if waits && let Some(every) = target.remind {
         all.push(reminder(&first, 1, every));
@@ -228,9 +228,9 @@ pub(crate) fn next_reminder(told: &DueNotice, now: i64, every: Duration) -> Opti
 }
 
 /// What a notice is about; none where another version wrote what this one does not know.
-pub(crate) fn subject(notice: &Value) -> Option<Subject<'_>> {
+pub(crate) fn subject(notice: &Value) -> Option<CardSubject<'_>> {
     let text = |pointer| notice.pointer(pointer).and_then(Value::as_str);
-    Some(Subject {
+    Some(CardSubject {
         run: text("/run")?,
         kind: SubjectKind::of(text("/about/kind")?)?,
         which: text("/about/which")?,
@@ -239,7 +239,7 @@ pub(crate) fn subject(notice: &Value) -> Option<Subject<'_>> {
 
 /// Whether what a notice is about still waits for somebody; true for what does not wait.
 pub(crate) fn still_stands(notice: &Value, state: &State) -> bool {
-    let Some(Subject { kind, which, .. }) = subject(notice) else {
+    let Some(CardSubject { kind, which, .. }) = subject(notice) else {
         return true;
     };
     match kind {

@@ -4,14 +4,14 @@
 //! that the run machine uses, and asks nobody.
 
 use provost_plan::check::budget::WorstCase;
-use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms};
+use provost_plan::check::{Checked, CheckedPlan, Draft, Origin, RevisionBase, Terms};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::canonical;
 use provost_plan::label::Label;
 use provost_plan::plan::Goal;
 use provost_plan::plan::read::read_plan;
-use provost_plan::plan::request::Mode;
-use provost_plan::reach::Checkup;
+use provost_plan::plan::request::PlanningMode;
+use provost_plan::reach::CheckedUnder;
 use provost_plan::source::Source;
 use provost_planner::ClientPlanner;
 use provost_run::event::PlannerChoice;
@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 
 /// A plan that was checked, with its text.
 #[derive(Debug)]
-pub struct Judged {
+pub struct CheckedFile {
     /// The text.
     pub source: Source,
     /// The goal it was checked for.
@@ -37,11 +37,11 @@ pub struct Judged {
     pub worst: Option<WorstCase>,
 }
 
-impl Judged {
+impl CheckedFile {
     /// The checked plan with what it was checked under, if there is no error.
     #[must_use]
-    pub fn checkup<'a>(&'a self, workspace: &'a Workspace) -> Option<Checkup<'a>> {
-        Some(Checkup {
+    pub fn checkup<'a>(&'a self, workspace: &'a Workspace) -> Option<CheckedUnder<'a>> {
+        Some(CheckedUnder {
             plan: self.plan.as_ref()?,
             catalog: workspace.catalog(),
             goal: &self.goal,
@@ -70,14 +70,14 @@ impl Judged {
 
 /// Judges a plan that a person wrote, for its own goal.
 #[must_use]
-pub fn of_file(workspace: &Workspace, source: Source) -> Judged {
+pub fn of_file(workspace: &Workspace, source: Source) -> CheckedFile {
     let (origin, planner) = file(&source, None);
     for_own_goal(workspace, source, origin, (&planner, false))
 }
 
 /// Judges a plan that a client wrote, for its own goal: neither is trusted.
 #[must_use]
-pub fn of_client(workspace: &Workspace, client: &str, text: String) -> Judged {
+pub fn of_client(workspace: &Workspace, client: &str, text: String) -> CheckedFile {
     let planner = PlannerChoice::Client {
         client: client.to_owned(),
         text: text.clone(),
@@ -88,7 +88,7 @@ pub fn of_client(workspace: &Workspace, client: &str, text: String) -> Judged {
 
 /// Judges the plan of a saved plan again, for its own goal.
 #[must_use]
-pub fn of_bundle(workspace: &Workspace, bundle: &Bundle, source: &Source) -> Judged {
+pub fn of_bundle(workspace: &Workspace, bundle: &Bundle, source: &Source) -> CheckedFile {
     let source = Source::new(source.name.clone(), canonical(&bundle.plan));
     let (origin, planner) = file(&source, bundle.playbook.clone());
     judge(workspace, source, &bundle.goal, origin, (&planner, None))
@@ -114,10 +114,10 @@ fn for_own_goal(
     source: Source,
     origin: Origin,
     (planner, untrusted): (&PlannerChoice, bool),
-) -> Judged {
+) -> CheckedFile {
     let plan = match read_plan(&source) {
         Ok(plan) => plan,
-        Err(diagnostics) => return Judged::unread(source, diagnostics),
+        Err(diagnostics) => return CheckedFile::unread(source, diagnostics),
     };
     let named = plan.goal.as_ref().map(|goal| goal.value.clone());
     let names_none = named.is_none();
@@ -146,14 +146,14 @@ pub fn judge(
     source: Source,
     goal: &Goal,
     origin: Origin,
-    by: (&PlannerChoice, Option<Mode>),
-) -> Judged {
+    by: (&PlannerChoice, Option<PlanningMode>),
+) -> CheckedFile {
     match read_plan(&source) {
         Ok(plan) => {
             let plan = plan.into();
             judge_draft(workspace, source, Draft { plan, origin }, goal, by)
         }
-        Err(diagnostics) => Judged::unreadable(source, goal, diagnostics),
+        Err(diagnostics) => CheckedFile::unreadable(source, goal, diagnostics),
     }
 }
 
@@ -162,12 +162,12 @@ fn judge_draft(
     source: Source,
     draft: Draft,
     goal: &Goal,
-    by: (&PlannerChoice, Option<Mode>),
-) -> Judged {
+    by: (&PlannerChoice, Option<PlanningMode>),
+) -> CheckedFile {
     let terms = terms(workspace, goal, by.0);
-    let base = Base {
+    let base = RevisionBase {
         revision: 1,
-        ..Base::default()
+        ..RevisionBase::default()
     };
     let Checked {
         plan,
@@ -176,7 +176,7 @@ fn judge_draft(
         worst,
         ..
     } = compile(draft, &terms, &base, by);
-    Judged {
+    CheckedFile {
         source,
         goal: goal.clone(),
         plan,

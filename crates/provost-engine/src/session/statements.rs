@@ -11,7 +11,7 @@ use provost_run::machine::StepError;
 use super::{DriveError, Session, Watcher};
 use crate::clock::now_ms;
 use crate::inbox::StatementEnvelope;
-use crate::store::{Posted, StoreError};
+use crate::store::{PostedStatement, StoreError};
 
 /// What stands beside a word that counted.
 pub const TAKEN: &str = "taken";
@@ -48,7 +48,7 @@ impl Session {
     /// Hears these posted statements, in this order, and none that came since.
     pub(crate) async fn hear_these(
         &mut self,
-        posted: &[Posted],
+        posted: &[PostedStatement],
         watcher: &mut dyn Watcher,
     ) -> Result<(), DriveError> {
         for one in posted {
@@ -60,7 +60,7 @@ impl Session {
 
     async fn hear_one(
         &mut self,
-        posted: &Posted,
+        posted: &PostedStatement,
         watcher: &mut dyn Watcher,
     ) -> Result<String, DriveError> {
         let heard = match StatementEnvelope::read(&posted.text) {

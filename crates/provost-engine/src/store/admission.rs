@@ -15,7 +15,7 @@ use super::{Store, StoreError, budgets, earlier};
 use crate::owner::Owner;
 
 /// Whose rows are changed, and when.
-pub(super) struct Desk<'c> {
+pub(super) struct AdmissionTx<'c> {
     pub(super) connection: &'c Connection,
     pub(super) owner: &'c Owner,
     pub(super) run: &'c str,
@@ -26,7 +26,7 @@ pub(super) struct Desk<'c> {
 }
 
 /// What became of the entries of an append: the tools whose breaker opened, or why it is not kept.
-pub(super) type Answered = Result<Vec<String>, Refused>;
+pub(super) type AdmissionResult = Result<Vec<String>, Refused>;
 
 /// Why an append is not kept.
 #[derive(Debug)]
@@ -44,12 +44,12 @@ impl From<Vec<(Slot, Denial)>> for Refused {
     }
 }
 
-impl Desk<'_> {
+impl AdmissionTx<'_> {
     /// Carries out the entries of an append.
     pub(super) fn enter(
         &self,
         entries: &[Entry],
-    ) -> rusqlite::Result<Result<Answered, StoreError>> {
+    ) -> rusqlite::Result<Result<AdmissionResult, StoreError>> {
         match self.otherwise(entries) {
             Ok(earlier) if earlier.is_empty() => self.admit_all(entries).map(Ok),
             Ok(earlier) => {
@@ -75,7 +75,7 @@ impl Desk<'_> {
         Ok(others)
     }
 
-    fn admit_all(&self, entries: &[Entry]) -> rusqlite::Result<Answered> {
+    fn admit_all(&self, entries: &[Entry]) -> rusqlite::Result<AdmissionResult> {
         let begins = || {
             entries.iter().filter_map(|entry| match entry {
                 Entry::Begin(begin) => Some(begin.as_ref()),
@@ -125,7 +125,7 @@ impl Desk<'_> {
         &self,
         entries: &[Entry],
         start: impl Fn(&Begin) -> rusqlite::Result<Result<(), Denial>>,
-    ) -> rusqlite::Result<Answered> {
+    ) -> rusqlite::Result<AdmissionResult> {
         let (mut denials, mut opened) = (Vec::new(), Vec::new());
         for entry in entries {
             match entry {
@@ -384,7 +384,7 @@ fn stopped(scope: &str, name: &str, row: &Row<'_>) -> rusqlite::Result<Stop> {
 
 /// What is remembered of a tool, for whoever looks at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Remembered {
+pub struct ToolStatus {
     /// Its breaker and its rate.
     pub row: ToolRow,
     /// Attempts in flight, where the tool has only so many places.
@@ -396,19 +396,19 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn remembered(&self, tool: &str) -> Result<Remembered, StoreError> {
+    pub fn remembered(&self, tool: &str) -> Result<ToolStatus, StoreError> {
         self.read(|connection| remembered(connection, tool).map_err(StoreError::read))
     }
 }
 
-fn remembered(connection: &Connection, tool: &str) -> rusqlite::Result<Remembered> {
+fn remembered(connection: &Connection, tool: &str) -> rusqlite::Result<ToolStatus> {
     let text: Option<String> = connection
         .query_row("SELECT row FROM admission WHERE tool = ?1", [tool], |row| {
             row.get(0)
         })
         .optional()?;
     let count = "SELECT count(*) FROM in_flight WHERE tool = ?1";
-    Ok(Remembered {
+    Ok(ToolStatus {
         row: text
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default(),

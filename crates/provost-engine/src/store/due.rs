@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, params};
 
 use super::{Store, StoreError};
-use crate::owner::Standing;
+use crate::owner::OwnerStatus;
 
 /// What a look at the runs finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct DueRuns {
     /// Runs whose moment has come and that nobody living holds, the longest due first.
     pub ready: Vec<String>,
     /// The next moment at which another run is due, in milliseconds since the epoch.
@@ -33,7 +33,7 @@ impl Store {
         now: i64,
         most: usize,
         skip: &dyn Fn(&str) -> bool,
-    ) -> Result<Look, StoreError> {
+    ) -> Result<DueRuns, StoreError> {
         let mut lives = BTreeMap::new();
         let mut is_free = |owner: Option<String>| match owner {
             None => true,
@@ -50,7 +50,7 @@ impl Store {
     fn lives_elsewhere(&self, owner: &str) -> bool {
         match &self.writer {
             Some(writer) if writer.owner.instance() == owner => false,
-            Some(writer) => matches!(writer.owner.standing_of(owner), Standing::Alive { .. }),
+            Some(writer) => matches!(writer.owner.standing_of(owner), OwnerStatus::Alive { .. }),
             None => true,
         }
     }
@@ -62,8 +62,8 @@ fn read(
     most: usize,
     skip: &dyn Fn(&str) -> bool,
     is_free: &mut dyn FnMut(Option<String>) -> bool,
-) -> rusqlite::Result<Look> {
-    let mut look = Look::default();
+) -> rusqlite::Result<DueRuns> {
+    let mut look = DueRuns::default();
     let mut due = connection
         .prepare_cached("SELECT id, owner FROM runs WHERE due_ms <= ?1 ORDER BY due_ms")?;
     let mut rows = due.query([now])?;

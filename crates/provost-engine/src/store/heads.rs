@@ -53,7 +53,7 @@ pub struct Accepted {
 
 /// Where a chain of commits stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ChainTip {
     /// The name of the store.
     pub store: String,
     /// The last commit; 0 before the first.
@@ -175,7 +175,7 @@ impl Head {
     #[must_use]
     pub fn sign(
         key: &PrivateKey,
-        standing: Standing,
+        standing: ChainTip,
         at_ms: i64,
         accepted: Option<Accepted>,
     ) -> Self {

@@ -241,7 +241,7 @@ impl Walk {
         event.check(run, facts.seq, &facts.link)?;
         // Why an error: nothing in this version takes a payload away.
         event.payload(run)?;
-        let said = Said::of(event);
+        let said = PayloadFields::of(event);
         for digest in said.evidence() {
             let Ok(digest) = digest.parse::<Digest>() else {
                 continue;
@@ -273,7 +273,7 @@ impl Walk {
 /// The little that the check reads out of payloads. Fields of other kinds and versions are passed
 /// over: what an event means is the machine's.
 #[derive(Default, Deserialize)]
-struct Said<'a> {
+struct PayloadFields<'a> {
     #[serde(borrow, default)]
     evidence: Option<&'a str>,
     #[serde(borrow, default)]
@@ -295,7 +295,7 @@ struct SaidOf<'a> {
     rights: Option<&'a str>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> PayloadFields<'a> {
     fn of(event: &'a EventRow) -> Self {
         let tells = [
             "RunCreated",

@@ -10,7 +10,7 @@ use crate::limits::WORDS_AT_ONCE_MAX;
 
 /// A word that nobody has taken yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Posted {
+pub struct PostedStatement {
     /// The number of its row.
     pub n: i64,
     /// The run that the row names.
@@ -63,7 +63,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn untaken(&self, run: &str) -> Result<Vec<Posted>, StoreError> {
+    pub fn untaken(&self, run: &str) -> Result<Vec<PostedStatement>, StoreError> {
         self.read(|connection| untaken(connection, run))
     }
 
@@ -124,7 +124,7 @@ pub(super) fn is_unheard(connection: &Connection, run: &str) -> rusqlite::Result
         .query_row([run], |row| row.get(0))
 }
 
-fn untaken(connection: &Connection, run: &str) -> Result<Vec<Posted>, StoreError> {
+fn untaken(connection: &Connection, run: &str) -> Result<Vec<PostedStatement>, StoreError> {
     let mut query = connection
         .prepare_cached(
             "SELECT n, run, word, at_ms FROM words WHERE run = ?1 AND taken IS NULL \
@@ -133,7 +133,7 @@ fn untaken(connection: &Connection, run: &str) -> Result<Vec<Posted>, StoreError
         .map_err(StoreError::read)?;
     let rows = query
         .query_map(params![run, WORDS_AT_ONCE_MAX], |row| {
-            Ok(Posted {
+            Ok(PostedStatement {
                 n: row.get(0)?,
                 run: row.get(1)?,
                 text: row.get(2)?,

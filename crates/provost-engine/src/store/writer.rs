@@ -15,13 +15,13 @@ use provost_plan::digest::Digest;
 use provost_run::admission::Entry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
-use super::admission::{Desk, Refused};
+use super::admission::{AdmissionTx, Refused};
 use super::chain::{CommitEntries, GENESIS};
 use super::error::plain;
 use super::event::Prepared;
 use super::guard::Guarded;
 use super::log::{self, LogEvent};
-use super::{Receipt, StoreError, notices, words};
+use super::{CommitReceipt, StoreError, notices, words};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
@@ -390,7 +390,7 @@ impl Writer {
         &mut self,
         batch: &mut Batch,
         append: &Prepared,
-    ) -> rusqlite::Result<Result<Receipt, StoreError>> {
+    ) -> rusqlite::Result<Result<CommitReceipt, StoreError>> {
         let run = &append.run;
         let found = match self.head_shown(append)? {
             Some((head, _)) if head.seq != append.expect_seq => {
@@ -444,7 +444,7 @@ impl Writer {
             // Why an error of the database: the row was ours a moment ago under this very lock.
             return Err(rusqlite::Error::StatementChangedRows(changed));
         }
-        Ok(Ok(Receipt {
+        Ok(Ok(CommitReceipt {
             run: run.clone(),
             seq,
             head: link,
@@ -478,7 +478,7 @@ impl Writer {
             Ok(rows) => self.log(batch, &[LogEvent::TablesRestored { rows }])?,
             Err(error) => return Ok(Err(error)),
         }
-        let desk = Desk {
+        let desk = AdmissionTx {
             connection: &self.connection,
             owner: &self.owner,
             run: &append.run,

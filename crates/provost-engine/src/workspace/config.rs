@@ -21,7 +21,7 @@ use super::{ModelConfig, PlannerConfig};
 use super::{audit, network, notify, planners, roles, tags, tools};
 use crate::audit::AuditSettings;
 use crate::limits::{CONCURRENT_CALLS_MAX, REPEATS_SHOWN_MS};
-use crate::notify::Target;
+use crate::notify::NotifyTarget;
 
 /// Where playbooks lie unless the operator says otherwise.
 pub(super) const PLAYBOOKS_DIR: &str = "playbooks";
@@ -34,7 +34,7 @@ pub(super) struct Config {
     pub(super) limits: Limits,
     pub(super) ask: AskMode,
     pub(super) audit: Option<AuditSettings>,
-    pub(super) notify: Vec<Target>,
+    pub(super) notify: Vec<NotifyTarget>,
     pub(super) proxy: Option<Arc<Proxy>>,
     pub(super) signed: bool,
     pub(super) playbooks_dir: String,

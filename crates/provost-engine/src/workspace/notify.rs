@@ -15,7 +15,7 @@ use provost_wire::http::{BaseUrl, Proxy};
 
 use super::config::bad;
 use crate::limits::{NOTIFY_REMIND_MIN, NOTIFY_TIMEOUT, NOTIFY_TIMEOUT_MAX};
-use crate::notify::{By, Escalation, Occasion, Target};
+use crate::notify::{DeliveryMethod, Escalation, NoticeReason, NotifyTarget};
 
 type Entry = (Spanned<String>, Node);
 
@@ -24,7 +24,7 @@ pub(super) fn read(
     entries: &[Entry],
     proxy: Option<&Arc<Proxy>>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Target> {
+) -> Vec<NotifyTarget> {
     let names: BTreeSet<&str> = entries
         .iter()
         .map(|(name, _)| name.value.as_str())
@@ -38,7 +38,7 @@ fn read_one(
     node: &Node,
     (names, proxy): (&BTreeSet<&str>, Option<&Arc<Proxy>>),
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Target> {
+) -> Option<NotifyTarget> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.value.is_empty() || !name.value.chars().all(plain) {
         let message = "the name of a `[notify.NAME]` is of letters, digits, `-` and `_`";
@@ -65,7 +65,9 @@ fn read_one(
     fields.finish();
     let escalate = escalate.and_then(|node| read_escalate(&name.value, node, names, diagnostics));
     let by = match (command.is_empty(), url, secret) {
-        (false, None, None) => By::Command(command.into_iter().map(|word| word.value).collect()),
+        (false, None, None) => {
+            DeliveryMethod::Command(command.into_iter().map(|word| word.value).collect())
+        }
         (true, Some(url), Some(secret)) => webhook(&url, &secret, (private, proxy), diagnostics)?,
         _ => {
             let message = format!("{owner} needs either `command`, or `url` with `secret`");
@@ -73,7 +75,7 @@ fn read_one(
             return None;
         }
     };
-    Some(Target {
+    Some(NotifyTarget {
         name: name.value.clone(),
         by,
         timeout: timeout.map_or(NOTIFY_TIMEOUT, |timeout| timeout.value),
@@ -83,9 +85,9 @@ fn read_one(
     })
 }
 
-fn read_on(fields: &mut Fields<'_, '_>) -> BTreeSet<Occasion> {
+fn read_on(fields: &mut Fields<'_, '_>) -> BTreeSet<NoticeReason> {
     let Some(items) = fields.list("on") else {
-        return Occasion::WORDS
+        return NoticeReason::WORDS
             .iter()
             .map(|(_, occasion)| *occasion)
             .collect();
@@ -95,7 +97,7 @@ fn read_on(fields: &mut Fields<'_, '_>) -> BTreeSet<Occasion> {
     let words = fields.texts("on");
     let mut on = BTreeSet::new();
     for word in &words {
-        let found = Occasion::WORDS
+        let found = NoticeReason::WORDS
             .iter()
             .find(|(known, _)| *known == word.value);
         match found {
@@ -103,7 +105,7 @@ fn read_on(fields: &mut Fields<'_, '_>) -> BTreeSet<Occasion> {
                 on.insert(*occasion);
             }
             None => {
-                let known: Vec<String> = Occasion::WORDS
+                let known: Vec<String> = NoticeReason::WORDS
                     .iter()
                     .map(|(word, _)| format!("`{word}`"))
                     .collect();
@@ -161,7 +163,7 @@ fn webhook(
     secret: &Spanned<String>,
     (private, proxy): (bool, Option<&Arc<Proxy>>),
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<By> {
+) -> Option<DeliveryMethod> {
     let secret_name = SecretName::parse(&secret.value);
     if let Err(error) = &secret_name {
         bad(diagnostics, secret.span, error.to_string());
@@ -183,7 +185,7 @@ fn webhook(
         let message = "`url` must be `https`: only to this machine itself a notice goes in clear";
         bad(diagnostics, url.span, message);
     }
-    Some(By::Webhook {
+    Some(DeliveryMethod::Webhook {
         base,
         path: path.to_owned(),
         secret: secret_name.ok()?,

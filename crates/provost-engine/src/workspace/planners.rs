@@ -16,7 +16,7 @@ use provost_planner::process::ProcessSettings;
 use provost_planner::{
     ClientPlanner, FilePlanner, Interpreter, ModelPlanner, Planner, Playbook, ProcessPlanner,
 };
-use provost_run::event::{PlannerChoice, View};
+use provost_run::event::{PlannerChoice, PlannerView};
 use provost_wire::http::{BaseUrl, Proxy};
 use provost_wire::model::{
     ModelClientError, ModelConfig, ModelKind, ModelSettings, Prices, SchemaForm,
@@ -41,14 +41,14 @@ pub enum PlannerConfig {
         /// The most that planning of one run may cost.
         money: Option<Money>,
         /// How it is shown text.
-        view: View,
+        view: PlannerView,
     },
     /// A program.
     Process {
         /// How it is started.
         settings: ProcessSettings,
         /// How it is shown text.
-        view: View,
+        view: PlannerView,
     },
 }
 
@@ -205,7 +205,10 @@ pub(super) fn read(
     let mut fields = Fields::new("`[planner]`", node, diagnostics)?;
     let dir = fields.text("playbooks");
     let kind = fields.choice("kind", &[("model", true), ("process", false)]);
-    let views = [("references", View::References), ("full", View::Full)];
+    let views = [
+        ("references", PlannerView::References),
+        ("full", PlannerView::Full),
+    ];
     let view = fields.choice("view", &views).unwrap_or_default();
     let planner = match kind {
         None => None,
@@ -236,7 +239,7 @@ pub(super) fn read(
 fn model_planner(
     fields: &mut Fields<'_, '_>,
     models: &BTreeMap<String, ModelConfig>,
-    view: View,
+    view: PlannerView,
 ) -> Option<PlannerConfig> {
     let name = fields.required_text("model")?;
     let money = fields.money("money");

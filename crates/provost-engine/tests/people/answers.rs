@@ -5,11 +5,11 @@ use std::sync::{Arc, Barrier};
 use provost_engine::clock::now_ms;
 use provost_engine::engine::EngineError;
 use provost_engine::inbox::{Statement, StatementError};
-use provost_engine::session::{DriveError, Stop, Unwatched};
+use provost_engine::session::{DriveEnd, DriveError, Unwatched};
 use provost_run::event::RunStatus;
 use provost_run::machine::StepError;
 
-use super::place::{Ear, Place, begin, card, count, drive, runtime, shared, yes};
+use super::place::{Place, RecordingWatcher, begin, card, count, drive, runtime, shared, yes};
 
 /// One answer, as a process of its own gives it: taken up where nobody drives the run, else
 /// posted, and then tried once more.
@@ -115,11 +115,11 @@ fn a_hundred_restarts_lose_neither_the_card_nor_a_word() {
         }
         runtime.block_on(async {
             let mut session = engine.take_up(&run, &mut Unwatched).await.unwrap();
-            let mut ear = Ear::default();
+            let mut ear = RecordingWatcher::default();
             let (_keep, mut halt) = tokio::sync::watch::channel(false);
             assert_eq!(
                 session.drive(&mut ear, &mut halt).await.unwrap(),
-                Stop::Waiting
+                DriveEnd::Waiting
             );
             assert_eq!(ear.ignored.len(), usize::from(restart == all / 2 + 1));
             assert_eq!(card(session.state()), waits);
@@ -132,7 +132,7 @@ fn a_hundred_restarts_lose_neither_the_card_nor_a_word() {
         let mut session = engine.take_up(&run, &mut Unwatched).await.unwrap();
         let word = yes(&engine, session.state(), "bo");
         session.hear(&word, &mut Unwatched).await.unwrap();
-        assert!(matches!(drive(&mut session).await, Stop::Ended(end) if end.status == RunStatus::Succeeded));
+        assert!(matches!(drive(&mut session).await, DriveEnd::Ended(end) if end.status == RunStatus::Succeeded));
     });
 }
 
@@ -161,13 +161,13 @@ fn a_word_to_a_card_that_lapsed_never_approves() {
         if !posted_in_time {
             post();
         }
-        let mut ear = Ear::default();
+        let mut ear = RecordingWatcher::default();
         let stop = runtime().block_on(async {
             let mut session = engine.take_up(&run, &mut ear).await.unwrap();
             let (_keep, mut halt) = tokio::sync::watch::channel(false);
             session.drive(&mut ear, &mut halt).await.unwrap()
         });
-        assert!(matches!(stop, Stop::Ended(end) if end.status == RunStatus::Expired));
+        assert!(matches!(stop, DriveEnd::Ended(end) if end.status == RunStatus::Expired));
         assert_eq!(ear.ignored.len(), 1, "{:?}", ear.ignored);
         assert_eq!(
             (place.count("ApprovalGiven"), place.count("AttemptStarted")),
@@ -206,7 +206,7 @@ fn two_of_four_must_be_two_and_neither_of_them_who_asked() {
         eve: counts
         dan: nothing waits
         ");
-        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+        assert!(matches!(drive(&mut session).await, DriveEnd::Ended(_)));
     });
 }
 

@@ -8,9 +8,9 @@ use provost_engine::audit::AuditError;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
 use provost_engine::inbox::{Statement, StatementEnvelope};
-use provost_engine::session::{Stop, Unwatched};
+use provost_engine::session::{DriveEnd, Unwatched};
 use provost_plan::plan::Goal;
-use provost_run::card::Subject;
+use provost_run::card::CardSubject;
 use provost_run::event::Event;
 use provost_run::state::State;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn waiting(engine: &Engine) -> Waiting {
     runtime().block_on(async {
         let (asked, other) = (begin(engine).await, begin(engine).await);
         let mut question = begin_plan(engine, QUESTION).await;
-        assert_eq!(drive(&mut question).await, Stop::Waiting);
+        assert_eq!(drive(&mut question).await, DriveEnd::Waiting);
         let mut states = Vec::new();
         for session in [asked, other, question] {
             states.push(session.state().clone());
@@ -186,7 +186,7 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
         }
         "a yes to a card with other contents" => {
             let mut other = state.cards[&card(state)].card.clone();
-            if let Subject::Step { calls, .. } = &mut other.subject {
+            if let CardSubject::Step { calls, .. } = &mut other.subject {
                 calls[0].args["text"] = format!("other {}", dice.roll(1 << 40)).into();
             }
             let digest = card(state);
@@ -284,7 +284,10 @@ fn no_forged_row_begins_a_call_and_each_is_named() {
         if seed < KINDS.len() || seed % SAMPLE == 0 {
             engine.store().verify().unwrap();
             let signed = engine.sign_head();
-            assert!(matches!(signed, Err(AuditError::Testimony(_))), "{what}");
+            assert!(
+                matches!(signed, Err(AuditError::JournalStatements(_))),
+                "{what}"
+            );
             let (holds, said) = second(&place, &[]);
             let names = format!("event {seq} of run {run}");
             assert!(!holds && said.contains(&names), "{what}: {said}");
@@ -311,7 +314,7 @@ fn where_nothing_must_be_signed_a_forged_row_begins_a_call() {
     Forger::new(place.journal()).append(&run, &events);
     runtime().block_on(async {
         let mut session = engine.take_up(&run, &mut Unwatched).await.unwrap();
-        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+        assert!(matches!(drive(&mut session).await, DriveEnd::Ended(_)));
     });
     assert!(place.path("notes/note.txt").exists());
 }
@@ -352,7 +355,7 @@ fn what_was_taken_in_signed_is_believed_when_it_is_read_again() {
         let mut session = engine.take_up(&run, &mut Unwatched).await.unwrap();
         let word = yes(&engine, session.state(), "bo").signed_with(&key("bo"));
         session.hear(&word, &mut Unwatched).await.unwrap();
-        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+        assert!(matches!(drive(&mut session).await, DriveEnd::Ended(_)));
         session.release().await.unwrap();
     });
     let heard = engine.inbox().testimony(engine.store(), 0).unwrap();

@@ -8,7 +8,7 @@ use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, NewRun};
 use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::keys::PrivateKey;
-use provost_engine::session::{Session, Stop, Unwatched, Watcher};
+use provost_engine::session::{DriveEnd, Session, Unwatched, Watcher};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 use provost_plan::digest::Digest;
 use provost_plan::plan::Goal;
@@ -183,7 +183,7 @@ pub fn second(place: &Place, args: &[&str]) -> (bool, String) {
 /// A run that this engine drives, and that waits for a yes.
 pub async fn begin(engine: &Engine) -> Session {
     let mut session = begin_plan(engine, PLAN).await;
-    assert_eq!(drive(&mut session).await, Stop::Waiting);
+    assert_eq!(drive(&mut session).await, DriveEnd::Waiting);
     session
 }
 
@@ -211,7 +211,7 @@ pub async fn begin_plan(engine: &Engine, plan: &str) -> Session {
     engine.begin(new, &mut Unwatched).await.unwrap()
 }
 
-pub async fn drive(session: &mut Session) -> Stop {
+pub async fn drive(session: &mut Session) -> DriveEnd {
     let (_keep, mut halt) = tokio::sync::watch::channel(false);
     session.drive(&mut Unwatched, &mut halt).await.unwrap()
 }
@@ -241,12 +241,12 @@ pub fn yes(engine: &Engine, state: &State, by: &str) -> StatementEnvelope {
 
 /// Keeps why words were ignored.
 #[derive(Default)]
-pub struct Ear {
+pub struct RecordingWatcher {
     pub ignored: Vec<String>,
     pub kinds: Vec<&'static str>,
 }
 
-impl Watcher for Ear {
+impl Watcher for RecordingWatcher {
     fn kept(&mut self, _: u64, events: &[Event], _: &State) {
         self.kinds.extend(events.iter().map(Event::kind));
     }

@@ -3,11 +3,13 @@
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
 use provost_engine::inbox::{Inbox, PlanText, Statement, StatementEnvelope, StatementError};
-use provost_engine::session::{Stop, Watcher};
+use provost_engine::session::{DriveEnd, Watcher};
 use provost_run::event::{Event, RunStatus};
 use provost_run::state::State;
 
-use super::place::{Ear, PLAN, Place, begin, begin_plan, card, drive, key, runtime, yes};
+use super::place::{
+    PLAN, Place, RecordingWatcher, begin, begin_plan, card, drive, key, runtime, yes,
+};
 
 /// Whether the statement that an event records is signed by whom it names; none's passes.
 fn verify_recorded(inbox: &Inbox, run: &str, event: &Event) -> Result<(), StatementError> {
@@ -24,7 +26,7 @@ fn verify_recorded(inbox: &Inbox, run: &str, event: &Event) -> Result<(), Statem
 fn a_word_by_another_process_wakes_who_waits() {
     let place = Place::new("signature");
     let (here, there) = (place.engine(), place.engine());
-    let mut ear = Ear::default();
+    let mut ear = RecordingWatcher::default();
     runtime().block_on(async {
         let mut session = begin(&here).await;
         let run = session.state().run.clone();
@@ -38,7 +40,7 @@ fn a_word_by_another_process_wakes_who_waits() {
         session.hear_posted(&mut ear).await.unwrap();
         let (_keep, mut halt) = tokio::sync::watch::channel(false);
         let stop = session.drive(&mut ear, &mut halt).await.unwrap();
-        assert!(matches!(stop, Stop::Ended(end) if end.status == RunStatus::Succeeded));
+        assert!(matches!(stop, DriveEnd::Ended(end) if end.status == RunStatus::Succeeded));
         let became = there.store().became(&run, &word.to_text()).unwrap();
         assert_eq!(became.as_deref(), Some("taken"));
     });
@@ -76,12 +78,12 @@ fn a_row_written_from_outside_counts_for_nothing_and_is_reported() {
         let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
         journal.execute(sql, [&run, row]).unwrap();
     }
-    let mut ear = Ear::default();
+    let mut ear = RecordingWatcher::default();
     runtime().block_on(async {
         let mut session = engine.take_up(&run, &mut ear).await.unwrap();
         let (_keep, mut halt) = tokio::sync::watch::channel(false);
         let stop = session.drive(&mut ear, &mut halt).await.unwrap();
-        assert_eq!(stop, Stop::Waiting);
+        assert_eq!(stop, DriveEnd::Waiting);
         session.release().await.unwrap();
     });
     insta::assert_snapshot!(ear.ignored.join("\n"), @"
@@ -123,9 +125,12 @@ fn a_word_taken_before_its_process_died_is_not_taken_again() {
         let post = engine.store().post(&run, &word.to_text(), now_ms());
         post.await.unwrap();
         // Why: as if the process had died after the event and before the row was noted.
-        session.hear(&word, &mut Ear::default()).await.unwrap();
+        session
+            .hear(&word, &mut RecordingWatcher::default())
+            .await
+            .unwrap();
         session.release().await.unwrap();
-        let mut ear = Ear::default();
+        let mut ear = RecordingWatcher::default();
         let mut session = engine.take_up(&run, &mut ear).await.unwrap();
         session.hear_posted(&mut ear).await.unwrap();
         assert_eq!(ear.ignored.len(), 1, "{:?}", ear.ignored);
@@ -153,7 +158,10 @@ fn the_journal_keeps_what_was_signed_so_that_anybody_can_verify_it() {
         let mut word = yes(&engine, session.state(), "bo");
         word.statement = statement;
         let word = word.signed_with(&key("bo"));
-        session.hear(&word, &mut Ear::default()).await.unwrap();
+        session
+            .hear(&word, &mut RecordingWatcher::default())
+            .await
+            .unwrap();
         let events = engine.read(&run).unwrap().events;
         let kept = events
             .iter()
@@ -191,7 +199,10 @@ fn an_amendment_is_verified_again_from_each_of_its_events() {
             reason: "it is early".to_owned(),
         };
         let amendment = amendment.signed_with(&key("ada"));
-        session.hear(&amendment, &mut Ear::default()).await.unwrap();
+        session
+            .hear(&amendment, &mut RecordingWatcher::default())
+            .await
+            .unwrap();
         let events = engine.read(&run).unwrap().events;
         let inbox = engine.inbox();
         let mut halves = 0;
@@ -257,7 +268,7 @@ async fn approved(engine: &Engine) -> (String, StatementEnvelope) {
     let run = session.state().run.clone();
     let mut statement = yes(engine, session.state(), "bo").signed_with(&key("bo"));
     session.release().await.unwrap();
-    let mut ear = Ear::default();
+    let mut ear = RecordingWatcher::default();
     let recorded = engine.take_up_with(&statement, &mut ear).await.unwrap();
     recorded.release().await.unwrap();
     statement.statement = Statement::Cancel {
@@ -277,7 +288,7 @@ fn a_cancel_of_a_halted_run_makes_no_call() {
         let engine = place.engine();
         runtime().block_on(async {
             let (run, cancel) = approved(&engine).await;
-            let mut ear = Ear::default();
+            let mut ear = RecordingWatcher::default();
             let mut session = if posted {
                 let post = engine.store().post(&run, &cancel.to_text(), now_ms());
                 post.await.unwrap();
@@ -285,7 +296,7 @@ fn a_cancel_of_a_halted_run_makes_no_call() {
             } else {
                 engine.take_up_with(&cancel, &mut ear).await.unwrap()
             };
-            assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+            assert!(matches!(drive(&mut session).await, DriveEnd::Ended(_)));
             assert_eq!(session.state().status(), RunStatus::Cancelled);
         });
         assert_eq!(place.count("AttemptStarted"), 0, "posted: {posted}");
@@ -296,8 +307,11 @@ fn a_cancel_of_a_halted_run_makes_no_call() {
     let engine = place.engine();
     runtime().block_on(async {
         let (run, _) = approved(&engine).await;
-        let mut session = engine.take_up(&run, &mut Ear::default()).await.unwrap();
-        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+        let mut session = engine
+            .take_up(&run, &mut RecordingWatcher::default())
+            .await
+            .unwrap();
+        assert!(matches!(drive(&mut session).await, DriveEnd::Ended(_)));
     });
     assert_eq!(place.count("AttemptStarted"), 1);
 }
@@ -318,16 +332,18 @@ fn a_statement_that_is_refused_leaves_the_run_as_it_was() {
         };
         let amend = amend.signed_with(&key("ada"));
         let before = engine.read(&run).unwrap().events;
-        let refused = engine.take_up_with(&amend, &mut Ear::default()).await;
+        let refused = engine
+            .take_up_with(&amend, &mut RecordingWatcher::default())
+            .await;
         assert!(refused.is_err());
         assert_eq!(engine.read(&run).unwrap().events, before);
         // Why: it was given back, so anybody may take it up at once.
         let mut session = place
             .engine()
-            .take_up(&run, &mut Ear::default())
+            .take_up(&run, &mut RecordingWatcher::default())
             .await
             .unwrap();
-        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+        assert!(matches!(drive(&mut session).await, DriveEnd::Ended(_)));
     });
 }
 
@@ -437,7 +453,10 @@ fn what_is_posted_while_a_run_is_taken_up_is_heard_before_it_goes_on() {
                 journal: place.journal(),
                 cancel: posts.then(|| [run.clone(), cancel.to_text()]),
             };
-            let mut session = engine.take_up(&run, &mut Ear::default()).await.unwrap();
+            let mut session = engine
+                .take_up(&run, &mut RecordingWatcher::default())
+                .await
+                .unwrap();
             let (_keep, mut halt) = tokio::sync::watch::channel(false);
             let driven = session.drive(&mut between, &mut halt);
             let driven = tokio::time::timeout(std::time::Duration::from_secs(60), driven).await;

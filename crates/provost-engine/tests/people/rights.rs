@@ -12,7 +12,7 @@ use provost_run::state::State;
 use serde_json::json;
 
 use super::forger::Forger;
-use super::place::{Ear, PEOPLE, Place, begin_plan, drive, key, runtime};
+use super::place::{PEOPLE, Place, RecordingWatcher, begin_plan, drive, key, runtime};
 
 const QUESTION: &str = r#"schema: provost/plan/v1
 goal: { text: Write a note, success: [ { id: noted, text: the note is written } ] }
@@ -110,7 +110,7 @@ fn envelope(engine: &Engine, state: &State, verb: &str, by: &str) -> StatementEn
 /// What a process that drives the run says of a word that another one posts.
 fn posted(place: &Place, verb: &str, by: &str) -> (Vec<String>, Vec<&'static str>) {
     let (here, there) = (place.engine(), place.engine());
-    let mut ear = Ear::default();
+    let mut ear = RecordingWatcher::default();
     runtime().block_on(async {
         let mut session = begin_plan(&here, QUESTION).await;
         drive(&mut session).await;

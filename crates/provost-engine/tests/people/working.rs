@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::session::{Stop, Unwatched};
-use provost_engine::work::{Told, Working, work};
+use provost_engine::session::{DriveEnd, Unwatched};
+use provost_engine::work::{WorkEvent, WorkOptions, work};
 
 use super::place::{Place, begin, count, drive, runtime, yes};
 
-const IDLE: Working = Working {
+const IDLE: WorkOptions = WorkOptions {
     until_idle: true,
     runs_max: 8,
 };
@@ -37,17 +37,17 @@ async fn worked(engine: &Engine) -> (BTreeMap<String, usize>, usize) {
         RefCell::new(std::collections::BTreeSet::new()),
         RefCell::new(0),
     );
-    let listener = |told: &Told<'_>| match told {
-        Told::Kept { state, .. } => {
+    let listener = |told: &WorkEvent<'_>| match told {
+        WorkEvent::Kept { state, .. } => {
             now.borrow_mut().insert(state.run.clone());
             let at_once = now.borrow().len();
             let before = *most.borrow();
             *most.borrow_mut() = before.max(at_once);
         }
-        Told::LetGo { run, stop } => {
+        WorkEvent::LetGo { run, stop } => {
             now.borrow_mut().remove(*run);
             // Why ended at all: the note that the first run writes is not written twice.
-            assert!(matches!(stop, Stop::Ended(_)), "{stop:?}");
+            assert!(matches!(stop, DriveEnd::Ended(_)), "{stop:?}");
             *ends.borrow_mut().entry((*run).to_owned()).or_insert(0) += 1;
         }
         other => panic!("{other:?}"),
@@ -102,7 +102,7 @@ fn a_run_has_one_driver_in_a_process() {
         // And the first goes on as if nobody had asked.
         let word = yes(&engine, session.state(), "bo");
         session.hear(&word, &mut Unwatched).await.unwrap();
-        assert!(matches!(drive(&mut session).await, Stop::Ended(_)));
+        assert!(matches!(drive(&mut session).await, DriveEnd::Ended(_)));
         // The control: a session that was dropped, or that let go, is in nobody's way.
         drop(session);
         engine.take_up(&run, &mut Unwatched).await.unwrap();

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 
-use provost_engine::owner::Claim;
+use provost_engine::owner::ClaimResult;
 use provost_engine::store::Store;
 
 use super::{append, durable};
@@ -70,8 +70,8 @@ fn claim_runs(dir: &std::path::Path) {
         .collect();
     for (run, claim) in pending {
         match claim.wait().unwrap() {
-            Claim::Taken => say(&format!("taken {run}")),
-            Claim::HeldBy { .. } => say(&format!("held {run}")),
+            ClaimResult::Taken => say(&format!("taken {run}")),
+            ClaimResult::HeldBy { .. } => say(&format!("held {run}")),
         }
     }
     say("end");

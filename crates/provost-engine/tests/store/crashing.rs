@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 
-use provost_engine::owner::Claim;
+use provost_engine::owner::ClaimResult;
 use provost_engine::store::Store;
 
 use super::{append, child};
@@ -25,7 +25,7 @@ fn nothing_acknowledged_is_lost_to_a_kill_and_the_run_goes_on() {
                 "run {run}: acknowledged {seq}, stored {stored}"
             );
             assert!(stored <= seq + 1, "run {run}: an event nobody sent");
-            assert_eq!(store.claim(run).wait(), Ok(Claim::Taken));
+            assert_eq!(store.claim(run).wait(), Ok(ClaimResult::Taken));
             store.append(append(run, stored, 1)).wait().unwrap();
         }
         store.verify().unwrap();

@@ -1,7 +1,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Child;
 
-use provost_engine::owner::Claim;
+use provost_engine::owner::ClaimResult;
 use provost_engine::store::{Store, StoreError};
 
 use super::{append, child, durable};
@@ -13,8 +13,8 @@ fn a_living_owner_keeps_its_runs_and_a_closed_one_does_not() {
     first.append(append("run", 0, 1)).wait().unwrap();
     let second = Store::open(dir.path()).unwrap();
     let pid = Some(std::process::id());
-    assert_eq!(second.claim("run").wait(), Ok(Claim::HeldBy { pid }));
-    assert_eq!(first.claim("run").wait(), Ok(Claim::Taken));
+    assert_eq!(second.claim("run").wait(), Ok(ClaimResult::HeldBy { pid }));
+    assert_eq!(first.claim("run").wait(), Ok(ClaimResult::Taken));
     let moved = StoreError::Moved {
         run: "run".to_owned(),
     };
@@ -24,13 +24,13 @@ fn a_living_owner_keeps_its_runs_and_a_closed_one_does_not() {
     );
 
     first.release("run").wait().unwrap();
-    assert_eq!(second.claim("run").wait(), Ok(Claim::Taken));
+    assert_eq!(second.claim("run").wait(), Ok(ClaimResult::Taken));
     assert_eq!(first.append(append("run", 1, 1)).wait(), Err(moved.clone()));
     assert_eq!(first.release("run").wait(), Err(moved));
     second.append(append("run", 1, 1)).wait().unwrap();
 
     drop(second);
-    assert_eq!(first.claim("run").wait(), Ok(Claim::Taken));
+    assert_eq!(first.claim("run").wait(), Ok(ClaimResult::Taken));
     let unknown = StoreError::UnknownRun {
         run: "nnn".to_owned(),
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use provost_engine::engine::{Engine, NewRun};
 use provost_engine::run::outcome::Reply;
-use provost_engine::session::{Session, Stop, Unwatched};
+use provost_engine::session::{DriveEnd, Session, Unwatched};
 use provost_engine::tools::{ReplyFuture, Request, Tool};
 use provost_engine::workspace::{Workspace, scaffold};
 use provost_plan::catalog::{Effect, Operation};
@@ -97,7 +97,7 @@ fn driven(rows: usize, change: impl Fn(&mut Session)) -> (RunEnded, Duration, Du
             last = Instant::now();
         };
         waited = waited.max(last.elapsed());
-        let Stop::Ended(ended) = stop else {
+        let DriveEnd::Ended(ended) = stop else {
             panic!("it stopped with {stop:?}");
         };
         (*ended, began.elapsed(), waited)

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use provost_engine::workspace::{Findings, LockUse, Opening, Workspace, WorkspaceError, scaffold};
-use provost_plan::check::{Base, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::check::{CheckedPlan, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::{ObservationView, PlanReply, PlanRequest, RequestKind, Why};
@@ -449,7 +449,7 @@ fn the_plans_of_what_init_writes_pass_the_check() {
         mode: None,
         limits: workspace.limits().clone(),
     };
-    let first = checked(playbook.propose(&request), &terms, &Base::default());
+    let first = checked(playbook.propose(&request), &terms, &RevisionBase::default());
     let view = ObservationView {
         status: "succeeded".to_owned(),
         output: Some(json!({ "total": 0 })),
@@ -461,17 +461,17 @@ fn the_plans_of_what_init_writes_pass_the_check() {
     request.why = Some(Why::Observed {
         step: "search".to_owned(),
     });
-    let base = Base {
+    let base = RevisionBase {
         revision: 2,
         previous: Some(&first),
         settled: BTreeSet::from(["search".to_owned()]),
-        ..Base::default()
+        ..RevisionBase::default()
     };
     let second = checked(playbook.revise(&request), &terms, &base);
     assert!(second.step("everywhere").is_some());
 }
 
-fn checked(reply: PlanReply, terms: &Terms, base: &Base<'_>) -> CheckedPlan {
+fn checked(reply: PlanReply, terms: &Terms, base: &RevisionBase<'_>) -> CheckedPlan {
     let PlanReply::Plan {
         text,
         name,

@@ -1,7 +1,7 @@
 //! What `init` writes runs: from the goal to an answer, in the file that the journal keeps.
 
 use provost_engine::engine::{Engine, NewRun};
-use provost_engine::session::{Stop, Watcher};
+use provost_engine::session::{DriveEnd, Watcher};
 use provost_engine::workspace::{Workspace, scaffold};
 use provost_planner::Route;
 use provost_run::event::{Event, PlannerChoice, RunStatus};
@@ -45,7 +45,7 @@ fn run(goal: &str) -> (RunStatus, String, Vec<String>) {
         let (_keep, mut halt) = tokio::sync::watch::channel(false);
         session.drive(&mut Nobody, &mut halt).await.unwrap()
     });
-    let Stop::Ended(ended) = stop else {
+    let DriveEnd::Ended(ended) = stop else {
         panic!("it stopped with {stop:?}");
     };
     let answer: Vec<_> = ended.answer.iter().map(|part| part.text()).collect();

@@ -75,14 +75,14 @@ impl Reconcile {
 
 /// A write whose landing is asked about.
 #[derive(Clone, Copy, Debug)]
-pub struct Doubted<'a> {
+pub struct WriteInDoubt<'a> {
     /// Its arguments.
     pub args: &'a Value,
     /// The key it was sent with, or null.
     pub key: &'a Value,
 }
 
-impl<'a> Doubted<'a> {
+impl<'a> WriteInDoubt<'a> {
     fn scope(&self) -> Scope<'a> {
         Scope::new().with("args", self.args).with("key", self.key)
     }
@@ -111,7 +111,7 @@ impl Reconcile {
     ///
     /// # Errors
     /// [`ReconcileError::Expression`] if one of them cannot be evaluated.
-    pub fn request(&self, write: Doubted<'_>) -> Result<Value, ReconcileError> {
+    pub fn request(&self, write: WriteInDoubt<'_>) -> Result<Value, ReconcileError> {
         filled(&self.args, &write.scope())
     }
 
@@ -119,7 +119,7 @@ impl Reconcile {
     ///
     /// # Errors
     /// [`ReconcileError::Expression`] if the answer says neither.
-    pub fn landed(&self, write: Doubted<'_>, read: &Value) -> Result<bool, ReconcileError> {
+    pub fn landed(&self, write: WriteInDoubt<'_>, read: &Value) -> Result<bool, ReconcileError> {
         let scope = write.scope().with("output", read);
         let said = evaluated("landed", &self.landed, &scope)?;
         said.as_bool()
@@ -132,7 +132,7 @@ impl Reconcile {
     /// [`ReconcileError::Expression`] if it cannot be evaluated.
     pub fn recovered(
         &self,
-        write: Doubted<'_>,
+        write: WriteInDoubt<'_>,
         read: &Value,
     ) -> Result<Option<Value>, ReconcileError> {
         let scope = write.scope().with("output", read);

@@ -28,7 +28,7 @@ mod secret;
 
 use author::Author;
 use opinion::Opinions;
-use path::{Want, Ways};
+use path::{Provenance, Want};
 
 /// How far a part of a step's output may be believed, by the operator's schema alone. `path` is
 /// what follows `output` in one call's output: of a step with `for_each`, without the position.
@@ -538,7 +538,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
 }
 
 fn control(labels: &Labels<'_>, step: &Step, label: &Label) -> Diagnostic {
-    let ways = Ways::new(labels, Want::AtLeast(Integrity::Text));
+    let ways = Provenance::new(labels, Want::AtLeast(Integrity::Text));
     let message = format!("untrusted text decides whether `{}` runs", step.id.value);
     // Why: a step without a guard of its own was chosen by a revision, as a whole.
     let place = step.when.as_ref();
@@ -578,7 +578,7 @@ fn argument(
         .note(from(label))
         .note("policy is told; by default a person is asked about the value")
         .step(&step.id.value);
-    let ways = Ways::new(labels, Want::AtLeast(label.integrity));
+    let ways = Provenance::new(labels, Want::AtLeast(label.integrity));
     Some(ways.into_argument(finding, step, tree))
 }
 

@@ -14,7 +14,7 @@ use super::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
 use super::value::{Dict, Item, Key, List, Text, as_double};
 use super::{Root, Scope};
 use crate::limits::{COMPREHENSION_ITEMS_MAX, EXPRESSION_WORK_MAX};
-use crate::work::Purse;
+use crate::work::WorkBudget;
 
 /// Why a part of an expression has no value.
 #[derive(Clone, Debug)]
@@ -38,8 +38,8 @@ impl Fault {
 pub(super) struct Fuel(u64);
 
 impl Fuel {
-    fn of(purse: Option<&Purse>) -> Self {
-        let left = purse.map_or(u64::MAX, Purse::left);
+    fn of(purse: Option<&WorkBudget>) -> Self {
+        let left = purse.map_or(u64::MAX, WorkBudget::left);
         Self(left.min(EXPRESSION_WORK_MAX))
     }
 

@@ -33,14 +33,14 @@ pub enum RequestKind {
 /// How planning proceeds, where somebody said so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum PlanningMode {
     /// The whole plan at once.
     Single,
     /// The steps that are certain, and a subgoal for the rest, which is refined step by step.
     Iterative,
 }
 
-impl Mode {
+impl PlanningMode {
     /// The word of the format.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -60,7 +60,7 @@ pub struct PlanRequest {
     pub kind: RequestKind,
     /// How planning proceeds; as the planner sees fit if nobody said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub mode: Option<PlanningMode>,
     /// The goal.
     pub goal: Goal,
     /// The operations it may use.

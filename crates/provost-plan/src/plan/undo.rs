@@ -1,4 +1,4 @@
-//! Taking back: the call that undoes what a step did.
+//! Undo: the call that undoes what a step did.
 //!
 //! Owns the names of the steps that a run places to undo others. Judges nothing. INVARIANT: no id
 //! that a person or a planner may write is the id of such a step.

@@ -33,7 +33,7 @@ pub(super) struct Side {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+enum Ruling {
     Allow,
     Deny,
     Open,
@@ -48,13 +48,13 @@ impl Side {
         self.open_permits.extend(other.open_permits);
     }
 
-    fn word(&self) -> Word {
+    fn word(&self) -> Ruling {
         if !self.forbids.is_empty() || (self.permits.is_empty() && self.open_permits.is_empty()) {
-            Word::Deny
+            Ruling::Deny
         } else if !self.open_forbids.is_empty() || self.permits.is_empty() {
-            Word::Open
+            Ruling::Open
         } else {
-            Word::Allow
+            Ruling::Allow
         }
     }
 }
@@ -83,12 +83,12 @@ pub(super) fn combine(unattended: &Side, attended: &Side, entries: &[Entry]) -> 
         errors: Vec::new(),
     };
     match (unattended.word(), attended.word()) {
-        (_, Word::Deny) => verdict(Decision::Forbid, attended.forbids.iter().cloned().collect()),
-        (Word::Allow, Word::Allow) => verdict(
+        (_, Ruling::Deny) => verdict(Decision::Forbid, attended.forbids.iter().cloned().collect()),
+        (Ruling::Allow, Ruling::Allow) => verdict(
             Decision::Permit,
             unattended.permits.iter().cloned().collect(),
         ),
-        (Word::Deny, Word::Allow) => {
+        (Ruling::Deny, Ruling::Allow) => {
             let asking = asking(unattended, attended, entries);
             let ask = Some(terms(&asking, entries));
             Verdict {
@@ -161,7 +161,7 @@ fn condition(unattended: &Side, attended: &Side) -> String {
         .filter(|open| !attended.open_forbids.contains(open))
         .cloned()
         .collect();
-    if unattended.word() == Word::Deny {
+    if unattended.word() == Ruling::Deny {
         parts.push("asks otherwise".to_owned());
         return parts.join("; ");
     }

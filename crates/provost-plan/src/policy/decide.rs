@@ -13,8 +13,8 @@ use super::entities::context;
 use super::load::{Entry, words_of};
 use super::mentions::Mention;
 use super::partial::{self, Partial};
-use super::ready::ReadySide;
-use super::values::Seen;
+use super::ready::PreparedSide;
+use super::values::DecisionInput;
 use super::{AskTerms, CallFacts, Decision, OperationTerms, Policy, Verdict};
 use crate::catalog::{Effect, Operation};
 
@@ -35,7 +35,7 @@ impl Policy {
             .args
             .iter()
             .filter(|(name, _)| !facts.unknown.contains(*name));
-        let seen = Seen::of(&terms.fields, facts.operation, known, facts.unknown)
+        let seen = DecisionInput::of(&terms.fields, facts.operation, known, facts.unknown)
             .map_err(|error| one(error.to_string()))?;
         let mut open = terms.open(facts.unknown);
         if facts.repeats.is_none() && terms.counts_repeats(self) {
@@ -153,14 +153,14 @@ impl OperationTerms {
 struct Asked<'a> {
     policy: &'a Policy,
     request: &'a Request,
-    seen: &'a Seen,
+    seen: &'a DecisionInput,
     open: &'a BTreeSet<Mention>,
 }
 
 impl Asked<'_> {
     /// One of the two decisions: what stands for every call like this, and what the policies that
     /// look at its arguments add.
-    fn side(&self, ready: &ReadySide) -> Result<Side, Vec<String>> {
+    fn side(&self, ready: &PreparedSide) -> Result<Side, Vec<String>> {
         let mut side = ready.standing.clone();
         if ready.looking.is_empty() {
             return Ok(side);
@@ -205,7 +205,7 @@ impl Asked<'_> {
 fn enforce_opaque(
     mut verdict: Verdict,
     operation: &Operation,
-    seen: &Seen,
+    seen: &DecisionInput,
     open: &BTreeSet<Mention>,
 ) -> Verdict {
     let may_be = open.contains(&Mention::Opaque);

@@ -13,7 +13,7 @@ use cedar_policy::{
 };
 
 use super::load::{Entry, words_of};
-use super::values::{Seen, Typed};
+use super::values::{CedarValue, DecisionInput};
 use super::vocabulary::CALL;
 use super::{Principal, PrincipalKind, lint};
 
@@ -184,7 +184,7 @@ fn texts_set(texts: &BTreeSet<String>) -> RestrictedExpression {
 }
 
 /// The context of a decision.
-pub(super) fn context(seen: &Seen) -> Result<Context, String> {
+pub(super) fn context(seen: &DecisionInput) -> Result<Context, String> {
     let pairs = [
         ("args".to_owned(), record(&seen.args)?),
         ("sinks".to_owned(), texts_set(&seen.sinks)),
@@ -194,7 +194,7 @@ pub(super) fn context(seen: &Seen) -> Result<Context, String> {
     Context::from_pairs(pairs).map_err(|error| words_of(&error))
 }
 
-fn record(fields: &BTreeMap<String, Typed>) -> Result<RestrictedExpression, String> {
+fn record(fields: &BTreeMap<String, CedarValue>) -> Result<RestrictedExpression, String> {
     let pairs: Result<Vec<_>, String> = fields
         .iter()
         .map(|(name, value)| Ok((name.clone(), restricted(value)?)))
@@ -202,16 +202,16 @@ fn record(fields: &BTreeMap<String, Typed>) -> Result<RestrictedExpression, Stri
     RestrictedExpression::new_record(pairs?).map_err(|error| words_of(&error))
 }
 
-fn restricted(value: &Typed) -> Result<RestrictedExpression, String> {
+fn restricted(value: &CedarValue) -> Result<RestrictedExpression, String> {
     Ok(match value {
-        Typed::Text(text) => RestrictedExpression::new_string(text.clone()),
-        Typed::Whole(number) => RestrictedExpression::new_long(*number),
-        Typed::Number(text) => RestrictedExpression::new_decimal(text),
-        Typed::Flag(flag) => RestrictedExpression::new_bool(*flag),
-        Typed::List(items) => {
+        CedarValue::Text(text) => RestrictedExpression::new_string(text.clone()),
+        CedarValue::Whole(number) => RestrictedExpression::new_long(*number),
+        CedarValue::Number(text) => RestrictedExpression::new_decimal(text),
+        CedarValue::Flag(flag) => RestrictedExpression::new_bool(*flag),
+        CedarValue::List(items) => {
             let items: Result<Vec<_>, String> = items.iter().map(restricted).collect();
             RestrictedExpression::new_set(items?)
         }
-        Typed::Record(fields) => record(fields)?,
+        CedarValue::Record(fields) => record(fields)?,
     })
 }

@@ -322,7 +322,7 @@ pub(super) fn validate(
     schema: &Schema,
     entries: &[(Entry, usize)],
     sources: &[Source],
-    (actions, known): &(lint::Actions, &names::Known),
+    (actions, known): &(lint::Actions, &names::KnownNames),
 ) -> Result<(), Vec<Finding>> {
     let Some(first) = sources.first() else {
         return Ok(());

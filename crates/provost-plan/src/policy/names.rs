@@ -163,7 +163,7 @@ fn texts_of(expr: &Expr, into: &mut BTreeSet<String>) {
 
 /// The names that there are.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownNames {
     /// Declared tags, and those that an operation bears.
     pub tags: BTreeSet<String>,
     /// Declared roles of steps.
@@ -176,7 +176,7 @@ pub(super) struct Known {
 
 /// A name in a policy that stands for nothing.
 #[derive(Debug)]
-pub(super) struct Stray {
+pub(super) struct UnknownName {
     /// The name as it is written, with its quotes.
     pub written: String,
     /// What is wrong.
@@ -187,7 +187,7 @@ pub(super) struct Stray {
     pub unguards: bool,
 }
 
-impl Known {
+impl KnownNames {
     /// Those of a workspace.
     pub fn of(catalog: &Catalog, people: &People) -> Self {
         let borne = catalog.iter().flat_map(|operation| operation.tags.iter());
@@ -210,7 +210,7 @@ impl Known {
     }
 
     /// The names in a policy that stand for nothing.
-    pub fn strays(&self, entry: &Entry) -> Vec<Stray> {
+    pub fn strays(&self, entry: &Entry) -> Vec<UnknownName> {
         let names = Names::of(&entry.tree);
         let unless = Names::of_unless(&entry.tree);
         let unguards = |unless: &BTreeSet<String>, name: &String| {
@@ -271,9 +271,9 @@ fn stray(
     name: &str,
     known: &BTreeSet<String>,
     unguards: bool,
-) -> Stray {
+) -> UnknownName {
     let near = nearest(name, known.iter().map(String::as_str));
-    Stray {
+    UnknownName {
         written: format!("\"{name}\""),
         message: format!("policy `{}` names {what} `{name}`", entry.id),
         hint: near.map_or_else(|| hint.to_owned(), |near| format!("did you mean `{near}`?")),

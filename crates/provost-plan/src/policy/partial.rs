@@ -16,8 +16,8 @@ use super::authoring::words::in_words;
 use super::combine::{Open, Side};
 use super::load::Entry;
 use super::mentions::{Mention, expression, mentions_of};
-use super::substitute::Known;
-use super::values::Seen;
+use super::substitute::KnownArguments;
+use super::values::DecisionInput;
 
 /// Said where an argument may turn out to have no exact type.
 pub(super) const OPAQUE_WORDS: &str = "an argument cannot be shown to policy exactly";
@@ -31,7 +31,7 @@ pub(super) struct Partial<'a> {
     /// The entities.
     pub entities: &'a Entities,
     /// The known arguments.
-    pub seen: &'a Seen,
+    pub seen: &'a DecisionInput,
     /// What is unknown.
     pub open: &'a BTreeSet<Mention>,
     /// The policies that look at something unknown.
@@ -92,7 +92,7 @@ impl Partial<'_> {
 
     /// The policy with what is known written into it. Its scope holds: it was looked at before.
     fn substituted(&self, entry: &Entry) -> Option<PolicySet> {
-        let known = Known {
+        let known = KnownArguments {
             seen: self.seen,
             open: self.open,
         };

@@ -23,7 +23,7 @@ const STANDINGS_MAX: usize = 64;
 
 /// Everything a verdict hangs on besides the arguments themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct PolicyKey {
     principal: Principal,
     effect: Effect,
     tags: BTreeSet<String>,
@@ -39,12 +39,12 @@ pub(super) struct Standing {
 
 /// What is ready for calls of one standing.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(super) struct PreparedEntities {
     pub principal: EntityUid,
     pub action: EntityUid,
     pub call: EntityUid,
-    pub unattended: ReadySide,
-    pub attended: ReadySide,
+    pub unattended: PreparedSide,
+    pub attended: PreparedSide,
     /// Whether no policy looks at an argument, but at most at whether one is opaque.
     pub is_blind: bool,
     /// The verdict on calls that are known in full and hold nothing opaque, if it is blind.
@@ -53,7 +53,7 @@ pub(super) struct Ready {
 
 /// Who and what a call of one standing is about: all that a single policy is asked with.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct PolicyQuery {
     pub principal: EntityUid,
     pub action: EntityUid,
     pub call: EntityUid,
@@ -63,7 +63,7 @@ pub(super) struct Scene {
 
 /// One of the two decisions, as far as it is the same for all calls of a standing.
 #[derive(Debug)]
-pub(super) struct ReadySide {
+pub(super) struct PreparedSide {
     pub entities: Entities,
     /// What the policies say that look at no argument.
     pub standing: Side,
@@ -73,7 +73,7 @@ pub(super) struct ReadySide {
     pub set: PolicySet,
 }
 
-impl Standing {
+impl PolicyKey {
     /// The standing of a call.
     pub fn of(facts: &CallFacts<'_>, repeats: u64) -> Self {
         Self {
@@ -238,17 +238,17 @@ impl OperationTerms {
         &self,
         policy: &Policy,
         facts: &CallFacts<'_>,
-    ) -> Result<Arc<Ready>, Vec<String>> {
+    ) -> Result<Arc<PreparedEntities>, Vec<String>> {
         let counts = self.counts_repeats(policy);
         let repeats = facts.repeats.filter(|_| counts).unwrap_or_default();
-        let same = |entry: &&(Standing, Arc<Ready>)| entry.0.is_of(facts, repeats);
+        let same = |entry: &&(PolicyKey, Arc<PreparedEntities>)| entry.0.is_of(facts, repeats);
         // Why: nothing panics while the lock is held, and the entries are whole in any case.
         let kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, ready)) = kept.iter().find(same) {
             return Ok(Arc::clone(ready));
         }
         drop(kept);
-        let standing = Standing::of(facts, repeats);
+        let standing = PolicyKey::of(facts, repeats);
         let ready = Arc::new(self.make_ready(policy, &standing)?);
         let mut kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= STANDINGS_MAX {
@@ -287,7 +287,11 @@ impl OperationTerms {
     }
 
     /// Makes what a single policy is asked with: what the others say is not looked at.
-    pub(super) fn scene(&self, policy: &Policy, standing: &Standing) -> Result<Scene, String> {
+    pub(super) fn scene(
+        &self,
+        policy: &Policy,
+        standing: &PolicyKey,
+    ) -> Result<PolicyQuery, String> {
         let action = self.action(policy)?;
         let operation = Operation {
             effect: standing.effect,
@@ -301,7 +305,7 @@ impl OperationTerms {
         };
         let unattended = standing.resource(&operation, false)?;
         let attended = standing.resource(&operation, true)?;
-        Ok(Scene {
+        Ok(PolicyQuery {
             principal: principal_uid(&standing.principal)?,
             action: action.uid.clone(),
             call: unattended.uid(),
@@ -310,11 +314,15 @@ impl OperationTerms {
         })
     }
 
-    fn make_ready(&self, policy: &Policy, standing: &Standing) -> Result<Ready, Vec<String>> {
+    fn make_ready(
+        &self,
+        policy: &Policy,
+        standing: &PolicyKey,
+    ) -> Result<PreparedEntities, Vec<String>> {
         let one = |error: String| vec![error];
         let action = self.action(policy).map_err(one)?;
         let scene = self.scene(policy, standing).map_err(one)?;
-        let Scene {
+        let PolicyQuery {
             principal,
             call,
             unattended,
@@ -338,7 +346,7 @@ impl OperationTerms {
             let harmless = |m: &Mention| matches!(m, Mention::Attended | Mention::Opaque);
             mentions.is_none_or(|all| !all.iter().all(harmless))
         };
-        Ok(Ready {
+        Ok(PreparedEntities {
             is_blind: !action.entries.iter().any(sees),
             blind: OnceLock::new(),
             unattended: ready_side(policy, action, &request, unattended)?,
@@ -355,7 +363,7 @@ fn ready_side(
     action: &ActionTerms,
     request: &Request,
     entities: Entities,
-) -> Result<ReadySide, Vec<String>> {
+) -> Result<PreparedSide, Vec<String>> {
     let entries = &policy.inner.entries;
     let looks = |place: &usize| {
         let mentions = entries.get(*place).map(|entry| &entry.mentions);
@@ -368,7 +376,7 @@ fn ready_side(
         PolicySet::from_policies(policies.map(|entry| entry.policy.clone()))
             .map_err(|error| vec![words_of(&error)])
     };
-    Ok(ReadySide {
+    Ok(PreparedSide {
         standing: policy.answer(request, &set_of(&standing)?, &entities)?,
         set: set_of(&looking)?,
         looking,

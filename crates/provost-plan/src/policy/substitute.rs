@@ -10,25 +10,25 @@ use std::sync::Arc;
 use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, UnaryOp, Var};
 
 use super::mentions::{Mention, is_args};
-use super::values::{Seen, Typed};
+use super::values::{CedarValue, DecisionInput};
 use super::vocabulary::REPEATS;
 
 /// What is known of the context of a call.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct KnownArguments<'a> {
     /// The known arguments.
-    pub seen: &'a Seen,
+    pub seen: &'a DecisionInput,
     /// The parts of the context that are not, or not wholly, known.
     pub open: &'a BTreeSet<Mention>,
 }
 
 /// A set of the context: its known items, and whether there may be more.
 struct KnownSet {
-    items: Vec<Typed>,
+    items: Vec<CedarValue>,
     grows: bool,
 }
 
-impl Known<'_> {
+impl KnownArguments<'_> {
     /// Rewrites a clause.
     pub fn clause(&self, clause: &Clause) -> Clause {
         match clause {
@@ -65,7 +65,7 @@ impl Known<'_> {
                 if set.grows {
                     None
                 } else {
-                    literal(&Typed::List(set.items))
+                    literal(&CedarValue::List(set.items))
                 }
             }
             Expr::HasAttr { expr, attrs } => {
@@ -109,7 +109,7 @@ impl Known<'_> {
                 let Expr::Literal(Literal::String(text)) = right else {
                     return is_empty(&set).then(|| flag(false));
                 };
-                let holds = set.items.contains(&Typed::Text(text.to_string()));
+                let holds = set.items.contains(&CedarValue::Text(text.to_string()));
                 (holds || !set.grows).then(|| flag(holds))
             }
             BinaryOp::ContainsAny => {
@@ -131,7 +131,7 @@ impl Known<'_> {
         };
         if is_args(inner) {
             return match self.seen.args.get(attr.as_str()) {
-                Some(Typed::List(items)) if self.is_known_arg(attr) => Some(KnownSet {
+                Some(CedarValue::List(items)) if self.is_known_arg(attr) => Some(KnownSet {
                     items: items.clone(),
                     grows: false,
                 }),
@@ -147,7 +147,7 @@ impl Known<'_> {
             "opaque" => (&self.seen.opaque, Mention::Opaque),
             _ => return None,
         };
-        let items = items.iter().cloned().map(Typed::Text).collect();
+        let items = items.iter().cloned().map(CedarValue::Text).collect();
         Some(KnownSet {
             items,
             grows: self.open.contains(&mention),
@@ -211,38 +211,38 @@ fn flag(value: bool) -> Expr {
 }
 
 /// Whether a path leads anywhere.
-fn has(fields: &BTreeMap<String, Typed>, path: &[&str]) -> bool {
+fn has(fields: &BTreeMap<String, CedarValue>, path: &[&str]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return true;
     };
     match fields.get(*first) {
-        Some(Typed::Record(inner)) => has(inner, rest),
+        Some(CedarValue::Record(inner)) => has(inner, rest),
         Some(_) => rest.is_empty(),
         None => false,
     }
 }
 
 /// A value as a literal; none if an empty set is in it, which Cedar cannot type.
-fn literal(value: &Typed) -> Option<Expr> {
+fn literal(value: &CedarValue) -> Option<Expr> {
     Some(match value {
-        Typed::Text(text) => Expr::Literal(Literal::String(text.as_str().into())),
-        Typed::Whole(number) => Expr::Literal(Literal::Long(*number)),
-        Typed::Flag(value) => flag(*value),
-        Typed::Number(text) => {
+        CedarValue::Text(text) => Expr::Literal(Literal::String(text.as_str().into())),
+        CedarValue::Whole(number) => Expr::Literal(Literal::Long(*number)),
+        CedarValue::Flag(value) => flag(*value),
+        CedarValue::Number(text) => {
             let text = Expr::Literal(Literal::String(text.as_str().into()));
             Expr::UnaryOp {
                 op: UnaryOp::Decimal,
                 expr: Arc::new(text),
             }
         }
-        Typed::List(items) if items.is_empty() => return None,
-        Typed::List(items) => Expr::Set(
+        CedarValue::List(items) if items.is_empty() => return None,
+        CedarValue::List(items) => Expr::Set(
             items
                 .iter()
                 .map(|item| literal(item).map(Arc::new))
                 .collect::<Option<Vec<_>>>()?,
         ),
-        Typed::Record(fields) => Expr::Record(
+        CedarValue::Record(fields) => Expr::Record(
             fields
                 .iter()
                 .map(|(name, value)| Some((name.clone(), Arc::new(literal(value)?))))

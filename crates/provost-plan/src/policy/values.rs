@@ -32,7 +32,7 @@ pub(super) struct ValueError {
 
 /// A value that Cedar can hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Typed {
+pub(super) enum CedarValue {
     /// A string.
     Text(String),
     /// An integer.
@@ -49,9 +49,9 @@ pub(super) enum Typed {
 
 /// The context of a decision.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct DecisionInput {
     /// The typed arguments.
-    pub args: BTreeMap<String, Typed>,
+    pub args: BTreeMap<String, CedarValue>,
     /// The values at sinks.
     pub sinks: BTreeSet<String>,
     /// Hosts of URLs and domains of mail addresses among them.
@@ -60,7 +60,7 @@ pub(super) struct Seen {
     pub opaque: BTreeSet<String>,
 }
 
-impl Seen {
+impl DecisionInput {
     /// Converts the arguments of a call of `operation`; those in `unknown` may be missing.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ fn fields_of<'v>(
     map: impl Iterator<Item = (&'v String, &'v Value)>,
     at: &str,
     opaque: &mut BTreeSet<String>,
-) -> Result<BTreeMap<String, Typed>, ValueError> {
+) -> Result<BTreeMap<String, CedarValue>, ValueError> {
     let mut typed = BTreeMap::new();
     for (name, value) in map {
         let path = if at.is_empty() {
@@ -132,7 +132,7 @@ fn fields_of<'v>(
 /// Refuses a record without one of the fields it must have.
 fn require(
     fields: &Fields,
-    typed: &BTreeMap<String, Typed>,
+    typed: &BTreeMap<String, CedarValue>,
     excused: &BTreeSet<String>,
     at: &str,
 ) -> Result<(), ValueError> {
@@ -158,7 +158,7 @@ fn typed_of(
     value: &Value,
     path: &str,
     opaque: &mut BTreeSet<String>,
-) -> Result<Option<Typed>, ValueError> {
+) -> Result<Option<CedarValue>, ValueError> {
     let error = |expected| ValueError {
         path: path.to_owned(),
         expected,
@@ -171,19 +171,19 @@ fn typed_of(
             opaque.insert(path.to_owned());
             return Ok(None);
         }
-        (Shape::Text, Value::String(text)) => Typed::Text(text.clone()),
-        (Shape::Flag, Value::Bool(flag)) => Typed::Flag(*flag),
+        (Shape::Text, Value::String(text)) => CedarValue::Text(text.clone()),
+        (Shape::Flag, Value::Bool(flag)) => CedarValue::Flag(*flag),
         (Shape::Whole, Value::Number(number)) => normalize_number(number)
             .ok()
             .and_then(|number| number.as_i64())
-            .map(Typed::Whole)
+            .map(CedarValue::Whole)
             .ok_or_else(|| error("an integer within ±2^53"))?,
         (Shape::Number, Value::Number(number)) => {
             let (text, exact) = decimal_of(number).ok_or_else(|| error("a number"))?;
             if !exact {
                 opaque.insert(path.to_owned());
             }
-            Typed::Number(text)
+            CedarValue::Number(text)
         }
         (Shape::List(item), Value::Array(values)) => {
             let path = format!("{path}[]");
@@ -197,12 +197,12 @@ fn typed_of(
                     }
                 }
             }
-            Typed::List(items)
+            CedarValue::List(items)
         }
         (Shape::Record(fields), Value::Object(map)) => {
             let typed = fields_of(fields, map.iter(), path, opaque)?;
             require(fields, &typed, &BTreeSet::new(), path)?;
-            Typed::Record(typed)
+            CedarValue::Record(typed)
         }
         (shape, _) => return Err(error(shape.word())),
     }))

@@ -57,16 +57,16 @@ impl Type {
         let mut optional = None;
         for (depth, segment) in path.iter().enumerate() {
             match here.step(segment) {
-                Led::Absent { reason, known } => {
+                StepInto::Absent { reason, known } => {
                     return PathType::Absent {
                         reason,
                         depth,
                         known,
                     };
                 }
-                Led::Undeclared { known } => return PathType::Undeclared { depth, known },
-                Led::Unknown => return PathType::Unknown { depth },
-                Led::There {
+                StepInto::Undeclared { known } => return PathType::Undeclared { depth, known },
+                StepInto::Unknown => return PathType::Unknown { depth },
+                StepInto::There {
                     ty,
                     optional: may_be_absent,
                 } => {
@@ -99,17 +99,17 @@ impl Type {
                 why,
             };
             match here.step(segment) {
-                Led::Absent { .. } | Led::Unknown => break,
-                Led::Undeclared { .. } => {
+                StepInto::Absent { .. } | StepInto::Unknown => break,
+                StepInto::Undeclared { .. } => {
                     absences.push(absence(Why::Undeclared));
                     break;
                 }
-                Led::There { ty, optional } => {
+                StepInto::There { ty, optional } => {
                     if optional {
                         let rest = here.without_null().map(|here| here.step(segment));
                         let only_null = matches!(
                             rest,
-                            Some(Led::There {
+                            Some(StepInto::There {
                                 optional: false,
                                 ..
                             })
@@ -131,28 +131,28 @@ impl Type {
     #[must_use]
     pub fn item(&self) -> Option<Self> {
         match self.step(&Segment::Any) {
-            Led::There { ty, .. } => Some(ty),
-            Led::Absent { .. } | Led::Undeclared { .. } | Led::Unknown => None,
+            StepInto::There { ty, .. } => Some(ty),
+            StepInto::Absent { .. } | StepInto::Undeclared { .. } | StepInto::Unknown => None,
         }
     }
 
     /// What one segment leads to, by what the schema admits and by what it names.
-    fn step(&self, segment: &Segment) -> Led {
+    fn step(&self, segment: &Segment) -> StepInto {
         let admitted = step(&self.schema, segment, 0);
         let Some(named) = &self.named else {
             return match admitted {
-                Found::Absent { reason, known } => Led::Absent { reason, known },
-                Found::Unknown => Led::Unknown,
-                Found::There { schema, optional } => Led::There {
+                Lookup::Absent { reason, known } => StepInto::Absent { reason, known },
+                Lookup::Unknown => StepInto::Unknown,
+                Lookup::There { schema, optional } => StepInto::There {
                     ty: Self::plain(schema),
                     optional,
                 },
             };
         };
         match (admitted, step(named, segment, 0)) {
-            (Found::Absent { reason, known }, _) => Led::Absent { reason, known },
-            (_, Found::Absent { known, .. }) if !known.is_empty() => undeclared(segment, known),
-            (Found::There { schema, optional }, found) => Led::There {
+            (Lookup::Absent { reason, known }, _) => StepInto::Absent { reason, known },
+            (_, Lookup::Absent { known, .. }) if !known.is_empty() => undeclared(segment, known),
+            (Lookup::There { schema, optional }, found) => StepInto::There {
                 ty: Self {
                     schema,
                     named: found.schema(),
@@ -160,14 +160,14 @@ impl Type {
                 optional,
             },
             // Why: one branch names the field and another does not say; it is there in some.
-            (Found::Unknown, Found::There { schema, optional }) => Led::There {
+            (Lookup::Unknown, Lookup::There { schema, optional }) => StepInto::There {
                 ty: Self {
                     named: Some(schema),
                     ..Self::any()
                 },
                 optional,
             },
-            (Found::Unknown, _) => Led::Unknown,
+            (Lookup::Unknown, _) => StepInto::Unknown,
         }
     }
 
@@ -189,19 +189,19 @@ impl Type {
 
 /// A field that a schema neither names nor says to be possible: the slip of a named one, or one
 /// that nothing is known of.
-fn undeclared(segment: &Segment, known: Vec<String>) -> Led {
+fn undeclared(segment: &Segment, known: Vec<String>) -> StepInto {
     let given = match segment {
         Segment::Field(name) => name.as_str(),
-        Segment::Index(_) | Segment::Any => return Led::Unknown,
+        Segment::Index(_) | Segment::Any => return StepInto::Unknown,
     };
     if nearest(given, known.iter().map(String::as_str)).is_none() {
-        return Led::Undeclared { known };
+        return StepInto::Undeclared { known };
     }
     let reason = match known.len() {
         1..=8 => format!("the schema names only {}", quoted(&known)),
         count => format!("the schema names {count} other fields"),
     };
-    Led::Absent { reason, known }
+    StepInto::Absent { reason, known }
 }
 
 /// A place of a path that may be absent.
@@ -225,7 +225,7 @@ pub enum Why {
 }
 
 /// What one segment of a path leads to.
-enum Led {
+enum StepInto {
     Absent { reason: String, known: Vec<String> },
     Undeclared { known: Vec<String> },
     There { ty: Type, optional: bool },
@@ -233,7 +233,7 @@ enum Led {
 }
 
 /// What one segment leads to.
-enum Found {
+enum Lookup {
     Absent {
         reason: String,
         known: Vec<String>,
@@ -245,7 +245,7 @@ enum Found {
     Unknown,
 }
 
-impl Found {
+impl Lookup {
     fn schema(self) -> Option<CanonicalSchema> {
         match self {
             Self::There { schema, .. } => Some(schema),
@@ -268,13 +268,13 @@ impl Found {
     }
 }
 
-fn step(schema: &CanonicalSchema, segment: &Segment, depth: usize) -> Found {
+fn step(schema: &CanonicalSchema, segment: &Segment, depth: usize) -> Lookup {
     if depth > DEPTH_MAX {
-        return Found::Unknown;
+        return Lookup::Unknown;
     }
     match schema.view() {
-        CanonicalView::True | CanonicalView::Raw(_) | CanonicalView::Not(_) => Found::Unknown,
-        CanonicalView::False => Found::absent("nothing can be there"),
+        CanonicalView::True | CanonicalView::Raw(_) | CanonicalView::Not(_) => Lookup::Unknown,
+        CanonicalView::False => Lookup::absent("nothing can be there"),
         CanonicalView::MultiType(set) => of_types(set, segment),
         CanonicalView::TypedGroup(group) => match (group.ty, segment) {
             (JsonType::Object, Segment::Field(_) | Segment::Any)
@@ -295,7 +295,7 @@ fn step(schema: &CanonicalSchema, segment: &Segment, depth: usize) -> Found {
         CanonicalView::AllOf(branches) => all(branches.iter().map(|b| step(b, segment, depth + 1))),
         CanonicalView::Reference(uri) => schema
             .definition(&uri)
-            .map_or(Found::Unknown, |target| step(&target, segment, depth + 1)),
+            .map_or(Lookup::Unknown, |target| step(&target, segment, depth + 1)),
     }
 }
 
@@ -310,27 +310,27 @@ fn word(ty: JsonType) -> &'static str {
     }
 }
 
-fn not_there(what: &str, segment: &Segment) -> Found {
-    Found::absent(match segment {
+fn not_there(what: &str, segment: &Segment) -> Lookup {
+    Lookup::absent(match segment {
         Segment::Field(_) => format!("it is {what}, which has no fields"),
         Segment::Index(_) | Segment::Any => format!("it is {what}, which has no items"),
     })
 }
 
-fn of_types(set: JsonTypeSet, segment: &Segment) -> Found {
+fn of_types(set: JsonTypeSet, segment: &Segment) -> Lookup {
     let open = match segment {
         Segment::Field(_) => set.contains(JsonType::Object),
         Segment::Index(_) => set.contains(JsonType::Array),
         Segment::Any => set.contains(JsonType::Object) || set.contains(JsonType::Array),
     };
     if open {
-        return Found::Unknown;
+        return Lookup::Unknown;
     }
     let what = set.iter().next().map_or("nothing", word);
     not_there(what, segment)
 }
 
-fn in_object(object: &ObjectView, segment: &Segment) -> Found {
+fn in_object(object: &ObjectView, segment: &Segment) -> Lookup {
     let name = match segment {
         Segment::Field(name) => name,
         // A position in a map is never there; a computed key may be any of them.
@@ -347,18 +347,18 @@ fn in_object(object: &ObjectView, segment: &Segment) -> Found {
             1..=8 => format!("the schema allows only {}", quoted(&known)),
             count => format!("the schema allows only {count} other fields"),
         };
-        return Found::Absent { reason, known };
+        return Lookup::Absent { reason, known };
     }
     let optional = !object.required.contains(name);
     if let Some(schema) = object.properties.get(name) {
-        return Found::there(schema.clone(), optional);
+        return Lookup::there(schema.clone(), optional);
     }
     if !object.pattern_properties.is_empty() {
-        return Found::Unknown;
+        return Lookup::Unknown;
     }
     match &object.additional_properties {
-        Some(schema) => match Found::there(schema.clone(), optional) {
-            Found::Absent { reason, .. } => Found::Absent {
+        Some(schema) => match Lookup::there(schema.clone(), optional) {
+            Lookup::Absent { reason, .. } => Lookup::Absent {
                 reason,
                 known: known(),
             },
@@ -371,27 +371,27 @@ fn in_object(object: &ObjectView, segment: &Segment) -> Found {
             .and_then(known_names)
             .is_some() =>
         {
-            Found::there(Type::any().schema, optional)
+            Lookup::there(Type::any().schema, optional)
         }
-        None => Found::Unknown,
+        None => Lookup::Unknown,
     }
 }
 
-fn any_value(object: &ObjectView) -> Found {
+fn any_value(object: &ObjectView) -> Lookup {
     let closed = object
         .property_names
         .as_ref()
         .is_some_and(|names| known_names(names).is_some());
     if !closed && object.additional_properties.is_none() {
-        return Found::Unknown;
+        return Lookup::Unknown;
     }
     let values = object
         .properties
         .values()
         .chain(object.pattern_properties.values())
         .chain(object.additional_properties.iter().filter(|_| !closed));
-    match any(values.map(|schema| Found::there(schema.clone(), false))) {
-        Found::There { schema, .. } => Found::There {
+    match any(values.map(|schema| Lookup::there(schema.clone(), false))) {
+        Lookup::There { schema, .. } => Lookup::There {
             schema,
             optional: false,
         },
@@ -431,7 +431,7 @@ fn admits(schema: &CanonicalSchema, value: &Value) -> bool {
     }
 }
 
-fn in_array(array: &ArrayView, segment: &Segment) -> Found {
+fn in_array(array: &ArrayView, segment: &Segment) -> Lookup {
     let index = match segment {
         Segment::Field(_) => return not_there("a list", segment),
         Segment::Index(index) => Some(*index),
@@ -446,23 +446,23 @@ fn in_array(array: &ArrayView, segment: &Segment) -> Found {
     let Some(index) = index else {
         let items = array.prefix_items.iter().chain(&array.items);
         if array.items.is_none() && number(&array.max_items).is_none() {
-            return Found::Unknown;
+            return Lookup::Unknown;
         }
-        return any(items.map(|schema| Found::there(schema.clone(), false)));
+        return any(items.map(|schema| Lookup::there(schema.clone(), false)));
     };
     if let Some(most) = number(&array.max_items)
         && index >= most
     {
-        return Found::absent(format!("the list never has more than {most} items"));
+        return Lookup::absent(format!("the list never has more than {most} items"));
     }
     let optional = number(&array.min_items).unwrap_or(0) <= index;
     match array.prefix_items.get(index).or(array.items.as_ref()) {
-        Some(schema) => Found::there(schema.clone(), optional),
-        None => Found::Unknown,
+        Some(schema) => Lookup::there(schema.clone(), optional),
+        None => Lookup::Unknown,
     }
 }
 
-fn in_values(values: &[Value], segment: &Segment) -> Found {
+fn in_values(values: &[Value], segment: &Segment) -> Lookup {
     any(values.iter().map(|value| {
         let found: Vec<&Value> = match segment {
             Segment::Field(name) => value.get(name).into_iter().collect(),
@@ -478,24 +478,24 @@ fn in_values(values: &[Value], segment: &Segment) -> Found {
         }
         any(found
             .into_iter()
-            .map(|value| Found::there(Type::of_value(value).schema, false)))
+            .map(|value| Lookup::there(Type::of_value(value).schema, false)))
     }))
 }
 
 /// What one of several schemas leads to: absent if all are; optional if one is.
-fn any(found: impl Iterator<Item = Found>) -> Found {
+fn any(found: impl Iterator<Item = Lookup>) -> Lookup {
     let mut result: Option<Type> = None;
     let mut missing = None;
     let mut may_be_absent = false;
     let mut names = Vec::new();
     for found in found {
         match found {
-            Found::Unknown => return Found::Unknown,
-            Found::Absent { reason, known } => {
+            Lookup::Unknown => return Lookup::Unknown,
+            Lookup::Absent { reason, known } => {
                 names.extend(known);
                 missing.get_or_insert(reason);
             }
-            Found::There { schema, optional } => {
+            Lookup::There { schema, optional } => {
                 may_be_absent |= optional;
                 let ty = Type::plain(schema);
                 result = Some(match result {
@@ -508,26 +508,26 @@ fn any(found: impl Iterator<Item = Found>) -> Found {
     names.sort();
     names.dedup();
     match (result, missing) {
-        (Some(ty), missing) => Found::There {
+        (Some(ty), missing) => Lookup::There {
             schema: ty.schema,
             optional: may_be_absent || missing.is_some(),
         },
-        (None, Some(reason)) => Found::Absent {
+        (None, Some(reason)) => Lookup::Absent {
             reason,
             known: names,
         },
-        (None, None) => Found::absent("nothing can be there"),
+        (None, None) => Lookup::absent("nothing can be there"),
     }
 }
 
 /// What several schemas that all hold lead to: absent if one is.
-fn all(found: impl Iterator<Item = Found>) -> Found {
+fn all(found: impl Iterator<Item = Lookup>) -> Lookup {
     let mut result: Option<(CanonicalSchema, bool)> = None;
     for found in found {
         match found {
-            Found::Unknown => {}
-            absent @ Found::Absent { .. } => return absent,
-            Found::There { schema, optional } => {
+            Lookup::Unknown => {}
+            absent @ Lookup::Absent { .. } => return absent,
+            Lookup::There { schema, optional } => {
                 result = Some(match result {
                     Some((so_far, other)) => (
                         so_far.intersect(&schema).unwrap_or(so_far),
@@ -539,8 +539,8 @@ fn all(found: impl Iterator<Item = Found>) -> Found {
         }
     }
     match result {
-        Some((schema, optional)) => Found::there(schema, optional),
-        None => Found::Unknown,
+        Some((schema, optional)) => Lookup::there(schema, optional),
+        None => Lookup::Unknown,
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::limits::VALIDATION_DEPTH_MAX;
-use crate::work::{Exceeded, Purse};
+use crate::work::{Exceeded, WorkBudget};
 
 mod rules;
 
@@ -71,7 +71,7 @@ impl Work {
     }
 
     /// Pays for judging `value`; what it cost.
-    pub(super) fn pay(&self, value: &Value, purse: &Purse) -> Result<u64, Exceeded> {
+    pub(super) fn pay(&self, value: &Value, purse: &WorkBudget) -> Result<u64, Exceeded> {
         let most = self.each.and_then(|each| {
             let nodes = size(value, SMALL / each.max(1))?;
             nodes.checked_mul(each)
@@ -110,7 +110,7 @@ impl Work {
         &self,
         place: usize,
         value: &Value,
-        purse: &Purse,
+        purse: &WorkBudget,
         depth: usize,
     ) -> Result<(), Exceeded> {
         let Some(rule) = self.rules.get(place) else {

@@ -89,7 +89,7 @@ pub struct Edit {
 
 /// A fix in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mended {
+pub struct AppliedFix {
     /// What is done, in words.
     pub title: String,
     /// The edits, in order; none overlaps another.
@@ -115,7 +115,7 @@ impl<'s> Editor<'s> {
 
     /// The fix of a finding, if it has one and the text lets it be written safely.
     #[must_use]
-    pub fn fix(&self, finding: &Diagnostic) -> Option<Mended> {
+    pub fn fix(&self, finding: &Diagnostic) -> Option<AppliedFix> {
         let (title, edit) = match finding.fix.as_ref()? {
             Fix::Rename { from, to } => (
                 format!("write `{to}` instead of `{from}`"),
@@ -131,7 +131,7 @@ impl<'s> Editor<'s> {
                 )
             }
         };
-        Some(Mended {
+        Some(AppliedFix {
             title,
             edits: vec![edit],
         })
@@ -294,7 +294,7 @@ pub fn edited(text: &str, edits: &[Edit]) -> Option<String> {
 
 /// A fix that was made, or one that was not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tried {
+pub struct FixAttempt {
     /// The finding.
     pub finding: Diagnostic,
     /// The line it stands in, from one.
@@ -311,9 +311,9 @@ pub struct Repair {
     /// What is still found in it.
     pub findings: Vec<Diagnostic>,
     /// What was fixed.
-    pub fixed: Vec<Tried>,
+    pub fixed: Vec<FixAttempt>,
     /// Fixes that were tried and would not have helped.
-    pub left: Vec<Tried>,
+    pub left: Vec<FixAttempt>,
 }
 
 /// Makes every fix that helps, one after another, each judged again by `judge`; the result has no
@@ -363,7 +363,7 @@ impl Repair {
             let Some(mended) = editor.fix(&finding) else {
                 continue;
             };
-            let tried = Tried {
+            let tried = FixAttempt {
                 line: source.position(finding.span.start).0,
                 title: mended.title,
                 finding,

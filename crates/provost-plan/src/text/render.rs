@@ -11,7 +11,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, rendere
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::fix::{Editor, Mended};
+use crate::fix::{AppliedFix, Editor};
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::source::{Source, Span};
 
@@ -108,7 +108,7 @@ pub fn to_json(source: &Source, diagnostics: &[Diagnostic]) -> Value {
         .collect()
 }
 
-fn fix_json(source: &Source, fix: &Mended) -> Value {
+fn fix_json(source: &Source, fix: &AppliedFix) -> Value {
     let edits = fix
         .edits
         .iter()

@@ -10,14 +10,14 @@ use crate::limits::VALIDATION_WORK_MAX;
 
 /// What is left of the work that one turn of judging may do.
 #[derive(Debug)]
-pub struct Purse(Cell<u64>);
+pub struct WorkBudget(Cell<u64>);
 
 /// To judge something takes more work than is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("to judge this value takes more work than is allowed")]
 pub struct Exceeded;
 
-impl Purse {
+impl WorkBudget {
     /// A purse of so many units.
     #[must_use]
     pub fn of(units: u64) -> Self {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn who_overdraws_a_purse_leaves_it_empty() {
-        let purse = Purse::of(10);
+        let purse = WorkBudget::of(10);
         assert_eq!(purse.spend(4), Ok(()));
         assert_eq!(purse.left(), 6);
         assert_eq!(purse.spend(7), Err(Exceeded));

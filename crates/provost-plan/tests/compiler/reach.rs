@@ -2,7 +2,7 @@
 //! other edit is.
 
 use crate::literate::{Case, Document};
-use provost_plan::reach::{Facet, Growth, Reach, approvals};
+use provost_plan::reach::{Facet, Reach, ReachDiff, approvals};
 
 const PLAN: &str = r#"goal: Tell ada about PAY
 steps:
@@ -39,11 +39,11 @@ fn case(plan: &str) -> Case {
     Case::of(&document(plan))
 }
 
-fn growth(from: &str, to: &str) -> Growth {
+fn growth(from: &str, to: &str) -> ReachDiff {
     let after = PLAN.replace(from, to);
     assert_ne!(after, PLAN, "`{from}` is not in the plan");
     let (before, after) = (case(PLAN), case(&after));
-    Growth::between(&Reach::of(&before.checkup()), &Reach::of(&after.checkup()))
+    ReachDiff::between(&Reach::of(&before.checkup()), &Reach::of(&after.checkup()))
 }
 
 #[test]

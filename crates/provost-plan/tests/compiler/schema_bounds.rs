@@ -6,7 +6,7 @@ use provost_plan::limits::{PLAN_SCHEMA_EXPANSION_MAX, VALIDATION_WORK_MAX};
 use provost_plan::plan::read::read_plan;
 use provost_plan::schema::Schema;
 use provost_plan::source::{Source, Span};
-use provost_plan::work::{Exceeded, Purse};
+use provost_plan::work::{Exceeded, WorkBudget};
 use serde_json::{Map, Value, json};
 
 /// A schema whose definitions each hold the next one twice: 2^`levels` subschemas in all.
@@ -108,7 +108,7 @@ fn a_schema_without_an_end_and_one_nested_too_deep_do_not_compile() {
 fn a_value_that_takes_too_much_work_to_judge_does_not_fit() {
     let judge = |schema: Value, value: &Value| {
         let schema = Schema::compile(schema).unwrap();
-        let purse = Purse::of(VALIDATION_WORK_MAX);
+        let purse = WorkBudget::of(VALIDATION_WORK_MAX);
         let found = schema.judge(value, &purse).map(|found| found.is_empty());
         assert_eq!(schema.admits(value), found == Ok(true));
         assert_eq!(schema.violations(value).is_empty(), found == Ok(true));
@@ -146,7 +146,7 @@ fn plain_schemas_cost_next_to_nothing() {
     let row = |at: usize| json!({ "id": at, "name": "somebody", "kind": "a" });
     for (rows, most) in [(1, 1_000), (10_000, 500_000)] {
         let rows: Vec<Value> = (0..rows).map(row).collect();
-        let purse = Purse::of(VALIDATION_WORK_MAX);
+        let purse = WorkBudget::of(VALIDATION_WORK_MAX);
         assert_eq!(schema.judge(&json!({ "rows": rows }), &purse), Ok(vec![]));
         let spent = VALIDATION_WORK_MAX - purse.left();
         assert!(spent <= most, "{} rows: {spent}", rows.len());
@@ -176,7 +176,7 @@ fn patterns_of_a_plan_are_regular() {
 fn expressions_are_paid_from_the_purse_of_their_scope() {
     let template = Template::parse("${ output.exists(x, x == 7) }", Span::default(), "").unwrap();
     let output = json!((0..1_000).map(|_| 1).collect::<Vec<_>>());
-    let (rich, poor) = (Purse::of(100_000), Purse::of(500));
+    let (rich, poor) = (WorkBudget::of(100_000), WorkBudget::of(500));
     let eval = |purse| {
         let scope = Scope::new().with("output", &output).paid_from(purse);
         template.eval(&scope)
@@ -193,7 +193,7 @@ fn a_search_is_paid_for_by_text_and_pattern() {
         let text = format!("${{ output.matches('{pattern}') }}");
         let template = Template::parse(&text, Span::default(), "").unwrap();
         let output = Value::String("ab".repeat(10_000));
-        let purse = Purse::of(u64::MAX);
+        let purse = WorkBudget::of(u64::MAX);
         let scope = Scope::new().with("output", &output).paid_from(&purse);
         template.eval(&scope).map(|_| u64::MAX - purse.left())
     };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation};
-use provost_plan::check::{Base, Checked, Draft, Origin, Terms, check};
+use provost_plan::check::{Checked, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::label::Label;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::{Goal, Limits, Plan};
@@ -278,9 +278,9 @@ pub fn check_plan(plan: Plan, terms: &Terms) -> Checked {
         literals: Label::trusted(),
         control: Label::trusted(),
     };
-    let base = Base {
+    let base = RevisionBase {
         revision: 1,
-        ..Base::default()
+        ..RevisionBase::default()
     };
     check(
         Draft {

@@ -14,7 +14,7 @@ use provost_plan::plan::read::read_plan;
 use provost_plan::policy::{People, Policy};
 use provost_plan::schema::Schema;
 use provost_plan::source::{Source, Span};
-use provost_plan::work::Purse;
+use provost_plan::work::WorkBudget;
 use serde_json::{Map, Value, json};
 
 use super::generated::{check_plan, closed, operation, since, source, spent, terms};
@@ -202,7 +202,7 @@ fn judged(dice: &mut Dice, schema: &Value, worst: &mut Worst) {
         let value = value(dice, 3);
         let (found, took) = timed(|| {
             schema
-                .judge(&value, &Purse::of(units))
+                .judge(&value, &WorkBudget::of(units))
                 .map(|found| found.len())
         });
         assert!(

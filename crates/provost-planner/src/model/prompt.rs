@@ -4,7 +4,7 @@
 //! keeps it; then the tools, the goal, and at the end what changes from one request to the next.
 //! INVARIANT: a text of another version has another name; a test compares its digest.
 
-use provost_plan::plan::request::{Mode, PlanRequest, RequestKind};
+use provost_plan::plan::request::{PlanRequest, PlanningMode, RequestKind};
 use serde::Serialize;
 
 /// The version of the text.
@@ -38,8 +38,8 @@ pub(super) fn user(request: &PlanRequest) -> String {
         section(&mut text, heading, &request.roles);
     }
     text.push_str(match request.mode {
-        Some(Mode::Single) => SINGLE,
-        Some(Mode::Iterative) => ITERATIVE,
+        Some(PlanningMode::Single) => SINGLE,
+        Some(PlanningMode::Iterative) => ITERATIVE,
         None => "",
     });
     section(&mut text, "Goal", &request.goal);

@@ -5,12 +5,12 @@
 //! model that is not constrained may use all of it. INVARIANT: what fits this schema is read by the
 //! same reader as everything else.
 
-use provost_plan::plan::request::Mode;
+use provost_plan::plan::request::PlanningMode;
 use serde_json::{Value, json};
 
 /// The schema, for planning in this mode: in `single` without what only subgoals have.
 #[must_use]
-pub fn strict(mode: Option<Mode>) -> Value {
+pub fn strict(mode: Option<PlanningMode>) -> Value {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "array", "items": text });
     let maybe = json!({ "type": ["string", "null"] });
@@ -29,7 +29,7 @@ pub fn strict(mode: Option<Mode>) -> Value {
             "enum": ["replan", "stop", "continue", "escalate", null],
         },
     });
-    if let (None | Some(Mode::Iterative), Some(fields)) = (mode, fields.as_object_mut()) {
+    if let (None | Some(PlanningMode::Iterative), Some(fields)) = (mode, fields.as_object_mut()) {
         let of_subgoal = subgoal(&maybe, &texts);
         fields.extend(of_subgoal.as_object().cloned().unwrap_or_default());
     }

@@ -5,7 +5,7 @@
 
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::plan::Plan;
-use provost_plan::plan::request::{Mode, PlannerCost};
+use provost_plan::plan::request::{PlannerCost, PlanningMode};
 use provost_plan::plan::subgoal::left_open;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use super::Prover;
 /// How a planner is shown untrusted text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum View {
+pub enum PlannerView {
     /// As the expression that names it.
     #[default]
     References,
@@ -22,7 +22,7 @@ pub enum View {
     Full,
 }
 
-impl View {
+impl PlannerView {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde wants")]
     fn is_default(&self) -> bool {
         *self == Self::default()
@@ -67,23 +67,23 @@ pub enum PlannerChoice {
         /// The most that one request may take.
         cost: PlannerCost,
         /// How it is shown text.
-        #[serde(default, skip_serializing_if = "View::is_default")]
-        view: View,
+        #[serde(default, skip_serializing_if = "PlannerView::is_default")]
+        view: PlannerView,
     },
     /// Another process: somebody else's planner.
     Process {
         /// Its program.
         program: String,
         /// How it is shown text.
-        #[serde(default, skip_serializing_if = "View::is_default")]
-        view: View,
+        #[serde(default, skip_serializing_if = "PlannerView::is_default")]
+        view: PlannerView,
     },
 }
 
 /// Who is next where a planner came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Next {
+pub enum NextPlanner {
     /// Another planner.
     Planner {
         /// Which.
@@ -93,7 +93,7 @@ pub enum Next {
     Person,
 }
 
-impl Next {
+impl NextPlanner {
     /// Who it is, in words.
     #[must_use]
     pub fn words(&self) -> String {
@@ -189,8 +189,8 @@ impl PlannerChoice {
     /// A subgoal of a plan of which nobody would say what it comes to: this planner refines none,
     /// or is to leave none open in this mode.
     #[must_use]
-    pub fn never_refined(&self, plan: &Plan, mode: Option<Mode>) -> Option<Diagnostic> {
-        if mode == Some(Mode::Single) {
+    pub fn never_refined(&self, plan: &Plan, mode: Option<PlanningMode>) -> Option<Diagnostic> {
+        if mode == Some(PlanningMode::Single) {
             return left_open(plan, "the mode single wants the whole plan");
         }
         if self.may_fail() {
@@ -201,13 +201,13 @@ impl PlannerChoice {
 
     /// How it is shown text.
     #[must_use]
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> PlannerView {
         match self {
             Self::Model { view, .. } | Self::Process { view, .. } => *view,
             Self::Playbook { .. }
             | Self::Interpreter { .. }
             | Self::File { .. }
-            | Self::Client { .. } => View::References,
+            | Self::Client { .. } => PlannerView::References,
         }
     }
 

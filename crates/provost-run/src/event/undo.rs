@@ -6,7 +6,7 @@ use crate::call::Slot;
 
 /// A write that is not undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
+pub struct NotUndone {
     /// Which step and item.
     pub slot: Slot,
     /// Why it is not.

@@ -3,7 +3,7 @@
 //! Owns the words a driver says it in. What each comes to is `turn`'s. INVARIANT: the
 //! driver chooses where a turn is made and how long it may take, never what is judged in it.
 
-use crate::turn::Pace;
+use crate::turn::DispatchGate;
 
 /// How much work one turn may make of judging: expressions, schemas, the check of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub enum Effort {
 
 /// In which manner a turn is taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct TurnOptions {
     /// Whether anything may begin.
-    pub(crate) pace: Pace,
+    pub(crate) pace: DispatchGate,
     pub(crate) effort: Effort,
 }

@@ -16,7 +16,7 @@ use crate::event::Prover;
 pub type Authors = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Which fields somebody wrote, by step.
-pub type Fields = BTreeMap<String, BTreeSet<String>>;
+pub type AuthoredFields = BTreeMap<String, BTreeSet<String>>;
 
 /// The field that stands for all of a step where nobody knows which.
 const WHOLE: &str = "the step";
@@ -25,12 +25,12 @@ const WHOLE: &str = "the step";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authorship {
     authors: Authors,
-    amending: Option<(String, Fields)>,
+    amending: Option<(String, AuthoredFields)>,
 }
 
 impl Authorship {
     /// Takes in that somebody amends these fields.
-    pub(super) fn amends(&mut self, by: &str, fields: &Fields) {
+    pub(super) fn amends(&mut self, by: &str, fields: &AuthoredFields) {
         self.amending = Some((by.to_owned(), fields.clone()));
     }
 
@@ -150,8 +150,8 @@ impl State {
 }
 
 /// The fields of a plan that differ from those of the one before, its removed ones too.
-pub(crate) fn fields_written(before: Option<&Plan>, after: &Plan) -> Fields {
-    let mut written = Fields::new();
+pub(crate) fn fields_written(before: Option<&Plan>, after: &Plan) -> AuthoredFields {
+    let mut written = AuthoredFields::new();
     for step in &after.steps {
         let id = &step.id.value;
         let old = before.and_then(|plan| plan.step(id));

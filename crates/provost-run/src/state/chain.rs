@@ -7,8 +7,8 @@
 use provost_plan::plan::request::Why;
 
 use super::{Planning, State};
-use crate::card::Purpose;
-use crate::event::{Next, PlannerChoice};
+use crate::card::QuestionPurpose;
+use crate::event::{NextPlanner, PlannerChoice};
 
 /// The answer that has the planner asked again.
 pub(crate) const AGAIN: &str = "again";
@@ -60,9 +60,9 @@ impl State {
 }
 
 /// The planner came to nothing, and `to` is next.
-pub(super) fn handed_on(state: &mut State, request: u64, reason: &str, to: &Next) {
+pub(super) fn handed_on(state: &mut State, request: u64, reason: &str, to: &NextPlanner) {
     match to {
-        Next::Planner { planner } => {
+        NextPlanner::Planner { planner } => {
             // Why nothing stays: what was refused is not of this planner.
             let requests = state.planning.requests;
             state.planning = Planning {
@@ -72,7 +72,7 @@ pub(super) fn handed_on(state: &mut State, request: u64, reason: &str, to: &Next
             state.chain.fallback = None;
             state.planner = planner.clone();
         }
-        Next::Person => {
+        NextPlanner::Person => {
             let outstanding = state.planning.outstanding.take();
             let wanted = state.planning.wanted.take();
             let asked_again = match state.plan {
@@ -97,7 +97,7 @@ pub(super) fn reviewed(state: &mut State, again: bool) {
         return;
     };
     for asked in state.questions.values_mut() {
-        asked.open &= !matches!(asked.question.purpose, Purpose::Review { .. });
+        asked.open &= !matches!(asked.question.purpose, QuestionPurpose::Review { .. });
     }
     if again {
         state.chain.again += 1;

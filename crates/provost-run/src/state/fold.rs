@@ -11,9 +11,9 @@ use provost_plan::plan::request::{PlanReply, Why};
 use provost_plan::policy::AskTerms;
 
 use super::{Chain, ItemState, Pause, Planning, QuestionState, State, StepState};
-use super::{Undo, Undoing};
+use super::{UndoProgress, Undoing};
 use crate::call::Slot;
-use crate::card::Purpose;
+use crate::card::QuestionPurpose;
 use crate::event::{Event, SettledBy, SkipReason, StepStatus};
 
 mod attempt;
@@ -114,7 +114,7 @@ impl State {
             provers: Default::default(),
             nonces: Default::default(),
             cancelled: None,
-            undo: Undo::default(),
+            undo: UndoProgress::default(),
             paused: None,
             ended: None,
             active_ms: 0,
@@ -262,13 +262,13 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             approvals_revised(state, replace.iter().chain(clear));
         }
         Event::QuestionAsked { question, digest } => {
-            if let Purpose::Step { step } = &question.purpose {
+            if let QuestionPurpose::Step { step } = &question.purpose {
                 step_mut(state, step, kind)?.set_status(StepStatus::WaitingAnswer);
             }
-            if let Purpose::Escalation { step } = &question.purpose {
+            if let QuestionPurpose::Escalation { step } = &question.purpose {
                 state.handled.insert(step.clone());
             }
-            if let (Purpose::Planner { .. }, Some(request)) =
+            if let (QuestionPurpose::Planner { .. }, Some(request)) =
                 (&question.purpose, &mut state.planning.outstanding)
             {
                 request.asked_people = true;
@@ -404,7 +404,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         }
         Event::UndoPlanned { steps, left } => {
             close(state);
-            state.undo = Undo::Placed(Undoing {
+            state.undo = UndoProgress::Placed(Undoing {
                 steps: steps.clone(),
                 left: left.clone(),
             });

@@ -11,7 +11,7 @@ use std::fmt;
 use provost_plan::digest::Digest;
 use provost_plan::plan::Step;
 
-use super::{EffectFact, ItemState, State, StepState};
+use super::{ItemState, State, StepState, WriteRecord};
 use crate::call::Slot;
 use crate::event::{Event, StepStatus};
 use crate::outcome::Landing;
@@ -24,7 +24,7 @@ const CHECKED_STEPS_MAX: usize = 50;
 #[derive(Clone, Default)]
 pub(super) struct Frontier {
     places: BTreeMap<String, usize>,
-    standing: Standing,
+    standing: StepSets,
     /// Pending, and not known to wait for another.
     pending: BTreeSet<usize>,
     /// Pending steps by the one they wait for.
@@ -37,7 +37,7 @@ pub(super) struct Frontier {
 
 /// What follows from the status and the items of each step.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Standing {
+struct StepSets {
     /// Not final.
     open: BTreeSet<usize>,
     /// With an attempt in flight, or waiting for its next try.
@@ -58,7 +58,7 @@ impl fmt::Debug for Frontier {
     }
 }
 
-impl Standing {
+impl StepSets {
     fn sort_in(&mut self, place: usize, step: &StepState) {
         let put = |set: &mut BTreeSet<usize>, holds: bool| {
             if holds {
@@ -126,14 +126,14 @@ impl Frontier {
         }
     }
 
-    fn add_effect(&mut self, state: &State, at: usize, effect: &EffectFact) {
+    fn add_effect(&mut self, state: &State, at: usize, effect: &WriteRecord) {
         self.effects.insert(effect.slot.clone(), at);
         let call = (effect.operation.clone(), effect.args_digest);
         self.calls.entry(call).or_default().insert(at);
         self.judge_effect(state, at, effect);
     }
 
-    fn judge_effect(&mut self, state: &State, at: usize, effect: &EffectFact) {
+    fn judge_effect(&mut self, state: &State, at: usize, effect: &WriteRecord) {
         let doubted = state
             .item(&effect.slot)
             .is_none_or(|item| item.settled == Some(StepStatus::InDoubt));
@@ -278,11 +278,11 @@ impl State {
 
     /// The effect of a slot, if its attempt began.
     #[must_use]
-    pub fn effect(&self, slot: &Slot) -> Option<&EffectFact> {
+    pub fn effect(&self, slot: &Slot) -> Option<&WriteRecord> {
         self.effects.get(*self.frontier.effects.get(slot)?)
     }
 
-    pub(super) fn effect_mut(&mut self, slot: &Slot) -> Option<&mut EffectFact> {
+    pub(super) fn effect_mut(&mut self, slot: &Slot) -> Option<&mut WriteRecord> {
         self.effects.get_mut(*self.frontier.effects.get(slot)?)
     }
 
@@ -291,14 +291,14 @@ impl State {
         &self,
         operation: &str,
         args: Digest,
-    ) -> impl Iterator<Item = &EffectFact> {
+    ) -> impl Iterator<Item = &WriteRecord> {
         let call = (operation.to_owned(), args);
         let places = self.frontier.calls.get(&call).into_iter().flatten();
         places.filter_map(|at| self.effects.get(*at))
     }
 
     /// The effects that are in doubt, or of steps that are gone.
-    pub(crate) fn unsure_effects(&self) -> impl Iterator<Item = &EffectFact> {
+    pub(crate) fn unsure_effects(&self) -> impl Iterator<Item = &WriteRecord> {
         let places = self.frontier.unsure.iter();
         places.filter_map(|at| self.effects.get(*at))
     }

@@ -11,7 +11,7 @@ use crate::event::{PlannerChoice, StepStatus};
 
 /// A goal that nobody has planned for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unplanned {
+pub struct PendingGoal {
     /// Why a person put it, in their words.
     pub reason: String,
     /// The goal that the plan in force was made for.
@@ -39,7 +39,7 @@ pub(super) fn goal_amended(
         Some(unplanned) => unplanned.before,
         None => last,
     };
-    state.unplanned = Some(Unplanned {
+    state.unplanned = Some(PendingGoal {
         reason: reason.to_owned(),
         before,
     });

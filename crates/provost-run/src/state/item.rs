@@ -6,7 +6,7 @@ use provost_plan::digest::Digest;
 use provost_plan::money::Money;
 use serde_json::{Value, json};
 
-use crate::card::Came;
+use crate::card::PreviewResult;
 use crate::earlier::EarlierCalls;
 use crate::event::{Created, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
@@ -108,7 +108,7 @@ pub struct Previewed {
     /// The bytes behind it.
     pub evidence: Option<Digest>,
     /// What came of it.
-    pub came: Came,
+    pub came: PreviewResult,
 }
 
 /// An attempt in flight.

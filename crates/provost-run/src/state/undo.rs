@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{EffectFact, State};
+use super::{State, WriteRecord};
 use crate::call::Slot;
-use crate::event::{Left, RunStatus, StepStatus};
+use crate::event::{NotUndone, RunStatus, StepStatus};
 use crate::outcome::Landing;
 
 /// How far a cancelled run is with taking back what happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Undo {
+pub enum UndoProgress {
     /// Nobody wants it.
     #[default]
     Unwanted,
@@ -30,10 +30,10 @@ pub struct Undoing {
     /// What each undoing step undoes.
     pub steps: BTreeMap<String, Slot>,
     /// What is not undone, and why.
-    pub left: Vec<Left>,
+    pub left: Vec<NotUndone>,
 }
 
-impl Undo {
+impl UndoProgress {
     /// What was placed, whether or not it goes on.
     #[must_use]
     pub fn placed(&self) -> Option<&Undoing> {
@@ -58,15 +58,15 @@ impl State {
     /// Whether what happened is being undone, and nothing else begins.
     #[must_use]
     pub fn is_undoing(&self) -> bool {
-        matches!(self.undo, Undo::Placed(_))
+        matches!(self.undo, UndoProgress::Placed(_))
     }
 
     /// Whether the step called `id` may begin as far as undoing goes.
     pub(crate) fn may_begin(&self, id: &str) -> bool {
         match &self.undo {
-            Undo::Unwanted | Undo::Wanted => true,
-            Undo::Placed(undoing) => undoing.steps.contains_key(id),
-            Undo::Stopped(_) => false,
+            UndoProgress::Unwanted | UndoProgress::Wanted => true,
+            UndoProgress::Placed(undoing) => undoing.steps.contains_key(id),
+            UndoProgress::Stopped(_) => false,
         }
     }
 
@@ -74,7 +74,7 @@ impl State {
     #[must_use]
     pub fn undone(&self) -> Vec<Slot> {
         let effects = self.effects.iter().rev();
-        let is_undone = |effect: &&EffectFact| {
+        let is_undone = |effect: &&WriteRecord| {
             let by = self.undone_by(&effect.slot);
             by.is_some_and(|(_, status)| status == StepStatus::Succeeded)
         };
@@ -84,7 +84,7 @@ impl State {
 
     /// What took place, or may have, and is not undone nor will be, the newest first.
     #[must_use]
-    pub fn not_undone(&self) -> Vec<Left> {
+    pub fn not_undone(&self) -> Vec<NotUndone> {
         let Some(undoing) = self.undo.placed() else {
             return Vec::new();
         };
@@ -94,12 +94,12 @@ impl State {
             .filter_map(|effect| {
                 let because = self.why_not_undone(undoing, effect)?;
                 let slot = effect.slot.clone();
-                Some(Left { slot, because })
+                Some(NotUndone { slot, because })
             })
             .collect()
     }
 
-    fn why_not_undone(&self, undoing: &Undoing, effect: &EffectFact) -> Option<String> {
+    fn why_not_undone(&self, undoing: &Undoing, effect: &WriteRecord) -> Option<String> {
         let said = |because: &str| Some(because.to_owned());
         match effect.landing {
             Landing::None => return None,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CardState, QuestionState, State};
 use crate::call::Slot;
-use crate::card::{Purpose, StepAsk, Subject};
+use crate::card::{CardSubject, QuestionPurpose, StepAsk};
 use crate::event::StepStatus;
 
 /// What kind of word is waited for.
@@ -110,8 +110,8 @@ impl Waiting {
     fn card(digest: Digest, known: &CardState) -> Self {
         let card = &known.card;
         let asks: Vec<&StepAsk> = match &card.subject {
-            Subject::Plan { steps } => steps.values().collect(),
-            Subject::Step { ask, .. } => vec![ask],
+            CardSubject::Plan { steps } => steps.values().collect(),
+            CardSubject::Step { ask, .. } => vec![ask],
         };
         let on_steps = asks.iter().map(|ask| ask.earlier.count);
         let on_calls = card.calls().iter().map(|call| call.earlier.count);
@@ -138,8 +138,10 @@ impl Waiting {
 
     fn question(digest: Digest, known: &QuestionState) -> Self {
         let slot = match &known.question.purpose {
-            Purpose::Step { step } | Purpose::Escalation { step } => Some(slot_of_step(step)),
-            Purpose::Planner { .. } | Purpose::Review { .. } => None,
+            QuestionPurpose::Step { step } | QuestionPurpose::Escalation { step } => {
+                Some(slot_of_step(step))
+            }
+            QuestionPurpose::Planner { .. } | QuestionPurpose::Review { .. } => None,
         };
         Self {
             digest: Some(digest),
@@ -200,7 +202,7 @@ impl State {
 
     /// The operation that was called for a slot.
     fn operation_of(&self, slot: &Slot) -> Option<String> {
-        let of_slot = |effect: &&super::EffectFact| effect.slot == *slot;
+        let of_slot = |effect: &&super::WriteRecord| effect.slot == *slot;
         let effect = self.effects.iter().rev().find(of_slot)?;
         Some(effect.operation.clone())
     }

@@ -10,7 +10,7 @@ use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, PlanReply, RequestKind};
 use serde::Serialize;
 
-use crate::card::{Purpose, Subject};
+use crate::card::{CardSubject, QuestionPurpose};
 use crate::event::{Event, Proven, StepStatus};
 use crate::outcome::Class;
 
@@ -132,12 +132,12 @@ impl Metrics {
             }
             Event::PlanRevised { .. } => self.revisions += 1,
             Event::QuestionAsked { question, .. } => {
-                if matches!(question.purpose, Purpose::Planner { .. }) {
+                if matches!(question.purpose, QuestionPurpose::Planner { .. }) {
                     self.clarifications += 1;
                 }
             }
             Event::ApprovalRequested { card, .. } => {
-                if let Subject::Step { calls, .. } = &card.subject {
+                if let CardSubject::Step { calls, .. } = &card.subject {
                     let repeats = calls.iter().filter(|call| call.repeats.is_some());
                     self.duplicates_held += repeats.count() as u64;
                 }

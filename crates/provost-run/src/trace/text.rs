@@ -9,8 +9,10 @@ use provost_plan::money::Money;
 use provost_plan::plan::request::Why;
 
 use crate::call::Slot;
-use crate::card::{Card, Purpose, Subject};
-use crate::event::{AttemptEnded, AttemptStarted, Event, Left, RunEnded, SettledBy, SkipReason};
+use crate::card::{Card, CardSubject, QuestionPurpose};
+use crate::event::{
+    AttemptEnded, AttemptStarted, Event, NotUndone, RunEnded, SettledBy, SkipReason,
+};
 use crate::outcome::Used;
 use crate::statement::StatementRecord;
 
@@ -79,10 +81,10 @@ fn line_of_people(event: &Event) -> String {
     match event {
         Event::QuestionAsked { question, digest } => {
             let purpose = match &question.purpose {
-                Purpose::Step { step } => format!("step `{step}`"),
-                Purpose::Planner { id, .. } => format!("the planner (`{id}`)"),
-                Purpose::Escalation { step } => format!("what to do about `{step}`"),
-                Purpose::Review { .. } => "what to do without a plan".to_owned(),
+                QuestionPurpose::Step { step } => format!("step `{step}`"),
+                QuestionPurpose::Planner { id, .. } => format!("the planner (`{id}`)"),
+                QuestionPurpose::Escalation { step } => format!("what to do about `{step}`"),
+                QuestionPurpose::Review { .. } => "what to do without a plan".to_owned(),
             };
             format!("{} for {purpose}: {}", digest.short(), question.text)
         }
@@ -162,7 +164,7 @@ fn cancel_text(by: &str, reason: Option<&str>, undo: bool) -> String {
 }
 
 /// What is undone, and what is not.
-fn undo_text(steps: &BTreeMap<String, Slot>, left: &[Left]) -> String {
+fn undo_text(steps: &BTreeMap<String, Slot>, left: &[NotUndone]) -> String {
     let undone = steps.iter().map(|(by, of)| format!("`{by}` undoes `{of}`"));
     let left = left
         .iter()
@@ -287,10 +289,10 @@ fn card_text(card: &Card) -> String {
         many => format!(", {many} people"),
     };
     match &card.subject {
-        Subject::Plan { steps } => {
+        CardSubject::Plan { steps } => {
             format!("about the plan's steps {}{quorum}", listed(steps.keys()))
         }
-        Subject::Step { step, ask, calls } => {
+        CardSubject::Step { step, ask, calls } => {
             let repeats = calls.iter().find_map(|call| call.repeats.as_deref());
             let repeats = repeats.map(|of| format!(", which repeats `{of}`"));
             let before = calls.iter().map(|call| call.earlier.count).max();

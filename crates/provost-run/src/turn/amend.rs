@@ -16,10 +16,10 @@ use provost_plan::source::Source;
 
 use super::planning::{Change, views};
 use super::work::UNCHECKED;
-use super::{Pace, Turn};
+use super::{DispatchGate, Turn};
 use crate::event::{Event, PlannerChoice};
 use crate::machine::StepError;
-use crate::state::{Act, Fields, fields_written};
+use crate::state::{Act, AuthoredFields, fields_written};
 use crate::statement::{PlanText, Signer};
 
 impl Turn<'_> {
@@ -49,7 +49,7 @@ impl Turn<'_> {
             goal.success.clone_from(&own.value.success);
         }
         let goal = other_goal.as_ref().unwrap_or(&self.state.goal);
-        let mut wrote = Fields::new();
+        let mut wrote = AuthoredFields::new();
         let checked = match document {
             Some(plan) => {
                 // Why: what a person supplies is trusted, and others approve it.
@@ -160,7 +160,7 @@ impl Turn<'_> {
         // Why not while people are heard: who was asked went with the process before, and nobody is
         // asked again before the statement counts.
         let is_asked = asked.is_some_and(|request| !request.asked_people);
-        if is_asked && self.pace != Pace::Hear {
+        if is_asked && self.pace != DispatchGate::Hear {
             return Err(refused("a planner is being asked for a plan", &[]));
         }
         Ok(())

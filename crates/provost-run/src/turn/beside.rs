@@ -23,7 +23,7 @@ use crate::outcome::{Class, Landing};
 
 /// What a read is made for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum ReadPurpose {
     /// To ask whether a write took place.
     Reconcile,
     /// To prove that it did.
@@ -33,7 +33,7 @@ pub(super) enum Purpose {
 }
 
 /// A read that may begin.
-pub(super) struct Read<'o> {
+pub(super) struct AuxiliaryRead<'o> {
     pub(super) slot: Slot,
     pub(super) attempt: u32,
     pub(super) operation: &'o Operation,
@@ -48,11 +48,11 @@ impl Turn<'_> {
     /// Records that a read begins, and makes it.
     pub(super) fn begin_beside(
         &mut self,
-        purpose: Purpose,
-        read: Read<'_>,
+        purpose: ReadPurpose,
+        read: AuxiliaryRead<'_>,
         call: Call,
     ) -> Result<(), StepError> {
-        let Read {
+        let AuxiliaryRead {
             slot,
             attempt,
             operation,
@@ -75,12 +75,12 @@ impl Turn<'_> {
             verdict,
             approval: None,
             read: true,
-            reconciles: purpose == Purpose::Reconcile,
+            reconciles: purpose == ReadPurpose::Reconcile,
             retakes_for: None,
-            confirms: purpose == Purpose::Confirm,
+            confirms: purpose == ReadPurpose::Confirm,
             previews: match purpose {
-                Purpose::Preview(of) => Some(of),
-                Purpose::Reconcile | Purpose::Confirm => None,
+                ReadPurpose::Preview(of) => Some(of),
+                ReadPurpose::Reconcile | ReadPurpose::Confirm => None,
             },
             sinks: None,
             money: (spend.money > Money::ZERO).then_some(spend.money),

@@ -12,8 +12,8 @@ use provost_plan::plan::request::{FindingView, Why};
 use serde_json::json;
 
 use super::Turn;
-use crate::card::Purpose;
-use crate::event::{Event, Next, PlannerChoice};
+use crate::card::QuestionPurpose;
+use crate::event::{Event, NextPlanner, PlannerChoice};
 use crate::machine::StepError;
 use crate::state::Review;
 use crate::state::chain::{AGAIN, STOP};
@@ -129,7 +129,7 @@ impl Turn<'_> {
         let fallback = self.state.chain.fallback.clone();
         // Why only then: a playbook does not revise what another planner made.
         let playbook = fallback.filter(|_| self.state.plan.is_none());
-        let to = playbook.map_or(Next::Person, |name| Next::Planner {
+        let to = playbook.map_or(NextPlanner::Person, |name| NextPlanner::Planner {
             planner: PlannerChoice::Interpreter {
                 playbooks: vec![name],
             },
@@ -149,7 +149,7 @@ impl Turn<'_> {
         if review.over {
             return self.end_refused(&review.reason);
         }
-        let asks = |purpose: &Purpose| matches!(purpose, Purpose::Review { .. });
+        let asks = |purpose: &QuestionPurpose| matches!(purpose, QuestionPurpose::Review { .. });
         let is_asked = self
             .state
             .open_questions()
@@ -163,7 +163,7 @@ impl Turn<'_> {
             }
             let text = self.review_text(&review, again);
             let answer = json!({ "enum": answers });
-            self.ask_question(Purpose::Review { request }, text, answer, None)?;
+            self.ask_question(QuestionPurpose::Review { request }, text, answer, None)?;
         }
         self.reconcile_ready()
     }

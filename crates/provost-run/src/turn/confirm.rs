@@ -1,4 +1,4 @@
-//! Reading back: the read that proves that a write landed, before its step has succeeded.
+//! Confirmation: the read that proves that a write landed, before its step has succeeded.
 //!
 //! Owns when it is made, what it asks and what follows from its answer. Never repeats the write,
 //! and never settles a doubt: only what surely happened is read back. INVARIANT: a step with
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Turn;
 use super::admit::BREAKER_DEFERRALS_MAX;
-use super::beside::{Purpose, Read, holds};
+use super::beside::{AuxiliaryRead, ReadPurpose, holds};
 use super::scope::Roots;
 use crate::admission::Denial;
 use crate::call::{Call, Slot};
@@ -23,7 +23,7 @@ use crate::outcome::{Class, Reply};
 use crate::state::ItemState;
 
 /// A read that could be made.
-struct Reading {
+struct ConfirmRead {
     operation: std::sync::Arc<provost_plan::catalog::Operation>,
     args: Value,
     verdict: Verdict,
@@ -61,7 +61,7 @@ impl Turn<'_> {
         if full {
             return Ok(());
         }
-        let Reading {
+        let ConfirmRead {
             operation,
             args,
             verdict,
@@ -98,7 +98,7 @@ impl Turn<'_> {
         let Some(call) = call else {
             return self.unconfirmed(&slot, "the plan in force has no such read");
         };
-        let read = Read {
+        let read = AuxiliaryRead {
             slot,
             attempt,
             operation: &operation,
@@ -107,7 +107,7 @@ impl Turn<'_> {
             verdict,
             spend,
         };
-        self.begin_beside(Purpose::Confirm, read, call)
+        self.begin_beside(ReadPurpose::Confirm, read, call)
     }
 
     fn deferrals(&self, slot: &Slot) -> u32 {
@@ -115,7 +115,12 @@ impl Turn<'_> {
     }
 
     /// The concrete read of a slot, or why there is none.
-    fn reading(&self, step: &Step, record: &StepRecord, slot: &Slot) -> Result<Reading, String> {
+    fn reading(
+        &self,
+        step: &Step,
+        record: &StepRecord,
+        slot: &Slot,
+    ) -> Result<ConfirmRead, String> {
         let gone = || "the tool is not the one the plan was checked under".to_owned();
         let confirm = step.confirm.as_ref().ok_or_else(gone)?;
         let known = record.confirm.as_ref().ok_or_else(gone)?;
@@ -161,7 +166,7 @@ impl Turn<'_> {
         if verdict.decision != Decision::Permit {
             return Err("policy does not permit it by itself".to_owned());
         }
-        Ok(Reading {
+        Ok(ConfirmRead {
             operation: operation.clone(),
             args,
             verdict,

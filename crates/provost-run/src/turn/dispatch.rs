@@ -19,18 +19,18 @@ use serde_json::Value;
 
 use super::Turn;
 use super::earlier::{Before, forbidden};
-use super::gate::{Asked, with_caution};
+use super::gate::{ApprovalState, with_caution};
 use super::scope::Roots;
 use super::secret;
 use super::sinks::{same_sinks, sinks_digest};
 use super::work::items_of;
 use crate::call::{Call, Slot, idempotency_key};
-use crate::card::{ConcreteCall, Purpose};
+use crate::card::{ConcreteCall, QuestionPurpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
 use crate::shown;
-use crate::state::{Need, StepState};
+use crate::state::{Dependency, StepState};
 
 /// A call that could be made, before anybody allowed it.
 pub(super) struct Candidate {
@@ -90,12 +90,12 @@ impl Turn<'_> {
         let id = &step.id.value;
         for on in &record.after {
             match self.need_for(id, on) {
-                Need::Met => {}
-                Need::Wait => {
+                Dependency::Met => {}
+                Dependency::Wait => {
                     self.state.waits_for(id, on);
                     return Ok(());
                 }
-                Need::Never => {
+                Dependency::Never => {
                     return self.emit(Event::StepBlocked {
                         step: id.clone(),
                         on: on.clone(),
@@ -127,7 +127,7 @@ impl Turn<'_> {
             return match self.question_text(text) {
                 Ok(text) => {
                     let of = of.as_ref().map(|of| of.value.clone());
-                    let purpose = Purpose::Step { step: id.clone() };
+                    let purpose = QuestionPurpose::Step { step: id.clone() };
                     self.ask_question(purpose, text, answer.value().clone(), of)
                 }
                 Err((class, message)) => self.settle_failed(&slot, class, message),
@@ -244,11 +244,11 @@ impl Turn<'_> {
                     Decision::Permit if full => {}
                     Decision::Permit => moved = self.start_fresh(step, record, candidate, None)?,
                     Decision::Ask => match self.approval_of(step, record, &candidate) {
-                        Asked::Approved(_) if full => {}
-                        Asked::Approved(card) => {
+                        ApprovalState::Approved(_) if full => {}
+                        ApprovalState::Approved(card) => {
                             moved = self.start_fresh(step, record, candidate, Some(card))?;
                         }
-                        Asked::Open => asked.push(candidate),
+                        ApprovalState::Open => asked.push(candidate),
                     },
                 },
             }

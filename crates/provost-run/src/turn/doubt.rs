@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use provost_plan::catalog::{Doubted, Operation, Reconcile};
+use provost_plan::catalog::{Operation, Reconcile, WriteInDoubt};
 use provost_plan::digest::{Digest, canonical};
 use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::Turn;
 use super::admit::BREAKER_DEFERRALS_MAX;
-use super::beside::{Purpose, Read};
+use super::beside::{AuxiliaryRead, ReadPurpose};
 use crate::admission::Denial;
 use crate::call::{Call, Slot};
 use crate::event::{Event, SettledBy, Settlement, StepStatus};
@@ -26,7 +26,7 @@ use crate::state::Act;
 use crate::statement::{Signer, StatementRecord};
 
 /// A reconcile read that could be made.
-struct Inquiry {
+struct ReconcileRead {
     write: Arc<Operation>,
     read: Arc<Operation>,
     args: Value,
@@ -34,7 +34,7 @@ struct Inquiry {
 }
 
 /// Who ends a doubt, and what is recorded of what they said.
-struct Testimony {
+struct SettlementSource {
     by: SettledBy,
     attempt: Option<Digest>,
     reason: Option<String>,
@@ -139,7 +139,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn inquiry(&self, slot: &Slot) -> Result<Inquiry, String> {
+    fn inquiry(&self, slot: &Slot) -> Result<ReconcileRead, String> {
         let gone = || "the tool has no reconcile read any more".to_owned();
         let (write, reconcile) = self.reconcile_of(slot).ok_or_else(gone)?;
         let read = self
@@ -150,7 +150,7 @@ impl Turn<'_> {
             .clone();
         let key = self.sent_key(slot);
         let written = self.written_args(slot).ok_or_else(gone)?;
-        let doubted = Doubted {
+        let doubted = WriteInDoubt {
             args: &written,
             key: &key,
         };
@@ -167,7 +167,7 @@ impl Turn<'_> {
         if verdict.decision != Decision::Permit {
             return Err(format!("policy does not permit `{}` by itself", read.name));
         }
-        Ok(Inquiry {
+        Ok(ReconcileRead {
             write,
             read,
             args,
@@ -236,8 +236,8 @@ impl Turn<'_> {
     }
 
     /// Records that the tool is asked, and asks it.
-    fn inquire(&mut self, slot: Slot, inquiry: Inquiry) -> Result<(), StepError> {
-        let Inquiry {
+    fn inquire(&mut self, slot: Slot, inquiry: ReconcileRead) -> Result<(), StepError> {
+        let ReconcileRead {
             write,
             read,
             args,
@@ -268,7 +268,7 @@ impl Turn<'_> {
             let reason = "the plan in force has no such call".to_owned();
             return self.emit(Event::ReconcileGivenUp { slot, reason });
         };
-        let read = Read {
+        let read = AuxiliaryRead {
             slot,
             attempt,
             operation: &read,
@@ -277,7 +277,7 @@ impl Turn<'_> {
             verdict,
             spend,
         };
-        self.begin_beside(Purpose::Reconcile, read, call)
+        self.begin_beside(ReadPurpose::Reconcile, read, call)
     }
 
     /// Takes what a reconcile read brought.
@@ -313,7 +313,7 @@ impl Turn<'_> {
                 } else {
                     Settlement::DidNotHappen
                 };
-                let testimony = Testimony {
+                let testimony = SettlementSource {
                     by: SettledBy::Reconcile { tool },
                     attempt: None,
                     reason: None,
@@ -349,7 +349,7 @@ impl Turn<'_> {
             self.sent_key(slot),
             self.written_args(slot).unwrap_or_default(),
         );
-        let doubted = Doubted {
+        let doubted = WriteInDoubt {
             args: &args,
             key: &key,
         };
@@ -418,7 +418,7 @@ impl Turn<'_> {
             let digest = self.keep("application/json".to_owned(), bytes);
             (value, digest)
         });
-        let testimony = Testimony {
+        let testimony = SettlementSource {
             by: SettledBy::Person { id: by.id },
             attempt,
             reason: Some(reason),
@@ -468,7 +468,7 @@ impl Turn<'_> {
         &mut self,
         slot: &Slot,
         settled: Settlement,
-        testimony: Testimony,
+        testimony: SettlementSource,
         output: Option<(Value, Digest)>,
     ) -> Result<(), StepError> {
         let class = self.state.item(slot).and_then(|item| item.class);

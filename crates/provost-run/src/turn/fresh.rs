@@ -27,7 +27,7 @@ use crate::outcome::Class;
 use crate::state::ItemState;
 
 /// A reading that has to be taken again.
-struct Due<'p> {
+struct StaleRead<'p> {
     step: &'p Step,
     slot: Slot,
     /// The call; a sentence where it cannot be made any more.
@@ -147,8 +147,13 @@ impl Turn<'_> {
 
     /// The readings that are older than `limit`, or that would be other calls by now; of those
     /// that rest on one another the first only.
-    fn due<'p>(&self, plan: &'p ApprovedPlan, taken: &[&'p Step], limit: i64) -> Vec<Due<'p>> {
-        let mut due: Vec<Due<'_>> = Vec::new();
+    fn due<'p>(
+        &self,
+        plan: &'p ApprovedPlan,
+        taken: &[&'p Step],
+        limit: i64,
+    ) -> Vec<StaleRead<'p>> {
+        let mut due: Vec<StaleRead<'_>> = Vec::new();
         for step in taken {
             let Some(known) = self.state.steps.get(&step.id.value) else {
                 continue;
@@ -167,7 +172,7 @@ impl Turn<'_> {
                     .as_ref()
                     .is_ok_and(|call| is_other(item, call.args_digest));
                 if old || other {
-                    due.push(Due { step, slot, call });
+                    due.push(StaleRead { step, slot, call });
                 }
             }
         }
@@ -232,10 +237,10 @@ impl Turn<'_> {
         &mut self,
         plan: &Arc<ApprovedPlan>,
         step: &Step,
-        due: Vec<Due<'_>>,
+        due: Vec<StaleRead<'_>>,
     ) -> Result<(), StepError> {
         let id = &step.id.value;
-        for Due { slot, call, .. } in due {
+        for StaleRead { slot, call, .. } in due {
             let call = match call {
                 Ok(call) => call,
                 Err(reason) => return self.fail_stale(id, &reason),

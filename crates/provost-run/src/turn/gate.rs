@@ -19,7 +19,7 @@ use super::Turn;
 use super::dispatch::Candidate;
 use super::work::bytes_of;
 use crate::call::Slot;
-use crate::card::{Card, ConcreteCall, Purpose, StepAsk, Subject};
+use crate::card::{Card, CardSubject, ConcreteCall, QuestionPurpose, StepAsk};
 use crate::earlier::EarlierCalls;
 use crate::event::{AskMode, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
@@ -31,7 +31,7 @@ use crate::statement::Signer;
 const REPEATED: &str = "provost:repeated-call";
 
 /// Whether a person's word on a candidate is there.
-pub(super) enum Asked {
+pub(super) enum ApprovalState {
     /// It is, under this card: the step's, or that of the whole plan.
     Approved(Digest),
     /// It is not.
@@ -45,7 +45,7 @@ impl Turn<'_> {
         step: &Step,
         record: &StepRecord,
         candidate: &Candidate,
-    ) -> Asked {
+    ) -> ApprovalState {
         if let Some((card, args)) = self
             .state
             .item(&candidate.slot)
@@ -54,24 +54,24 @@ impl Turn<'_> {
             && self.counts_still(card)
             && self.card_shows(card, record, candidate)
         {
-            return Asked::Approved(card);
+            return ApprovalState::Approved(card);
         }
         let Some(plan) = &self.state.plan else {
-            return Asked::Open;
+            return ApprovalState::Open;
         };
         let granted = candidate.repeats.is_none()
             && plan.opens_gate(&step.id.value, record, &candidate.operation);
         let id = &step.id.value;
         let card = self.plan_card(id, record).filter(|_| granted);
         let shown = |card: &Digest| match self.state.cards.get(card).map(|s| &s.card.subject) {
-            Some(Subject::Plan { steps }) => steps
+            Some(CardSubject::Plan { steps }) => steps
                 .get(id)
                 .is_some_and(|ask| ask.earlier.cover(&candidate.before.calls)),
-            Some(Subject::Step { .. }) | None => false,
+            Some(CardSubject::Step { .. }) | None => false,
         };
         // Why: a yes to what nobody said was made before is none to making it again.
         let card = card.filter(shown);
-        card.map_or(Asked::Open, Asked::Approved)
+        card.map_or(ApprovalState::Open, ApprovalState::Approved)
     }
 
     /// Whether what people said yes to under a card is no older than policy lets it be.
@@ -90,8 +90,8 @@ impl Turn<'_> {
         // Why looked at now: an answer that the call reads may be newer than the yes.
         let own = |state: &CardState| !self.state.solo && state.approved_by.iter().any(&wrote);
         let covers = |state: &CardState| match &state.card.subject {
-            Subject::Plan { .. } if own(state) || self.now >= state.valid_until => false,
-            Subject::Plan { steps } => {
+            CardSubject::Plan { .. } if own(state) || self.now >= state.valid_until => false,
+            CardSubject::Plan { steps } => {
                 let agreed = state
                     .agreed
                     .as_ref()
@@ -103,7 +103,7 @@ impl Turn<'_> {
                     && same
                     && state.approved_by.len() as u64 >= u64::from(state.card.terms.quorum)
             }
-            Subject::Step { .. } => false,
+            CardSubject::Step { .. } => false,
         };
         let cards = self.state.cards.iter().filter(|(_, state)| covers(state));
         cards
@@ -114,14 +114,14 @@ impl Turn<'_> {
     /// Whether a card showed this very call, what it would repeat, and the equal calls before it.
     fn card_shows(&self, card: Digest, record: &StepRecord, candidate: &Candidate) -> bool {
         match self.state.cards.get(&card).map(|state| &state.card.subject) {
-            Some(Subject::Step { ask, calls, .. }) => {
+            Some(CardSubject::Step { ask, calls, .. }) => {
                 ask.closure == record.closure
                     && calls.iter().any(|call| {
                         let covers = call.earlier.cover(&candidate.before.calls);
                         covers && call.is_same(&Self::concrete(candidate))
                     })
             }
-            Some(Subject::Plan { .. }) | None => false,
+            Some(CardSubject::Plan { .. }) | None => false,
         }
     }
 
@@ -176,7 +176,7 @@ impl Turn<'_> {
             }
         }
         match terms {
-            Some(terms) if !steps.is_empty() => self.open_card(Subject::Plan { steps }, terms),
+            Some(terms) if !steps.is_empty() => self.open_card(CardSubject::Plan { steps }, terms),
             _ => Ok(()),
         }
     }
@@ -213,7 +213,7 @@ impl Turn<'_> {
             });
         }
         self.open_card(
-            Subject::Step {
+            CardSubject::Step {
                 step: step.id.value.clone(),
                 ask,
                 calls,
@@ -244,13 +244,13 @@ impl Turn<'_> {
         })
     }
 
-    fn open_card(&mut self, subject: Subject, terms: AskTerms) -> Result<(), StepError> {
+    fn open_card(&mut self, subject: CardSubject, terms: AskTerms) -> Result<(), StepError> {
         let Some(plan) = &self.state.plan else {
             return Ok(());
         };
         let steps: Vec<&String> = match &subject {
-            Subject::Plan { steps } => steps.keys().collect(),
-            Subject::Step { step, .. } => vec![step],
+            CardSubject::Plan { steps } => steps.keys().collect(),
+            CardSubject::Step { step, .. } => vec![step],
         };
         let mut barred = BTreeSet::new();
         let mut authors = Authors::new();
@@ -330,7 +330,7 @@ impl Turn<'_> {
         else {
             return Ok(());
         };
-        let Subject::Step { step, calls, .. } = &card.subject else {
+        let CardSubject::Step { step, calls, .. } = &card.subject else {
             return Ok(());
         };
         let id = step.clone();
@@ -395,7 +395,7 @@ impl Turn<'_> {
 
     fn card_failed(&mut self, card: &Card, class: Class, reason: &str) -> Result<(), StepError> {
         match &card.subject {
-            Subject::Plan { .. } => {
+            CardSubject::Plan { .. } => {
                 let why = match class {
                     Class::Rejected => Why::Rejected {
                         step: None,
@@ -411,7 +411,7 @@ impl Turn<'_> {
                 }
                 self.emit(Event::ReplanRequested { why })
             }
-            Subject::Step { step, calls, .. } => {
+            CardSubject::Step { step, calls, .. } => {
                 for call in calls {
                     let slot = Slot {
                         step: step.clone(),
@@ -509,14 +509,16 @@ impl Turn<'_> {
             record,
         })?;
         match &question.purpose {
-            Purpose::Step { step } => {
+            QuestionPurpose::Step { step } => {
                 let slot = Slot {
                     step: step.clone(),
                     item: None,
                 };
                 self.accept_answer(&slot, &value)
             }
-            Purpose::Planner { .. } | Purpose::Escalation { .. } | Purpose::Review { .. } => Ok(()),
+            QuestionPurpose::Planner { .. }
+            | QuestionPurpose::Escalation { .. }
+            | QuestionPurpose::Review { .. } => Ok(()),
         }
     }
 
@@ -533,7 +535,7 @@ impl Turn<'_> {
             .questions
             .values()
             .filter_map(|asked| match (&asked.question.purpose, &asked.answer) {
-                (Purpose::Step { step }, Some(answer)) if waits(step) => {
+                (QuestionPurpose::Step { step }, Some(answer)) if waits(step) => {
                     Some((step.clone(), answer.clone()))
                 }
                 _ => None,
@@ -564,7 +566,7 @@ impl Turn<'_> {
         );
         let answer = json!({ "enum": ["continue", "replan", "stop"] });
         self.ask_question(
-            Purpose::Escalation {
+            QuestionPurpose::Escalation {
                 step: id.to_owned(),
             },
             text,

@@ -19,7 +19,7 @@ use super::Turn;
 use super::planning::{Change, ask_all_again, views};
 use super::scope::Roots;
 use super::work::UNCHECKED;
-use crate::event::{Event, PlannerChoice, View};
+use crate::event::{Event, PlannerChoice, PlannerView};
 use crate::machine::StepError;
 use crate::view;
 
@@ -199,7 +199,8 @@ impl Turn<'_> {
         let record = Arc::clone(checked.shared_record());
         let revision = record.revision;
         let mut change = self.change_to(checked);
-        if self.state.planner.view() == View::Full && origin.control.integrity > Integrity::Trusted
+        if self.state.planner.view() == PlannerView::Full
+            && origin.control.integrity > Integrity::Trusted
         {
             // Why: whoever read the text of others may have been told which yes to make use of.
             ask_all_again(&mut change.approvals);

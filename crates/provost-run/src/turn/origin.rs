@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Turn;
 use super::dispatch::Candidate;
-use crate::card::Purpose;
+use crate::card::QuestionPurpose;
 use crate::view;
 
 impl Turn<'_> {
@@ -67,7 +67,7 @@ impl Turn<'_> {
             return Some(format!("the goal, {place}"));
         }
         let answered = self.state.questions.values().find_map(|asked| {
-            let Purpose::Step { step } = &asked.question.purpose else {
+            let QuestionPurpose::Step { step } = &asked.question.purpose else {
                 return None;
             };
             holds(asked.answer.as_ref()?, leaf).then(|| format!("the answer to {step}"))

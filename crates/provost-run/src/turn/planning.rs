@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use provost_plan::approve::Delta;
 use provost_plan::catalog::Operation;
-use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::check::{Checked, CheckedPlan, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::plan::request::{
@@ -18,7 +18,7 @@ use provost_plan::plan::{Goal, Plan, Step, ranking};
 
 use super::Turn;
 use super::work::UNCHECKED;
-use crate::card::{Purpose, Question};
+use crate::card::{Question, QuestionPurpose};
 use crate::event::{Candidates, Event, PlannerChoice};
 use crate::machine::{Blob, Rules, StepError};
 use crate::proposal::compile;
@@ -169,7 +169,7 @@ impl Turn<'_> {
             return self.declined(id, "the planner asked nothing");
         }
         for question in asked {
-            let purpose = Purpose::Planner {
+            let purpose = QuestionPurpose::Planner {
                 id: question.id,
                 request: id,
             };
@@ -181,7 +181,7 @@ impl Turn<'_> {
     /// Records a question and makes the driver ask it.
     pub(super) fn ask_question(
         &mut self,
-        purpose: Purpose,
+        purpose: QuestionPurpose,
         text: String,
         answer: serde_json::Value,
         of: Option<String>,
@@ -222,8 +222,8 @@ impl Turn<'_> {
     }
 
     /// What the next revision stands on.
-    pub(super) fn base(&self, revision: u32) -> Base<'_> {
-        Base {
+    pub(super) fn base(&self, revision: u32) -> RevisionBase<'_> {
+        RevisionBase {
             revision,
             previous: self
                 .state

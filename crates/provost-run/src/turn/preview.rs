@@ -14,11 +14,11 @@ use provost_plan::policy::{Decision, Verdict};
 use serde_json::{Map, Value};
 
 use super::Turn;
-use super::beside::{Purpose, Read};
+use super::beside::{AuxiliaryRead, ReadPurpose};
 use super::dispatch::Candidate;
 use crate::admission::Denial;
 use crate::call::{Call, Slot};
-use crate::card::{Came, Preview, Shown};
+use crate::card::{CardPreview, PreviewResult, Shown};
 use crate::event::{AttemptEnded, Event};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
@@ -32,17 +32,17 @@ const SHOWN_ENTRIES_MAX: usize = 24;
 const SHOWN_DEPTH_MAX: usize = 6;
 
 /// What there is to show of a call.
-enum Look {
+enum PreviewSource {
     /// Its operation has no preview.
     Nothing,
     /// This.
-    At(Box<Preview>),
+    At(Box<CardPreview>),
     /// It is on its way, or has to wait for its place.
     Waits,
 }
 
 /// A read that could be made.
-struct Reading {
+struct PreviewRead {
     operation: Arc<Operation>,
     args: Value,
     verdict: Verdict,
@@ -63,9 +63,9 @@ impl Turn<'_> {
             let mut call = Self::concrete(candidate);
             call.origins = self.origins(candidate);
             match self.look(record, candidate)? {
-                Look::Nothing => {}
-                Look::At(preview) => call.preview = Some(*preview),
-                Look::Waits => waits = true,
+                PreviewSource::Nothing => {}
+                PreviewSource::At(preview) => call.preview = Some(*preview),
+                PreviewSource::Waits => waits = true,
             }
             if self.state.paused.is_some() {
                 return Ok(());
@@ -91,12 +91,16 @@ impl Turn<'_> {
     }
 
     /// What is there to show of a call; begins the read if it has to be made.
-    fn look(&mut self, record: &StepRecord, candidate: &Candidate) -> Result<Look, StepError> {
+    fn look(
+        &mut self,
+        record: &StepRecord,
+        candidate: &Candidate,
+    ) -> Result<PreviewSource, StepError> {
         let Some(declared) = &candidate.operation.preview else {
-            return Ok(Look::Nothing);
+            return Ok(PreviewSource::Nothing);
         };
         let asked = declared.request(&candidate.args);
-        let mut preview = Preview {
+        let mut preview = CardPreview {
             tool: declared.tool.clone(),
             args: match &asked {
                 Ok(args) if candidate.secrets.is_empty() => args.clone(),
@@ -104,7 +108,7 @@ impl Turn<'_> {
             },
             at: None,
             evidence: None,
-            came: Came::Failed(String::new()),
+            came: PreviewResult::Failed(String::new()),
         };
         let known = self.state.item(&candidate.slot);
         let known = known.and_then(|item| item.preview.as_ref());
@@ -113,23 +117,23 @@ impl Turn<'_> {
             preview.at = Some(known.at);
             preview.evidence = known.evidence;
             preview.came = known.came.clone();
-            return Ok(Look::At(Box::new(preview)));
+            return Ok(PreviewSource::At(Box::new(preview)));
         }
         let began = match asked.and_then(|args| self.reading_of(candidate, args)) {
             Ok(reading) => self.begin_preview(record, candidate, reading)?,
             Err(reason) => Err(reason),
         };
         Ok(match began {
-            Ok(()) => Look::Waits,
+            Ok(()) => PreviewSource::Waits,
             Err(reason) => {
-                preview.came = Came::Failed(shortened(&reason).0);
-                Look::At(Box::new(preview))
+                preview.came = PreviewResult::Failed(shortened(&reason).0);
+                PreviewSource::At(Box::new(preview))
             }
         })
     }
 
     /// The concrete read, or why there is none.
-    fn reading_of(&self, candidate: &Candidate, args: Value) -> Result<Reading, String> {
+    fn reading_of(&self, candidate: &Candidate, args: Value) -> Result<PreviewRead, String> {
         if !candidate.secrets.is_empty() {
             return Err("the call carries a secret, which no card may show".to_owned());
         }
@@ -151,7 +155,7 @@ impl Turn<'_> {
         if verdict.decision != Decision::Permit {
             return Err("policy does not permit it by itself".to_owned());
         }
-        Ok(Reading {
+        Ok(PreviewRead {
             operation,
             args,
             verdict,
@@ -164,9 +168,9 @@ impl Turn<'_> {
         &mut self,
         record: &StepRecord,
         candidate: &Candidate,
-        reading: Reading,
+        reading: PreviewRead,
     ) -> Result<Result<(), String>, StepError> {
-        let Reading {
+        let PreviewRead {
             operation,
             args,
             verdict,
@@ -197,7 +201,7 @@ impl Turn<'_> {
         let Some(call) = call else {
             return Ok(Err("the plan in force has no such call".to_owned()));
         };
-        let read = Read {
+        let read = AuxiliaryRead {
             slot,
             attempt: PREVIEW_ATTEMPT,
             operation: &operation,
@@ -206,7 +210,7 @@ impl Turn<'_> {
             verdict,
             spend,
         };
-        let purpose = Purpose::Preview(candidate.args_digest);
+        let purpose = ReadPurpose::Preview(candidate.args_digest);
         self.begin_beside(purpose, read, call).map(Ok)
     }
 
@@ -250,7 +254,7 @@ impl Turn<'_> {
 
 /// As much of an output as a card has room for.
 fn shown(output: &Value, untrusted: bool) -> Shown {
-    let mut room = Room {
+    let mut room = CardSpace {
         bytes: SHOWN_BYTES_MAX,
         cut: false,
     };
@@ -270,12 +274,12 @@ fn shortened(text: &str) -> (String, bool) {
 }
 
 /// What is left of the room on a card, and whether something did not find any.
-struct Room {
+struct CardSpace {
     bytes: usize,
     cut: bool,
 }
 
-impl Room {
+impl CardSpace {
     fn take(&mut self, value: &Value, depth: usize) -> Value {
         match value {
             Value::String(text) => {

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use provost_plan::expr::{Reference, Root, Scope};
-use provost_plan::work::Purse;
+use provost_plan::work::WorkBudget;
 use serde_json::{Value, json};
 
 use crate::state::{State, StepState};
@@ -12,7 +12,7 @@ use crate::state::{State, StepState};
 /// Values an expression may read that are made anew for each evaluation, those of the run only
 /// where they are read.
 pub(crate) struct Roots<'p> {
-    purse: &'p Purse,
+    purse: &'p WorkBudget,
     run: OnceCell<Value>,
     params: OnceCell<Value>,
     item: Option<(Value, Value)>,
@@ -22,7 +22,7 @@ pub(crate) struct Roots<'p> {
 
 impl<'p> Roots<'p> {
     /// None but those of the run; evaluations over them are paid from `purse`.
-    pub(crate) fn new(purse: &'p Purse) -> Self {
+    pub(crate) fn new(purse: &'p WorkBudget) -> Self {
         Self {
             purse,
             run: OnceCell::new(),

@@ -17,7 +17,7 @@ use crate::call::Slot;
 use crate::event::{AttemptEnded, Created, Event, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
-use crate::state::{EffectFact, InFlight, ItemState, StepState};
+use crate::state::{InFlight, ItemState, StepState, WriteRecord};
 use crate::view;
 
 impl Turn<'_> {
@@ -376,7 +376,7 @@ impl Turn<'_> {
     ) -> Result<(), StepError> {
         let class = self.judged(class);
         // Why: what keeps the next try from beginning does not undo an earlier one.
-        let unknown = |e: &EffectFact| e.doubtful && e.landing == Landing::Unknown;
+        let unknown = |e: &WriteRecord| e.doubtful && e.landing == Landing::Unknown;
         if self.state.effect(slot).is_some_and(unknown) {
             return self.settle_in_doubt(slot, class, message);
         }

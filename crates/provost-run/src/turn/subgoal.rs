@@ -13,7 +13,7 @@ use provost_plan::plan::request::Why;
 use provost_plan::plan::subgoal::parent_of;
 use provost_plan::plan::{Plan, Step, Subgoal};
 use provost_plan::source::Span;
-use provost_plan::work::Purse;
+use provost_plan::work::WorkBudget;
 use serde_json::Value;
 
 use super::Turn;
@@ -23,14 +23,14 @@ use crate::call::Slot;
 use crate::event::{Event, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
-use crate::state::{Need, StepState};
+use crate::state::{Dependency, StepState};
 
 impl Turn<'_> {
     /// Whether `id` may go on as far as `on` is concerned: a subgoal goes on once its steps have
     /// ended, however they did.
-    pub(super) fn need_for(&self, id: &str, on: &str) -> Need {
+    pub(super) fn need_for(&self, id: &str, on: &str) -> Dependency {
         match self.need_of(on) {
-            Need::Never if parent_of(on) == Some(id) => Need::Met,
+            Dependency::Never if parent_of(on) == Some(id) => Dependency::Met,
             need => need,
         }
     }
@@ -127,7 +127,7 @@ impl Turn<'_> {
 }
 
 /// The value in normal form, if it is what the subgoal promises.
-fn fitting(subgoal: &Subgoal, value: Value, purse: &Purse) -> Result<Value, String> {
+fn fitting(subgoal: &Subgoal, value: Value, purse: &WorkBudget) -> Result<Value, String> {
     let value = normalize(value).map_err(|error| error.to_string())?;
     keepable(&value)?;
     match subgoal.output.violations_within(&value, purse).first() {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use provost_plan::catalog::Idempotency;
-use provost_plan::check::{Base, Checked, CheckedPlan, Draft, check};
+use provost_plan::check::{Checked, CheckedPlan, Draft, RevisionBase, check};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
@@ -18,16 +18,16 @@ use provost_plan::plan::undo::undo_id;
 use serde_json::{Map, Value, json};
 
 use super::scope::Roots;
-use super::{Pace, Turn};
+use super::{DispatchGate, Turn};
 use crate::call::Slot;
-use crate::event::{Event, Left, StepStatus};
+use crate::event::{Event, NotUndone, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
-use crate::state::{Act, EffectFact, Need};
+use crate::state::{Act, Dependency, WriteRecord};
 use crate::statement::Signer;
 
 /// A call that takes one effect back.
-struct Taking {
+struct UndoCall {
     id: String,
     slot: Slot,
     tool: String,
@@ -61,7 +61,10 @@ impl Turn<'_> {
     /// Takes back what happened; then ends the run.
     pub(super) fn undo_all(&mut self) -> Result<(), StepError> {
         loop {
-            if self.pace != Pace::Go || self.state.paused.is_some() || self.state.ended.is_some() {
+            if self.pace != DispatchGate::Go
+                || self.state.paused.is_some()
+                || self.state.ended.is_some()
+            {
                 return Ok(());
             }
             let before = self.events.len();
@@ -116,13 +119,13 @@ impl Turn<'_> {
     }
 
     /// What an undoing step waits for: all before it in doubt or over, undoing steps known to be.
-    pub(super) fn need_undoing(&self, id: &str) -> Need {
+    pub(super) fn need_undoing(&self, id: &str) -> Dependency {
         let undoes = self.state.may_begin(id);
         match self.state.steps.get(id).map(|known| known.status) {
             Some(status) if undoes && (!status.is_final() || status == StepStatus::InDoubt) => {
-                Need::Wait
+                Dependency::Wait
             }
-            _ => Need::Met,
+            _ => Dependency::Met,
         }
     }
 
@@ -136,7 +139,7 @@ impl Turn<'_> {
                 Err(found) => leave_out(&mut takings, &mut left, &found),
             }
         }
-        let of = |taking: &Taking| (taking.id.clone(), taking.slot.clone());
+        let of = |taking: &UndoCall| (taking.id.clone(), taking.slot.clone());
         let steps: BTreeMap<String, Slot> = takings.iter().map(of).collect();
         self.emit(Event::UndoPlanned { steps, left })?;
         match placed {
@@ -149,7 +152,7 @@ impl Turn<'_> {
     }
 
     /// The calls that take back what happened, the newest first; and what none takes back.
-    fn takings(&self) -> (Vec<Taking>, Vec<Left>) {
+    fn takings(&self) -> (Vec<UndoCall>, Vec<NotUndone>) {
         let (mut takings, mut left) = (Vec::new(), Vec::new());
         for effect in self.state.effects.iter().rev() {
             let taking = match effect.landing {
@@ -159,7 +162,7 @@ impl Turn<'_> {
             };
             match taking {
                 Ok(taking) => takings.push(taking),
-                Err(because) => left.push(Left {
+                Err(because) => left.push(NotUndone {
                     slot: effect.slot.clone(),
                     because,
                 }),
@@ -168,7 +171,7 @@ impl Turn<'_> {
         (takings, left)
     }
 
-    fn taking(&self, newer: &[Taking], effect: &EffectFact) -> Result<Taking, String> {
+    fn taking(&self, newer: &[UndoCall], effect: &WriteRecord) -> Result<UndoCall, String> {
         let slot = &effect.slot;
         let plan = self.state.plan.as_ref();
         let step = plan.and_then(|plan| plan.checked().plan().step(&slot.step));
@@ -176,13 +179,13 @@ impl Turn<'_> {
         let args = self.undo_args(step, slot)?;
         let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
         let tool = undo.tool.value.clone();
-        let same = |taking: &Taking| taking.tool == tool && taking.args == args;
+        let same = |taking: &UndoCall| taking.tool == tool && taking.args == args;
         let digest = Digest::of_value(Domain::Args, &args);
         let mut others = self.state.effects_of(&undo.tool.value, digest);
         let repeats = others.any(|effect| effect.landing != Landing::None);
         let operation = self.rules.catalog.get(&tool);
         let natural = operation.is_some_and(|op| op.idempotency == Idempotency::Natural);
-        Ok(Taking {
+        Ok(UndoCall {
             id: undo_id(&slot.step, slot.item),
             slot: slot.clone(),
             asks: step.approval_required || !natural && (repeats || newer.iter().any(same)),
@@ -213,7 +216,7 @@ impl Turn<'_> {
     /// The plan in force with the steps that undo, checked like any other.
     fn compile_undo(
         &self,
-        takings: &[Taking],
+        takings: &[UndoCall],
     ) -> Result<(CheckedPlan, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut document = Value::clone(&self.state.document);
         if let Some(Value::Array(steps)) = document.get_mut("steps") {
@@ -229,7 +232,7 @@ impl Turn<'_> {
             plan: plan.into(),
             origin: self.origin_in_force("the undo of what happened"),
         };
-        let base = Base {
+        let base = RevisionBase {
             undoes: true,
             ..self.base(self.state.revision + 1)
         };
@@ -243,7 +246,7 @@ impl Turn<'_> {
     }
 }
 
-impl Taking {
+impl UndoCall {
     /// The step as a plan holds it.
     fn step(&self, after: &[Value]) -> Value {
         let mut step = json!({
@@ -282,12 +285,12 @@ fn literal(value: &Value) -> Value {
 }
 
 /// Takes out what the check does not let pass; the oldest, where it says that of no step.
-fn leave_out(takings: &mut Vec<Taking>, left: &mut Vec<Left>, found: &[Diagnostic]) {
+fn leave_out(takings: &mut Vec<UndoCall>, left: &mut Vec<NotUndone>, found: &[Diagnostic]) {
     let errors: Vec<&Diagnostic> = found
         .iter()
         .filter(|finding| finding.severity() == Severity::Error)
         .collect();
-    let about = |taking: &Taking| {
+    let about = |taking: &UndoCall| {
         let mut errors = errors.iter();
         errors.find(|error| error.step.as_deref() == Some(&taking.id))
     };
@@ -301,7 +304,7 @@ fn leave_out(takings: &mut Vec<Taking>, left: &mut Vec<Left>, found: &[Diagnosti
                 asked = true;
                 kept.push(taking);
             }
-            Some(error) => left.push(Left {
+            Some(error) => left.push(NotUndone {
                 because: error.message.clone(),
                 slot: taking.slot,
             }),
@@ -311,7 +314,7 @@ fn leave_out(takings: &mut Vec<Taking>, left: &mut Vec<Left>, found: &[Diagnosti
         let because = errors
             .first()
             .map_or_else(String::new, |e| e.message.clone());
-        left.extend(kept.pop().map(|taking| Left {
+        left.extend(kept.pop().map(|taking| NotUndone {
             slot: taking.slot,
             because,
         }));

@@ -6,7 +6,7 @@
 
 use provost_plan::digest::canonical;
 use provost_plan::limits::{KEPT_BYTES_MAX, PLAN_PLAIN_BYTES_MAX, TURN_WORK_LITTLE, TURN_WORK_MAX};
-use provost_plan::work::Purse;
+use provost_plan::work::WorkBudget;
 use serde_json::Value;
 
 use super::Turn;
@@ -32,8 +32,8 @@ const DEAR: [&str; 10] = [
 ];
 
 impl Effort {
-    pub(super) fn purse(self) -> Purse {
-        Purse::of(match self {
+    pub(super) fn purse(self) -> WorkBudget {
+        WorkBudget::of(match self {
             Self::Little | Self::Refusing => TURN_WORK_LITTLE,
             Self::All => TURN_WORK_MAX,
         })

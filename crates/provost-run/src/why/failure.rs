@@ -9,7 +9,7 @@ use provost_plan::expr::Root;
 use provost_plan::plan::StepKind;
 use provost_plan::plan::read::plan_from_value;
 
-use super::Guilty;
+use super::Cause;
 use super::story::Story;
 use crate::call::Slot;
 use crate::event::{Event, StepStatus};
@@ -20,15 +20,15 @@ pub(super) const LOOP_STEPS_MIN: usize = 3;
 
 /// A judgment, with the numbers of the events that prove it.
 #[derive(Debug)]
-pub(super) struct Judged {
-    pub(super) guilty: Guilty,
+pub(super) struct JudgedFailure {
+    pub(super) guilty: Cause,
     pub(super) sentence: String,
     pub(super) seqs: Vec<u64>,
     pub(super) would_decide: Option<String>,
 }
 
-impl Judged {
-    pub(super) fn new(guilty: Guilty, sentence: String, seqs: Vec<u64>) -> Self {
+impl JudgedFailure {
+    pub(super) fn new(guilty: Cause, sentence: String, seqs: Vec<u64>) -> Self {
         Self {
             guilty,
             sentence,
@@ -49,7 +49,7 @@ impl Judged {
 }
 
 /// Judges a step that failed or is in doubt, by its items if it runs over a list.
-pub(super) fn of_step(story: &Story<'_>, id: &str, class: Option<Class>) -> Judged {
+pub(super) fn of_step(story: &Story<'_>, id: &str, class: Option<Class>) -> JudgedFailure {
     let slots = story.failed_slots(id);
     if slots.is_empty() {
         return of_class(story, class);
@@ -58,13 +58,13 @@ pub(super) fn of_step(story: &Story<'_>, id: &str, class: Option<Class>) -> Judg
         let judged = match (status, class) {
             (StepStatus::InDoubt, _) => {
                 let sentence = format!("step `{slot}` is in doubt");
-                Judged::new(Guilty::Execution, sentence, Vec::new())
+                JudgedFailure::new(Cause::Execution, sentence, Vec::new())
             }
             (_, Some(class)) => of_slot(story, slot, class),
             (_, None) => of_class(story, None),
         };
         let attempt = story.attempt_of(slot);
-        Judged {
+        JudgedFailure {
             seqs: [judged.seqs, attempt, vec![seq]].concat(),
             ..judged
         }
@@ -73,25 +73,25 @@ pub(super) fn of_step(story: &Story<'_>, id: &str, class: Option<Class>) -> Judg
 }
 
 /// Judges a class that no step carries.
-pub(super) fn of_class(story: &Story<'_>, class: Option<Class>) -> Judged {
+pub(super) fn of_class(story: &Story<'_>, class: Option<Class>) -> JudgedFailure {
     if class == Some(Class::BudgetExceeded) {
         return limit(story);
     }
     let word = class.map_or("no class", Class::word);
     let sentence = format!("the run ended with {word}, and no step carries it");
-    Judged::new(Guilty::Undecided, sentence, Vec::new())
+    JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
         .decided_by("the journal of the process that drove the run")
 }
 
 /// Many judgments as one: theirs if they agree.
-pub(super) fn joined(mut all: Vec<Judged>) -> Judged {
+pub(super) fn joined(mut all: Vec<JudgedFailure>) -> JudgedFailure {
     let seqs: Vec<u64> = all.iter().flat_map(|judged| judged.seqs.clone()).collect();
-    let guilty: BTreeSet<Guilty> = all.iter().map(|judged| judged.guilty).collect();
+    let guilty: BTreeSet<Cause> = all.iter().map(|judged| judged.guilty).collect();
     let first = (!all.is_empty()).then(|| all.remove(0));
     match first {
-        Some(first) if guilty.len() == 1 => Judged { seqs, ..first },
-        _ => Judged::new(
-            Guilty::Undecided,
+        Some(first) if guilty.len() == 1 => JudgedFailure { seqs, ..first },
+        _ => JudgedFailure::new(
+            Cause::Undecided,
             "steps failed for different reasons".to_owned(),
             seqs,
         )
@@ -99,81 +99,77 @@ pub(super) fn joined(mut all: Vec<Judged>) -> Judged {
     }
 }
 
-fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> Judged {
+fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
     let word = class.word();
-    let says = |guilty, text: String| Judged::new(guilty, text, Vec::new());
+    let says = |guilty, text: String| JudgedFailure::new(guilty, text, Vec::new());
     match class {
         Class::Timeout
         | Class::Unavailable
         | Class::RateLimited
         | Class::OutputInvalid
         | Class::ToolBug => says(
-            Guilty::Execution,
+            Cause::Execution,
             format!("step `{slot}` ended with {word}: the tool did not do its part"),
         ),
         Class::InvalidArguments => says(
-            Guilty::Plan,
+            Cause::Plan,
             format!("step `{slot}` was given arguments that its tool refuses"),
         ),
         Class::Expression => says(
-            Guilty::Plan,
+            Cause::Plan,
             format!("an expression of step `{slot}` could not be evaluated"),
         ),
         Class::WorkExceeded => says(
-            Guilty::Plan,
+            Cause::Plan,
             format!("what the plan asks of step `{slot}` takes too much work to judge"),
         ),
-        Class::Unmet => says(Guilty::Plan, format!("step `{slot}` did not meet its goal")),
+        Class::Unmet => says(Cause::Plan, format!("step `{slot}` did not meet its goal")),
         Class::NotFound => not_found(story, slot),
         Class::PolicyDenied => denied(story, slot),
-        Class::Rejected => says(
-            Guilty::Neither,
-            format!("a person said no to step `{slot}`"),
-        ),
+        Class::Rejected => says(Cause::Neither, format!("a person said no to step `{slot}`")),
         Class::Expired => says(
-            Guilty::Neither,
+            Cause::Neither,
             format!("nobody answered about step `{slot}` in time"),
         ),
-        Class::Cancelled => says(Guilty::Neither, format!("step `{slot}` was cancelled")),
+        Class::Cancelled => says(Cause::Neither, format!("step `{slot}` was cancelled")),
         Class::Drift => says(
-            Guilty::Neither,
+            Cause::Neither,
             format!("the tool of step `{slot}` is no longer the one the plan was checked under"),
         ),
         Class::Conflict => conflict(story, slot),
         Class::BudgetExceeded => limit(story),
         Class::AcceptanceFailed => says(
-            Guilty::Undecided,
+            Cause::Undecided,
             format!("step `{slot}` had an answer that its acceptance does not take"),
         )
         .decided_by(
             "the evidence of that attempt: whether the answer is right or the acceptance is",
         ),
         Class::PermissionDenied => says(
-            Guilty::Undecided,
+            Cause::Undecided,
             format!("the tool refuses the caller of step `{slot}`"),
         )
         .decided_by("the operator: whether this account was meant to be allowed that call"),
-        Class::Partial | Class::Stale | Class::BreakerOpen | Class::Ok => says(
-            Guilty::Undecided,
-            format!("step `{slot}` ended with {word}"),
-        )
-        .decided_by("the evidence of that attempt, and the tool's own record of it"),
+        Class::Partial | Class::Stale | Class::BreakerOpen | Class::Ok => {
+            says(Cause::Undecided, format!("step `{slot}` ended with {word}"))
+                .decided_by("the evidence of that attempt, and the tool's own record of it")
+        }
     }
 }
 
 /// What was named is not there: the plan's fault if the plan named it by itself.
-fn not_found(story: &Story<'_>, slot: &Slot) -> Judged {
+fn not_found(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
     match feeding_steps(story, slot) {
         Some(from) if from.is_empty() => {
             let sentence = format!("step `{slot}` names a constant that is not there");
             let plan = story.plans().next_back().map(|(seq, ..)| seq);
-            Judged::new(Guilty::Plan, sentence, plan.into_iter().collect())
+            JudgedFailure::new(Cause::Plan, sentence, plan.into_iter().collect())
         }
         from => {
             let names = crate::trace::listed(from.unwrap_or_default());
             let sentence = format!("step `{slot}` named what is not there, as it was read");
             let decides = format!("the evidence of {names}: whether it held that name then");
-            Judged::new(Guilty::Undecided, sentence, Vec::new()).decided_by(&decides)
+            JudgedFailure::new(Cause::Undecided, sentence, Vec::new()).decided_by(&decides)
         }
     }
 }
@@ -208,7 +204,7 @@ fn feeding_steps(story: &Story<'_>, slot: &Slot) -> Option<BTreeSet<String>> {
 }
 
 /// Policy forbids a call that passed the check.
-fn denied(story: &Story<'_>, slot: &Slot) -> Judged {
+fn denied(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
     let policies: Vec<_> = story
         .plans()
         .map(|(seq, _, record)| (seq, record.terms.policy))
@@ -217,15 +213,15 @@ fn denied(story: &Story<'_>, slot: &Slot) -> Judged {
     if digests.len() > 1 {
         let sentence = format!("policy moved since the check, and forbids step `{slot}`");
         let seqs = policies.into_iter().map(|(seq, _)| seq).collect();
-        return Judged::new(Guilty::Neither, sentence, seqs);
+        return JudgedFailure::new(Cause::Neither, sentence, seqs);
     }
     let sentence = format!("policy forbids step `{slot}` with the values it had in the end");
-    Judged::new(Guilty::Undecided, sentence, Vec::new())
+    JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
         .decided_by("whether the plan or the steps it read chose those values")
 }
 
 /// The world, or a write in doubt, does not allow it.
-fn conflict(story: &Story<'_>, slot: &Slot) -> Judged {
+fn conflict(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
     let steps = story.steps();
     let doubt = steps
         .iter()
@@ -233,18 +229,18 @@ fn conflict(story: &Story<'_>, slot: &Slot) -> Judged {
     if let Some((id, settled)) = doubt {
         let sentence = format!("step `{slot}` may not repeat step `{id}`, which is in doubt");
         let seqs = story.proof_of_step(id, settled.seq);
-        return Judged::new(Guilty::Execution, sentence, seqs);
+        return JudgedFailure::new(Cause::Execution, sentence, seqs);
     }
     let sentence = format!("the state of the world did not allow step `{slot}`");
-    Judged::new(Guilty::Undecided, sentence, Vec::new())
+    JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
         .decided_by("what changed the thing that the step was about, and when")
 }
 
 /// A limit of the run is reached: by a loop, by retries, or because it is too low.
-fn limit(story: &Story<'_>) -> Judged {
+fn limit(story: &Story<'_>) -> JudgedFailure {
     let seqs = story.seqs_of(|event| matches!(event, Event::AdmissionRefused { .. }));
     let sentence = "a limit of the run was reached".to_owned();
-    Judged::new(Guilty::Undecided, sentence, seqs)
+    JudgedFailure::new(Cause::Undecided, sentence, seqs)
         .decided_by("the same run under a higher limit: whether it ends")
 }
 
@@ -257,10 +253,10 @@ pub(super) fn came_to_nothing(event: &Event) -> bool {
 }
 
 /// A planner that goes round in circles, or has nothing left to propose.
-pub(super) fn exhausted(story: &Story<'_>) -> Option<Judged> {
+pub(super) fn exhausted(story: &Story<'_>) -> Option<JudgedFailure> {
     if let Some((steps, seqs)) = story.repeated_call() {
         let sentence = format!("the plan makes one and the same call over and over: {steps}");
-        return Some(Judged::new(Guilty::Plan, sentence, seqs));
+        return Some(JudgedFailure::new(Cause::Plan, sentence, seqs));
     }
     let given_up = story.seqs_of(came_to_nothing);
     let last = *given_up.last()?;
@@ -273,8 +269,8 @@ pub(super) fn exhausted(story: &Story<'_>) -> Option<Judged> {
     let after: Vec<u64> = refused.into_iter().filter(|seq| *seq > in_force).collect();
     if !after.is_empty() {
         let sentence = "no revision that was proposed passed the check".to_owned();
-        return Some(Judged::new(
-            Guilty::Plan,
+        return Some(JudgedFailure::new(
+            Cause::Plan,
             sentence,
             [after, vec![last]].concat(),
         ));
@@ -289,8 +285,8 @@ pub(super) fn exhausted(story: &Story<'_>) -> Option<Judged> {
             "{} of the plan did not help",
             crate::trace::counted(revised.len(), "revision")
         );
-        return Some(Judged::new(
-            Guilty::Plan,
+        return Some(JudgedFailure::new(
+            Cause::Plan,
             sentence,
             [revised, vec![last]].concat(),
         ));

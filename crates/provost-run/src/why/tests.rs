@@ -58,7 +58,7 @@ fn one(rest: &str) -> String {
 }
 
 /// A run whose one step ends with `class` and fails the run.
-fn failing(class: &str) -> Blame {
+fn failing(class: &str) -> Judgment {
     let rest = format!(
         "start count 1 tickets.count | {{}}\nend count 1 {class} none\n\
          settled count failed {class}\nover failed {class} at:count"
@@ -68,7 +68,7 @@ fn failing(class: &str) -> Blame {
 
 #[test]
 fn every_class_has_its_party() {
-    use Guilty::{Execution, Neither, Plan, Undecided};
+    use Cause::{Execution, Neither, Plan, Undecided};
     let table = [
         ("timeout", Execution),
         ("unavailable", Execution),

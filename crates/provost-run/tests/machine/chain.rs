@@ -6,7 +6,7 @@ use provost_plan::money::Money;
 use provost_plan::plan::Goal;
 use provost_plan::plan::request::{PlanReply, PlannerCost};
 use provost_run::admission::Denial;
-use provost_run::event::{PlannerChoice, View};
+use provost_run::event::{PlannerChoice, PlannerView};
 use provost_run::machine::Input;
 use provost_run::outcome::{Class, Landing};
 use serde_json::json;
@@ -325,7 +325,7 @@ fn where_a_limit_leaves_no_room_nobody_offers_to_ask_again() {
     let model = PlannerChoice::Model {
         name: "test".to_owned(),
         cost,
-        view: View::default(),
+        view: PlannerView::default(),
     };
     let case = Case::new(READ)
         .planned_by(model)

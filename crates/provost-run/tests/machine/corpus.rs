@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::case::{Case, failed, ok, plan_reply};
 use provost_plan::digest::{Digest, Domain, canonical};
-use provost_plan::plan::request::{Mode, PlanReply, PlannerQuestion};
+use provost_plan::plan::request::{PlanReply, PlannerQuestion, PlanningMode};
 use provost_run::event::Event;
 use provost_run::machine::Run;
 use provost_run::outcome::{Class, Landing};
@@ -305,7 +305,7 @@ answer: done
     let result = "    result: '${ steps[\"rest/put\"].output.done ? 1 : 0 }'\n";
     Case::new("")
         .by_a_program()
-        .in_mode(Mode::Iterative)
+        .in_mode(PlanningMode::Iterative)
         .planner_is_away()
         .begin()
         .planner_replies(plan_reply(&plan("", ""), &[]))

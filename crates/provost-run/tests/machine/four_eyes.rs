@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::case::{Case, ok};
 use provost_plan::digest::Digest;
 use provost_plan::policy::DEFAULT_POLICY;
-use provost_run::card::Purpose;
+use provost_run::card::QuestionPurpose;
 use provost_run::event::Event;
 use serde_json::json;
 
@@ -196,7 +196,7 @@ impl Sequence {
         let mut open = self.case.state().open_questions();
         let asked = open.next().map(|(_, question)| question.purpose.clone());
         drop(open);
-        if !matches!(asked, Some(Purpose::Step { .. })) {
+        if !matches!(asked, Some(QuestionPurpose::Step { .. })) {
             return self;
         }
         let value = self.value(by);

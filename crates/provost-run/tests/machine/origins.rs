@@ -3,7 +3,7 @@
 use crate::case::{Case, ok, rules_with};
 use provost_plan::label::{Integrity, Label};
 use provost_plan::schema::Schema;
-use provost_run::card::Subject;
+use provost_run::card::CardSubject;
 use serde_json::{Value, json};
 
 /// The plan of a program: it writes to `to`.
@@ -44,7 +44,7 @@ answer: done
 /// The places on the card, and what stands in none.
 fn places(case: &Case) -> (Value, Vec<String>) {
     let card = case.card();
-    let Subject::Step { calls, .. } = &card.subject else {
+    let CardSubject::Step { calls, .. } = &card.subject else {
         panic!("a card about a step");
     };
     let foreign = card.foreign_values().into_iter().collect();

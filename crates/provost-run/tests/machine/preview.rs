@@ -3,7 +3,7 @@
 use crate::case::{Case, failed, ok, rules_with};
 use provost_plan::catalog::{Operation, Preview};
 use provost_run::admission::{Denial, Stop};
-use provost_run::card::{Came, Subject};
+use provost_run::card::{CardSubject, PreviewResult};
 use provost_run::machine::Rules;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::ItemState;
@@ -172,12 +172,12 @@ forbid (principal, action == Action::"look.up", resource);
         .map(|case| {
             assert_eq!(case.status(), "waiting_approval", "{}", case.transcript());
             assert_eq!(case.state().attempts, 0);
-            let Subject::Step { calls, .. } = &case.card().subject else {
+            let CardSubject::Step { calls, .. } = &case.card().subject else {
                 panic!("a card of a step");
             };
             match &calls[0].preview.as_ref().unwrap().came {
-                Came::Failed(reason) => reason.clone(),
-                Came::Shown(shown) => panic!("{shown:?}"),
+                PreviewResult::Failed(reason) => reason.clone(),
+                PreviewResult::Shown(shown) => panic!("{shown:?}"),
             }
         })
         .collect();
@@ -258,11 +258,11 @@ fn what_was_shown_is_under_the_digest_and_a_second_reading_asks_no_second_time()
     let case = of(MAIL).started().ends("mail", ada());
     let mut card = case.card().clone();
     assert_eq!(card.digest(), case.open_card());
-    let Subject::Step { calls, .. } = &mut card.subject else {
+    let CardSubject::Step { calls, .. } = &mut card.subject else {
         panic!("a card of a step");
     };
     let mut other = calls[0].clone();
-    other.preview.as_mut().unwrap().came = Came::Failed("gone".to_owned());
+    other.preview.as_mut().unwrap().came = PreviewResult::Failed("gone".to_owned());
     assert!(other.is_same(&calls[0]), "the call is the same");
     calls[0] = other;
     assert_ne!(card.digest(), case.open_card(), "the card is not");

@@ -1,7 +1,7 @@
 //! Subgoals: refined when the run has come to them, inside their envelopes, and no further.
 
 use crate::case::{Case, failed, ok, plan_reply};
-use provost_plan::plan::request::{Mode, PlanReply, RequestKind};
+use provost_plan::plan::request::{PlanReply, PlanningMode, RequestKind};
 use provost_run::event::{Event, RunStatus, Settlement};
 use provost_run::machine::Run;
 use provost_run::outcome::{Class, Landing};
@@ -440,11 +440,11 @@ fn a_result_is_as_trusted_as_what_it_is_computed_from() {
 /// In the mode `single` a subgoal goes back; in the others it is refined.
 #[test]
 fn the_mode_single_leaves_no_subgoal_open() {
-    let case = |mode: Option<Mode>| {
+    let case = |mode: Option<PlanningMode>| {
         let case = refined(&[&plan(TOTAL, A), &plan(TOTAL, A)]);
         mode.into_iter().fold(case, Case::in_mode).begin()
     };
-    let single = case(Some(Mode::Single));
+    let single = case(Some(PlanningMode::Single));
     assert_eq!(codes(&single), [["R116"]]);
     assert_eq!(single.requests()[1].kind, RequestKind::Propose);
     assert_eq!(single.state().revision, 1);
@@ -452,9 +452,9 @@ fn the_mode_single_leaves_no_subgoal_open() {
         single
             .requests()
             .iter()
-            .all(|request| request.mode == Some(Mode::Single))
+            .all(|request| request.mode == Some(PlanningMode::Single))
     );
-    for mode in [None, Some(Mode::Iterative)] {
+    for mode in [None, Some(PlanningMode::Iterative)] {
         let case = case(mode);
         assert!(codes(&case).is_empty());
         assert_eq!(case.requests()[1].kind, RequestKind::Refine);

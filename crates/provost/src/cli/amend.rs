@@ -14,12 +14,12 @@ use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::document::{Document, text};
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// Arguments of `amend`.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
-pub struct Amend {
+pub struct AmendArgs {
     /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     target: Target,
@@ -66,7 +66,7 @@ impl FromStr for Setting {
 }
 
 /// Does it.
-pub fn run(verb: Amend, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: AmendArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;

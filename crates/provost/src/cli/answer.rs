@@ -5,14 +5,14 @@ use provost_engine::inbox::Statement;
 
 use super::Watching;
 use super::say::{self, SigningArgs};
-use super::target::{Target, Waiting};
+use super::target::{Target, TargetWait};
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::question;
 
 /// Arguments of `answer`.
 #[derive(Debug, Args)]
-pub struct Answer {
+pub struct AnswerArgs {
     /// run id; with @DIGEST if several questions are open
     #[arg(value_name = "RUN[@DIGEST]")]
     target: Target,
@@ -26,12 +26,12 @@ pub struct Answer {
 }
 
 /// Does it.
-pub fn run(verb: &Answer, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &AnswerArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let envelope = {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
-        let picked = verb.target.pick(state, Waiting::Questions, place)?;
+        let picked = verb.target.pick(state, TargetWait::Questions, place)?;
         let found = picked.and_then(|picked| {
             state
                 .open_questions()

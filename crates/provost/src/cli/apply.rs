@@ -18,11 +18,11 @@ use super::run::Beginning;
 use crate::document::Document;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
-pub struct Apply {
+pub struct ApplyArgs {
     /// plan file with a goal, or a plan saved by `provost plan -o`
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -33,7 +33,7 @@ pub struct Apply {
 }
 
 /// Does it.
-pub fn run(verb: &Apply, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &ApplyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let document = Document::read(&verb.file)?;
     let workspace = place.workspace()?;
     let (goal, planner) = match document {

@@ -9,16 +9,16 @@ use provost_plan::digest::Digest;
 
 use super::Watching;
 use super::say::{self, SigningArgs};
-use super::target::{Target, Waiting};
+use super::target::{Target, TargetWait};
 use crate::drive::typed_yes;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::card;
 
 /// Arguments of `approve`.
 #[derive(Debug, Args)]
-pub struct Approve {
+pub struct ApproveArgs {
     /// run id with @DIGEST of the card, or a card file
     #[arg(value_name = "RUN[@DIGEST]|CARD.json")]
     target: Target,
@@ -41,7 +41,7 @@ pub struct Approve {
 }
 
 /// Does it.
-pub fn run(verb: Approve, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: ApproveArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     if let Some(path) = say::card_path(&verb.target.run) {
         let steps = verb.steps;
         let yes = |file: &CardFile| Statement::Approve {
@@ -55,7 +55,7 @@ pub fn run(verb: Approve, place: &Place) -> Result<Exit, Failure> {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
-        let picked = verb.target.pick(state, Waiting::Cards, place)?;
+        let picked = verb.target.pick(state, TargetWait::Cards, place)?;
         if let Some(path) = &verb.card {
             return say::save_card(path, &engine, state, picked);
         }
@@ -97,7 +97,7 @@ fn refuse_foreign(picked: Option<Digest>, state: &State) -> Result<(), Failure> 
 }
 
 /// Shows a card and asks; without a terminal nobody can have seen it.
-fn ask(only: Option<Digest>, state: &State, place: &Place) -> Result<Digest, Failure> {
+fn ask(only: Option<Digest>, state: &State, place: &WorkspacePath) -> Result<Digest, Failure> {
     let cards: Vec<_> = state.open_cards().collect();
     let first = only.or_else(|| cards.first().map(|(digest, _)| **digest));
     let found = first.and_then(|first| cards.iter().find(|(digest, _)| **digest == first));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use provost_engine::audit::{Audit as Auditor, AuditError, AuditSettings};
-use provost_engine::inbox::{Inbox, Testimony, TestimonyError};
+use provost_engine::inbox::{Inbox, JournalStatements, JournalStatementsError};
 use provost_engine::keys::PublicKey;
 use provost_engine::store::heads::{self, Agreement, Head, HeadsError, HeadsFile};
 use provost_engine::store::{Store, StoreError, Verified};
@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Page, TextStyle};
 use crate::screen::words::count;
 use crate::user::user;
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
-pub struct Audit {
+pub struct AuditArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -63,7 +63,7 @@ struct Verify {
 }
 
 /// Does it.
-pub fn run(verb: Audit, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: AuditArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     match verb.verb {
         Verb::Verify(verb) => verify(&verb, place),
         Verb::Sign => sign(place),
@@ -105,7 +105,7 @@ impl Witness {
 enum Fault {
     Store(StoreError),
     Heads(HeadsError),
-    Testimony(TestimonyError),
+    JournalStatements(JournalStatementsError),
 }
 
 impl Fault {
@@ -114,7 +114,7 @@ impl Fault {
         match self {
             Self::Store(error)
             | Self::Heads(HeadsError::Store(error))
-            | Self::Testimony(TestimonyError::Store(error)) => matches!(
+            | Self::JournalStatements(JournalStatementsError::Store(error)) => matches!(
                 error,
                 StoreError::ChainBroken { .. }
                     | StoreError::CommitBroken { .. }
@@ -128,7 +128,7 @@ impl Fault {
                     | StoreError::Failed { .. }
             ),
             Self::Heads(HeadsError::File { .. }) => false,
-            Self::Heads(_) | Self::Testimony(_) => true,
+            Self::Heads(_) | Self::JournalStatements(_) => true,
         }
     }
 
@@ -137,7 +137,7 @@ impl Fault {
         let (message, hint) = match self {
             Self::Store(error) => (error.to_string(), error.advice()),
             Self::Heads(error) => (error.to_string(), error.advice()),
-            Self::Testimony(error) => (error.to_string(), error.advice()),
+            Self::JournalStatements(error) => (error.to_string(), error.advice()),
         };
         let failure = if found {
             Failure::failed(message)
@@ -148,7 +148,7 @@ impl Fault {
     }
 }
 
-fn verify(verb: &Verify, place: &Place) -> Result<Exit, Failure> {
+fn verify(verb: &Verify, place: &WorkspacePath) -> Result<Exit, Failure> {
     let witness = witness(verb, place)?;
     let path = match &verb.copy {
         Some(copy) => copy.clone(),
@@ -183,7 +183,7 @@ fn verify(verb: &Verify, place: &Place) -> Result<Exit, Failure> {
 /// What was found of a journal that holds.
 struct Found {
     verified: Verified,
-    testimony: Option<Testimony>,
+    testimony: Option<JournalStatements>,
     agreement: Option<Agreement>,
 }
 
@@ -202,8 +202,10 @@ fn look(
     let testimony = match held_to {
         Ok(settings) => {
             let inbox = inbox(&store, settings).map_err(Fault::Store)?;
-            let heard = inbox.testimony(&store, 0).and_then(Testimony::refuse);
-            Some(heard.map_err(Fault::Testimony)?)
+            let heard = inbox
+                .testimony(&store, 0)
+                .and_then(JournalStatements::refuse);
+            Some(heard.map_err(Fault::JournalStatements)?)
         }
         Err(why) => {
             verified.not_checked.insert(0, why);
@@ -234,7 +236,10 @@ fn look(
 }
 
 /// What the statements of a journal are held to; otherwise why nobody can tell.
-fn held_to(verb: &Verify, place: &Place) -> Result<Result<StatementSettings, String>, Failure> {
+fn held_to(
+    verb: &Verify,
+    place: &WorkspacePath,
+) -> Result<Result<StatementSettings, String>, Failure> {
     if let Some(path) = &verb.people {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
@@ -267,7 +272,7 @@ fn inbox(store: &Store, settings: StatementSettings) -> Result<Inbox, StoreError
 }
 
 /// The heads and keys that were named.
-fn witness(verb: &Verify, place: &Place) -> Result<Witness, Failure> {
+fn witness(verb: &Verify, place: &WorkspacePath) -> Result<Witness, Failure> {
     let public = verb.public.as_deref().map(str::parse::<PublicKey>);
     let public = public.transpose().map_err(|error| {
         Failure::usage(error.to_string()).hint("`public` in the key file is one")
@@ -318,13 +323,14 @@ fn page(found: &Found) -> Page {
     let (verified, agreement) = (&found.verified, found.agreement.as_ref());
     let n = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let mut page = Page::new();
-    page.put(Look::Good, "the journal holds").line(&format!(
-        ": {} in {}, {}, {} of evidence",
-        count(n(verified.events), "event"),
-        count(n(verified.runs), "run"),
-        count(n(verified.commits), "commit"),
-        count(n(verified.evidence), "piece"),
-    ));
+    page.put(TextStyle::Good, "the journal holds")
+        .line(&format!(
+            ": {} in {}, {}, {} of evidence",
+            count(n(verified.events), "event"),
+            count(n(verified.runs), "run"),
+            count(n(verified.commits), "commit"),
+            count(n(verified.evidence), "piece"),
+        ));
     page.field("store", &verified.store);
     page.field(
         "head",
@@ -405,7 +411,7 @@ fn to_json(found: &Found) -> Value {
 }
 
 /// The auditor of the workspace, and its journal open to be signed.
-fn auditor(place: &Place) -> Result<(Auditor, Store, Inbox), Failure> {
+fn auditor(place: &WorkspacePath) -> Result<(Auditor, Store, Inbox), Failure> {
     let root = place.root()?;
     let settings = audit_settings(&root)?;
     let settings: AuditSettings = settings.ok_or_else(|| {
@@ -424,7 +430,7 @@ fn auditor(place: &Place) -> Result<(Auditor, Store, Inbox), Failure> {
     Ok((auditor, store, inbox))
 }
 
-fn sign(place: &Place) -> Result<Exit, Failure> {
+fn sign(place: &WorkspacePath) -> Result<Exit, Failure> {
     let (auditor, store, inbox) = auditor(place)?;
     store
         .verify()
@@ -436,7 +442,7 @@ fn sign(place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn accept(place: &Place, reason: &str) -> Result<Exit, Failure> {
+fn accept(place: &WorkspacePath, reason: &str) -> Result<Exit, Failure> {
     let (auditor, store, inbox) = auditor(place)?;
     let head = auditor.accept((&store, &inbox), &user(), reason)?;
     said(&auditor, &head);

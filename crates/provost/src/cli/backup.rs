@@ -8,13 +8,13 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::count;
 
 /// Arguments of `backup`.
 #[derive(Debug, Args)]
-pub struct Backup {
+pub struct BackupArgs {
     /// file to create; it must not exist
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -24,7 +24,7 @@ pub struct Backup {
 }
 
 /// Does it.
-pub fn run(verb: &Backup, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &BackupArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let root = place.root()?;
     let store = Store::open_read_only(&root.join(provost_engine::workspace::STORE_DIR))?;
     let verified = store.backup(&verb.file)?;
@@ -43,7 +43,7 @@ pub fn run(verb: &Backup, place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn page(verb: &Backup, verified: &Verified) -> Page {
+fn page(verb: &BackupArgs, verified: &Verified) -> Page {
     let n = |n: u64, one: &str| count(usize::try_from(n).unwrap_or(usize::MAX), one);
     let mut page = Page::new();
     page.line(&format!(

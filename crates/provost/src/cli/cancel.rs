@@ -7,11 +7,11 @@ use super::Watching;
 use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// Arguments of `cancel`.
 #[derive(Debug, Args)]
-pub struct Cancel {
+pub struct CancelArgs {
     /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     target: Target,
@@ -29,7 +29,7 @@ pub struct Cancel {
 
 /// Does it, where the workspace cannot be read by a statement that whoever drives the run hears
 /// before anything else of it begins.
-pub fn run(verb: Cancel, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: CancelArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let run = verb.target.find_in(&place.journal()?)?;
     let (reason, undo) = (verb.reason, verb.undo);
     let statement = Statement::Cancel { reason, undo };

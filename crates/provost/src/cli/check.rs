@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use provost_engine::planners::Playbook;
-use provost_engine::proposal::{Judged, of_bundle, of_file};
+use provost_engine::proposal::{CheckedFile, of_bundle, of_file};
 use provost_engine::workspace::Workspace;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::render::{self, Report, Style, to_sarif};
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::proposal;
-use crate::screen::page::{Look, Page};
+use crate::screen::page::{Page, TextStyle};
 use crate::screen::plan;
 
 mod fix;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
-pub struct Check {
+pub struct CheckArgs {
     /// plan, saved plan or playbook
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -52,7 +52,7 @@ enum Format {
 }
 
 /// Does it.
-pub fn run(verb: &Check, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let document = Document::read(&verb.file)?;
     let workspace = place.workspace()?;
     let (judged, outcome) = if verb.fix {
@@ -98,7 +98,7 @@ pub fn run(verb: &Check, place: &Place) -> Result<Exit, Failure> {
 }
 
 /// Reads and checks a document.
-pub fn judge(workspace: &Workspace, document: Document) -> Judged {
+pub fn judge(workspace: &Workspace, document: Document) -> CheckedFile {
     match document {
         Document::Plan(source) => of_file(workspace, source),
         Document::Bundle(bundle, source) => of_bundle(workspace, &bundle, &source),
@@ -106,15 +106,15 @@ pub fn judge(workspace: &Workspace, document: Document) -> Judged {
     }
 }
 
-fn of_playbook(workspace: &Workspace, source: Source) -> Judged {
+fn of_playbook(workspace: &Workspace, source: Source) -> CheckedFile {
     let playbook = match Playbook::read(&source) {
         Ok(playbook) => playbook,
-        Err(diagnostics) => return Judged::unread(source, diagnostics),
+        Err(diagnostics) => return CheckedFile::unread(source, diagnostics),
     };
     let goal = playbook.goal("", &playbook.samples());
     let mut judged = match proposal::ask(workspace, &goal, &playbook) {
         Ok(judged) => judged,
-        Err(_) => return Judged::unread(source, Vec::new()),
+        Err(_) => return CheckedFile::unread(source, Vec::new()),
     };
     judged
         .not_checked
@@ -126,7 +126,7 @@ fn of_playbook(workspace: &Workspace, source: Source) -> Judged {
 }
 
 /// The failure of a plan that is not admissible.
-pub fn refused(judged: &Judged) -> Failure {
+pub fn refused(judged: &CheckedFile) -> Failure {
     let code = judged
         .diagnostics
         .iter()
@@ -144,12 +144,12 @@ pub fn refused(judged: &Judged) -> Failure {
 }
 
 /// The findings as data.
-pub fn findings_json(judged: &Judged) -> Value {
+pub fn findings_json(judged: &CheckedFile) -> Value {
     render::to_json(&judged.source, &judged.diagnostics)
 }
 
 /// The findings and the verdicts as data.
-pub fn to_json(judged: &Judged, ok: bool) -> Value {
+pub fn to_json(judged: &CheckedFile, ok: bool) -> Value {
     json!({
         "schema": "provost/check/v1",
         "file": &*judged.source.name,
@@ -182,7 +182,7 @@ pub fn warnings(page: &mut Page, workspace: &Workspace) {
     }
 }
 
-fn human(judged: &Judged, fails: bool, workspace: &Workspace) -> Page {
+fn human(judged: &CheckedFile, fails: bool, workspace: &Workspace) -> Page {
     let mut page = Page::new();
     warnings(&mut page, workspace);
     let drawn = render::render(&judged.source, &judged.diagnostics, Style { color: true });
@@ -191,7 +191,8 @@ fn human(judged: &Judged, fails: bool, workspace: &Workspace) -> Page {
     let name = &judged.source.name;
     match &judged.plan {
         Some(checked) if !fails => {
-            page.put(Look::Good, "ok").text(&format!(": `{name}`, "));
+            page.put(TextStyle::Good, "ok")
+                .text(&format!(": `{name}`, "));
             page.text(&plan::summary(checked, workspace.catalog()));
             if !tally.is_empty() {
                 page.text(&format!("; {tally}"));

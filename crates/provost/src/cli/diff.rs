@@ -14,12 +14,12 @@ use provost_engine::workspace::Workspace;
 use provost_plan::approve::Delta;
 use provost_plan::check::budget::WorstCase;
 use provost_plan::check::{
-    Base, CheckedPlan, Draft, Origin, PlanRecord, Terms, check as check_plan,
+    CheckedPlan, Draft, Origin, PlanRecord, RevisionBase, Terms, check as check_plan,
 };
 use provost_plan::label::Label;
 use provost_plan::plan::Goal;
 use provost_plan::plan::read::plan_from_value;
-use provost_plan::reach::{Checkup, Growth, Reach, approvals};
+use provost_plan::reach::{CheckedUnder, Reach, ReachDiff, approvals};
 use serde_json::{Map, Value, json};
 
 use super::check::{judge, refused};
@@ -27,13 +27,13 @@ use super::target::Target;
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::delta::{self, Change};
 use crate::screen::page::Page;
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
-pub struct Diff {
+pub struct DiffArgs {
     /// run id, or a plan file
     #[arg(value_name = "RUN|FILE")]
     first: String,
@@ -55,8 +55,8 @@ struct Side {
 }
 
 impl Side {
-    fn checkup<'a>(&'a self, workspace: &'a Workspace) -> Checkup<'a> {
-        Checkup {
+    fn checkup<'a>(&'a self, workspace: &'a Workspace) -> CheckedUnder<'a> {
+        CheckedUnder {
             plan: &self.plan,
             catalog: workspace.catalog(),
             goal: &self.goal,
@@ -66,7 +66,7 @@ impl Side {
 }
 
 /// Does it.
-pub fn run(verb: &Diff, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &DiffArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let file = |word: &String| {
         let path = PathBuf::from(word);
         path.exists().then_some(path)
@@ -97,7 +97,7 @@ pub fn run(verb: &Diff, place: &Place) -> Result<Exit, Failure> {
 }
 
 /// The revisions that were typed.
-fn numbers(verb: &Diff) -> Result<Vec<u32>, Failure> {
+fn numbers(verb: &DiffArgs) -> Result<Vec<u32>, Failure> {
     let number = |word: &String| {
         word.parse().map_err(|_| {
             Failure::usage(format!("`{word}` is neither a revision nor a file"))
@@ -169,7 +169,7 @@ fn of_run(
         plan: plan.clone().into(),
         origin,
     };
-    let worst = check_plan(draft, &terms, &Base::default()).worst;
+    let worst = check_plan(draft, &terms, &RevisionBase::default()).worst;
     let plan = CheckedPlan::from_journal(plan, kept.clone()).map_err(|_| unreadable())?;
     Ok(Side {
         name,
@@ -180,7 +180,7 @@ fn of_run(
 }
 
 fn show(
-    verb: &Diff,
+    verb: &DiffArgs,
     workspace: &Workspace,
     (before, after): &(Side, Side),
     delta: &Delta,
@@ -188,7 +188,7 @@ fn show(
 ) -> Result<Exit, Failure> {
     let checkups = (before.checkup(workspace), after.checkup(workspace));
     let reaches = (Reach::of(&checkups.0), Reach::of(&checkups.1));
-    let growth = Growth::between(&reaches.0, &reaches.1);
+    let growth = ReachDiff::between(&reaches.0, &reaches.1);
     let change = Change::between(&before.plan.plan().value, &after.plan.plan().value);
     let lines = (reaches.0.line(), reaches.1.line());
     if verb.json {

@@ -10,15 +10,15 @@ use serde_json::json;
 use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Cell, Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::count;
 
 mod model;
 
 /// Arguments of `doctor`.
 #[derive(Clone, Debug, Args)]
-pub struct Doctor {
+pub struct DoctorArgs {
     /// send one request to a model of provost.toml instead
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -56,7 +56,7 @@ impl Finding {
 }
 
 /// Does it.
-pub fn run(verb: &Doctor, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &DoctorArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     if let Some(name) = &verb.model {
         let found = model::look(&workspace, name)?;
@@ -80,7 +80,12 @@ pub fn run(verb: &Doctor, place: &Place) -> Result<Exit, Failure> {
     Ok(report(verb, &workspace, &found, &not_checked))
 }
 
-fn report(verb: &Doctor, workspace: &Workspace, found: &[Finding], not_checked: &[String]) -> Exit {
+fn report(
+    verb: &DoctorArgs,
+    workspace: &Workspace,
+    found: &[Finding],
+    not_checked: &[String],
+) -> Exit {
     let fit = found.iter().all(|finding| finding.fit);
     if verb.json {
         let checks: Vec<_> = found
@@ -109,14 +114,14 @@ fn page(found: &[Finding], not_checked: &[String]) -> Page {
         .iter()
         .map(|finding| {
             let (look, word) = if finding.fit {
-                (Look::Good, "ok")
+                (TextStyle::Good, "ok")
             } else {
-                (Look::Bad, "not ok")
+                (TextStyle::Bad, "not ok")
             };
             let said = Cell::plain(finding.said.clone());
             vec![
                 Cell::new(look, word),
-                Cell::new(Look::Strong, finding.what),
+                Cell::new(TextStyle::Strong, finding.what),
                 said,
             ]
         })

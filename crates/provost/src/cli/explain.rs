@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::screen::page::{Cell, Look, Page};
+use crate::screen::page::{Cell, Page, TextStyle};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
-pub struct Explain {
+pub struct ExplainArgs {
     /// finding code, such as R101 [default: list all codes]
     #[arg(value_name = "CODE")]
     code: Option<String>,
@@ -21,7 +21,7 @@ pub struct Explain {
 }
 
 /// Does it.
-pub fn run(verb: &Explain) -> Result<Exit, Failure> {
+pub fn run(verb: &ExplainArgs) -> Result<Exit, Failure> {
     let Some(typed) = &verb.code else {
         if verb.json {
             let codes: Value = Code::ALL.iter().map(|code| row(*code)).collect();
@@ -76,7 +76,7 @@ fn list() -> Page {
         let of_family = all.iter().filter(|code| code.as_str().starts_with(*letter));
         let row = |code: &Code| {
             vec![
-                Cell::new(Look::Strong, code.as_str()),
+                Cell::new(TextStyle::Strong, code.as_str()),
                 Cell::new(look(code.severity()), code.severity().word()),
                 Cell::plain(code.title()),
             ]
@@ -88,11 +88,11 @@ fn list() -> Page {
     page
 }
 
-fn look(severity: Severity) -> Look {
+fn look(severity: Severity) -> TextStyle {
     match severity {
-        Severity::Error => Look::Bad,
-        Severity::Warning => Look::Warn,
-        Severity::Note => Look::Faint,
+        Severity::Error => TextStyle::Bad,
+        Severity::Warning => TextStyle::Warn,
+        Severity::Note => TextStyle::Faint,
     }
 }
 

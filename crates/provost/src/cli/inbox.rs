@@ -11,7 +11,7 @@ use serde_json::json;
 use super::say::write_card;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::run::waiting;
 use crate::screen::waits;
@@ -22,7 +22,7 @@ use crate::screen::waits;
     after_help = "exit codes of --check: 0 nothing waits for a person · 3 something does · \
                         4 something is in doubt"
 )]
-pub struct Inbox {
+pub struct InboxArgs {
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -35,7 +35,7 @@ pub struct Inbox {
 }
 
 /// Does it.
-pub fn run(verb: &Inbox, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &InboxArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let journal = place.journal_if_any()?;
     let rows = match &journal {
         Some(store) => waiting_runs(store)?,

@@ -9,13 +9,13 @@ use serde_json::json;
 use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::{Place, quoted};
+use crate::place::{WorkspacePath, quoted};
 use crate::screen::page::Page;
 use crate::user::user;
 
 /// Arguments of `init`.
 #[derive(Debug, Args)]
-pub struct Init {
+pub struct InitArgs {
     /// directory [default: the current one]
     #[arg(value_name = "DIR")]
     at: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub struct Init {
 }
 
 /// Does it.
-pub fn run(verb: Init, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: InitArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let dir = verb.at.or_else(|| place.dir().map(PathBuf::from));
     let dir = dir.unwrap_or_else(|| PathBuf::from("."));
     let written = scaffold(&dir, &user())

@@ -8,7 +8,7 @@ use provost_engine::keys::PrivateKey;
 use crate::failure::{Exit, Failure};
 use crate::keyring::{self, Passphrase};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::user::user;
 
@@ -17,7 +17,7 @@ const PASSPHRASE_CHARS_MIN: usize = 8;
 
 /// Arguments of `key`.
 #[derive(Debug, Args)]
-pub struct Key {
+pub struct KeyArgs {
     #[command(subcommand)]
     what: What,
 }
@@ -43,7 +43,7 @@ struct New {
 }
 
 /// Does it.
-pub fn run(verb: Key, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: KeyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let What::New(new) = verb.what;
     let owner = match new.name {
         Some(name) => name,

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use clap::Args;
 
 use crate::failure::{Exit, Failure};
-use crate::mcp::{self, Door, Entrance};
-use crate::place::Place;
+use crate::mcp::{self, HttpOptions, Transport};
+use crate::place::WorkspacePath;
 
 /// Arguments of `mcp`.
 #[derive(Clone, Debug, Args)]
@@ -17,7 +17,7 @@ use crate::place::Place;
                   on stdin goes away: what is unfinished then waits for `provost work` or the next \
                   server. Over HTTP it ends when it is interrupted."
 )]
-pub struct Mcp {
+pub struct McpArgs {
     /// serve over HTTP at this address; port 0 takes a free port
     #[arg(long, value_name = "ADDRESS", requires = "token")]
     http: Option<SocketAddr>,
@@ -30,10 +30,10 @@ pub struct Mcp {
 }
 
 /// Does it.
-pub fn run(verb: Mcp, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: McpArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     if let (Some(address), Some(token)) = (verb.http, &verb.token) {
-        let door = Door::open(address, token, verb.host)?;
-        return mcp::serve(place, Entrance::Http(Box::new(door)));
+        let door = HttpOptions::open(address, token, verb.host)?;
+        return mcp::serve(place, Transport::Http(Box::new(door)));
     }
     if std::io::stdin().is_terminal() {
         return Err(Failure::usage(
@@ -41,5 +41,5 @@ pub fn run(verb: Mcp, place: &Place) -> Result<Exit, Failure> {
         )
         .hint("give the command to an MCP client: docs/guides/agents.md shows how"));
     }
-    mcp::serve(place, Entrance::Stdio)
+    mcp::serve(place, Transport::Stdio)
 }

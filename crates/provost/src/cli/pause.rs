@@ -9,14 +9,14 @@ use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::now_ms;
 
 /// What is stopped, or let go on.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true)))]
-pub struct What {
+pub struct StopTarget {
     /// run id, or a unique prefix
     #[arg(value_name = "RUN", group = "what")]
     pub target: Option<Target>,
@@ -34,7 +34,7 @@ pub struct What {
     pub principal: Option<String>,
 }
 
-impl What {
+impl StopTarget {
     /// The scope and its name, of what is no run.
     pub fn scope(&self) -> (StopScope, String) {
         let named = [
@@ -51,7 +51,7 @@ impl What {
 
 /// A stop that binds nothing would be a false comfort. Where the workspace cannot be read, nobody
 /// can tell, and the stop is taken all the same.
-fn known(place: &Place, scope: StopScope, name: &str) -> Result<(), Failure> {
+fn known(place: &WorkspacePath, scope: StopScope, name: &str) -> Result<(), Failure> {
     if !matches!(scope, StopScope::Tool | StopScope::Playbook) {
         return Ok(());
     }
@@ -86,9 +86,9 @@ fn known(place: &Place, scope: StopScope, name: &str) -> Result<(), Failure> {
 
 /// Arguments of `pause`.
 #[derive(Debug, Args)]
-pub struct Pause {
+pub struct PauseArgs {
     #[command(flatten)]
-    what: What,
+    what: StopTarget,
     /// reason, recorded and shown
     #[arg(long, value_name = "WHY")]
     reason: String,
@@ -99,7 +99,7 @@ pub struct Pause {
 }
 
 /// Does it. It opens the journal alone: a stop is taken from whoever can write there.
-pub fn run(verb: &Pause, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &PauseArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let (what, command) = match &verb.what.target {
         Some(target) => stop_run(target, verb, place)?,
         None => stop_scope(verb, place)?,
@@ -114,7 +114,7 @@ pub fn run(verb: &Pause, place: &Place) -> Result<Exit, Failure> {
 }
 
 /// Stops what several runs share; what that is, and the command that lets it go on.
-fn stop_scope(verb: &Pause, place: &Place) -> Result<(String, String), Failure> {
+fn stop_scope(verb: &PauseArgs, place: &WorkspacePath) -> Result<(String, String), Failure> {
     let (scope, name) = verb.what.scope();
     known(place, scope, &name)?;
     let stopped = Stopped {
@@ -134,7 +134,11 @@ fn stop_scope(verb: &Pause, place: &Place) -> Result<(String, String), Failure> 
 
 /// Says to a run that it is to pause: recorded where nobody drives it, posted to who does, and
 /// where the workspace cannot be read. Whoever drives it hears that before its next call.
-fn stop_run(target: &Target, verb: &Pause, place: &Place) -> Result<(String, String), Failure> {
+fn stop_run(
+    target: &Target,
+    verb: &PauseArgs,
+    place: &WorkspacePath,
+) -> Result<(String, String), Failure> {
     let run = target.find_in(&place.journal()?)?;
     let how = SigningArgs {
         record: true,

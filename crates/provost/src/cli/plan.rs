@@ -11,14 +11,14 @@ use super::run::Mode;
 use crate::document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::proposal;
 use crate::screen::page::Page;
 use crate::screen::review;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
-pub struct Plan {
+pub struct PlanArgs {
     /// goal, in quotes
     #[arg(value_name = "GOAL")]
     goal: String,
@@ -34,7 +34,7 @@ pub struct Plan {
 }
 
 /// Does it.
-pub fn run(verb: &Plan, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &PlanArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
     let routed = proposal::route(&workspace, &verb.goal, verb.mode.asked())?;
     let (goal, choice) = (routed.goal.clone(), routed.choice.clone());

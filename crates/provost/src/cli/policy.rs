@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use provost_engine::workspace::{POLICIES_DIR, Workspace};
 use provost_plan::diagnostic::{Diagnostic, Severity};
-use provost_plan::policy::{Cases, Decision, Judged, Outlook, RunAction, Survey, Verdict};
+use provost_plan::policy::{
+    CaseResult, Cases, Decision, OperationVerdicts, RunAction, Survey, Verdict,
+};
 use provost_plan::render::{self, Style};
 use provost_plan::source::Source;
 use serde_json::{Map, Value, json};
@@ -13,8 +15,8 @@ use serde_json::{Map, Value, json};
 use crate::document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Cell, Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::count;
 
 /// Where cases stand, in a workspace.
@@ -25,7 +27,7 @@ const SOLO: &str = "answer, settle, amend, stop, resume: whoever is at the machi
 
 /// Arguments of `policy`.
 #[derive(Debug, Args)]
-pub struct Policy {
+pub struct PolicyArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -53,7 +55,7 @@ enum Verb {
 }
 
 /// Does it.
-pub fn run(verb: &Policy, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &PolicyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     match &verb.verb {
         Verb::Check {
@@ -108,7 +110,7 @@ fn statements_json(survey: &Survey) -> Value {
         .into()
 }
 
-fn outlook_json(outlook: &Outlook) -> Value {
+fn outlook_json(outlook: &OperationVerdicts) -> Value {
     json!({
         "operation": outlook.operation,
         "effect": outlook.effect,
@@ -129,13 +131,13 @@ fn check_page(workspace: &Workspace, survey: &Survey, fails: bool, not_checked: 
         "because of",
         "with untrusted arguments",
     ];
-    let mut rows = vec![heads.map(|head| Cell::new(Look::Faint, head)).to_vec()];
+    let mut rows = vec![heads.map(|head| Cell::new(TextStyle::Faint, head)).to_vec()];
     rows.extend(survey.operations.iter().map(row));
     page.table(0, &rows).end();
     let heads = ["what people say", "policies that decide"];
-    let mut rows = vec![heads.map(|head| Cell::new(Look::Faint, head)).to_vec()];
+    let mut rows = vec![heads.map(|head| Cell::new(TextStyle::Faint, head)).to_vec()];
     rows.extend(survey.statements.iter().map(|(action, policies)| {
-        let word = Cell::new(Look::Strong, action.word());
+        let word = Cell::new(TextStyle::Strong, action.word());
         vec![word, Cell::plain(policies.join(", "))]
     }));
     if survey.statements.is_empty() {
@@ -158,7 +160,7 @@ fn check_page(workspace: &Workspace, survey: &Survey, fails: bool, not_checked: 
     if fails {
         page.bad("not ok");
     } else {
-        page.put(Look::Good, "ok");
+        page.put(TextStyle::Good, "ok");
     }
     page.text(&format!(": {policies}, {tools}"));
     if !tally.is_empty() {
@@ -169,9 +171,9 @@ fn check_page(workspace: &Workspace, survey: &Survey, fails: bool, not_checked: 
     page
 }
 
-fn row(outlook: &Outlook) -> Vec<Cell> {
+fn row(outlook: &OperationVerdicts) -> Vec<Cell> {
     let untrusted = if outlook.untrusted == outlook.trusted {
-        Cell::new(Look::Faint, "the same")
+        Cell::new(TextStyle::Faint, "the same")
     } else {
         let verdict = &outlook.untrusted;
         let more: Vec<&str> = verdict
@@ -183,7 +185,7 @@ fn row(outlook: &Outlook) -> Vec<Cell> {
         Cell::plain(format!("{} ({})", word(verdict), more.join(", ")))
     };
     vec![
-        Cell::new(Look::Strong, outlook.operation.clone()),
+        Cell::new(TextStyle::Strong, outlook.operation.clone()),
         Cell::plain(outlook.effect.word()),
         Cell::new(look(outlook.trusted.decision), word(&outlook.trusted)),
         Cell::plain(reasons(&outlook.trusted)),
@@ -191,11 +193,11 @@ fn row(outlook: &Outlook) -> Vec<Cell> {
     ]
 }
 
-fn look(decision: Decision) -> Look {
+fn look(decision: Decision) -> TextStyle {
     match decision {
-        Decision::Permit => Look::Good,
-        Decision::Ask => Look::Warn,
-        Decision::Forbid => Look::Bad,
+        Decision::Permit => TextStyle::Good,
+        Decision::Ask => TextStyle::Warn,
+        Decision::Forbid => TextStyle::Bad,
     }
 }
 
@@ -230,7 +232,7 @@ fn test(workspace: &Workspace, files: &[PathBuf], json: bool) -> Result<Exit, Fa
     } else {
         files.to_vec()
     };
-    let mut judged: Vec<(String, Vec<Judged>)> = Vec::new();
+    let mut judged: Vec<(String, Vec<CaseResult>)> = Vec::new();
     for file in files {
         let name = file
             .strip_prefix(workspace.root())
@@ -300,7 +302,7 @@ fn in_workspace(workspace: &Workspace) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-fn test_page(judged: &[(String, Vec<Judged>)], failed: usize) -> Page {
+fn test_page(judged: &[(String, Vec<CaseResult>)], failed: usize) -> Page {
     let mut page = Page::new();
     for (file, list) in judged {
         page.strong(file).end();
@@ -309,7 +311,7 @@ fn test_page(judged: &[(String, Vec<Judged>)], failed: usize) -> Page {
     }
     let all: usize = judged.iter().map(|(_, list)| list.len()).sum();
     if failed == 0 {
-        page.put(Look::Good, "ok");
+        page.put(TextStyle::Good, "ok");
         page.line(&format!(": {}", count(all, "case")));
     } else {
         page.bad("not ok");
@@ -318,9 +320,9 @@ fn test_page(judged: &[(String, Vec<Judged>)], failed: usize) -> Page {
     page
 }
 
-fn case_row(case: &Judged) -> Vec<Cell> {
+fn case_row(case: &CaseResult) -> Vec<Cell> {
     let (look, said) = if case.passed() {
-        (Look::Good, case.because.join(", "))
+        (TextStyle::Good, case.because.join(", "))
     } else {
         let because = case.because.join(", ");
         let because = if because.is_empty() {
@@ -328,14 +330,17 @@ fn case_row(case: &Judged) -> Vec<Cell> {
         } else {
             format!(" ({because})")
         };
-        (Look::Bad, format!("{}{because}", case.differs.join("; ")))
+        (
+            TextStyle::Bad,
+            format!("{}{because}", case.differs.join("; ")),
+        )
     };
     let mark = if case.passed() { "ok" } else { "differs" };
     vec![
         Cell::new(look, mark),
         Cell::plain(case.name.clone()),
-        Cell::new(Look::Faint, case.operation.clone()),
+        Cell::new(TextStyle::Faint, case.operation.clone()),
         Cell::plain(case.given.word()),
-        Cell::new(Look::Faint, said),
+        Cell::new(TextStyle::Faint, said),
     ]
 }

@@ -9,13 +9,13 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::{count, now_ms};
 
 /// Arguments of `prune`.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Prune {
+pub struct PruneArgs {
     /// delete evidence of runs that ended longer ago, such as `30d`
     #[arg(long, value_name = "AGE", value_parser = duration::parse)]
     evidence_older: Duration,
@@ -28,7 +28,7 @@ pub struct Prune {
 }
 
 /// Does it.
-pub fn run(verb: Prune, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: PruneArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let dir = place.root()?.join(provost_engine::workspace::STORE_DIR);
     let age = i64::try_from(verb.evidence_older.as_millis()).unwrap_or(i64::MAX);
     let now = now_ms();
@@ -55,7 +55,7 @@ pub fn run(verb: Prune, place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn page(verb: Prune, pruned: &Pruned) -> Page {
+fn page(verb: PruneArgs, pruned: &Pruned) -> Page {
     let n = |n: u64, one: &str| count(usize::try_from(n).unwrap_or(usize::MAX), one);
     let mut page = Page::new();
     let word = if verb.dry_run {

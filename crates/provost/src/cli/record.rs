@@ -11,11 +11,11 @@ use super::Watching;
 use crate::document::reason;
 use crate::drive::record;
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]
-pub struct Record {
+pub struct RecordArgs {
     /// statement file from `provost approve CARD.json -o FILE`
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -24,7 +24,7 @@ pub struct Record {
 }
 
 /// Does it.
-pub fn run(verb: &Record, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &RecordArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let envelope = StatementEnvelope::read(&text(&verb.file)?).map_err(|error| {
         Failure::usage(format!("`{}`: {error}", verb.file.display()))
             .hint("`provost approve CARD.json -o FILE` writes a statement")

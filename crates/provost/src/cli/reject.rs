@@ -7,13 +7,13 @@ use provost_engine::inbox::{CardFile, Statement};
 
 use super::Watching;
 use super::say::{self, SigningArgs};
-use super::target::{Target, Waiting};
+use super::target::{Target, TargetWait};
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// Arguments of `reject`.
 #[derive(Debug, Args)]
-pub struct Reject {
+pub struct RejectArgs {
     /// run id with @DIGEST of the card, or a card file
     #[arg(value_name = "RUN[@DIGEST]|CARD.json")]
     target: Target,
@@ -36,7 +36,7 @@ pub struct Reject {
 }
 
 /// Does it.
-pub fn run(verb: Reject, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: RejectArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let reason = verb.reason;
     if let Some(path) = say::card_path(&verb.target.run) {
         let no = |file: &CardFile| Statement::Reject {
@@ -51,7 +51,7 @@ pub fn run(verb: Reject, place: &Place) -> Result<Exit, Failure> {
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
-        let picked = verb.target.pick(state, Waiting::Cards, place)?;
+        let picked = verb.target.pick(state, TargetWait::Cards, place)?;
         let of_step = |step: &str| {
             let mut open = state.open_cards();
             let found = open.find(|(_, card)| card.step() == Some(step));

@@ -5,19 +5,19 @@ use provost_engine::inbox::Statement;
 use provost_engine::store::StopScope;
 
 use super::Watching;
-use super::pause::What;
+use super::pause::StopTarget;
 use super::say::{self, SigningArgs};
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
-pub struct Resume {
+pub struct ResumeArgs {
     #[command(flatten)]
-    what: What,
+    what: StopTarget,
     #[command(flatten)]
     signing: SigningArgs,
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub struct Resume {
 }
 
 /// Does it.
-pub fn run(verb: &Resume, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &ResumeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let Some(target) = &verb.what.target else {
         return lift(verb.what.scope(), place);
     };
@@ -47,7 +47,7 @@ pub fn run(verb: &Resume, place: &Place) -> Result<Exit, Failure> {
 
 /// Lets a scope go on. It drives nothing, and so needs no tool, lock or playbook to be in order;
 /// but what the policies say of those who may has to be there.
-fn lift((scope, name): (StopScope, String), place: &Place) -> Result<Exit, Failure> {
+fn lift((scope, name): (StopScope, String), place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal_to_stop()?;
     let stops = store.stops()?;
     let mut stops = stops.iter();

@@ -8,12 +8,12 @@ use provost_plan::plan::request;
 use super::Watching;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::proposal;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub struct RunArgs {
     /// goal, in quotes
     #[arg(value_name = "GOAL")]
     goal: String,
@@ -53,10 +53,10 @@ pub enum Mode {
 
 impl Mode {
     /// The mode that was asked for; none where the router chooses.
-    pub fn asked(self) -> Option<request::Mode> {
+    pub fn asked(self) -> Option<request::PlanningMode> {
         match self {
-            Self::Single => Some(request::Mode::Single),
-            Self::Iterative => Some(request::Mode::Iterative),
+            Self::Single => Some(request::PlanningMode::Single),
+            Self::Iterative => Some(request::PlanningMode::Iterative),
             Self::Auto => None,
         }
     }
@@ -83,7 +83,7 @@ impl Beginning {
 }
 
 /// Does it.
-pub fn run(verb: &Run, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &RunArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
     let mode = verb.mode.asked();
     let proposal::Routed {

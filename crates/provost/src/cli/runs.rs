@@ -10,21 +10,21 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Cell, Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::waits;
 use crate::screen::words::moment;
 
 /// Arguments of `runs`.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Runs {
+pub struct RunsArgs {
     /// print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 /// Does it.
-pub fn run(verb: Runs, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: RunsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let (rows, waiting) = match place.journal_if_any()? {
         Some(store) => (store.runs(&RunFilter::default())?, history::waits(&store)?),
         None => Default::default(),
@@ -67,16 +67,16 @@ fn cells(row: &RunRow, waits: &[Waiting]) -> Vec<Cell> {
         several => format!("steps {}", several.join(", ")),
     };
     let look = match row.status.as_str() {
-        "succeeded" => Look::Good,
-        "running" | "planning" => Look::Strong,
-        "waiting_approval" | "waiting_answer" | "paused" => Look::Warn,
-        _ => Look::Bad,
+        "succeeded" => TextStyle::Good,
+        "running" | "planning" => TextStyle::Strong,
+        "waiting_approval" | "waiting_answer" | "paused" => TextStyle::Warn,
+        _ => TextStyle::Bad,
     };
     vec![
-        Cell::new(Look::Strong, row.id.clone()),
-        Cell::new(Look::Faint, moment(row.created_at_ms)),
+        Cell::new(TextStyle::Strong, row.id.clone()),
+        Cell::new(TextStyle::Faint, moment(row.created_at_ms)),
         Cell::new(look, row.status.replace('_', " ")),
         Cell::plain(row.goal.clone()),
-        Cell::new(Look::Faint, waits),
+        Cell::new(TextStyle::Faint, waits),
     ]
 }

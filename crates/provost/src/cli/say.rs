@@ -20,11 +20,11 @@ use super::Watching;
 use crate::document::reason;
 use crate::drive::{Start, drive, record, typed_yes};
 use crate::failure::{Exit, Failure};
-use crate::keyring::{KeyChoice, Signer};
+use crate::keyring::{KeyChoice, LocalSigner};
 use crate::output;
-use crate::place::{self, Place};
+use crate::place::{self, WorkspacePath};
 use crate::screen::card;
-use crate::screen::page::{Look, Page};
+use crate::screen::page::{Page, TextStyle};
 use crate::user::user;
 
 /// How a person speaks.
@@ -45,7 +45,7 @@ pub fn envelope(
     how: &SigningArgs,
 ) -> Result<StatementEnvelope, Failure> {
     let needs = statement.needs_signature();
-    let signer = Signer::here(engine.workspace(), &how.key, needs)?;
+    let signer = LocalSigner::here(engine.workspace(), &how.key, needs)?;
     signer.envelope(engine.inbox().store(), state, statement)
 }
 
@@ -54,7 +54,7 @@ pub fn say(
     envelope: StatementEnvelope,
     how: &SigningArgs,
     watching: Watching,
-    place: &Place,
+    place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
     let engine = place.to_drive()?;
     if how.record {
@@ -72,7 +72,7 @@ pub fn stop(
     run: &str,
     statement: Statement,
     (how, watching): (&SigningArgs, Watching),
-    place: &Place,
+    place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
     let history = History::read(&place.journal()?, run)?;
     if history.state.ended.is_some() {
@@ -109,7 +109,7 @@ fn post_alone(
     state: &State,
     statement: Statement,
     (how, failure): (&SigningArgs, &Failure),
-    place: &Place,
+    place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
     // Why: what is undone is called, and whether that needs a signature is not known.
     if statement.needs_signature() {
@@ -118,13 +118,13 @@ fn post_alone(
                 .hint("without `--undo` the run is stopped all the same"),
         );
     }
-    let signer = Signer::of_user(&place.user(), &how.key)?;
+    let signer = LocalSigner::of_user(&place.user(), &how.key)?;
     let envelope = signer.envelope(&store.name()?, state, statement)?;
     store
         .post(&state.run, &envelope.to_text(), now_ms())
         .wait()?;
     let mut page = Page::new();
-    page.put(Look::Warn, "posted").line(&format!(
+    page.put(TextStyle::Warn, "posted").line(&format!(
         ": whoever drives run {} hears it before anything else, and judges it; this command \
          drives nothing: {}",
         state.run,
@@ -175,7 +175,7 @@ pub fn sign_offline(
     if output::is_attended() && !typed_yes(&format!("{verb}? y = yes, anything else = no: "))? {
         return Err(Failure::usage("nothing was signed"));
     }
-    let signer = Signer::with_key(&user(), &how.key)?;
+    let signer = LocalSigner::with_key(&user(), &how.key)?;
     let about = (
         file.store.as_str(),
         file.card.run.as_str(),
@@ -184,7 +184,7 @@ pub fn sign_offline(
     let envelope = signer.sign(about, statement, file.card.expires_at)?;
     write(to, &format!("{}\n", envelope.to_text()))?;
     let mut page = Page::new();
-    page.put(Look::Good, "signed").line(&format!(
+    page.put(TextStyle::Good, "signed").line(&format!(
         " by {} in {}; it counts once it is recorded:",
         signer.by(),
         to.display()

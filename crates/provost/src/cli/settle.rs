@@ -12,13 +12,13 @@ use super::Watching;
 use super::say::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::words::attempt_in_doubt;
 
 /// Arguments of `settle`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("settled").required(true)))]
-pub struct Settle {
+pub struct SettleArgs {
     /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     target: Target,
@@ -46,7 +46,7 @@ pub struct Settle {
     watching: Watching,
 }
 
-impl Settle {
+impl SettleArgs {
     fn settled(&self) -> Settlement {
         if self.happened {
             Settlement::Happened
@@ -59,8 +59,8 @@ impl Settle {
 }
 
 /// Does it.
-pub fn run(verb: &Settle, place: &Place) -> Result<Exit, Failure> {
-    let meant = Meant::read(&verb.step)?;
+pub fn run(verb: &SettleArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
+    let meant = SettleTarget::read(&verb.step)?;
     let output = match &verb.output {
         Some(text) => Some(serde_json::from_str::<Value>(text).map_err(|error| {
             Failure::usage(format!("`--output` is no JSON: {error}"))
@@ -88,12 +88,12 @@ pub fn run(verb: &Settle, place: &Place) -> Result<Exit, Failure> {
 }
 
 /// `STEP`, `STEP[ITEM]`, and the attempt that is meant: `STEP@DIGEST`.
-struct Meant {
+struct SettleTarget {
     slot: Slot,
     attempt: Option<String>,
 }
 
-impl Meant {
+impl SettleTarget {
     fn read(text: &str) -> Result<Self, Failure> {
         let (slot, attempt) = match text.split_once('@') {
             Some((slot, attempt)) => (slot, Some(attempt.to_owned())),
@@ -114,7 +114,7 @@ impl Meant {
 
     /// The slot, and the attempt of it that is in doubt. Who names no attempt means the only one
     /// there ever was; where there were several, they have to say which they looked at.
-    fn find(self, state: &State, place: &Place) -> Result<(Slot, Option<Digest>), Failure> {
+    fn find(self, state: &State, place: &WorkspacePath) -> Result<(Slot, Option<Digest>), Failure> {
         let doubts: Vec<(Slot, Digest)> = state
             .items()
             .filter(|(slot, _)| slot.step == self.slot.step)
@@ -139,7 +139,12 @@ impl Meant {
         }
     }
 
-    fn ambiguous(&self, doubts: &[(Slot, Digest)], state: &State, place: &Place) -> Failure {
+    fn ambiguous(
+        &self,
+        doubts: &[(Slot, Digest)],
+        state: &State,
+        place: &WorkspacePath,
+    ) -> Failure {
         let slot = &self.slot;
         let message = match &self.attempt {
             Some(attempt) => format!("attempt `{attempt}` of `{slot}` is not in doubt now"),

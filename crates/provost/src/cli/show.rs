@@ -14,15 +14,15 @@ use super::target::Target;
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::aftermath::Aftermath;
-use crate::screen::page::{Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::aftermath::WriteSummary;
+use crate::screen::page::{Page, TextStyle};
 use crate::screen::words::{moment, run_look, run_status};
 use crate::screen::{review, run};
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]
-pub struct Show {
+pub struct ShowArgs {
     /// plan, saved plan, playbook or run id
     #[arg(value_name = "FILE|RUN")]
     what: String,
@@ -32,7 +32,7 @@ pub struct Show {
 }
 
 /// Does it.
-pub fn run(verb: &Show, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let path = PathBuf::from(&verb.what);
     if path.exists() || !looks_like_run(&verb.what) {
         return file(verb, &path, place);
@@ -44,7 +44,7 @@ pub fn run(verb: &Show, place: &Place) -> Result<Exit, Failure> {
     let workspace = place.unlocked();
     if let Err(failure) = &workspace {
         let mut page = Page::new();
-        page.put(Look::Warn, "from the journal alone")
+        page.put(TextStyle::Warn, "from the journal alone")
             .line(&format!(
                 ": {}; what steps came to is not shown, because nobody knows what of it is secret",
                 failure.message()
@@ -57,7 +57,7 @@ pub fn run(verb: &Show, place: &Place) -> Result<Exit, Failure> {
     let catalog = workspace.map(|workspace| &**workspace.catalog());
     if verb.json {
         let mut value = run::to_json(&state, place);
-        let aftermath = Aftermath::of(&state, catalog, place);
+        let aftermath = WriteSummary::of(&state, catalog, place);
         if let (Some(map), Some(aftermath)) = (value.as_object_mut(), aftermath) {
             map.insert("writes".to_owned(), aftermath.to_json());
         }
@@ -84,7 +84,7 @@ fn looks_like_run(word: &str) -> bool {
     !id.is_empty() && id.len() <= 12 && id.chars().all(base32)
 }
 
-fn file(verb: &Show, path: &Path, place: &Place) -> Result<Exit, Failure> {
+fn file(verb: &ShowArgs, path: &Path, place: &WorkspacePath) -> Result<Exit, Failure> {
     let document = Document::read(path)?;
     let workspace = place.workspace()?;
     let (playbook, saved) = match &document {
@@ -123,7 +123,7 @@ fn file(verb: &Show, path: &Path, place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn of_run(state: &State, catalog: Option<&Catalog>, place: &Place) -> Page {
+fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Page {
     let mut page = Page::new();
     let status = state.status();
     page.strong(&format!("run {}", state.run)).text(": ");
@@ -140,7 +140,7 @@ fn of_run(state: &State, catalog: Option<&Catalog>, place: &Place) -> Page {
     if state.solo {
         page.field("solo", "who asks may also approve");
     }
-    let aftermath = Aftermath::of(state, catalog, place);
+    let aftermath = WriteSummary::of(state, catalog, place);
     if let Some(aftermath) = &aftermath {
         page.end().page(run::why_not(state));
         page.page(aftermath.page());

@@ -10,7 +10,7 @@ use provost_engine::store::Store;
 use provost_plan::digest::Digest;
 
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::words::run_is;
 
 /// What was typed.
@@ -41,14 +41,14 @@ impl FromStr for Target {
 
 /// What waits in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
+pub enum TargetWait {
     /// Cards.
     Cards,
     /// Questions.
     Questions,
 }
 
-impl Waiting {
+impl TargetWait {
     fn word(self) -> &'static str {
         match self {
             Self::Cards => "card",
@@ -100,8 +100,8 @@ impl Target {
     pub fn pick(
         &self,
         state: &State,
-        waiting: Waiting,
-        place: &Place,
+        waiting: TargetWait,
+        place: &WorkspacePath,
     ) -> Result<Option<Digest>, Failure> {
         let open = waiting.open(state);
         let Some(first) = open.first() else {
@@ -124,7 +124,7 @@ impl Target {
                     )
                 };
                 let (verb, id) = (waiting.verb(), first.in_command());
-                let value = if waiting == Waiting::Questions {
+                let value = if waiting == TargetWait::Questions {
                     " VALUE"
                 } else {
                     ""
@@ -141,7 +141,7 @@ impl Target {
     }
 }
 
-fn nothing(state: &State, waiting: Waiting) -> Failure {
+fn nothing(state: &State, waiting: TargetWait) -> Failure {
     let status = run_is(state.status().word());
     Failure::usage(format!(
         "run `{}` has no open {}: it {status}",

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use provost_engine::run::admission::{ToolLimits, tool_of};
-use provost_engine::store::Remembered;
+use provost_engine::store::ToolStatus;
 use provost_engine::tools::ToolConfig;
 use provost_engine::workspace::Workspace;
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Cell, Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Cell, Page, TextStyle};
 
 mod add;
 mod call;
@@ -28,7 +28,7 @@ mod unused;
 
 /// Arguments of `tools`.
 #[derive(Debug, Args)]
-pub struct Tools {
+pub struct ToolsArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -73,7 +73,7 @@ enum Verb {
 }
 
 /// Does it.
-pub fn run(verb: Tools, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: ToolsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     match verb.verb {
         Verb::List { json } => list(&place.unlocked()?, json),
         Verb::Show { name, json } => return show(&place.unlocked()?, place, &name, json),
@@ -102,9 +102,9 @@ fn list(workspace: &Workspace, json: bool) {
         .iter()
         .map(|tool| {
             vec![
-                Cell::new(Look::Strong, tool.name.clone()),
+                Cell::new(TextStyle::Strong, tool.name.clone()),
                 Cell::plain(tool.effect.word()),
-                Cell::new(Look::Faint, tool.description.clone()),
+                Cell::new(TextStyle::Faint, tool.description.clone()),
             ]
         })
         .collect();
@@ -138,7 +138,12 @@ fn to_json(tool: &Operation) -> Value {
     })
 }
 
-fn show(workspace: &Workspace, place: &Place, name: &str, json: bool) -> Result<Exit, Failure> {
+fn show(
+    workspace: &Workspace,
+    place: &WorkspacePath,
+    name: &str,
+    json: bool,
+) -> Result<Exit, Failure> {
     let Some(tool) = workspace.catalog().get(name) else {
         return Err(unknown(workspace, name));
     };
@@ -146,7 +151,7 @@ fn show(workspace: &Workspace, place: &Place, name: &str, json: bool) -> Result<
     let limits = workspace.admission().of_tool(server);
     let known = match place.journal_if_any()? {
         Some(store) => store.remembered(server)?,
-        None => Remembered::default(),
+        None => ToolStatus::default(),
     };
     let config = workspace.tools().iter().find(|one| one.name() == server);
     let sandbox = config.and_then(ToolConfig::sandbox);
@@ -179,7 +184,7 @@ fn unknown(workspace: &Workspace, name: &str) -> Failure {
 fn described(
     tool: &Operation,
     server: &str,
-    (limits, known): (&ToolLimits, &Remembered),
+    (limits, known): (&ToolLimits, &ToolStatus),
     sandbox: Option<&str>,
 ) -> Page {
     let mut page = Page::new();

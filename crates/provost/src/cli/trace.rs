@@ -9,13 +9,13 @@ use super::belief;
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Cell, Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::{count, lasted, moment, run_look, run_status};
 
 /// Arguments of `trace`.
 #[derive(Debug, Args)]
-pub struct Trace {
+pub struct TraceArgs {
     /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     run: Target,
@@ -31,7 +31,7 @@ pub struct Trace {
 }
 
 /// Does it.
-pub fn run(verb: &Trace, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal()?;
     let history = verb.run.history(&store)?;
     let workspace = place.unlocked().ok();
@@ -86,9 +86,9 @@ fn view(page: &mut Page, name: &str, lines: &[Line], began: i64) {
         .iter()
         .map(|line| {
             vec![
-                Cell::new(Look::Faint, format!("{:>4}", line.seq)),
-                Cell::new(Look::Faint, clock(line.at_ms - began)),
-                Cell::new(Look::Strong, line.kind),
+                Cell::new(TextStyle::Faint, format!("{:>4}", line.seq)),
+                Cell::new(TextStyle::Faint, clock(line.at_ms - began)),
+                Cell::new(TextStyle::Strong, line.kind),
                 Cell::plain(line.text.clone()),
             ]
         })

@@ -3,18 +3,18 @@
 use clap::Args;
 use provost_engine::history::History;
 use provost_engine::run::state::waiting;
-use provost_engine::run::why::{Guilty, why};
+use provost_engine::run::why::{Cause, why};
 use serde_json::json;
 
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Cell, Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Cell, Page, TextStyle};
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]
-pub struct Why {
+pub struct WhyArgs {
     /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     run: Target,
@@ -24,7 +24,7 @@ pub struct Why {
 }
 
 /// Does it.
-pub fn run(verb: &Why, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let History { events, state } = verb.run.history(&place.journal()?)?;
     let blame = why(&events, &waiting(&state));
     if verb.json {
@@ -50,8 +50,8 @@ pub fn run(verb: &Why, place: &Place) -> Result<Exit, Failure> {
         .iter()
         .map(|line| {
             vec![
-                Cell::new(Look::Faint, format!("{:>4}", line.seq)),
-                Cell::new(Look::Strong, line.kind),
+                Cell::new(TextStyle::Faint, format!("{:>4}", line.seq)),
+                Cell::new(TextStyle::Strong, line.kind),
                 Cell::plain(line.text.clone()),
             ]
         })
@@ -64,10 +64,10 @@ pub fn run(verb: &Why, place: &Place) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn look(guilty: Guilty) -> Look {
+fn look(guilty: Cause) -> TextStyle {
     match guilty {
-        Guilty::Nobody => Look::Good,
-        Guilty::Plan | Guilty::Execution => Look::Bad,
-        Guilty::Neither | Guilty::Undecided => Look::Warn,
+        Cause::Nobody => TextStyle::Good,
+        Cause::Plan | Cause::Execution => TextStyle::Bad,
+        Cause::Neither | Cause::Undecided => TextStyle::Warn,
     }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use provost_engine::engine::EngineError;
-use provost_engine::work::{Working, work};
+use provost_engine::work::{WorkOptions, work};
 
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::Log;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 const HALTING: &str = "halting: nothing further begins, calls in flight settle; the next signal \
                        ends at once";
@@ -21,7 +21,7 @@ const HALTING: &str = "halting: nothing further begins, calls in flight settle; 
     after_help = "Ctrl-C and SIGTERM let calls in flight settle and exit 0; the second ends \
                         at once."
 )]
-pub struct Work {
+pub struct WorkArgs {
     /// exit when no run can move without a person
     #[arg(long)]
     until_idle: bool,
@@ -35,10 +35,10 @@ pub struct Work {
 }
 
 /// Does it.
-pub fn run(verb: Work, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let engine = place.to_drive()?;
     let log = Log::new(Arc::clone(engine.workspace().catalog()), verb.json);
-    let working = Working {
+    let working = WorkOptions {
         until_idle: verb.until_idle,
         runs_max: verb.runs.into(),
     };

@@ -9,11 +9,11 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};
 
 use crate::output;
-use crate::screen::page::{Look, Page};
+use crate::screen::page::{Page, TextStyle};
 use crate::screen::{card, question};
 
 /// What came of asking.
-pub enum Asked {
+pub enum AskResult {
     /// The person says this.
     Said(Box<Statement>),
     /// They leave it for later.
@@ -24,7 +24,7 @@ pub enum Asked {
 
 /// Who reads lines from the terminal.
 #[derive(Default)]
-pub struct Typist {
+pub struct LineReader {
     /// A line that nobody waits for any more, or not yet: a read cannot be cancelled.
     reading: Option<Reading>,
 }
@@ -38,54 +38,54 @@ enum Line {
 
 /// What the person says to what waits.
 pub async fn person(
-    typist: &mut Typist,
+    typist: &mut LineReader,
     session: &Session,
     halt: &mut watch::Receiver<bool>,
-) -> Asked {
+) -> AskResult {
     if let Some((digest, asked)) = session.open_questions().into_iter().next() {
         output::note(&question::page(&digest, &asked).finish());
         loop {
             let prompt = "answer (Enter leaves it for later): ";
             let typed = match typist.line(prompt, session, halt).await {
                 Line::Typed(typed) if !typed.is_empty() => typed,
-                Line::Typed(_) | Line::None => return Asked::Later,
-                Line::Elsewhere => return Asked::Elsewhere,
+                Line::Typed(_) | Line::None => return AskResult::Later,
+                Line::Elsewhere => return AskResult::Elsewhere,
             };
             match question::read(&asked, &typed) {
                 Ok(value) => {
                     let question = digest;
-                    return Asked::Said(Box::new(Statement::Answer { question, value }));
+                    return AskResult::Said(Box::new(Statement::Answer { question, value }));
                 }
                 Err(reason) => complain(&reason),
             }
         }
     }
     let Some((card, asked)) = session.open_cards().into_iter().next() else {
-        return Asked::Later;
+        return AskResult::Later;
     };
     output::note(&card::page(&card, &asked).finish());
     loop {
         let prompt = "approve? y = yes, n = no, Enter = later: ";
         let typed = match typist.line(prompt, session, halt).await {
             Line::Typed(typed) => typed,
-            Line::None => return Asked::Later,
-            Line::Elsewhere => return Asked::Elsewhere,
+            Line::None => return AskResult::Later,
+            Line::Elsewhere => return AskResult::Elsewhere,
         };
         match typed.to_lowercase().as_str() {
-            "" => return Asked::Later,
+            "" => return AskResult::Later,
             "y" | "yes" => {
                 let steps = Vec::new();
-                return Asked::Said(Box::new(Statement::Approve { card, steps }));
+                return AskResult::Said(Box::new(Statement::Approve { card, steps }));
             }
             "n" | "no" => {
                 return match typist.line("why not? ", session, halt).await {
-                    Line::Typed(reason) => Asked::Said(Box::new(Statement::Reject {
+                    Line::Typed(reason) => AskResult::Said(Box::new(Statement::Reject {
                         card,
                         reason,
                         all: false,
                     })),
-                    Line::None => Asked::Later,
-                    Line::Elsewhere => Asked::Elsewhere,
+                    Line::None => AskResult::Later,
+                    Line::Elsewhere => AskResult::Elsewhere,
                 };
             }
             _ => complain("type y, n or nothing"),
@@ -95,11 +95,11 @@ pub async fn person(
 
 fn complain(reason: &str) {
     let mut page = Page::new();
-    page.put(Look::Warn, reason).end();
+    page.put(TextStyle::Warn, reason).end();
     output::note(&page.finish());
 }
 
-impl Typist {
+impl LineReader {
     /// A line typed at the terminal, unless something else comes first.
     async fn line(
         &mut self,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use provost_engine::notify::{self, Delivered};
 use provost_engine::run::event::Event;
 use provost_engine::run::state::State;
-use provost_engine::session::Stop;
-use provost_engine::work::Told;
+use provost_engine::session::DriveEnd;
+use provost_engine::work::WorkEvent;
 use provost_plan::catalog::Catalog;
 use serde_json::{Value, json};
 
@@ -38,24 +38,24 @@ impl Log {
     }
 
     /// Writes what happened.
-    pub fn put(&self, told: &Told<'_>) {
+    pub fn put(&self, told: &WorkEvent<'_>) {
         match told {
-            Told::Kept { events, state, .. } => events
+            WorkEvent::Kept { events, state, .. } => events
                 .iter()
                 .for_each(|event| self.event(&state.run, event, state)),
-            Told::Ignored { run, why } => {
+            WorkEvent::Ignored { run, why } => {
                 self.line(
                     run,
                     "ignored",
                     &format!("a statement does not count: {why}"),
                 );
             }
-            Told::LetGo { run, stop } => {
+            WorkEvent::LetGo { run, stop } => {
                 self.narrators.borrow_mut().remove(*run);
                 self.line(run, "let_go", &let_go(stop));
             }
-            Told::Notified(one) => self.line(&one.run, "notice", &notified(one)),
-            Told::Failed { run, why, rest } => {
+            WorkEvent::Notified(one) => self.line(&one.run, "notice", &notified(one)),
+            WorkEvent::Failed { run, why, rest } => {
                 self.narrators.borrow_mut().remove(*run);
                 let seconds = rest.as_secs();
                 let text = format!("cannot be driven, tried again in {seconds} s: {why}");
@@ -108,23 +108,25 @@ impl Log {
 fn notified(one: &Delivered) -> String {
     let (target, text) = (&one.target, &one.text);
     match &one.told {
-        notify::Told::Yes => format!("told {target}: {text}"),
-        notify::Told::Over => format!("{target} need not be told: {text}"),
-        notify::Told::No { why } => format!("{target} could not be told, tried again: {why}"),
+        notify::DeliveryStatus::Yes => format!("told {target}: {text}"),
+        notify::DeliveryStatus::Over => format!("{target} need not be told: {text}"),
+        notify::DeliveryStatus::No { why } => {
+            format!("{target} could not be told, tried again: {why}")
+        }
     }
 }
 
-fn let_go(stop: &Stop) -> String {
+fn let_go(stop: &DriveEnd) -> String {
     match stop {
-        Stop::Ended(ended) => {
+        DriveEnd::Ended(ended) => {
             let message = ended.message.as_deref();
             let why = message.map_or_else(String::new, |message| format!(": {message}"));
             format!("{}{why}", run_is(ended.status.word()))
         }
-        Stop::Waiting => "waits for a person".to_owned(),
-        Stop::InDoubt => "is in doubt: a person has to settle it".to_owned(),
-        Stop::Paused => "is paused".to_owned(),
-        Stop::Until(at) => format!("goes on at {}", moment(*at)),
-        Stop::Halted => "is left to whoever works next".to_owned(),
+        DriveEnd::Waiting => "waits for a person".to_owned(),
+        DriveEnd::InDoubt => "is in doubt: a person has to settle it".to_owned(),
+        DriveEnd::Paused => "is paused".to_owned(),
+        DriveEnd::Until(at) => format!("goes on at {}", moment(*at)),
+        DriveEnd::Halted => "is left to whoever works next".to_owned(),
     }
 }

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(40);
 
 /// Where a word went.
-pub enum Posted {
+pub enum PostResult {
     /// To the process that drives the run.
     There,
     /// The run is free after all: this process takes it up, and the word waits for it.
@@ -33,13 +33,13 @@ pub async fn post(
     engine: &Engine,
     envelope: &StatementEnvelope,
     watcher: &mut dyn Watcher,
-) -> Result<Posted, Failure> {
+) -> Result<PostResult, Failure> {
     engine.rehearse(envelope)?;
     let (run, text) = (&envelope.run, envelope.to_text());
     engine.store().post(run, &text, now_ms()).await?;
     match engine.take_up(run, watcher).await {
-        Ok(session) => Ok(Posted::Here(Box::new(session))),
-        Err(EngineError::Held { .. }) => Ok(Posted::There),
+        Ok(session) => Ok(PostResult::Here(Box::new(session))),
+        Err(EngineError::Held { .. }) => Ok(PostResult::There),
         Err(error) => Err(error.into()),
     }
 }

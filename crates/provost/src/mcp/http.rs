@@ -33,7 +33,7 @@ mod clients;
 mod lobby;
 
 use clients::{Answering, Clients};
-use lobby::{Guest, Lobby};
+use lobby::{IdleConnection, IdleConnections};
 
 /// Where MCP is spoken.
 const PATH: &str = "/mcp";
@@ -60,13 +60,13 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
 
 /// The door, as asked for on the command line.
-pub struct Door {
+pub struct HttpOptions {
     listener: TcpListener,
     token: Token,
     hosts: Vec<String>,
 }
 
-impl Door {
+impl HttpOptions {
     /// Opens it at `address` for whoever sends the token, under the names of this machine and
     /// `hosts`.
     pub fn open(address: SocketAddr, token: &str, hosts: Vec<String>) -> Result<Self, Failure> {
@@ -125,7 +125,7 @@ impl Door {
             clients: Clients::new(SESSIONS_MAX),
             room: Arc::new(Semaphore::new(REQUESTS_MAX)),
         });
-        let lobby = Lobby::new(SILENT_MAX);
+        let lobby = IdleConnections::new(SILENT_MAX);
         loop {
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(PAUSE).await;
@@ -138,7 +138,7 @@ impl Door {
 }
 
 /// One connection, until either end closes it.
-async fn converse(stream: TcpStream, behind: &Arc<Behind>, guest: &Arc<Guest>) {
+async fn converse(stream: TcpStream, behind: &Arc<Behind>, guest: &Arc<IdleConnection>) {
     let answering = service_fn(|request| {
         let (behind, guest) = (Arc::clone(behind), Arc::clone(guest));
         async move { Ok::<_, Infallible>(behind.answer(request, guest).await) }
@@ -155,7 +155,7 @@ async fn converse(stream: TcpStream, behind: &Arc<Behind>, guest: &Arc<Guest>) {
 
 /// What a request holds until the last byte of its answer is written.
 struct Held {
-    guest: Arc<Guest>,
+    guest: Arc<IdleConnection>,
     _client: Answering,
     _place: OwnedSemaphorePermit,
 }
@@ -176,7 +176,7 @@ struct Behind {
 }
 
 impl Behind {
-    async fn answer(&self, mut request: Request<Incoming>, guest: Arc<Guest>) -> Answer {
+    async fn answer(&self, mut request: Request<Incoming>, guest: Arc<IdleConnection>) -> Answer {
         if !self.token.is_in(request.headers()) {
             let mut answer = refused(StatusCode::UNAUTHORIZED, "the token is wrong or absent");
             let headers = answer.headers_mut();

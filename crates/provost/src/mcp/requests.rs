@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError, NewRun};
 use provost_engine::history;
-use provost_engine::proposal::{Judged, of_client};
+use provost_engine::proposal::{CheckedFile, of_client};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::run::state::{Waiting, waiting};
 use provost_engine::store::RunFilter;
@@ -118,14 +118,14 @@ impl From<EngineError> for Refusal {
 }
 
 /// Where a run stands.
-pub struct Moment {
+pub struct RunMoment {
     /// Its last event.
     pub seq: u64,
     /// Its status word.
     pub status: String,
 }
 
-impl Moment {
+impl RunMoment {
     /// Whether it ended, or only a person moves it.
     pub fn is_at_rest(&self) -> bool {
         !matches!(self.status.as_str(), "planning" | "running")
@@ -228,9 +228,9 @@ impl Requests {
     }
 
     /// Where a run stands.
-    pub fn moment(&self, run: &str) -> Result<Moment, Refusal> {
+    pub fn moment(&self, run: &str) -> Result<RunMoment, Refusal> {
         let row = self.engine.store().run(run).map_err(EngineError::from)?;
-        Ok(Moment {
+        Ok(RunMoment {
             seq: row.head_seq,
             status: row.status,
         })
@@ -312,7 +312,7 @@ impl Requests {
         Ok(json!({ "schema": "provost/client-runs/v1", "runs": runs }))
     }
 
-    fn judge(&self, plan: Value, client: &str) -> Result<Judged, Refusal> {
+    fn judge(&self, plan: Value, client: &str) -> Result<CheckedFile, Refusal> {
         let text = match plan {
             Value::String(text) => text,
             Value::Object(_) => serde_json::to_string_pretty(&plan).unwrap_or_default(),

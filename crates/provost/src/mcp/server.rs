@@ -20,7 +20,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::requests::{Check, ListRuns, ListTools, Moment, Refusal, Requests, Status, Submit};
+use super::requests::{Check, ListRuns, ListTools, Refusal, Requests, RunMoment, Status, Submit};
 use crate::failure::Failure;
 
 const TOOLS: &str = include_str!("tools.json");
@@ -124,13 +124,14 @@ impl Server {
                 let submit: Submit = self.read(name, &args)?;
                 let wait = submit.wait_seconds;
                 let run = self.requests.submit(submit, &client).await?;
-                self.follow(&run, wait, Moment::is_at_rest, context).await
+                self.follow(&run, wait, RunMoment::is_at_rest, context)
+                    .await
             }
             "run_status" => {
                 let status: Status = self.read(name, &args)?;
                 let run = self.requests.find(&status.run)?;
                 let before = self.requests.moment(&run)?;
-                let changed = |now: &Moment| now.seq != before.seq || now.is_over();
+                let changed = |now: &RunMoment| now.seq != before.seq || now.is_over();
                 self.follow(&run, status.wait_seconds, changed, context)
                     .await
             }
@@ -147,7 +148,7 @@ impl Server {
         &self,
         run: &str,
         wait_seconds: u64,
-        until: impl Fn(&Moment) -> bool,
+        until: impl Fn(&RunMoment) -> bool,
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, Refusal> {
         let now = tokio::time::Instant::now();

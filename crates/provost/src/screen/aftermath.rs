@@ -12,9 +12,9 @@ use provost_engine::run::state::State;
 use provost_plan::catalog::Catalog;
 use serde_json::{Value, json};
 
-use super::page::{Cell, Look, Page};
+use super::page::{Cell, Page, TextStyle};
 use super::words::attempt_in_doubt;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// A write of a run.
 struct Write {
@@ -26,17 +26,17 @@ struct Write {
 }
 
 /// Where every write of a run stands.
-pub struct Aftermath {
+pub struct WriteSummary {
     happened: Vec<Write>,
     may_have: Vec<Write>,
     did_not_start: Vec<Write>,
     next: Option<(String, &'static str)>,
 }
 
-impl Aftermath {
+impl WriteSummary {
     /// Of a run that stopped without success; none of any other.
     /// Without a catalog nobody knows which steps write, nor what their arguments reach.
-    pub fn of(state: &State, catalog: Option<&Catalog>, place: &Place) -> Option<Self> {
+    pub fn of(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Option<Self> {
         let concerns = !matches!(
             state.status(),
             RunStatus::Succeeded
@@ -112,9 +112,19 @@ impl Aftermath {
     /// The three lists and the next command.
     pub fn page(&self) -> Page {
         let mut page = Page::new();
-        list(&mut page, "happened", Look::Strong, &self.happened);
-        list(&mut page, "may have happened", Look::Bad, &self.may_have);
-        list(&mut page, "did not start", Look::Faint, &self.did_not_start);
+        list(&mut page, "happened", TextStyle::Strong, &self.happened);
+        list(
+            &mut page,
+            "may have happened",
+            TextStyle::Bad,
+            &self.may_have,
+        );
+        list(
+            &mut page,
+            "did not start",
+            TextStyle::Faint,
+            &self.did_not_start,
+        );
         if let Some((command, who)) = &self.next {
             page.faint("next: ").strong(command).end();
             page.line(&format!("  {who}"));
@@ -145,7 +155,7 @@ fn write_json(write: &Write) -> Value {
     })
 }
 
-fn list(page: &mut Page, title: &str, look: Look, writes: &[Write]) {
+fn list(page: &mut Page, title: &str, look: TextStyle, writes: &[Write]) {
     page.put(look, title);
     if writes.is_empty() {
         page.line(": no write");
@@ -157,11 +167,11 @@ fn list(page: &mut Page, title: &str, look: Look, writes: &[Write]) {
         .map(|write| {
             let key = write.key.as_ref().map(|key| format!("key {key}"));
             vec![
-                Cell::new(Look::Strong, write.slot.to_string()),
+                Cell::new(TextStyle::Strong, write.slot.to_string()),
                 Cell::plain(write.operation.clone()),
                 Cell::plain(write.target.clone()),
-                Cell::new(Look::Faint, key.unwrap_or_default()),
-                Cell::new(Look::Faint, write.note.clone()),
+                Cell::new(TextStyle::Faint, key.unwrap_or_default()),
+                Cell::new(TextStyle::Faint, write.note.clone()),
             ]
         })
         .collect();
@@ -185,7 +195,7 @@ fn target(operation: &str, args: &Value, catalog: &Catalog) -> String {
 }
 
 /// What to type next, and who may.
-fn next(state: &State, place: &Place) -> Option<(String, &'static str)> {
+fn next(state: &State, place: &WorkspacePath) -> Option<(String, &'static str)> {
     let run = &state.run;
     let doubtful = state
         .items()

@@ -7,7 +7,7 @@ use provost_engine::run::event::{AnswerPart, AnswerSpan, Proven, RunEnded, RunSt
 use provost_plan::digest::Digest;
 use provost_plan::plan::Goal;
 
-use super::page::{Look, Page};
+use super::page::{Page, TextStyle};
 
 /// The answer with its sources.
 pub fn page(ended: &RunEnded) -> Page {
@@ -18,12 +18,12 @@ pub fn page(ended: &RunEnded) -> Page {
         let spans = part.spans.iter().filter(|span| !span.text.is_empty());
         spans.for_each(|span| put(&mut page, span));
         if numbers.is_empty() {
-            page.put(Look::Warn, " (unsupported)");
+            page.put(TextStyle::Warn, " (unsupported)");
         } else {
             page.faint(&format!(" {}", numbers.concat()));
         }
         if part.assertion {
-            page.put(Look::Warn, " (said, not shown)");
+            page.put(TextStyle::Warn, " (said, not shown)");
         }
         page.end();
     }
@@ -99,18 +99,20 @@ pub fn criteria(goal: &Goal, ended: &RunEnded) -> Page {
             Some(Proven::Held) if planner.is_some() => {
                 let author = planner.unwrap_or_default();
                 (
-                    Look::Warn,
+                    TextStyle::Warn,
                     format!("shown only by the planner's own proof ({author})"),
                 )
             }
-            Some(Proven::Held) => (Look::Good, "holds".to_owned()),
-            Some(Proven::NotHeld) => (Look::Bad, "does not hold".to_owned()),
+            Some(Proven::Held) => (TextStyle::Good, "holds".to_owned()),
+            Some(Proven::NotHeld) => (TextStyle::Bad, "does not hold".to_owned()),
             // Why: in a run that did not get there, what it would have read is missing anyway.
             Some(Proven::Failed(_)) if ended.status != RunStatus::Succeeded => {
-                (Look::Bad, "not shown to hold".to_owned())
+                (TextStyle::Bad, "not shown to hold".to_owned())
             }
-            Some(Proven::Failed(error)) => (Look::Bad, format!("cannot be evaluated ({error})")),
-            None => (Look::Faint, "was not looked at".to_owned()),
+            Some(Proven::Failed(error)) => {
+                (TextStyle::Bad, format!("cannot be evaluated ({error})"))
+            }
+            None => (TextStyle::Faint, "was not looked at".to_owned()),
         };
         page.put(look, &word).text(": ").line(&criterion.text);
     }

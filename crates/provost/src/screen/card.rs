@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use provost_engine::run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
+use provost_engine::run::card::{
+    Card, CardPreview, CardSubject, ConcreteCall, PreviewResult, StepAsk,
+};
 use provost_engine::run::earlier::{EarlierCall, EarlierCalls};
 use provost_plan::digest::Digest;
 use provost_plan::duration;
@@ -15,7 +17,7 @@ use provost_plan::policy::{AskTerms, OnExpiry};
 use provost_plan::reach::needs;
 use serde_json::Value;
 
-use super::page::{Look, Page};
+use super::page::{Page, TextStyle};
 use super::plan;
 use super::scripts;
 use super::words::{count, moment};
@@ -29,27 +31,29 @@ pub fn page(digest: &Digest, card: &Card) -> Page {
         return page;
     }
     let title = match &card.subject {
-        Subject::Plan { steps } => format!("approve {} of the plan?", count(steps.len(), "step")),
-        Subject::Step { step, calls, .. } if calls.len() > 1 => {
+        CardSubject::Plan { steps } => {
+            format!("approve {} of the plan?", count(steps.len(), "step"))
+        }
+        CardSubject::Step { step, calls, .. } if calls.len() > 1 => {
             format!("approve step `{step}`, {}?", count(calls.len(), "call"))
         }
-        Subject::Step { step, .. } => format!("approve step `{step}`?"),
+        CardSubject::Step { step, .. } => format!("approve step `{step}`?"),
     };
-    page.put(Look::Warn, &title).end();
+    page.put(TextStyle::Warn, &title).end();
     page.field("goal", &card.goal);
     page.field(
         "run",
         &format!("{}, revision {} of the plan", card.run, card.revision),
     );
     match &card.subject {
-        Subject::Plan { steps } => {
+        CardSubject::Plan { steps } => {
             for (id, ask) in steps {
                 page.field("step", id);
                 step(&mut page, ask);
                 earlier(&mut page, &ask.earlier);
             }
         }
-        Subject::Step { ask, calls, .. } => {
+        CardSubject::Step { ask, calls, .. } => {
             step(&mut page, ask);
             for concrete in calls {
                 call(&mut page, concrete, &ask.labels);
@@ -63,7 +67,7 @@ pub fn page(digest: &Digest, card: &Card) -> Page {
                 "values",
                 "none but those of the goal, of answers and of trusted readings",
             ),
-            names => page.put(Look::Warn, "  look twice ").line(&format!(
+            names => page.put(TextStyle::Warn, "  look twice ").line(&format!(
                 "the goal, answers and trusted readings do not hold: {}",
                 names.join(", ")
             )),
@@ -176,7 +180,7 @@ fn argument(
             page.faint(&format!("  (from {origin})"));
         }
         None if !from.is_empty() => {
-            page.put(Look::Warn, &format!("  ({from})"));
+            page.put(TextStyle::Warn, &format!("  ({from})"));
         }
         None => {}
     }
@@ -184,7 +188,7 @@ fn argument(
 }
 
 /// What a read showed of what a call is about, or why it showed nothing.
-fn shown(page: &mut Page, preview: &Preview) {
+fn shown(page: &mut Page, preview: &CardPreview) {
     let asked = match &preview.args {
         Value::Object(args) if args.is_empty() => String::new(),
         Value::Null => String::new(),
@@ -196,12 +200,12 @@ fn shown(page: &mut Page, preview: &Preview) {
         &format!("{}{asked}{}", preview.tool, at.unwrap_or_default()),
     );
     let shown = match &preview.came {
-        Came::Failed(reason) => {
-            page.put(Look::Warn, "               could not be read: ")
+        PreviewResult::Failed(reason) => {
+            page.put(TextStyle::Warn, "               could not be read: ")
                 .line(reason);
             return;
         }
-        Came::Shown(shown) => shown,
+        PreviewResult::Shown(shown) => shown,
     };
     match &shown.value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -216,15 +220,16 @@ fn shown(page: &mut Page, preview: &Preview) {
         }
     }
     if shown.untrusted {
-        page.put(Look::Warn, "               untrusted: ")
+        page.put(TextStyle::Warn, "               untrusted: ")
             .line("this is what the tool says, and the tool is not believed");
     }
     if shown.cut {
         let whole = preview.evidence.map(|digest| digest.short());
-        page.put(Look::Warn, "               cut: ").line(&format!(
-            "the whole is evidence {}",
-            whole.unwrap_or_default()
-        ));
+        page.put(TextStyle::Warn, "               cut: ")
+            .line(&format!(
+                "the whole is evidence {}",
+                whole.unwrap_or_default()
+            ));
     }
 }
 
@@ -275,7 +280,7 @@ fn terms(page: &mut Page, card: &Card) {
         );
     }
     if card.solo {
-        page.put(Look::Warn, "  solo       ")
+        page.put(TextStyle::Warn, "  solo       ")
             .line("this workspace is solo: who asks may also approve");
     }
 }

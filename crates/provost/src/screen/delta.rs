@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::approve::Delta;
-use provost_plan::reach::{Facet, Growth, Moved};
+use provost_plan::reach::{CountChange, Facet, ReachDiff};
 use serde_json::{Map, Value, json};
 
-use super::page::{Look, Page};
+use super::page::{Page, TextStyle};
 use super::words::lasted;
 
 /// Fields that differ between two documents.
@@ -22,7 +22,7 @@ pub struct Change {
 }
 
 /// What reaches further, what less, and which numbers changed.
-pub fn growth(page: &mut Page, growth: &Growth, lines: &(String, String), width: usize) {
+pub fn growth(page: &mut Page, growth: &ReachDiff, lines: &(String, String), width: usize) {
     if growth.is_empty() {
         page.faint("  reaches neither further nor less far").end();
         return;
@@ -32,8 +32,8 @@ pub fn growth(page: &mut Page, growth: &Growth, lines: &(String, String), width:
         page.wrapped("before", &lines.0, width);
     }
     for (look, mark, facts) in [
-        (Look::Warn, "+", &growth.grew),
-        (Look::Good, "-", &growth.shrank),
+        (TextStyle::Warn, "+", &growth.grew),
+        (TextStyle::Good, "-", &growth.shrank),
     ] {
         for facet in Facet::ALL {
             for fact in facts.get(&facet).into_iter().flatten() {
@@ -42,11 +42,11 @@ pub fn growth(page: &mut Page, growth: &Growth, lines: &(String, String), width:
             }
         }
     }
-    for Moved { of, from, to } in &growth.counts {
+    for CountChange { of, from, to } in &growth.counts {
         let (look, mark) = if to > from {
-            (Look::Warn, "+")
+            (TextStyle::Warn, "+")
         } else {
-            (Look::Good, "-")
+            (TextStyle::Good, "-")
         };
         page.put(look, &format!("  {mark} {:<9} ", counted(of)));
         page.line(&format!("{} → {}", amount(of, *from), amount(of, *to)));
@@ -67,9 +67,13 @@ fn amount(of: &str, n: u64) -> String {
 /// What becomes of approvals.
 pub fn approvals(page: &mut Page, delta: &Delta) {
     for (look, words, steps) in [
-        (Look::Good, "approval stands: ", &delta.retain),
-        (Look::Warn, "asked about again: ", &delta.replace),
-        (Look::Warn, "approval is gone with its step: ", &delta.clear),
+        (TextStyle::Good, "approval stands: ", &delta.retain),
+        (TextStyle::Warn, "asked about again: ", &delta.replace),
+        (
+            TextStyle::Warn,
+            "approval is gone with its step: ",
+            &delta.clear,
+        ),
     ] {
         if !steps.is_empty() {
             page.text("  ").put(look, words).line(&steps.join(", "));
@@ -159,22 +163,22 @@ pub fn change(page: &mut Page, change: &Change) {
         tool.unwrap_or(other).to_owned()
     };
     for (id, step) in &change.removed {
-        page.put(Look::Bad, &format!("- {id}"))
+        page.put(TextStyle::Bad, &format!("- {id}"))
             .line(&format!("  {}", tool(step)));
     }
     for (id, step) in &change.added {
-        page.put(Look::Good, &format!("+ {id}"))
+        page.put(TextStyle::Good, &format!("+ {id}"))
             .line(&format!("  {}", tool(step)));
         for (field, _, value) in differing(&Value::Null, step, &["id", "tool"]) {
             page.line(&format!("    {field}: {value}"));
         }
     }
     for (id, fields) in &change.changed {
-        page.put(Look::Warn, &format!("~ {id}")).end();
+        page.put(TextStyle::Warn, &format!("~ {id}")).end();
         put_fields(page, fields, "    ");
     }
     for part in &change.parts {
-        page.put(Look::Warn, &format!("~ {}", part.0)).end();
+        page.put(TextStyle::Warn, &format!("~ {}", part.0)).end();
         put_fields(page, std::slice::from_ref(part), "    ");
     }
 }
@@ -192,12 +196,12 @@ fn put_fields(page: &mut Page, fields: &[(String, Value, Value)], indent: &str) 
         }
         if !old.is_null() {
             page.text(indent)
-                .put(Look::Bad, "- ")
+                .put(TextStyle::Bad, "- ")
                 .line(&format!("{field}: {old}"));
         }
         if !new.is_null() {
             page.text(indent)
-                .put(Look::Good, "+ ")
+                .put(TextStyle::Good, "+ ")
                 .line(&format!("{field}: {new}"));
         }
     }
@@ -206,11 +210,13 @@ fn put_fields(page: &mut Page, fields: &[(String, Value, Value)], indent: &str) 
 /// The items that only one of two lists has.
 fn put_items(page: &mut Page, old: &[Value], new: &[Value], lead: &str) {
     for item in old.iter().filter(|item| !new.contains(item)) {
-        page.text(lead).put(Look::Bad, "- ").line(&item.to_string());
+        page.text(lead)
+            .put(TextStyle::Bad, "- ")
+            .line(&item.to_string());
     }
     for item in new.iter().filter(|item| !old.contains(item)) {
         page.text(lead)
-            .put(Look::Good, "+ ")
+            .put(TextStyle::Good, "+ ")
             .line(&item.to_string());
     }
 }

@@ -76,9 +76,9 @@ fn row(
     let note = note(narrator, checked, state, (id, known), now);
     vec![
         Cell::plain(cut(id, 20)),
-        Cell::new(super::page::Look::Faint, cut(tool, 24)),
+        Cell::new(super::page::TextStyle::Faint, cut(tool, 24)),
         Cell::new(step_look(status), step_status(status)),
-        Cell::new(super::page::Look::Faint, cut(&note, note_columns)),
+        Cell::new(super::page::TextStyle::Faint, cut(&note, note_columns)),
     ]
 }
 

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_engine::run::call::Slot;
-use provost_engine::run::event::{AttemptEnded, Event, Next, PlannerChoice, StepStatus};
+use provost_engine::run::event::{AttemptEnded, Event, NextPlanner, PlannerChoice, StepStatus};
 use provost_engine::run::outcome::{Class, Landing};
 use provost_engine::run::state::State;
 use provost_engine::run::statement::StatementRecord;
@@ -15,7 +15,7 @@ use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
 use provost_plan::plan::request::{FindingView, Why};
 
-use super::page::{Look, Page};
+use super::page::{Page, TextStyle};
 use super::plan;
 use super::words::{lasted, skipped, step_look, step_status};
 
@@ -240,7 +240,7 @@ fn no_plan(page: &mut Page, event: &Event, state: &State) {
         }
         Event::PlanHandedOn { reason, to, .. } => {
             page.bad("no plan: ").line(reason);
-            if *to != Next::Person {
+            if *to != NextPlanner::Person {
                 page.faint("asked next: ").line(&to.words());
             }
         }
@@ -319,7 +319,7 @@ fn people(event: &Event) -> Option<Page> {
             let about = card.step().unwrap_or("the plan");
             page.strong(about)
                 .text(": ")
-                .put(Look::Warn, "waits for approval")
+                .put(TextStyle::Warn, "waits for approval")
                 .end();
         }
         Event::ApprovalGiven {
@@ -335,7 +335,7 @@ fn people(event: &Event) -> Option<Page> {
                 format!(" {}", steps.join(", "))
             };
             let more = if *complete { "" } else { ", others must too" };
-            page.put(Look::Good, "approved")
+            page.put(TextStyle::Good, "approved")
                 .line(&format!("{what} by {by}{}{more}", signed(record.as_ref())));
         }
         Event::ApprovalRejected {
@@ -349,7 +349,7 @@ fn people(event: &Event) -> Option<Page> {
             page.bad("lapsed").line(": nobody answered in time");
         }
         Event::QuestionAsked { question, .. } => {
-            page.put(Look::Warn, "question: ").line(&question.text);
+            page.put(TextStyle::Warn, "question: ").line(&question.text);
         }
         Event::QuestionAnswered {
             value, by, record, ..

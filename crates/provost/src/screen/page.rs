@@ -18,7 +18,7 @@ pub struct Page {
 
 /// How a piece of text looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Look {
+pub enum TextStyle {
     /// As it is.
     #[default]
     Plain,
@@ -34,7 +34,7 @@ pub enum Look {
     Warn,
 }
 
-impl Look {
+impl TextStyle {
     fn style(self) -> Style {
         match self {
             Self::Plain => Style::new(),
@@ -54,7 +54,7 @@ impl Page {
     }
 
     /// Puts text with a look.
-    pub fn put(&mut self, look: Look, text: &str) -> &mut Self {
+    pub fn put(&mut self, look: TextStyle, text: &str) -> &mut Self {
         let style = look.style();
         self.out
             .push_str(&format!("{style}{}{style:#}", escape(text)));
@@ -63,22 +63,22 @@ impl Page {
 
     /// Puts plain text.
     pub fn text(&mut self, text: &str) -> &mut Self {
-        self.put(Look::Plain, text)
+        self.put(TextStyle::Plain, text)
     }
 
     /// Puts text that stands out.
     pub fn strong(&mut self, text: &str) -> &mut Self {
-        self.put(Look::Strong, text)
+        self.put(TextStyle::Strong, text)
     }
 
     /// Puts text that stands back.
     pub fn faint(&mut self, text: &str) -> &mut Self {
-        self.put(Look::Faint, text)
+        self.put(TextStyle::Faint, text)
     }
 
     /// Puts text about something wrong.
     pub fn bad(&mut self, text: &str) -> &mut Self {
-        self.put(Look::Bad, text)
+        self.put(TextStyle::Bad, text)
     }
 
     /// Ends the line.
@@ -222,13 +222,13 @@ impl Page {
 /// A field of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
-    look: Look,
+    look: TextStyle,
     text: String,
 }
 
 impl Cell {
     /// A field.
-    pub fn new(look: Look, text: impl Into<String>) -> Self {
+    pub fn new(look: TextStyle, text: impl Into<String>) -> Self {
         Self {
             look,
             text: text.into(),
@@ -237,7 +237,7 @@ impl Cell {
 
     /// A plain field.
     pub fn plain(text: impl Into<String>) -> Self {
-        Self::new(Look::Plain, text)
+        Self::new(TextStyle::Plain, text)
     }
 
     fn width(&self) -> usize {
@@ -323,7 +323,10 @@ mod tests {
             .end()
             .lines(nasty, 2)
             .field(nasty, nasty);
-        page.table(1, &[vec![Cell::plain(nasty), Cell::new(Look::Bad, nasty)]]);
+        page.table(
+            1,
+            &[vec![Cell::plain(nasty), Cell::new(TextStyle::Bad, nasty)]],
+        );
         let text = page.finish();
         for (raw, why) in [
             ("\u{1b}[31mred", "an escape sequence"),

@@ -9,7 +9,7 @@ use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::{Step, StepKind, Subgoal};
 use provost_plan::policy::{Decision, Verdict};
 
-use super::page::{Cell, Look, Page};
+use super::page::{Cell, Page, TextStyle};
 use super::words::count;
 
 /// The steps in the order in which they may run, each with the number of its wave: steps of one
@@ -64,13 +64,13 @@ pub fn table(page: &mut Page, plan: &CheckedPlan, catalog: &Catalog, only: impl 
 
 fn row(number: usize, step: &Step, record: &StepRecord, catalog: &Catalog) -> Vec<Cell> {
     let mut row = vec![
-        Cell::new(Look::Faint, number.to_string()),
-        Cell::new(Look::Strong, step.id.value.clone()),
+        Cell::new(TextStyle::Faint, number.to_string()),
+        Cell::new(TextStyle::Strong, step.id.value.clone()),
         Cell::plain(what(step)),
         effect_cell(effect(step, catalog)),
     ];
     row.extend(verdict_cells(step, record.verdict.as_ref()));
-    row.push(Cell::new(Look::Faint, conditions(step)));
+    row.push(Cell::new(TextStyle::Faint, conditions(step)));
     row
 }
 
@@ -97,43 +97,46 @@ pub fn effect(step: &Step, catalog: &Catalog) -> Option<Effect> {
 
 /// The word of an effect.
 pub fn effect_cell(effect: Option<Effect>) -> Cell {
-    let look = effect.map_or(Look::Plain, effect_look);
+    let look = effect.map_or(TextStyle::Plain, effect_look);
     Cell::new(look, effect.map_or("-", Effect::word))
 }
 
 /// The look of an effect: the further it reaches, the louder.
-pub fn effect_look(effect: Effect) -> Look {
+pub fn effect_look(effect: Effect) -> TextStyle {
     match effect {
-        Effect::Read => Look::Plain,
-        Effect::Egress | Effect::Write => Look::Warn,
-        Effect::External | Effect::Destructive => Look::Bad,
+        Effect::Read => TextStyle::Plain,
+        Effect::Egress | Effect::Write => TextStyle::Warn,
+        Effect::External | Effect::Destructive => TextStyle::Bad,
     }
 }
 
 fn verdict_cells(step: &Step, verdict: Option<&Verdict>) -> [Cell; 2] {
     if let Some(subgoal) = step.subgoal() {
-        let envelope = Cell::new(Look::Faint, envelope(subgoal));
+        let envelope = Cell::new(TextStyle::Faint, envelope(subgoal));
         return match subgoal.is_open() {
-            true => [Cell::new(Look::Warn, "open"), envelope],
+            true => [Cell::new(TextStyle::Warn, "open"), envelope],
             false => [Cell::plain("refined"), envelope],
         };
     }
     let Some(verdict) = verdict else {
-        return [Cell::new(Look::Warn, "answer"), Cell::plain(of_whom(step))];
+        return [
+            Cell::new(TextStyle::Warn, "answer"),
+            Cell::plain(of_whom(step)),
+        ];
     };
     let asks = step.approval_required && verdict.decision == Decision::Permit;
     let (look, word) = match verdict.decision {
-        Decision::Permit if asks => (Look::Warn, Decision::Ask.word()),
-        Decision::Permit => (Look::Good, verdict.decision.word()),
-        Decision::Ask => (Look::Warn, verdict.decision.word()),
-        Decision::Forbid => (Look::Bad, verdict.decision.word()),
+        Decision::Permit if asks => (TextStyle::Warn, Decision::Ask.word()),
+        Decision::Permit => (TextStyle::Good, verdict.decision.word()),
+        Decision::Ask => (TextStyle::Warn, verdict.decision.word()),
+        Decision::Forbid => (TextStyle::Bad, verdict.decision.word()),
     };
     let by = if asks {
         "by the plan".to_owned()
     } else {
         policies(verdict)
     };
-    [Cell::new(look, word), Cell::new(Look::Faint, by)]
+    [Cell::new(look, word), Cell::new(TextStyle::Faint, by)]
 }
 
 /// How far the steps of a subgoal may reach.

@@ -1,21 +1,21 @@
 //! A question to a person, with what an answer may be.
 
-use provost_engine::run::card::{Purpose, Question};
+use provost_engine::run::card::{Question, QuestionPurpose};
 use provost_plan::digest::Digest;
 use provost_plan::schema::Schema;
 use serde_json::Value;
 
-use super::page::{Look, Page};
+use super::page::{Page, TextStyle};
 
 /// The question.
 pub fn page(digest: &Digest, question: &Question) -> Page {
     let mut page = Page::new();
-    page.put(Look::Warn, "question: ").line(&question.text);
+    page.put(TextStyle::Warn, "question: ").line(&question.text);
     let about = match &question.purpose {
-        Purpose::Step { step } => format!("step `{step}`"),
-        Purpose::Planner { .. } => "the planner".to_owned(),
-        Purpose::Escalation { step } => format!("step `{step}`, which failed"),
-        Purpose::Review { .. } => "the run, whose planner came to nothing".to_owned(),
+        QuestionPurpose::Step { step } => format!("step `{step}`"),
+        QuestionPurpose::Planner { .. } => "the planner".to_owned(),
+        QuestionPurpose::Escalation { step } => format!("step `{step}`, which failed"),
+        QuestionPurpose::Review { .. } => "the run, whose planner came to nothing".to_owned(),
     };
     page.field("asked by", &about);
     if let Some(of) = &question.of {
@@ -91,7 +91,7 @@ mod tests {
     fn answer(schema: Value, typed: &str) -> Result<Value, String> {
         let question = Question {
             run: "r".to_owned(),
-            purpose: Purpose::Step {
+            purpose: QuestionPurpose::Step {
                 step: "s".to_owned(),
             },
             text: "?".to_owned(),

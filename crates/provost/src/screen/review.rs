@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use provost_engine::proposal::Judged;
+use provost_engine::proposal::CheckedFile;
 use provost_engine::workspace::Workspace;
 use provost_plan::catalog::Effect;
 use provost_plan::check::StepRecord;
@@ -15,10 +15,10 @@ use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::canonical;
 use provost_plan::label::Label;
 use provost_plan::plan::{OnFailure, Step, StepKind};
-use provost_plan::reach::{Checkup, Reach, asked};
+use provost_plan::reach::{CheckedUnder, Reach, asked};
 use provost_plan::render::{self, Style};
 
-use super::page::{Cell, Look, Page};
+use super::page::{Cell, Page, TextStyle};
 use super::plan::{
     bare, conditions, effect, effect_cell, effect_look, envelope, label, policies, steps_line,
     waves, what,
@@ -33,8 +33,8 @@ type Reviewed<'a> = [(usize, &'a Step, &'a StepRecord)];
 /// The whole review, as wide as `width`.
 pub fn plan(
     page: &mut Page,
-    judged: &Judged,
-    checkup: &Checkup<'_>,
+    judged: &CheckedFile,
+    checkup: &CheckedUnder<'_>,
     workspace: &Workspace,
     (playbook, width): (Option<&str>, usize),
 ) {
@@ -68,7 +68,7 @@ pub fn plan(
 }
 
 /// What decides: the goal, where values go, who is asked, what it can take.
-fn head(page: &mut Page, judged: &Judged, checkup: &Checkup<'_>, width: usize) {
+fn head(page: &mut Page, judged: &CheckedFile, checkup: &CheckedUnder<'_>, width: usize) {
     let goal = match judged.goal.text.as_str() {
         "" => "none is named",
         text => text,
@@ -96,7 +96,7 @@ fn head(page: &mut Page, judged: &Judged, checkup: &Checkup<'_>, width: usize) {
 
 fn identity(
     page: &mut Page,
-    checkup: &Checkup<'_>,
+    checkup: &CheckedUnder<'_>,
     workspace: &Workspace,
     (playbook, width): (Option<&str>, usize),
 ) {
@@ -118,7 +118,7 @@ fn identity(
 }
 
 /// Every step that is more than a plain read, with all its arguments, none of them cut.
-fn changes(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>, width: usize) {
+fn changes(page: &mut Page, checkup: &CheckedUnder<'_>, steps: &Reviewed<'_>, width: usize) {
     if !steps
         .iter()
         .any(|(_, step, _)| acts(checkup, step).is_some())
@@ -180,31 +180,32 @@ fn changes(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>, width: 
             page.hanging(&lead, &value, width);
             if !from.is_empty() {
                 let indent = " ".repeat(column + 8);
-                page.put(Look::Warn, &format!("{indent}← {from}")).end();
+                page.put(TextStyle::Warn, &format!("{indent}← {from}"))
+                    .end();
             }
         }
     }
 }
 
 /// The effect of a step that is more than a plain read.
-fn acts(checkup: &Checkup<'_>, step: &Step) -> Option<Effect> {
+fn acts(checkup: &CheckedUnder<'_>, step: &Step) -> Option<Effect> {
     effect(step, checkup.catalog).filter(|effect| *effect != Effect::Read)
 }
 
 /// All steps, in the order in which they may run.
-fn order(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>, width: usize) {
+fn order(page: &mut Page, checkup: &CheckedUnder<'_>, steps: &Reviewed<'_>, width: usize) {
     page.end().strong("order").text(": ");
     page.line(&steps_line(checkup.plan, checkup.catalog));
     let row = |(number, step, record): &(usize, &Step, &StepRecord)| {
         let tool = what(step);
         let asks = asked(step, record).map_or("", |_| "asks");
         vec![
-            Cell::new(Look::Faint, number.to_string()),
-            Cell::new(Look::Strong, step.id.value.clone()),
+            Cell::new(TextStyle::Faint, number.to_string()),
+            Cell::new(TextStyle::Strong, step.id.value.clone()),
             Cell::plain(tool),
             effect_cell(effect(step, checkup.catalog)),
-            Cell::new(Look::Warn, asks),
-            Cell::new(Look::Faint, conditions(step)),
+            Cell::new(TextStyle::Warn, asks),
+            Cell::new(TextStyle::Faint, conditions(step)),
         ]
     };
     let rows: Vec<Vec<Cell>> = steps.iter().map(row).collect();
@@ -231,7 +232,7 @@ fn run_time(page: &mut Page, steps: &Reviewed<'_>) {
     }
 }
 
-fn details(page: &mut Page, checkup: &Checkup<'_>, steps: &Reviewed<'_>) {
+fn details(page: &mut Page, checkup: &CheckedUnder<'_>, steps: &Reviewed<'_>) {
     page.end().strong("in detail").end();
     for (_, step, record) in steps {
         page.text("  ").strong(&step.id.value);
@@ -296,7 +297,7 @@ fn inputs(page: &mut Page, step: &Step, record: &StepRecord) {
     let from = |page: &mut Page, from: &Label| {
         let from = label(from);
         if !from.is_empty() {
-            page.put(Look::Warn, &format!("  ← {from}"));
+            page.put(TextStyle::Warn, &format!("  ← {from}"));
         }
         page.end();
     };
@@ -312,7 +313,7 @@ fn inputs(page: &mut Page, step: &Step, record: &StepRecord) {
     }
 }
 
-fn proofs(page: &mut Page, judged: &Judged, checkup: &Checkup<'_>) {
+fn proofs(page: &mut Page, judged: &CheckedFile, checkup: &CheckedUnder<'_>) {
     if judged.goal.success.is_empty() {
         return;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use provost_engine::run::call::Slot;
-use provost_engine::run::card::Purpose;
+use provost_engine::run::card::QuestionPurpose;
 use provost_engine::run::concise;
 use provost_engine::run::event::{Missing, RunStatus};
 use provost_engine::run::outcome::Landing;
@@ -13,14 +13,14 @@ use provost_plan::digest::Digest;
 use provost_plan::source::Spanned;
 use serde_json::{Value, json};
 
-use super::page::{Cell, Look, Page};
+use super::page::{Cell, Page, TextStyle};
 use super::plan::{waves, what};
 use super::words::{attempt_in_doubt, run_look, run_status, skipped, step_look, step_status};
 use super::{answer, card, question, waits};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// How a drive left a run: the answer, or what it waits for and the commands to type.
-pub fn end(state: &State, place: &Place) -> Page {
+pub fn end(state: &State, place: &WorkspacePath) -> Page {
     let mut page = Page::new();
     match &state.ended {
         Some(ended) => {
@@ -50,7 +50,7 @@ pub fn end(state: &State, place: &Place) -> Page {
 }
 
 /// What a run waits for, and the commands that give it.
-pub fn waiting(state: &State, place: &Place) -> Page {
+pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
     let mut page = Page::new();
     let all = waiting_of(state);
     let mut doubted: BTreeMap<&str, Vec<&Slot>> = BTreeMap::new();
@@ -82,7 +82,7 @@ pub fn waiting(state: &State, place: &Place) -> Page {
 }
 
 /// A card that is open.
-fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &Place) {
+fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
     let Some(known) = state.cards.get(digest) else {
         return;
     };
@@ -94,20 +94,20 @@ fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &P
 }
 
 /// A question that is open.
-fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &Place) {
+fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
     let Some(known) = state.questions.get(digest) else {
         return;
     };
     page.page(question::page(digest, &known.question)).end();
     command(page, "answer", give);
-    if matches!(known.question.purpose, Purpose::Review { .. }) {
+    if matches!(known.question.purpose, QuestionPurpose::Review { .. }) {
         let text = format!("provost amend {} --plan FILE", state.run);
         command(page, "or a plan of yours", &place.command(&text));
     }
 }
 
 /// Writes of a step in doubt about which no tool is asked.
-fn doubts(page: &mut Page, state: &State, (step, slots): (&str, &[&Slot]), place: &Place) {
+fn doubts(page: &mut Page, state: &State, (step, slots): (&str, &[&Slot]), place: &WorkspacePath) {
     let landed = |slot: &&Slot| state.item(slot).and_then(|item| item.landing);
     let known_to_happen = slots
         .iter()
@@ -142,7 +142,7 @@ fn doubts(page: &mut Page, state: &State, (step, slots): (&str, &[&Slot]), place
 pub fn why_not(state: &State) -> Page {
     let mut page = Page::new();
     if let Some(pause) = &state.paused {
-        page.put(Look::Warn, "paused: ").line(&stopped(pause));
+        page.put(TextStyle::Warn, "paused: ").line(&stopped(pause));
     } else if let Some(ended) = &state.ended {
         let message = ended.message.clone().unwrap_or_default();
         page.put(run_look(ended.status), run_status(ended.status))
@@ -198,11 +198,11 @@ pub fn steps(page: &mut Page, state: &State, catalog: Option<&Catalog>) {
                 note.push(skipped(known.skipped).to_owned());
             }
             Some(vec![
-                Cell::new(Look::Strong, step.id.value.clone()),
+                Cell::new(TextStyle::Strong, step.id.value.clone()),
                 Cell::plain(what(step)),
                 Cell::plain(effect),
                 Cell::new(step_look(known.status), step_status(known.status)),
-                Cell::new(Look::Faint, note.join(": ")),
+                Cell::new(TextStyle::Faint, note.join(": ")),
             ])
         })
         .collect();
@@ -222,7 +222,7 @@ pub fn observed(page: &mut Page, state: &State, catalog: &Catalog) {
         }
         if let Some(shown) = concise::of_step(state, catalog, id) {
             let shown = Cell::plain(shown.to_string());
-            rows.push(vec![Cell::new(Look::Faint, id.clone()), shown]);
+            rows.push(vec![Cell::new(TextStyle::Faint, id.clone()), shown]);
         }
     }
     if !rows.is_empty() {
@@ -255,7 +255,7 @@ fn undoing(state: &State) -> Page {
 }
 
 /// The run as data.
-pub fn to_json(state: &State, place: &Place) -> Value {
+pub fn to_json(state: &State, place: &WorkspacePath) -> Value {
     let mut value = json!({
         "schema": "provost/run/v1",
         "id": state.run,

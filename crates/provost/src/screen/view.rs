@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::narrate::Narrator;
-use super::page::{Look, Page, cut};
+use super::page::{Page, TextStyle, cut};
 use super::{live, plain};
 use crate::output;
 
@@ -87,7 +87,8 @@ impl Watcher for View {
 
     fn ignored(&mut self, why: &str) {
         let mut page = Page::new();
-        page.put(Look::Warn, "a statement was ignored: ").line(why);
+        page.put(TextStyle::Warn, "a statement was ignored: ")
+            .line(why);
         if let Self::Live(live) = self {
             live.lines = 0;
         }
@@ -127,7 +128,7 @@ impl Live {
             .map_or(80, |(width, _)| usize::from(width.0));
         let mut region = live::region(&self.narrator, state, columns);
         if *self.halt.borrow() && state.ended.is_none() {
-            region.put(Look::Warn, &cut(HALTING, columns)).end();
+            region.put(TextStyle::Warn, &cut(HALTING, columns)).end();
         }
         let region = region.finish();
         let lines = region.lines().count();

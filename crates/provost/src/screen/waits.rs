@@ -3,13 +3,13 @@
 //! Owns which verb is for what. The list itself is the run machine's. INVARIANT: a command is
 //! spelled for the workspace as it was typed.
 
-use provost_engine::notify::{Subject, SubjectKind};
+use provost_engine::notify::{CardSubject, SubjectKind};
 use provost_engine::run::state::{WaitKind, Waiting};
 use provost_plan::digest::Digest;
 use serde_json::{Value, json};
 
 use super::words::moment;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// The command to type for what a run waits for.
 pub fn command(run: &str, waiting: &Waiting) -> String {
@@ -17,8 +17,8 @@ pub fn command(run: &str, waiting: &Waiting) -> String {
 }
 
 /// The command to type about what somebody is told of.
-pub fn about(subject: &Subject<'_>) -> String {
-    let Subject { run, kind, which } = subject;
+pub fn about(subject: &CardSubject<'_>) -> String {
+    let CardSubject { run, kind, which } = subject;
     match kind {
         SubjectKind::Waits(kind) => of_kind(run, *kind, which.parse().ok()),
         SubjectKind::Run => format!("provost show {run}"),
@@ -41,7 +41,7 @@ fn of_kind(run: &str, kind: WaitKind, digest: Option<Digest>) -> String {
 }
 
 /// The first of what a run waits for, in short; null if it waits for nobody.
-pub fn first(run: &str, waits: &[Waiting], place: &Place) -> Value {
+pub fn first(run: &str, waits: &[Waiting], place: &WorkspacePath) -> Value {
     waits.first().map_or(Value::Null, |waiting| {
         json!({
             "kind": waiting.kind.word(),
@@ -53,7 +53,7 @@ pub fn first(run: &str, waits: &[Waiting], place: &Place) -> Value {
 }
 
 /// All of it.
-pub fn all(run: &str, waits: &[Waiting], place: &Place) -> Value {
+pub fn all(run: &str, waits: &[Waiting], place: &WorkspacePath) -> Value {
     let one = |waiting: &Waiting| {
         json!({
             "kind": waiting.kind.word(),

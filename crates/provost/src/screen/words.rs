@@ -5,7 +5,7 @@ use provost_engine::run::event::{RunStatus, SkipReason, StepStatus};
 use provost_engine::run::state::State;
 use provost_plan::check::budget::WorstCase;
 
-use super::page::Look;
+use super::page::TextStyle;
 
 /// A moment, to the second, in UTC.
 pub fn moment(ms: i64) -> String {
@@ -53,17 +53,17 @@ pub fn step_status(status: StepStatus) -> &'static str {
 }
 
 /// The look of a step's status.
-pub fn step_look(status: StepStatus) -> Look {
+pub fn step_look(status: StepStatus) -> TextStyle {
     match status {
-        StepStatus::Succeeded => Look::Good,
-        StepStatus::Failed | StepStatus::InDoubt => Look::Bad,
-        StepStatus::WaitingApproval | StepStatus::WaitingAnswer => Look::Warn,
-        StepStatus::Running => Look::Strong,
+        StepStatus::Succeeded => TextStyle::Good,
+        StepStatus::Failed | StepStatus::InDoubt => TextStyle::Bad,
+        StepStatus::WaitingApproval | StepStatus::WaitingAnswer => TextStyle::Warn,
+        StepStatus::Running => TextStyle::Strong,
         StepStatus::Pending
         | StepStatus::Ready
         | StepStatus::Skipped
         | StepStatus::Blocked
-        | StepStatus::Cancelled => Look::Faint,
+        | StepStatus::Cancelled => TextStyle::Faint,
     }
 }
 
@@ -91,17 +91,19 @@ pub fn run_is(status: &str) -> String {
 }
 
 /// The look of a run's status.
-pub fn run_look(status: RunStatus) -> Look {
+pub fn run_look(status: RunStatus) -> TextStyle {
     match status {
-        RunStatus::Succeeded => Look::Good,
+        RunStatus::Succeeded => TextStyle::Good,
         RunStatus::Failed
         | RunStatus::Rejected
         | RunStatus::Expired
         | RunStatus::Refused
         | RunStatus::Cancelled
-        | RunStatus::InDoubt => Look::Bad,
-        RunStatus::WaitingApproval | RunStatus::WaitingAnswer | RunStatus::Paused => Look::Warn,
-        RunStatus::Planning | RunStatus::Running => Look::Strong,
+        | RunStatus::InDoubt => TextStyle::Bad,
+        RunStatus::WaitingApproval | RunStatus::WaitingAnswer | RunStatus::Paused => {
+            TextStyle::Warn
+        }
+        RunStatus::Planning | RunStatus::Running => TextStyle::Strong,
     }
 }
 

@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 use provost_engine::engine::Engine;
 use provost_engine::run::event::RunStatus;
-use provost_engine::session::{Stop, Unwatched};
+use provost_engine::session::{DriveEnd, Unwatched};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 
 use super::workplace::{Ran, Workplace};
@@ -171,7 +171,7 @@ fn a_yes_reaches_the_process_that_drives_the_run() {
                 loop {
                     session.words_come().await.unwrap();
                     session.hear_posted(&mut Unwatched).await.unwrap();
-                    if let Stop::Ended(ended) =
+                    if let DriveEnd::Ended(ended) =
                         session.drive(&mut Unwatched, &mut halt).await.unwrap()
                     {
                         return ended.status;

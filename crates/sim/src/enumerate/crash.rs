@@ -5,7 +5,7 @@
 
 use super::catalog::KEY_LIVES_MS;
 use super::explore::Search;
-use super::machine::Told;
+use super::machine::MachineInput;
 use super::node::Node;
 use super::world::{Flight, World};
 
@@ -92,6 +92,6 @@ impl Search<'_> {
         if last.facts.ended.is_some() {
             return Ok(());
         }
-        self.step(&next, Told::Resume)
+        self.step(&next, MachineInput::Resume)
     }
 }

@@ -15,7 +15,7 @@ use provost_run::state::State;
 use super::catalog::Kind;
 use super::fingerprint::Prints;
 use super::judge::BEGUN_UNHEARD;
-use super::machine::{Facts, Journal, Machine, Stepped, Told};
+use super::machine::{Facts, Journal, Machine, MachineInput, Stepped};
 use super::node::Node;
 use super::people::{LISTED, NONCE};
 use super::reading::Reading;
@@ -23,7 +23,7 @@ use super::stops::{BEGUN_STOPPED, Scope};
 use super::told::{ENDINGS, Ending, LATE};
 use super::world::{Class, Flight};
 use super::{Bounds, Budget, PlanCase, Tally};
-use crate::table::Heard;
+use crate::table::TurnInput;
 
 pub(super) struct Search<'a> {
     pub(super) case: &'a PlanCase,
@@ -38,7 +38,7 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// Begins with the first output of a run.
     pub(super) fn begin(&mut self, run: Run, output: Output) -> Result<(), String> {
-        let stepped = self.arrived(run, None, None, Heard::Create, output, 0)?;
+        let stepped = self.arrived(run, None, None, TurnInput::Create, output, 0)?;
         let node = Node::new(stepped.to.clone(), self.case, self.bounds.budget);
         self.follow(&node, &stepped)
     }
@@ -139,7 +139,7 @@ impl Search<'_> {
     }
 
     /// Gives the machine an input, in a node that already shows what came with it.
-    pub(super) fn step(&mut self, node: &Node, told: Told) -> Result<(), String> {
+    pub(super) fn step(&mut self, node: &Node, told: MachineInput) -> Result<(), String> {
         let stepped = self.stepped(&node.at, told, (node.waited, node.stopped))?;
         let Some(stepped) = stepped else {
             return Ok(());
@@ -188,7 +188,7 @@ impl Search<'_> {
             next.late.sort_unstable();
         }
         let found = node.world.count(flight.place).is_there() && flight.class == Class::Find;
-        self.step(&next, Told::Ended(flight, number, found))
+        self.step(&next, MachineInput::Ended(flight, number, found))
     }
 
     /// Whether one of these calls is within the scope of a stop.
@@ -229,13 +229,13 @@ impl Search<'_> {
         let mut next = node.clone();
         next.asked = false;
         if !node.at.facts.revises {
-            return self.step(&next, Told::Plan);
+            return self.step(&next, MachineInput::Plan);
         }
         if node.at.facts.unplanned {
             next.story.tell("the planner plans for another goal", None);
-            self.step(&next, Told::Plan)?;
-            self.step(&next, Told::Longer)?;
-            return self.step(&next, Told::Decline);
+            self.step(&next, MachineInput::Plan)?;
+            self.step(&next, MachineInput::Longer)?;
+            return self.step(&next, MachineInput::Decline);
         }
         if node.left.replans > 0 {
             for place in &node.at.facts.proposals {
@@ -243,10 +243,10 @@ impl Search<'_> {
                 next.left.replans -= 1;
                 self.tally.faults.insert("a revision calls it again");
                 next.story.tell("a revision calls it again", None);
-                self.step(&next, Told::Again(*place))?;
+                self.step(&next, MachineInput::Again(*place))?;
             }
         }
-        self.step(&next, Told::Decline)
+        self.step(&next, MachineInput::Decline)
     }
 
     /// The journal with these events, and what it folds to, event by event.
@@ -279,7 +279,7 @@ impl Search<'_> {
         run: Run,
         from: Option<&Machine>,
         again: Option<usize>,
-        heard: Heard,
+        heard: TurnInput,
         output: Output,
         now: i64,
     ) -> Result<Stepped, String> {

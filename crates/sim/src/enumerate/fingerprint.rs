@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use provost_plan::plan::request::Why;
 use provost_run::call::Slot;
-use provost_run::card::Came;
+use provost_run::card::PreviewResult;
 use provost_run::event::PlannerChoice;
 use provost_run::machine::Run;
 use provost_run::state::{ItemState, Outstanding, Planning, State, StepState};
@@ -361,6 +361,6 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
     // Why not when: a card shows it, and nothing is decided by it.
     let shown = preview.as_ref();
     shown
-        .map(|shown| (shown.of, matches!(shown.came, Came::Shown(_))))
+        .map(|shown| (shown.of, matches!(shown.came, PreviewResult::Shown(_))))
         .hash(hasher);
 }

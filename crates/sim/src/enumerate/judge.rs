@@ -10,10 +10,10 @@ use provost_run::state::State;
 
 use super::explore::Search;
 use super::fingerprint::Prints;
-use super::machine::{Machine, Told};
+use super::machine::{Machine, MachineInput};
 use super::node::Node;
 use super::world::Class;
-use crate::table::{self, Heard};
+use crate::table::{self, TurnInput};
 
 /// A plain write took place twice, and nobody said yes to that.
 pub const DOUBLED_PLAIN: &str = "a plain write took place twice";
@@ -42,7 +42,7 @@ impl Search<'_> {
     }
 
     /// Looks at what a turn recorded; `state` is the one after it.
-    pub(super) fn judge_turn(&mut self, state: &State, heard: Heard, events: &[Event]) {
+    pub(super) fn judge_turn(&mut self, state: &State, heard: TurnInput, events: &[Event]) {
         table::note(&table::Turn { heard, events }, &mut self.tally.marks);
         let kinds = || events.iter().map(|event| event.kind().to_owned()).collect();
         if state.ended.is_some() && state.in_flight() > 0 {
@@ -112,7 +112,7 @@ impl Search<'_> {
             again,
             class,
         };
-        let Ok(input) = self.input(machine, Told::Ended(flight, 0, true)) else {
+        let Ok(input) = self.input(machine, MachineInput::Ended(flight, 0, true)) else {
             return;
         };
         self.tally.faults.insert("an answer comes twice");

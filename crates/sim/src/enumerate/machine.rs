@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use provost_plan::digest::Digest;
 use provost_run::call::{Call, Slot};
-use provost_run::card::Subject;
+use provost_run::card::CardSubject;
 use provost_run::event::{Event, StepStatus};
 use provost_run::machine::Run;
 use provost_run::outcome::Landing;
@@ -26,7 +26,7 @@ use super::{PlanCase, catalog};
 
 /// What a machine is told, as the search names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Told {
+pub(super) enum MachineInput {
     /// A call ended; the number of the ending, and whether the tool finds what it looked for.
     Ended(Flight, usize, bool),
     /// The planner proposes the first plan.
@@ -68,7 +68,7 @@ pub(super) struct Stepped {
 }
 
 /// An input, after how many milliseconds it comes, and what is stopped then.
-pub(super) type Moment = (Told, i64, Option<Scope>);
+pub(super) type Moment = (MachineInput, i64, Option<Scope>);
 
 /// One state of the machine.
 pub(super) struct Machine {
@@ -204,11 +204,11 @@ pub(super) fn flight_of(
     again: Option<usize>,
 ) -> Option<Flight> {
     let (place, added) = place_of(case, again, call.slot())?;
-    let shown = |subject: &Subject| match subject {
-        Subject::Step { calls, .. } => calls
+    let shown = |subject: &CardSubject| match subject {
+        CardSubject::Step { calls, .. } => calls
             .iter()
             .any(|shown| shown.item == call.slot().item && shown.repeats.is_some()),
-        Subject::Plan { .. } => false,
+        CardSubject::Plan { .. } => false,
     };
     let approved = state.item(call.slot()).and_then(|item| item.approved);
     let card = approved.and_then(|(card, _)| state.cards.get(&card));

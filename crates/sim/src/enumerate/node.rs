@@ -14,21 +14,21 @@ use super::world::{Flight, World};
 use super::{Budget, PlanCase};
 
 /// What was done to come here.
-struct Deed {
+struct Action {
     what: &'static str,
     place: Option<(usize, bool)>,
-    before: Option<Rc<Deed>>,
+    before: Option<Rc<Action>>,
 }
 
 /// The way to a state, in words.
 #[derive(Clone, Default)]
-pub(super) struct Story(Option<Rc<Deed>>);
+pub(super) struct Story(Option<Rc<Action>>);
 
 impl Story {
     pub(super) fn tell(&mut self, what: &'static str, flight: Option<Flight>) {
         let before = self.0.take();
         let place = flight.map(|flight| (flight.place, flight.again));
-        self.0 = Some(Rc::new(Deed {
+        self.0 = Some(Rc::new(Action {
             what,
             place,
             before,

@@ -9,7 +9,7 @@ use provost_plan::digest::{Digest, Domain};
 use provost_plan::plan::undo::undone_by;
 use provost_plan::policy::Decision;
 use provost_run::call::Slot;
-use provost_run::card::{Card, Subject};
+use provost_run::card::{Card, CardSubject};
 use provost_run::event::{AttemptStarted, Event, SettledBy, Settlement};
 use provost_run::statement::RecordedStatement;
 use serde_json::json;
@@ -178,14 +178,14 @@ impl Reading {
         card.is_some_and(|asked| {
             let enough = asked.agreed.len() as u64 >= u64::from(asked.card.terms.quorum);
             let shown = match &asked.card.subject {
-                Subject::Step { step, calls, .. } => {
+                CardSubject::Step { step, calls, .. } => {
                     *step == started.slot.step
                         && calls.iter().any(|call| {
                             call.item == started.slot.item
                                 && call.args_digest == started.args_digest
                         })
                 }
-                Subject::Plan { steps } => steps.contains_key(&started.slot.step),
+                CardSubject::Plan { steps } => steps.contains_key(&started.slot.step),
             };
             enough && shown && !asked.refused
         })

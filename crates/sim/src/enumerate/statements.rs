@@ -6,7 +6,7 @@
 
 use super::catalog::FINAL_AFTER_MS;
 use super::explore::Search;
-use super::machine::{Settled, Told};
+use super::machine::{MachineInput, Settled};
 use super::node::Node;
 use super::people::{Amendment, NONCE, Person, Saying};
 use super::stops::Scope;
@@ -82,7 +82,7 @@ impl Search<'_> {
     pub(super) fn people_speak(&mut self, node: &Node) -> Result<(), String> {
         for (by, saying) in self.sayings(node) {
             let next = self.saying(node, saying);
-            self.step(&next, Told::Says(by, saying))?;
+            self.step(&next, MachineInput::Says(by, saying))?;
         }
         self.stop_from_outside(node)
     }
@@ -124,13 +124,13 @@ impl Search<'_> {
                 next.story.tell("as a statement that was posted", None);
                 next.posted = Some((by, saying));
                 if self.bounds.dispatch_first {
-                    self.step(&next, Told::Proceed)?;
+                    self.step(&next, MachineInput::Proceed)?;
                 } else {
                     self.hear_posted(&next)?;
                 }
             }
         }
-        self.step(node, Told::Proceed)
+        self.step(node, MachineInput::Proceed)
     }
 
     /// What was posted is heard; a driver notes that only once the journal holds it, so it may
@@ -141,7 +141,7 @@ impl Search<'_> {
         };
         let known = node.at.reading.holds(NONCE);
         if !known || self.bounds.hears_anew {
-            let told = Told::Posted(by, saying, known);
+            let told = MachineInput::Posted(by, saying, known);
             let at = (node.waited, node.stopped);
             if let Some(stepped) = self.stepped(&node.at, told, at)? {
                 let mut next = node.clone();
@@ -228,7 +228,7 @@ impl Search<'_> {
             next.left.refusals -= 1;
             next.story.tell("nobody answers", None);
         }
-        self.step(&next, Told::Tick)
+        self.step(&next, MachineInput::Tick)
     }
 }
 

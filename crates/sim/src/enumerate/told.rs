@@ -14,12 +14,12 @@ use provost_run::state::State;
 use serde_json::json;
 
 use super::explore::Search;
-use super::machine::{Machine, Stepped, Told, flight_of, slot_of};
+use super::machine::{Machine, MachineInput, Stepped, flight_of, slot_of};
 use super::people::Saying;
 use super::refusals::direct;
 use super::stops::{Scope, beside};
 use super::world::{self, Flight};
-use crate::table::Heard;
+use crate::table::TurnInput;
 
 /// How a call ends.
 pub(super) struct Ending {
@@ -73,7 +73,7 @@ impl Search<'_> {
     pub(super) fn stepped(
         &mut self,
         from: &Rc<Machine>,
-        told: Told,
+        told: MachineInput,
         (after, stopped): (i64, Option<Scope>),
     ) -> Result<Option<Rc<Stepped>>, String> {
         let key = (told, after, stopped);
@@ -82,15 +82,15 @@ impl Search<'_> {
         }
         let now = from.now + after;
         let mut run = match told {
-            Told::Resume => self.folded(from)?,
+            MachineInput::Resume => self.folded(from)?,
             _ => from.run.clone(),
         };
         let input = match self.input(from, told) {
             // Why: what was posted is about a run that may have lost what it was about.
-            Err(_) if matches!(told, Told::Posted(..)) => return Ok(None),
+            Err(_) if matches!(told, MachineInput::Posted(..)) => return Ok(None),
             input => input?,
         };
-        let heard = Heard::of(&input);
+        let heard = TurnInput::of(&input);
         let output = match beside(&mut run, &input, now, stopped) {
             Err(refused) if self.may_be_refused(told, &refused) => {
                 self.judge_unchanged(from, &run);
@@ -99,7 +99,7 @@ impl Search<'_> {
             output => output.map_err(|error| format!("{told:?}: {error}"))?,
         };
         let again = match told {
-            Told::Again(place) => Some(place),
+            MachineInput::Again(place) => Some(place),
             _ => from.again,
         };
         let stepped = self.arrived(run, Some(from.as_ref()), again, heard, output, now)?;
@@ -110,11 +110,11 @@ impl Search<'_> {
     }
 
     /// Whether a run may refuse what is right by all that the search knows of it.
-    fn may_be_refused(&mut self, told: Told, refused: &StepError) -> bool {
+    fn may_be_refused(&mut self, told: MachineInput, refused: &StepError) -> bool {
         match told {
             // Why: after a loss of power the run may be another than it was posted to.
-            Told::Posted(..) => true,
-            Told::Says(_, Saying::Amend(_)) => {
+            MachineInput::Posted(..) => true,
+            MachineInput::Says(_, Saying::Amend(_)) => {
                 self.tally.faults.insert("an amendment is refused");
                 matches!(refused, StepError::Amendment { .. })
             }
@@ -137,7 +137,7 @@ impl Search<'_> {
     }
 
     /// The input that a choice stands for.
-    pub(super) fn input(&self, from: &Machine, told: Told) -> Result<Input, String> {
+    pub(super) fn input(&self, from: &Machine, told: MachineInput) -> Result<Input, String> {
         let state = from.run.state();
         let planned = |reply: PlanReply| {
             let waiting = state.planning.outstanding.as_ref();
@@ -149,24 +149,28 @@ impl Search<'_> {
             })
         };
         Ok(match told {
-            Told::Ended(flight, number, found) => self.ended(state, flight, number, found)?,
-            Told::Plan => planned(plan(self.case.text.clone()))?,
-            Told::Again(place) => {
+            MachineInput::Ended(flight, number, found) => {
+                self.ended(state, flight, number, found)?
+            }
+            MachineInput::Plan => planned(plan(self.case.text.clone()))?,
+            MachineInput::Again(place) => {
                 let place = self.case.places.get(place).ok_or("no such place")?;
                 planned(plan(self.case.again(place)))?
             }
-            Told::Decline => planned(PlanReply::Decline("nothing better is known".to_owned()))?,
-            Told::Longer => planned(plan(self.case.amended(None)))?,
-            Told::Says(by, saying) => direct(by, self.statement(from, saying)?),
-            Told::Posted(by, saying, anew) => {
+            MachineInput::Decline => {
+                planned(PlanReply::Decline("nothing better is known".to_owned()))?
+            }
+            MachineInput::Longer => planned(plan(self.case.amended(None)))?,
+            MachineInput::Says(by, saying) => direct(by, self.statement(from, saying)?),
+            MachineInput::Posted(by, saying, anew) => {
                 let statement = self.statement(from, saying)?;
                 let of = statement.card().and_then(|card| state.cards.get(&card));
                 let revision = of.map_or(from.reading.revision(), |known| known.card.revision);
                 self.posted(state, by, (statement, revision), anew)?
             }
-            Told::Tick => Input::Tick,
-            Told::Resume => Input::Resume,
-            Told::Proceed => Input::Proceed,
+            MachineInput::Tick => Input::Tick,
+            MachineInput::Resume => Input::Resume,
+            MachineInput::Proceed => Input::Proceed,
         })
     }
 

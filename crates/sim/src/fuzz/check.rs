@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::check::{Checked, CheckedPlan, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::diagnostic::{Diagnostic, has_errors};
 use provost_plan::digest::canonical;
 use provost_plan::label::{Integrity, Label};
@@ -52,9 +52,9 @@ fn under(plan: Plan, terms: &Terms, integrity: Integrity) -> Checked {
         literals: label.clone(),
         control: Label::trusted(),
     };
-    let base = Base {
+    let base = RevisionBase {
         revision: 1,
-        ..Base::default()
+        ..RevisionBase::default()
     };
     check(
         Draft {

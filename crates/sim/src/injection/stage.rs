@@ -8,8 +8,8 @@ use provost_plan::plan::Goal;
 use provost_plan::plan::request::PlannerCost;
 use provost_plan::policy::{Principal, PrincipalKind};
 use provost_run::call::Call;
-use provost_run::card::{Card, Purpose, Subject};
-use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, RunStatus, View};
+use provost_run::card::{Card, CardSubject, QuestionPurpose};
+use provost_run::event::{AskMode, Event, PlannerChoice, PlannerView, RunCreated, RunStatus};
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::statement::Statement;
@@ -38,7 +38,7 @@ pub enum Person {
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// How the planner is shown text.
-    pub view: View,
+    pub view: PlannerView,
     /// Whether it obeys what it finds.
     pub obeys: bool,
     /// Who answers.
@@ -73,7 +73,7 @@ pub struct Played {
     pub lines: Vec<String>,
 }
 
-struct Stage<'a> {
+struct Harness<'a> {
     domain: &'a Domain,
     case: &'a Case,
     setting: &'a Setting,
@@ -112,7 +112,7 @@ pub fn play(
     };
     let (run, output) =
         Run::create(created, "case", rules, 0).map_err(|error| error.to_string())?;
-    let mut stage = Stage {
+    let mut stage = Harness {
         domain,
         case,
         setting,
@@ -143,7 +143,7 @@ pub fn play(
     ))
 }
 
-impl Stage<'_> {
+impl Harness<'_> {
     fn keep(&mut self, output: Output) -> Result<(), String> {
         let receipt = Receipt {
             run: "run".to_owned(),
@@ -229,7 +229,7 @@ impl Stage<'_> {
             }
             // Why stop: what the planner cannot do is left undone, as without anybody to ask.
             Command::Question(question, digest) => match question.purpose {
-                Purpose::Review { .. } => {
+                QuestionPurpose::Review { .. } => {
                     let (question, value) = (digest, "stop".into());
                     let stop = Statement::Answer { question, value };
                     self.give(Input::unsigned(person("ada"), stop))
@@ -242,8 +242,8 @@ impl Stage<'_> {
 
     fn answered(&self, card: &Card) -> Answered {
         let (ask, calls) = match &card.subject {
-            Subject::Step { ask, calls, .. } => (Some(ask), calls.as_slice()),
-            Subject::Plan { .. } => (None, [].as_slice()),
+            CardSubject::Step { ask, calls, .. } => (Some(ask), calls.as_slice()),
+            CardSubject::Plan { .. } => (None, [].as_slice()),
         };
         let calls: Vec<Effect> = ask.map_or_else(Vec::new, |ask| {
             let effects = calls.iter().map(|call| &call.args);

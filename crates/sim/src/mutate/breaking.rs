@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::{Document, escape, id_of, references, walk};
 use super::sample::sample;
-use super::{Change, Named, Subject};
+use super::{CardSubject, Change, Named};
 use crate::rng::Rng;
 
 /// The operators whose every mutant is breaking.
@@ -53,7 +53,7 @@ fn without(plan: &Document, index: usize) -> Document {
     plan.with_steps(steps)
 }
 
-fn dropped(subject: &Subject, referenced: bool) -> Vec<Change> {
+fn dropped(subject: &CardSubject, referenced: bool) -> Vec<Change> {
     let ids = subject.plan.ids().into_iter().enumerate();
     ids.filter(|(_, id)| !subject.settled.contains(id))
         .filter(|(_, id)| subject.plan.mentions(id).is_empty() != referenced)
@@ -61,16 +61,16 @@ fn dropped(subject: &Subject, referenced: bool) -> Vec<Change> {
         .collect()
 }
 
-fn drop_referenced(subject: &Subject) -> Vec<Change> {
+fn drop_referenced(subject: &CardSubject) -> Vec<Change> {
     dropped(subject, true)
 }
 
-fn drop_unreferenced(subject: &Subject) -> Vec<Change> {
+fn drop_unreferenced(subject: &CardSubject) -> Vec<Change> {
     dropped(subject, false)
 }
 
 /// A write goes, and with it every proof and claim that names it.
-fn drop_effect(subject: &Subject) -> Vec<Change> {
+fn drop_effect(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, step, operation) in subject.calls() {
         let id = id_of(step);
@@ -102,7 +102,7 @@ fn drop_effect(subject: &Subject) -> Vec<Change> {
 }
 
 /// The ids of two steps are exchanged, of which one reads the other.
-fn swap_dependent(subject: &Subject) -> Vec<Change> {
+fn swap_dependent(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     let ids = subject.plan.ids();
     for (index, step) in subject.plan.steps().iter().enumerate() {
@@ -135,7 +135,7 @@ fn set_id(step: &mut Map<String, Value>, id: &str) {
     step.insert("id".to_owned(), json!(id));
 }
 
-fn unknown_tool(subject: &Subject) -> Vec<Change> {
+fn unknown_tool(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, _, operation) in subject.calls() {
         let (server, local) = operation
@@ -169,7 +169,7 @@ fn arguments(operation: &Operation) -> Option<Map<String, Value>> {
 
 /// The plan with the arguments of a step changed; none if they are as they were.
 fn with_args(
-    subject: &Subject,
+    subject: &CardSubject,
     index: usize,
     what: String,
     change: impl FnOnce(&mut Map<String, Value>),
@@ -183,7 +183,7 @@ fn with_args(
     Change::of(what, &plan)
 }
 
-fn wrong_argument(subject: &Subject) -> Vec<Change> {
+fn wrong_argument(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, step, operation) in subject.calls() {
         let (Some(args), Some(base)) = (
@@ -216,7 +216,7 @@ fn wrong_argument(subject: &Subject) -> Vec<Change> {
     changes
 }
 
-fn missing_argument(subject: &Subject) -> Vec<Change> {
+fn missing_argument(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, step, operation) in subject.calls() {
         let required = operation
@@ -236,7 +236,7 @@ fn missing_argument(subject: &Subject) -> Vec<Change> {
     changes
 }
 
-fn extra_argument(subject: &Subject) -> Vec<Change> {
+fn extra_argument(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, _, operation) in subject.calls() {
         let Some(mut args) = arguments(operation) else {
@@ -263,7 +263,7 @@ fn with_text(plan: &Document, pointer: &str, text: String) -> Document {
 }
 
 /// Every text with a reference to `id`, outside settled steps: pointer, text, where it ends.
-fn places(subject: &Subject, id: &str) -> Vec<(String, String, usize)> {
+fn places(subject: &CardSubject, id: &str) -> Vec<(String, String, usize)> {
     let mut found = Vec::new();
     let steps = subject.plan.steps();
     walk(&subject.plan.0, "", &mut |pointer, value| {
@@ -281,7 +281,7 @@ fn places(subject: &Subject, id: &str) -> Vec<(String, String, usize)> {
     found
 }
 
-fn absent_path(subject: &Subject) -> Vec<Change> {
+fn absent_path(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for step in subject.plan.steps() {
         let id = id_of(step);
@@ -314,7 +314,7 @@ fn absent_path(subject: &Subject) -> Vec<Change> {
     changes
 }
 
-fn absent_step(subject: &Subject) -> Vec<Change> {
+fn absent_step(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for id in subject.plan.ids() {
         for (pointer, text, end) in places(subject, &id) {
@@ -336,7 +336,7 @@ fn needing(plan: &Document, index: usize, on: &str) -> Document {
     })
 }
 
-fn cycle(subject: &Subject) -> Vec<Change> {
+fn cycle(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     let ids = subject.plan.ids();
     for (index, id) in ids.iter().enumerate() {
@@ -351,7 +351,7 @@ fn cycle(subject: &Subject) -> Vec<Change> {
     changes
 }
 
-fn duplicate_id(subject: &Subject) -> Vec<Change> {
+fn duplicate_id(subject: &CardSubject) -> Vec<Change> {
     let twice = |step: &Value| {
         let mut steps = subject.plan.steps().to_vec();
         steps.push(step.clone());
@@ -363,7 +363,7 @@ fn duplicate_id(subject: &Subject) -> Vec<Change> {
     subject.plan.steps().iter().map(twice).collect()
 }
 
-fn understated_risk(subject: &Subject) -> Vec<Change> {
+fn understated_risk(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, _, operation) in subject.calls() {
         let lower = Risk::WORDS
@@ -407,7 +407,7 @@ fn others(value: &str) -> Vec<Value> {
     .collect()
 }
 
-fn recipient(subject: &Subject) -> Vec<Change> {
+fn recipient(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, step, operation) in subject
         .calls()
@@ -425,7 +425,7 @@ fn recipient(subject: &Subject) -> Vec<Change> {
 
 /// The plan with one text inside a literal argument exchanged.
 fn exchanged(
-    subject: &Subject,
+    subject: &CardSubject,
     index: usize,
     operation: &Arc<Operation>,
     name: &str,
@@ -469,7 +469,7 @@ fn exchanged(
 }
 
 /// A limit of the plan itself that is lower than what stands in it, or steps that need more.
-fn budget(subject: &Subject) -> Vec<Change> {
+fn budget(subject: &CardSubject) -> Vec<Change> {
     let calls = subject
         .plan
         .steps()
@@ -504,7 +504,7 @@ fn budget(subject: &Subject) -> Vec<Change> {
 }
 
 /// A step of its own that calls `operation`, with arguments made up.
-fn with_call(subject: &Subject, operation: &Operation, id: &str) -> Option<Change> {
+fn with_call(subject: &CardSubject, operation: &Operation, id: &str) -> Option<Change> {
     let args = arguments(operation)?;
     // Why: a text that looks like an expression would be one.
     if Value::Object(args.clone()).to_string().contains("${") {
@@ -521,7 +521,7 @@ fn with_call(subject: &Subject, operation: &Operation, id: &str) -> Option<Chang
     Some(Change::of(what, &subject.plan.with_steps(steps)))
 }
 
-fn added_write(subject: &Subject) -> Vec<Change> {
+fn added_write(subject: &CardSubject) -> Vec<Change> {
     let writes = subject
         .catalog
         .iter()
@@ -531,7 +531,7 @@ fn added_write(subject: &Subject) -> Vec<Change> {
         .collect()
 }
 
-fn outside_allow_list(subject: &Subject) -> Vec<Change> {
+fn outside_allow_list(subject: &CardSubject) -> Vec<Change> {
     let used: BTreeMap<&str, ()> = subject
         .plan
         .steps()
@@ -548,14 +548,14 @@ fn outside_allow_list(subject: &Subject) -> Vec<Change> {
 }
 
 /// The plan with a step in another role.
-fn in_role(subject: &Subject, index: usize, role: &str) -> Change {
+fn in_role(subject: &CardSubject, index: usize, role: &str) -> Change {
     let plan = subject.plan.with_step(index, |step| {
         step.insert("as".to_owned(), json!(role));
     });
     Change::of(format!("as `{role}`"), &plan)
 }
 
-fn outside_role(subject: &Subject) -> Vec<Change> {
+fn outside_role(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, _, operation) in subject.calls() {
         // Why by hand: the judgment of the catalog is what is on trial.
@@ -569,7 +569,7 @@ fn outside_role(subject: &Subject) -> Vec<Change> {
     changes
 }
 
-fn unknown_role(subject: &Subject) -> Vec<Change> {
+fn unknown_role(subject: &CardSubject) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, _, operation) in subject.calls() {
         for role in [format!("{}s", operation.server()), String::new()] {

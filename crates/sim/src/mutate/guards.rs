@@ -6,19 +6,19 @@
 use serde_json::{Map, Value};
 
 use super::document::id_of;
-use super::{Change, Subject};
+use super::{CardSubject, Change};
 
 /// Every guard that protects a read, removed.
-pub fn protecting(subject: &Subject) -> Vec<Change> {
+pub fn protecting(subject: &CardSubject) -> Vec<Change> {
     removed(subject, true)
 }
 
 /// Every condition of a step that protects no read, removed.
-pub fn deciding(subject: &Subject) -> Vec<Change> {
+pub fn deciding(subject: &CardSubject) -> Vec<Change> {
     removed(subject, false)
 }
 
-fn removed(subject: &Subject, protecting: bool) -> Vec<Change> {
+fn removed(subject: &CardSubject, protecting: bool) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, step) in subject.plan.steps().iter().enumerate() {
         if subject.settled.contains(&id_of(step)) {
@@ -43,7 +43,12 @@ fn removed(subject: &Subject, protecting: bool) -> Vec<Change> {
 }
 
 /// The changes of the field `when` at `place`.
-fn of_conditions(subject: &Subject, place: &str, owner: &Value, protecting: bool) -> Vec<Change> {
+fn of_conditions(
+    subject: &CardSubject,
+    place: &str,
+    owner: &Value,
+    protecting: bool,
+) -> Vec<Change> {
     let whole = owner
         .get("when")
         .and_then(Value::as_str)

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::{Document, id_of};
 use super::text::{Form, Numbers, write};
-use super::{Change, Named, Subject};
+use super::{CardSubject, Change, Named};
 use crate::rng::Rng;
 
 /// The operators whose every mutant is harmless.
@@ -29,7 +29,7 @@ pub fn operators() -> Vec<Named> {
     ]
 }
 
-fn reordered(subject: &Subject) -> Vec<Change> {
+fn reordered(subject: &CardSubject) -> Vec<Change> {
     let steps = subject.plan.steps();
     let with = |what: &str, steps: Vec<Value>| Change::of(what, &subject.plan.with_steps(steps));
     if steps.len() < 2 {
@@ -44,7 +44,7 @@ fn reordered(subject: &Subject) -> Vec<Change> {
     changes
 }
 
-fn renamed(subject: &Subject) -> Vec<Change> {
+fn renamed(subject: &CardSubject) -> Vec<Change> {
     let free = subject
         .plan
         .ids()
@@ -61,9 +61,9 @@ fn renamed(subject: &Subject) -> Vec<Change> {
 
 /// The plan with a field added to each step in turn that may have it.
 fn each(
-    subject: &Subject,
+    subject: &CardSubject,
     what: &str,
-    change: impl Fn(&Subject, usize, &mut Map<String, Value>) -> bool,
+    change: impl Fn(&CardSubject, usize, &mut Map<String, Value>) -> bool,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
     for (index, step) in subject.plan.steps().iter().enumerate() {
@@ -81,7 +81,7 @@ fn each(
     changes
 }
 
-fn described(subject: &Subject) -> Vec<Change> {
+fn described(subject: &CardSubject) -> Vec<Change> {
     each(subject, "description", |_, index, step| {
         let text = format!("Number {} of the list that the goal asks for", index + 1);
         step.insert("description".to_owned(), text.into());
@@ -89,7 +89,7 @@ fn described(subject: &Subject) -> Vec<Change> {
     })
 }
 
-fn forms(subject: &Subject, wanted: fn(&Form) -> bool) -> Vec<Change> {
+fn forms(subject: &CardSubject, wanted: fn(&Form) -> bool) -> Vec<Change> {
     (0..200)
         .map(|number| (number, Form::of(number)))
         .filter(|(_, form)| wanted(form))
@@ -101,19 +101,19 @@ fn forms(subject: &Subject, wanted: fn(&Form) -> bool) -> Vec<Change> {
         .collect()
 }
 
-fn formatted(subject: &Subject) -> Vec<Change> {
+fn formatted(subject: &CardSubject) -> Vec<Change> {
     forms(subject, |form| {
         !form.shuffled && form.numbers == Numbers::Plain
     })
 }
 
-fn shuffled(subject: &Subject) -> Vec<Change> {
+fn shuffled(subject: &CardSubject) -> Vec<Change> {
     forms(subject, |form| {
         form.shuffled && form.numbers == Numbers::Plain
     })
 }
 
-fn numbers(subject: &Subject) -> Vec<Change> {
+fn numbers(subject: &CardSubject) -> Vec<Change> {
     let plain = subject.plan.0.to_string();
     // Why: without a number in it, this is another of the forms above.
     if !plain.contains(|c: char| c.is_ascii_digit()) {
@@ -122,7 +122,7 @@ fn numbers(subject: &Subject) -> Vec<Change> {
     forms(subject, |form| form.numbers != Numbers::Plain)
 }
 
-fn implied_need(subject: &Subject) -> Vec<Change> {
+fn implied_need(subject: &CardSubject) -> Vec<Change> {
     each(subject, "need", |subject, index, step| {
         let own = step
             .get("needs")
@@ -139,7 +139,7 @@ fn implied_need(subject: &Subject) -> Vec<Change> {
     })
 }
 
-fn timeout(subject: &Subject) -> Vec<Change> {
+fn timeout(subject: &CardSubject) -> Vec<Change> {
     each(subject, "timeout", |subject, _, step| {
         let name = step.get("tool").and_then(Value::as_str).unwrap_or_default();
         let Some(operation) = subject
@@ -155,7 +155,7 @@ fn timeout(subject: &Subject) -> Vec<Change> {
     })
 }
 
-fn defaults(subject: &Subject) -> Vec<Change> {
+fn defaults(subject: &CardSubject) -> Vec<Change> {
     each(subject, "on_failure", |_, _, step| {
         let absent = !step.contains_key("on_failure");
         step.entry("on_failure").or_insert_with(|| json!("replan"));
@@ -163,7 +163,7 @@ fn defaults(subject: &Subject) -> Vec<Change> {
     })
 }
 
-fn parenthesised(subject: &Subject) -> Vec<Change> {
+fn parenthesised(subject: &CardSubject) -> Vec<Change> {
     let spaced = |text: &str| text.replace("${ ", "${    ");
     each(subject, "expressions", |_, _, step| {
         let mut changed = false;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::check::{Checked, CheckedPlan, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::diagnostic::Severity;
 use provost_plan::plan::Plan;
 use provost_plan::plan::read::read_plan;
@@ -81,12 +81,12 @@ impl Setting {
     }
 
     fn check(&self, plan: Plan) -> Checked {
-        let base = Base {
+        let base = RevisionBase {
             revision: 1 + u32::from(self.previous.is_some()),
             previous: self.previous.as_ref(),
             settled: self.settled.clone(),
             over: self.over.clone(),
-            ..Base::default()
+            ..RevisionBase::default()
         };
         let origin = self.origin.clone();
         check(

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use provost_plan::catalog::{Catalog, Operation, Role, Tags};
-use provost_plan::check::{Base, Checked, Draft, Origin, Terms, check};
+use provost_plan::check::{Checked, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::label::{Integrity, Label};
@@ -177,9 +177,9 @@ impl Bench {
                 control: label(drawn.control),
             },
         };
-        let base = Base {
+        let base = RevisionBase {
             revision: 1,
-            ..Base::default()
+            ..RevisionBase::default()
         };
         check(draft, &self.terms, &base)
     }

@@ -13,7 +13,7 @@ use provost_run::statement::Statement;
 
 /// What the machine was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum TurnInput {
     /// A run begins.
     Create,
     /// A planner replied with a plan.
@@ -54,7 +54,7 @@ pub enum Heard {
     Tick,
 }
 
-impl Heard {
+impl TurnInput {
     /// The word for an input.
     #[must_use]
     pub fn of(input: &Input) -> Self {
@@ -93,7 +93,7 @@ impl Heard {
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<'e> {
     /// What it was told.
-    pub heard: Heard,
+    pub heard: TurnInput,
     /// What it recorded.
     pub events: &'e [Event],
 }

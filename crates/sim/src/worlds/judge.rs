@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::policy::Decision;
 use provost_run::call::Slot;
-use provost_run::card::{Card, Subject};
+use provost_run::card::{Card, CardSubject};
 use provost_run::event::{AttemptEnded, AttemptStarted, Event, Proven, RunEnded, RunStatus};
 use provost_run::event::{SettledBy, Settlement, StepStatus};
 use provost_run::outcome::{Class, Landing};
-use provost_run::state::{State, Undo};
+use provost_run::state::{State, UndoProgress};
 
 use super::scene::PEOPLE;
 use super::sketch::CHILDREN_MAX;
@@ -151,7 +151,7 @@ impl<'j> Judge<'j> {
                 self.stopped = true;
             }
             Event::Resumed { by: Some(_), .. } => {
-                self.stopped = state.cancelled.is_some() && state.undo == Undo::Unwanted;
+                self.stopped = state.cancelled.is_some() && state.undo == UndoProgress::Unwanted;
             }
             // Why: the plan that undoes is a person's, and no planner's revision.
             Event::UndoPlanned { .. } => self.amended += 1,
@@ -221,7 +221,7 @@ impl<'j> Judge<'j> {
             Decision::Forbid => self.broke(&format!("a forbidden call of {slot}")),
             Decision::Ask => self.covered(started, state),
         }
-        let doubtful = |effect: &provost_run::state::EffectFact| {
+        let doubtful = |effect: &provost_run::state::WriteRecord| {
             let item = state.item(&effect.slot);
             effect.slot != *slot
                 && effect.landing == Landing::Unknown
@@ -272,14 +272,14 @@ impl<'j> Judge<'j> {
         };
         let enough = seen.said.len() as u64 >= u64::from(seen.card.terms.quorum);
         let shows = match &seen.card.subject {
-            Subject::Step { step, ask, calls } => {
+            CardSubject::Step { step, ask, calls } => {
                 *step == slot.step
                     && ask.closure == started.closure
                     && calls.iter().any(|call| {
                         call.item == slot.item && call.args_digest == started.args_digest
                     })
             }
-            Subject::Plan { steps } => steps
+            CardSubject::Plan { steps } => steps
                 .get(&slot.step)
                 .is_some_and(|ask| ask.closure == started.closure),
         };
@@ -347,7 +347,7 @@ impl<'j> Judge<'j> {
         {
             self.broke(&format!("{slot} succeeded without an outcome"));
         }
-        let unknown = |effect: &provost_run::state::EffectFact| {
+        let unknown = |effect: &provost_run::state::WriteRecord| {
             effect.slot == *slot && effect.landing == Landing::Unknown
         };
         let given_up = self.abandoned.contains(slot);

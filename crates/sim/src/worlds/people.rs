@@ -4,13 +4,13 @@
 //! word of somebody who may not answer is never counted on.
 
 use provost_plan::digest::Digest;
-use provost_run::card::{Card, Question, Subject};
+use provost_run::card::{Card, CardSubject, Question};
 use provost_run::machine::Input;
 use provost_run::statement::Statement;
 use serde_json::{Value, json};
 
 use super::scene::{agent, person};
-use super::weather::{Fault, Weather};
+use super::weather::{Fault, FaultPlan};
 use crate::rng::Rng;
 
 /// Words that somebody will say, and after how many milliseconds.
@@ -28,7 +28,12 @@ impl People {
     }
 
     /// What they will say to a card.
-    pub(super) fn see_card(&mut self, card: &Card, digest: Digest, weather: &mut Weather) -> Words {
+    pub(super) fn see_card(
+        &mut self,
+        card: &Card,
+        digest: Digest,
+        weather: &mut FaultPlan,
+    ) -> Words {
         let mut words = Words::new();
         let yes = |by, steps| {
             let card = digest;
@@ -74,10 +79,12 @@ impl People {
     }
 
     /// The part of a card that they say yes to; all of it if empty.
-    fn part(&mut self, card: &Card, weather: &mut Weather) -> Vec<String> {
+    fn part(&mut self, card: &Card, weather: &mut FaultPlan) -> Vec<String> {
         let names: Vec<String> = match &card.subject {
-            Subject::Plan { steps } => steps.keys().cloned().collect(),
-            Subject::Step { step, calls, .. } => calls.iter().map(|call| call.name(step)).collect(),
+            CardSubject::Plan { steps } => steps.keys().cloned().collect(),
+            CardSubject::Step { step, calls, .. } => {
+                calls.iter().map(|call| call.name(step)).collect()
+            }
         };
         if names.len() < 2 || !weather.strikes(Fault::Partial) {
             return Vec::new();
@@ -91,7 +98,7 @@ impl People {
         &mut self,
         question: &Question,
         digest: Digest,
-        weather: &mut Weather,
+        weather: &mut FaultPlan,
     ) -> Words {
         let mut words = Words::new();
         let says = |value| {

@@ -5,13 +5,13 @@
 
 use provost_plan::label::Label;
 use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerQuestion, Why};
-use provost_run::event::{PlannerChoice, View};
+use provost_run::event::{PlannerChoice, PlannerView};
 use provost_run::statement::{PlanText, Statement};
 use serde_json::json;
 
 use super::scene::{READS, WRITES};
 use super::sketch::Sketch;
-use super::weather::{Fault, Weather};
+use super::weather::{Fault, FaultPlan};
 use crate::rng::Rng;
 
 /// How long a driver waits for a planner that does not answer, in milliseconds.
@@ -59,7 +59,7 @@ impl Planner {
         if self.may_fail {
             return PlannerChoice::Process {
                 program: name,
-                view: View::References,
+                view: PlannerView::References,
             };
         }
         if self.interprets {
@@ -79,7 +79,7 @@ impl Planner {
     pub(super) fn reply(
         &mut self,
         request: &PlanRequest,
-        weather: &mut Weather,
+        weather: &mut FaultPlan,
     ) -> (i64, PlanReply) {
         if weather.strikes(Fault::Hang) {
             let reason = "the planner did not answer".to_owned();
@@ -126,7 +126,7 @@ impl Planner {
     }
 
     /// What the goal means: sometimes asked first, and now and then left to whom it may not be.
-    fn interpret(&mut self, request: &PlanRequest, weather: &mut Weather) -> PlanReply {
+    fn interpret(&mut self, request: &PlanRequest, weather: &mut FaultPlan) -> PlanReply {
         if let Some(questions) = self.questions(weather) {
             return questions;
         }
@@ -144,7 +144,7 @@ impl Planner {
         }
     }
 
-    fn questions(&mut self, weather: &mut Weather) -> Option<PlanReply> {
+    fn questions(&mut self, weather: &mut FaultPlan) -> Option<PlanReply> {
         if self.asked || !weather.strikes(Fault::Questions) {
             return None;
         }
@@ -160,7 +160,7 @@ impl Planner {
         ]))
     }
 
-    fn propose(&mut self, weather: &mut Weather) -> PlanReply {
+    fn propose(&mut self, weather: &mut FaultPlan) -> PlanReply {
         if let Some(questions) = self.questions(weather) {
             return questions;
         }
@@ -182,7 +182,7 @@ impl Planner {
         plan(self.sketch.text(), consult)
     }
 
-    fn revise(&mut self, why: &Why, request: &PlanRequest, weather: &mut Weather) -> PlanReply {
+    fn revise(&mut self, why: &Why, request: &PlanRequest, weather: &mut FaultPlan) -> PlanReply {
         if why.refined().is_some() {
             if weather.strikes(Fault::Lie) {
                 let mut lie = self.sketch.clone();

@@ -8,8 +8,8 @@ use provost_run::call::Slot;
 use provost_run::event::Event;
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run, StepError};
 
-use super::weather::{Fault, Weather};
-use crate::table::{self, Heard};
+use super::weather::{Fault, FaultPlan};
+use crate::table::{self, TurnInput};
 
 /// What a journal leaves when power is lost.
 #[derive(Default)]
@@ -34,7 +34,7 @@ pub(super) struct Process {
 }
 
 /// What became of an input.
-pub(super) enum Given {
+pub(super) enum InputResult {
     /// The machine took it, and wants this done.
     Taken(Vec<Command>),
     /// The machine does not take it.
@@ -48,7 +48,7 @@ fn beside(
     run: &mut Run,
     input: &Input,
     read: i64,
-    weather: &mut Weather,
+    weather: &mut FaultPlan,
 ) -> Result<Output, StepError> {
     let before = run.clone();
     let mut said = Admission::default();
@@ -74,7 +74,7 @@ fn beside(
     }
 }
 
-fn denial(read: i64, weather: &mut Weather) -> Denial {
+fn denial(read: i64, weather: &mut FaultPlan) -> Denial {
     let because = "other runs are there too".to_owned();
     let until = read + weather.ms(1, 60_000);
     match weather.ms(0, 9) {
@@ -116,51 +116,56 @@ impl Process {
     }
 
     /// Gives the machine an input at the moment the clock shows.
-    pub(super) fn give(&mut self, input: &Input, read: i64, weather: &mut Weather) -> Given {
+    pub(super) fn give(
+        &mut self,
+        input: &Input,
+        read: i64,
+        weather: &mut FaultPlan,
+    ) -> InputResult {
         let Some(run) = &mut self.run else {
-            return Given::Died;
+            return InputResult::Died;
         };
-        let heard = Heard::of(input);
+        let heard = TurnInput::of(input);
         let said = matches!(
             heard,
-            Heard::Yes
-                | Heard::No
-                | Heard::Answer
-                | Heard::Cancel
-                | Heard::Undo
-                | Heard::Settle
-                | Heard::Pause
-                | Heard::GoOn
-                | Heard::Amend
+            TurnInput::Yes
+                | TurnInput::No
+                | TurnInput::Answer
+                | TurnInput::Cancel
+                | TurnInput::Undo
+                | TurnInput::Settle
+                | TurnInput::Pause
+                | TurnInput::GoOn
+                | TurnInput::Amend
         );
         match beside(run, input, read, weather) {
             Ok(output) => self.keep(heard, output, said, weather),
             Err(StepError::Fold(error)) => {
                 self.broken
                     .push(format!("the machine contradicts itself: {error}"));
-                Given::Died
+                InputResult::Died
             }
-            Err(refused) => Given::Refused(refused),
+            Err(refused) => InputResult::Refused(refused),
         }
     }
 
     /// Commits an output, and opens its commands. A word that changes nothing is no record.
     pub(super) fn keep(
         &mut self,
-        heard: Heard,
+        heard: TurnInput,
         output: Output,
         said: bool,
-        weather: &mut Weather,
-    ) -> Given {
+        weather: &mut FaultPlan,
+    ) -> InputResult {
         let events = &output.append;
         table::note(&table::Turn { heard, events }, &mut self.marks);
         let begins = self.disk.events.is_empty();
         if !begins && weather.strikes(Fault::CrashInTurn) {
-            return Given::Died;
+            return InputResult::Died;
         }
         let (at, run) = match &self.run {
             Some(run) => (run.state().last_at, run.state().run.clone()),
-            None => return Given::Died,
+            None => return InputResult::Died,
         };
         let said = said && !output.append.is_empty();
         self.disk
@@ -172,7 +177,7 @@ impl Process {
         }
         self.disk.commits.push(whole);
         if !begins && weather.strikes(Fault::CrashInTurn) {
-            return Given::Died;
+            return InputResult::Died;
         }
         let receipt = Receipt {
             run,
@@ -184,11 +189,11 @@ impl Process {
                 if said {
                     self.acknowledged.push(whole);
                 }
-                Given::Taken(commands)
+                InputResult::Taken(commands)
             }
             Err(error) => {
                 self.broken.push(format!("commands stay sealed: {error}"));
-                Given::Died
+                InputResult::Died
             }
         }
     }
@@ -198,7 +203,7 @@ impl Process {
     }
 
     /// The process dies; with `power`, so does what was not synced.
-    pub(super) fn die(&mut self, power: bool, weather: &mut Weather) {
+    pub(super) fn die(&mut self, power: bool, weather: &mut FaultPlan) {
         self.run = None;
         self.epoch += 1;
         if !power {

@@ -9,7 +9,7 @@ use provost_plan::digest::Digest;
 use provost_plan::plan::Goal;
 use provost_plan::plan::request::PlanReply;
 use provost_run::call::{Call, Slot};
-use provost_run::card::Subject;
+use provost_run::card::CardSubject;
 use provost_run::event::{AskMode, RunCreated, Settlement, StepStatus};
 use provost_run::machine::{Command, Input, Rules, Run, StepError};
 use provost_run::outcome::{Class, Landing, Reply};
@@ -20,13 +20,13 @@ use serde_json::json;
 use super::clock::{Clock, DAY_MS};
 use super::people::People;
 use super::planner::{self, Planner};
-use super::process::{Given, Process};
+use super::process::{InputResult, Process};
 use super::scene::person;
 use super::sketch;
 use super::tools::{Request, Tools};
-use super::weather::{Fault, Weather};
+use super::weather::{Fault, FaultPlan};
 use crate::rng::Rng;
-use crate::table::Heard;
+use crate::table::TurnInput;
 
 /// After this time nothing more goes wrong, in milliseconds.
 const CALM_AT_MS: i64 = 1_200_000;
@@ -68,7 +68,7 @@ enum Shift {
 }
 
 /// One world.
-pub(super) struct Stage<'r> {
+pub(super) struct Harness<'r> {
     scenes: &'r [Rules],
     scene: usize,
     pub(super) clock: Clock,
@@ -78,7 +78,7 @@ pub(super) struct Stage<'r> {
     pub(super) tools: Tools,
     people: People,
     planner: Planner,
-    pub(super) weather: Weather,
+    pub(super) weather: FaultPlan,
     rings: u64,
     /// Statements that people made.
     statements: u64,
@@ -94,7 +94,7 @@ pub(super) struct Stage<'r> {
     pub(super) refusals: BTreeSet<&'static str>,
 }
 
-impl<'r> Stage<'r> {
+impl<'r> Harness<'r> {
     pub(super) fn new(seed: u64, scenes: &'r [Rules]) -> Self {
         let mut rng = Rng::new(seed, "stage");
         let mut sketch = sketch::draw(&mut Rng::new(seed, "plan"));
@@ -113,7 +113,7 @@ impl<'r> Stage<'r> {
             tools: Tools::default(),
             people: People::new(seed),
             planner: Planner::new(seed, sketch),
-            weather: Weather::new(seed),
+            weather: FaultPlan::new(seed),
             rings: 0,
             statements: 0,
             seen: BTreeSet::new(),
@@ -159,7 +159,7 @@ impl<'r> Stage<'r> {
             Ok((run, output)) => {
                 self.process.run = Some(run);
                 let weather = &mut self.weather;
-                let given = self.process.keep(Heard::Create, output, false, weather);
+                let given = self.process.keep(TurnInput::Create, output, false, weather);
                 self.go_on(given);
             }
             Err(error) => self.process.broken.push(error.to_string()),
@@ -388,20 +388,20 @@ impl<'r> Stage<'r> {
         self.go_on(given)
     }
 
-    fn go_on(&mut self, given: Given) -> bool {
+    fn go_on(&mut self, given: InputResult) -> bool {
         match given {
-            Given::Taken(commands) => {
+            InputResult::Taken(commands) => {
                 for command in commands {
                     self.obey(command);
                 }
                 self.people_look();
                 true
             }
-            Given::Refused(error) => {
+            InputResult::Refused(error) => {
                 self.refusals.insert(refusal(&error));
                 true
             }
-            Given::Died => {
+            InputResult::Died => {
                 self.dies();
                 false
             }
@@ -571,10 +571,10 @@ fn is_repetition(state: &State, call: &Call) -> bool {
     let approved = state.item(call.slot()).and_then(|item| item.approved);
     let card = approved.and_then(|(card, _)| state.cards.get(&card));
     card.is_some_and(|card| match &card.card.subject {
-        Subject::Step { calls, .. } => calls
+        CardSubject::Step { calls, .. } => calls
             .iter()
             .any(|shown| shown.item == call.slot().item && shown.repeats.is_some()),
-        Subject::Plan { .. } => false,
+        CardSubject::Plan { .. } => false,
     })
 }
 

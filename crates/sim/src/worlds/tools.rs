@@ -12,7 +12,7 @@ use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::{Value, json};
 
 use super::scene::FIND;
-use super::weather::{Fault, Weather};
+use super::weather::{Fault, FaultPlan};
 
 /// A request on its way.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Request {
     /// Whether a person said yes to it as a repetition.
     pub(super) repeated: bool,
     /// What the tool will do with it.
-    fate: Fate,
+    fate: Delivery,
     /// When its sender stops waiting, in true time.
     pub(super) until: i64,
     /// How long the answer travels; never, if there is none.
@@ -30,7 +30,7 @@ pub(super) struct Request {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum Delivery {
     Serve,
     Corrupt,
     NotAccepted,
@@ -76,7 +76,7 @@ impl Tools {
         call: Call,
         repeated: bool,
         now: i64,
-        weather: &mut Weather,
+        weather: &mut FaultPlan,
     ) -> (Option<i64>, Request) {
         let timeout = i64::try_from(call.timeout().as_millis()).unwrap_or(i64::MAX);
         let until = now + timeout;
@@ -105,33 +105,33 @@ impl Tools {
         (arrives, request)
     }
 
-    fn fate(&mut self, call: &Call, now: i64, weather: &mut Weather) -> Fate {
+    fn fate(&mut self, call: &Call, now: i64, weather: &mut FaultPlan) -> Delivery {
         let server = call.operation().server().to_owned();
         let down = self.down_until.get(&server).copied().unwrap_or(0);
         if weather.strikes(Fault::Flapping) {
             self.down_until.insert(server, now + weather.ms(1, 10_000));
         }
         if now < down && !weather.calm {
-            return Fate::Refuse(Class::Unavailable);
+            return Delivery::Refuse(Class::Unavailable);
         }
         if weather.strikes(Fault::Busy) {
-            return Fate::Refuse(Class::RateLimited);
+            return Delivery::Refuse(Class::RateLimited);
         }
         if weather.strikes(Fault::Denied) {
             let classes = [Class::PermissionDenied, Class::NotFound, Class::Conflict];
             let at = usize::try_from(weather.ms(0, 2)).unwrap_or(0);
-            return Fate::Refuse(classes.get(at).copied().unwrap_or(Class::NotFound));
+            return Delivery::Refuse(classes.get(at).copied().unwrap_or(Class::NotFound));
         }
         if weather.strikes(Fault::Broken) {
-            return Fate::Break(weather.ms(0, 1) == 0);
+            return Delivery::Break(weather.ms(0, 1) == 0);
         }
         if weather.strikes(Fault::Corrupt) {
-            return Fate::Corrupt;
+            return Delivery::Corrupt;
         }
         if weather.strikes(Fault::NotAccepted) {
-            return Fate::NotAccepted;
+            return Delivery::NotAccepted;
         }
-        Fate::Serve
+        Delivery::Serve
     }
 
     /// A request arrives: the answers, with when each comes back.
@@ -139,13 +139,13 @@ impl Tools {
         &mut self,
         request: &Request,
         now: i64,
-        weather: &mut Weather,
+        weather: &mut FaultPlan,
     ) -> Vec<(i64, Reply)> {
         let done = match request.fate {
-            Fate::Refuse(_) | Fate::Break(false) => true,
-            Fate::Serve | Fate::Corrupt | Fate::NotAccepted | Fate::Break(true) => {
+            Delivery::Refuse(_) | Delivery::Break(false) => true,
+            Delivery::Serve | Delivery::Corrupt | Delivery::NotAccepted | Delivery::Break(true) => {
                 self.perform(request, now);
-                request.fate != Fate::NotAccepted
+                request.fate != Delivery::NotAccepted
             }
         };
         let reply = self.reply(request, done, weather);
@@ -184,10 +184,10 @@ impl Tools {
         });
     }
 
-    fn reply(&self, request: &Request, done: bool, weather: &mut Weather) -> Reply {
+    fn reply(&self, request: &Request, done: bool, weather: &mut FaultPlan) -> Reply {
         let call = &request.call;
         match request.fate {
-            Fate::Refuse(class) => {
+            Delivery::Refuse(class) => {
                 let mut reply = Reply::failed(class, Landing::None, class.word());
                 if class == Class::RateLimited {
                     let ms = weather.ms(100, 5_000).unsigned_abs();
@@ -195,9 +195,9 @@ impl Tools {
                 }
                 reply
             }
-            Fate::Break(_) => Reply::failed(Class::Unavailable, Landing::Unknown, "it broke"),
-            Fate::Corrupt => ok(json!({ "total": "many" })),
-            Fate::Serve | Fate::NotAccepted => {
+            Delivery::Break(_) => Reply::failed(Class::Unavailable, Landing::Unknown, "it broke"),
+            Delivery::Corrupt => ok(json!({ "total": "many" })),
+            Delivery::Serve | Delivery::NotAccepted => {
                 let target = target(call);
                 let found = self.effects.iter().any(|effect| effect.target == target);
                 let finds = call.operation().name == FIND;
@@ -211,7 +211,7 @@ impl Tools {
 }
 
 /// When a late request arrives: within what the catalog promises of its operation.
-fn latest(call: &Call, until: i64, weather: &mut Weather) -> i64 {
+fn latest(call: &Call, until: i64, weather: &mut FaultPlan) -> i64 {
     let operation = call.operation();
     let beyond = match (&operation.idempotency, &operation.reconcile) {
         // Why: no tool honours a key for longer than it says, and the sender has stopped waiting.

@@ -1,4 +1,4 @@
-//! Weather: what goes wrong in a world, and how often.
+//! Faults: what goes wrong in a world, and how often.
 //!
 //! Owns the closed list of faults and which of them a world has at all: a world with few kinds
 //! reaches places that one with all of them does not. INVARIANT: a fault that strikes is noted, and
@@ -153,14 +153,14 @@ pub fn names() -> BTreeSet<&'static str> {
 }
 
 /// What goes wrong in one world.
-pub(super) struct Weather {
+pub(super) struct FaultPlan {
     rng: Rng,
     possible: BTreeSet<Fault>,
     pub(super) struck: BTreeSet<&'static str>,
     pub(super) calm: bool,
 }
 
-impl Weather {
+impl FaultPlan {
     pub(super) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed, "weather");
         let bad = rng.pick(&[100, 300, 500, 700]);

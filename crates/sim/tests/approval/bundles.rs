@@ -1,7 +1,7 @@
 //! Saved plans: a bundle of which one field changed, or one applied where something moved.
 
 use provost_engine::bundle::Bundle;
-use provost_plan::check::{Base, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::check::{CheckedPlan, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::label::Label;
 use provost_plan::node::parse_yaml;
 use provost_plan::plan::Limits;
@@ -37,7 +37,7 @@ fn checked(plan: &Value, terms: &Terms) -> Option<CheckedPlan> {
             origin,
         },
         terms,
-        &Base::default(),
+        &RevisionBase::default(),
     )
     .plan
 }

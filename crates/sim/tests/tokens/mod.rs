@@ -10,10 +10,10 @@ use std::path::Path;
 
 use provost_engine::engine::{Engine, NewRun};
 use provost_engine::run::event::RunStatus;
-use provost_engine::session::{Stop, Unwatched};
+use provost_engine::session::{DriveEnd, Unwatched};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 use provost_plan::plan::Goal;
-use provost_plan::plan::request::Mode;
+use provost_plan::plan::request::PlanningMode;
 use serde_json::{Value, json};
 use sim::model::{Local, Scripted};
 use tiktoken_rs::CoreBPE;
@@ -31,13 +31,13 @@ struct Sent {
 }
 
 /// A world of its own, a model with a script, and a folder for the rest.
-struct Stage {
+struct Harness {
     dir: tempfile::TempDir,
     world: sim::world::Local,
     model: Local,
 }
 
-impl Stage {
+impl Harness {
     fn new(script: impl IntoIterator<Item = Scripted>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("world.json");
@@ -111,7 +111,7 @@ fn wanted(task: &Task) -> BTreeSet<String> {
 }
 
 /// The workspace of a stage: the world's operations, the model, and a policy that lets all pass.
-fn workspace(stage: &Stage) -> Workspace {
+fn workspace(stage: &Harness) -> Workspace {
     let dir = stage.dir.path().join("place");
     let write = |name: &str, text: &str| {
         let path = dir.join(name);
@@ -186,11 +186,11 @@ fn entry(op: &Op) -> String {
 }
 
 /// Runs a task in a mode; the plans are said by the script.
-fn planned(task: &Task, mode: Mode, plans: Vec<Value>, counter: &CoreBPE) -> Sent {
+fn planned(task: &Task, mode: PlanningMode, plans: Vec<Value>, counter: &CoreBPE) -> Sent {
     let script = plans
         .into_iter()
         .map(|plan| Scripted::json(json!({ "plan": plan })));
-    let stage = Stage::new(script);
+    let stage = Harness::new(script);
     let workspace = workspace(&stage);
     let new = NewRun {
         goal: Goal::of_text(task.goal),
@@ -211,7 +211,7 @@ fn planned(task: &Task, mode: Mode, plans: Vec<Value>, counter: &CoreBPE) -> Sen
         let (_keep, mut halt) = tokio::sync::watch::channel(false);
         session.drive(&mut Unwatched, &mut halt).await.unwrap()
     });
-    let Stop::Ended(ended) = stop else {
+    let DriveEnd::Ended(ended) = stop else {
         panic!("{}: it stopped with {stop:?}", task.goal);
     };
     assert_eq!(
@@ -334,8 +334,8 @@ fn the_table_of_the_guide_is_what_is_sent() {
     let mut rows = Vec::new();
     for task in &tasks {
         let ways = [
-            planned(task, Mode::Single, single(task), &counter),
-            planned(task, Mode::Iterative, iterative(task), &counter),
+            planned(task, PlanningMode::Single, single(task), &counter),
+            planned(task, PlanningMode::Iterative, iterative(task), &counter),
             plain::reasoned(task, &counter),
         ];
         assert_eq!(ways[0].requests, 1, "single is one call: {}", task.goal);
@@ -364,7 +364,7 @@ fn a_task_that_does_something_else_is_noticed() {
         wanted(&tasks[0]).is_empty(),
         "a task that only looks changes nothing"
     );
-    let stage = Stage::new([]);
+    let stage = Harness::new([]);
     assert!(stage.effects().is_empty(), "a new world remembers nothing");
     plain::act_alone(&stage, &ask.acts[1]);
     assert_eq!(stage.effects(), wanted(ask));

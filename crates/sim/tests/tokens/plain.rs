@@ -5,7 +5,7 @@ use sim::model::Scripted;
 use tiktoken_rs::CoreBPE;
 
 use super::tasks::{Act, Task, ops};
-use super::{Sent, Stage, wanted};
+use super::{Harness, Sent, wanted};
 
 const SYSTEM: &str = "You reach a goal by calling tools, one at a time. Each turn, reply with one \
 JSON object and nothing else: {\"thought\": \"one sentence\", \"call\": TOOL, \"args\": {…}}, or, when \
@@ -20,7 +20,7 @@ pub fn reasoned(task: &Task, counter: &CoreBPE) -> Sent {
         Scripted::json(said)
     });
     let end = json!({ "thought": "That is all.", "answer": task.said });
-    let stage = Stage::new(acts.chain([Scripted::json(end)]));
+    let stage = Harness::new(acts.chain([Scripted::json(end)]));
     let answer = runtime().block_on(turns(&stage, task.goal));
     assert_eq!(answer, task.said);
     assert_eq!(stage.effects(), wanted(task), "{}", task.goal);
@@ -28,7 +28,7 @@ pub fn reasoned(task: &Task, counter: &CoreBPE) -> Sent {
 }
 
 /// Makes one call in the world.
-pub fn act_alone(stage: &Stage, act: &Act) {
+pub fn act_alone(stage: &Harness, act: &Act) {
     runtime().block_on(call(&client(), stage, act.tool, &act.args));
 }
 
@@ -45,7 +45,7 @@ fn client() -> reqwest::Client {
     reqwest::Client::new()
 }
 
-async fn turns(stage: &Stage, goal: &str) -> String {
+async fn turns(stage: &Harness, goal: &str) -> String {
     let client = client();
     let tools: Vec<String> = ops()
         .iter()
@@ -83,7 +83,7 @@ async fn turns(stage: &Stage, goal: &str) -> String {
 }
 
 /// Makes the call that the world's operation of this name is.
-async fn call(client: &reqwest::Client, stage: &Stage, tool: &str, args: &Value) -> Value {
+async fn call(client: &reqwest::Client, stage: &Harness, tool: &str, args: &Value) -> Value {
     let op = ops().into_iter().find(|op| op.name == tool).unwrap();
     let mut path = op.path.to_owned();
     let mut rest = args.as_object().unwrap().clone();

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::engine::{Engine, EngineError, NewRun, open_tools};
-use crate::session::{DriveError, Session, Stop, Watcher};
+use crate::session::{DriveEnd, DriveError, Session, Watcher};
 use crate::store::{JOURNAL_FILE, Store, StoreError};
 use crate::workspace::{LockUse, Opening, Workspace};
 
@@ -127,8 +127,8 @@ async fn to_the_end(
 ) -> Result<(End, Session), EngineError> {
     let (_keep, mut halt) = tokio::sync::watch::channel(false);
     let end = match session.drive(seen, &mut halt).await? {
-        Stop::Ended(ended) if ended.status == RunStatus::Succeeded => End::Succeeded,
-        Stop::InDoubt => End::InDoubt,
+        DriveEnd::Ended(ended) if ended.status == RunStatus::Succeeded => End::Succeeded,
+        DriveEnd::InDoubt => End::InDoubt,
         stop => panic!("{stop:?}"),
     };
     Ok((end, session))

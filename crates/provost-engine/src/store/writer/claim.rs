@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::{Batch, Writer};
-use crate::owner::{Claim, Standing};
+use crate::owner::{ClaimResult, OwnerStatus};
 use crate::store::StoreError;
 
 impl Writer {
@@ -11,7 +11,7 @@ impl Writer {
         &mut self,
         batch: &mut Batch,
         run: &str,
-    ) -> rusqlite::Result<Result<Claim, StoreError>> {
+    ) -> rusqlite::Result<Result<ClaimResult, StoreError>> {
         let Some(head) = self.head(run)? else {
             return Ok(Err(StoreError::UnknownRun {
                 run: run.to_owned(),
@@ -19,10 +19,10 @@ impl Writer {
         };
         let mine = self.owner.instance();
         let before = match head.owner.as_deref() {
-            Some(owner) if owner == mine => return Ok(Ok(Claim::Taken)),
+            Some(owner) if owner == mine => return Ok(Ok(ClaimResult::Taken)),
             Some(owner) => match self.owner.standing_of(owner) {
-                Standing::Alive { pid } => return Ok(Ok(Claim::HeldBy { pid })),
-                Standing::Dead { file } => {
+                OwnerStatus::Alive { pid } => return Ok(Ok(ClaimResult::HeldBy { pid })),
+                OwnerStatus::Dead { file } => {
                     batch.dead.extend(file);
                     Some(owner)
                 }
@@ -38,7 +38,7 @@ impl Writer {
         self.connection
             .prepare_cached("UPDATE runs SET owner = ?2 WHERE n = ?1")?
             .execute(params![head.n, mine])?;
-        Ok(Ok(Claim::Taken))
+        Ok(Ok(ClaimResult::Taken))
     }
 
     pub(super) fn release(&mut self, run: &str) -> rusqlite::Result<Result<(), StoreError>> {

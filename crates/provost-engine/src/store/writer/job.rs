@@ -5,11 +5,11 @@
 
 use rusqlite::Connection;
 
-use crate::owner::Claim;
+use crate::owner::ClaimResult;
 use crate::store::event::Prepared;
 use crate::store::log::LogEvent;
 use crate::store::pending::Answer;
-use crate::store::{Receipt, StoreError};
+use crate::store::{CommitReceipt, StoreError};
 
 /// A change of what is no event of a run, inside the transaction of a batch; what it says to the
 /// log of the workspace.
@@ -18,10 +18,10 @@ pub(in crate::store) type Change =
 
 /// A request to the writer, with who waits for it.
 pub(in crate::store) enum Job {
-    Append(Box<Prepared>, Answer<Receipt>),
+    Append(Box<Prepared>, Answer<CommitReceipt>),
     Claim {
         run: String,
-        answer: Answer<Claim>,
+        answer: Answer<ClaimResult>,
     },
     Release {
         run: String,
@@ -53,8 +53,8 @@ impl Job {
 
 /// A request as it stands before the commit.
 pub(super) enum Settled {
-    Append(Answer<Receipt>, Result<Receipt, StoreError>),
-    Claim(Answer<Claim>, Result<Claim, StoreError>),
+    Append(Answer<CommitReceipt>, Result<CommitReceipt, StoreError>),
+    Claim(Answer<ClaimResult>, Result<ClaimResult, StoreError>),
     Done(Answer<()>, Result<(), StoreError>),
 }
 

@@ -45,7 +45,7 @@ struct Hop {
 }
 
 /// Follows values back to their sources.
-pub(super) struct Ways<'a> {
+pub(super) struct Provenance<'a> {
     labels: &'a Labels<'a>,
     want: Want,
     /// Found from the end of the way to its source.
@@ -53,7 +53,7 @@ pub(super) struct Ways<'a> {
     steps: usize,
 }
 
-impl<'a> Ways<'a> {
+impl<'a> Provenance<'a> {
     pub(super) fn new(labels: &'a Labels<'a>, want: Want) -> Self {
         Self {
             labels,

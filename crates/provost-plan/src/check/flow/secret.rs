@@ -5,7 +5,7 @@
 //! decides: a guard, an acceptance or a proof over one tells whether it holds. INVARIANT: what is
 //! found here is an error, so no plan in force has such a way.
 
-use super::path::{Want, Ways};
+use super::path::{Provenance, Want};
 use super::{Labels, Pass, StepLabels, from};
 use crate::catalog::Operation;
 use crate::codes::Code;
@@ -36,7 +36,7 @@ pub(super) fn in_argument(
 ) -> Diagnostic {
     let place = format!("`{name}` of `{}`", operation.name);
     let finding = finding(tree.span(), &place, label, BIND).step(&step.id.value);
-    Ways::new(labels, Want::Secret).into_argument(finding, step, tree)
+    Provenance::new(labels, Want::Secret).into_argument(finding, step, tree)
 }
 
 /// The read that settles a doubt about a call, which is given some of its arguments.
@@ -62,7 +62,7 @@ pub(super) fn in_question(labels: &Labels<'_>, step: &Step, text: &Template) -> 
     let label = labels.template(Some(step), text, &Label::trusted());
     let found = || {
         let finding = finding(text.span(), "the text of a question", &label, NAME);
-        Ways::new(labels, Want::Secret).into_template(
+        Provenance::new(labels, Want::Secret).into_template(
             finding.step(&step.id.value),
             Some(step),
             text,
@@ -79,7 +79,7 @@ pub(super) fn in_answer(labels: &Labels<'_>) -> Vec<Diagnostic> {
         let label = labels.template(None, template, &Label::trusted());
         let found = || {
             let finding = finding(template.span(), "the answer", &label, NAME);
-            Ways::new(labels, Want::Secret).into_template(finding, None, template)
+            Provenance::new(labels, Want::Secret).into_template(finding, None, template)
         };
         label.secret.then(found)
     };

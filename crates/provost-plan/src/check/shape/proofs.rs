@@ -3,7 +3,7 @@
 //! Owns S708 and S712. What excludes what is [`super::solve`]'s. INVARIANT: S708 is a proof; a
 //! guard that is only cautious (of a status, of null) is let pass.
 
-use super::solve::{Never, Solver, Trust};
+use super::solve::{Assume, ImpossibleCase, Solver};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::graph::step_of;
@@ -20,7 +20,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         pass,
         site: &end,
         statuses: Statuses::End,
-        trust: Trust::Everything,
+        trust: Assume::Everything,
     };
     let proofs = pass.plan.success.iter();
     let reading = proofs.filter(|p| p.check.references().any(|r| step_of(r).is_some()));
@@ -39,7 +39,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 pass,
                 site: &site,
                 statuses: Statuses::Before,
-                trust: Trust::Everything,
+                trust: Assume::Everything,
             };
             let what = "nothing the tool can give is accepted";
             let mut together = Together::new(&solver, what);
@@ -107,7 +107,7 @@ impl<'s> Together<'s> {
         }
     }
 
-    fn finding(&self, span: Span, never: &Never) -> Diagnostic {
+    fn finding(&self, span: Span, never: &ImpossibleCase) -> Diagnostic {
         let message = format!("{}: {}", self.what, never.reason);
         let finding =
             Diagnostic::new(Code::ImpossibleProof, span, message).label("this is never true");
@@ -143,11 +143,11 @@ fn guard(pass: &Pass<'_>, site: &Site<'_>, when: &Template) -> Option<Diagnostic
         let cases = whole.cases(truth)?;
         solver(trust).never(&cases)
     };
-    if let Some(never) = never(true, Trust::NoParams) {
+    if let Some(never) = never(true, Assume::NoParams) {
         let message = format!("`when` is never true: {}", never.reason);
         return Some(finding(message).label("the step never runs"));
     }
-    never(false, Trust::NoCaution).map(|_| {
+    never(false, Assume::NoCaution).map(|_| {
         finding("`when` is always true".to_owned())
             .label("the step always runs")
             .hint("leave it out, or ask for what you mean")

@@ -13,7 +13,7 @@ use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
 use crate::check::typing::Place;
-use crate::expr::cases::{Case, Demand, Subject};
+use crate::expr::cases::{Case, Demand, DemandSubject};
 use crate::expr::tree::Compare;
 use crate::expr::{Reference, Root, Segment, StepStatus};
 use crate::schema::{Kinds, Type};
@@ -21,7 +21,7 @@ use crate::source::Span;
 
 /// What is not believed in a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trust {
+pub(super) enum Assume {
     /// Nothing: all that is known counts.
     Everything,
     /// Parameters, which the next run gives other values.
@@ -32,7 +32,7 @@ pub(super) enum Trust {
 
 /// Why a case never comes up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Never {
+pub(super) struct ImpossibleCase {
     pub(super) reason: String,
     /// The word that is no status of a step, if that is the reason.
     pub(super) slip: Option<String>,
@@ -43,25 +43,25 @@ pub(super) struct Solver<'p, 'a> {
     pub(super) pass: &'p Pass<'a>,
     pub(super) site: &'p Site<'a>,
     pub(super) statuses: Statuses,
-    pub(super) trust: Trust,
+    pub(super) trust: Assume,
 }
 
 impl Solver<'_, '_> {
     /// Why none of the cases ever comes up, if none does.
-    pub(super) fn never(&self, cases: &[Case]) -> Option<Never> {
+    pub(super) fn never(&self, cases: &[Case]) -> Option<ImpossibleCase> {
         let mut first = None;
         for case in cases {
             let never = self.excluded(case)?;
             first.get_or_insert(never);
         }
-        Some(first.unwrap_or_else(|| Never {
+        Some(first.unwrap_or_else(|| ImpossibleCase {
             reason: "it is false by itself".to_owned(),
             slip: None,
         }))
     }
 
-    fn excluded(&self, case: &Case) -> Option<Never> {
-        let mut subjects: BTreeMap<&Subject, Vec<&Demand>> = BTreeMap::new();
+    fn excluded(&self, case: &Case) -> Option<ImpossibleCase> {
+        let mut subjects: BTreeMap<&DemandSubject, Vec<&Demand>> = BTreeMap::new();
         for (subject, demand) in case {
             subjects.entry(subject).or_default().push(demand);
         }
@@ -71,11 +71,15 @@ impl Solver<'_, '_> {
         reasons.next()
     }
 
-    fn contradiction(&self, subject: &Subject, demands: &[&Demand]) -> Option<Never> {
+    fn contradiction(
+        &self,
+        subject: &DemandSubject,
+        demands: &[&Demand],
+    ) -> Option<ImpossibleCase> {
         let shown = shown(subject);
         if demands.contains(&&Demand::Nothing) {
             let reason = format!("`{shown}` never differs from itself");
-            return Some(Never { reason, slip: None });
+            return Some(ImpossibleCase { reason, slip: None });
         }
         if let (Root::Step(step), [Segment::Field(field)], false) =
             (&subject.root, subject.path.as_slice(), subject.is_size)
@@ -84,17 +88,17 @@ impl Solver<'_, '_> {
             return self.of_status(step, demands);
         }
         let cautious = |demand: &&Demand| {
-            self.trust == Trust::NoCaution && matches!(demand, Demand::Compares(_, Value::Null))
+            self.trust == Assume::NoCaution && matches!(demand, Demand::Compares(_, Value::Null))
         };
         let demands: Vec<&Demand> = demands.iter().copied().filter(|d| !cautious(d)).collect();
         let reason = among_themselves(&shown, &demands)
             .or_else(|| of_type(&shown, &self.type_of(subject)?, &demands))?;
-        Some(Never { reason, slip: None })
+        Some(ImpossibleCase { reason, slip: None })
     }
 
     /// The type of a subject, where that is known and believed.
-    fn type_of(&self, subject: &Subject) -> Option<Type> {
-        if self.trust != Trust::Everything && subject.root == Root::Params {
+    fn type_of(&self, subject: &DemandSubject) -> Option<Type> {
+        if self.trust != Assume::Everything && subject.root == Root::Params {
             return None;
         }
         if subject.is_size {
@@ -106,8 +110,8 @@ impl Solver<'_, '_> {
         }
     }
 
-    fn of_status(&self, id: &str, demands: &[&Demand]) -> Option<Never> {
-        if self.trust == Trust::NoCaution {
+    fn of_status(&self, id: &str, demands: &[&Demand]) -> Option<ImpossibleCase> {
+        if self.trust == Assume::NoCaution {
             return None;
         }
         let fits = |word: &str| demands.iter().all(|demand| meets(&json!(word), demand));
@@ -146,7 +150,7 @@ impl Solver<'_, '_> {
             ),
             (None, None) => (format!("`{id}` has one status, not two"), None),
         };
-        Some(Never { reason, slip })
+        Some(ImpossibleCase { reason, slip })
     }
 }
 
@@ -161,7 +165,7 @@ fn words<'d>(demands: &[&'d Demand]) -> impl Iterator<Item = &'d str> {
     texts.into_iter()
 }
 
-fn shown(subject: &Subject) -> String {
+fn shown(subject: &DemandSubject) -> String {
     let reference = Reference {
         root: subject.root.clone(),
         path: subject.path.clone(),

@@ -18,7 +18,7 @@ const CASES_MAX: usize = 64;
 
 /// What a demand is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Subject {
+pub struct DemandSubject {
     /// Where its path begins.
     pub root: Root,
     /// The rest.
@@ -39,7 +39,7 @@ pub enum Demand {
 }
 
 /// Demands that hold together.
-pub type Case = Vec<(Subject, Demand)>;
+pub type Case = Vec<(DemandSubject, Demand)>;
 
 impl Expression {
     /// The cases in which it comes to `truth`: none if it never does; nothing if there are too
@@ -96,7 +96,7 @@ fn anything() -> Vec<Case> {
     vec![Vec::new()]
 }
 
-fn demand(subject: Subject, operator: Compare, value: Value) -> Vec<Case> {
+fn demand(subject: DemandSubject, operator: Compare, value: Value) -> Vec<Case> {
     vec![vec![(subject, Demand::Compares(operator, value))]]
 }
 
@@ -195,14 +195,14 @@ fn is_condition(expr: &Expr) -> bool {
 }
 
 /// What a demand on `expr` is about, if it is one fixed place.
-fn subject(expr: &Expr) -> Option<Subject> {
+fn subject(expr: &Expr) -> Option<DemandSubject> {
     let (expr, is_size) = match &expr.kind {
         ExprKind::Call(Function::Size, arguments) => (arguments.first()?, true),
         ExprKind::Has(_) => return None,
         _ => (expr, false),
     };
     let (root, path) = place(expr)?;
-    (!is_variable(&root) && !path.contains(&Segment::Any)).then_some(Subject {
+    (!is_variable(&root) && !path.contains(&Segment::Any)).then_some(DemandSubject {
         root,
         path,
         is_size,

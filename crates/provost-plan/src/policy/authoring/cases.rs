@@ -73,7 +73,7 @@ enum Ask {
 
 /// A case with what policy said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct CaseResult {
     /// What the case is called.
     pub name: String,
     /// Where its name stands.
@@ -90,7 +90,7 @@ pub struct Judged {
     pub differs: Vec<String>,
 }
 
-impl Judged {
+impl CaseResult {
     /// Whether policy said what was expected.
     #[must_use]
     pub fn passed(&self) -> bool {
@@ -132,7 +132,7 @@ impl Cases {
 
     /// Asks policy about every case.
     #[must_use]
-    pub fn judge(&self, policy: &Policy, catalog: &Catalog) -> Vec<Judged> {
+    pub fn judge(&self, policy: &Policy, catalog: &Catalog) -> Vec<CaseResult> {
         self.list
             .iter()
             .filter_map(|case| case.judge(policy, catalog))
@@ -416,7 +416,7 @@ impl Case {
         Principal { kind, ..person }
     }
 
-    fn judge(&self, policy: &Policy, catalog: &Catalog) -> Option<Judged> {
+    fn judge(&self, policy: &Policy, catalog: &Catalog) -> Option<CaseResult> {
         let principal = self.principal(policy);
         let mut differs = Vec::new();
         let (operation, given, because) = match &self.ask {
@@ -471,7 +471,7 @@ impl Case {
             Ask::May { .. } => self.judge_statement(policy, catalog)?,
         };
         self.compare(given, &because, &mut differs);
-        Some(Judged {
+        Some(CaseResult {
             name: self.name.value.clone(),
             span: self.name.span,
             operation,

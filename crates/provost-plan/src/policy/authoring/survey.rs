@@ -15,10 +15,10 @@ use crate::diagnostic::Diagnostic;
 use crate::label::{Integrity, Label};
 use crate::policy::load::{Entry, base_name, span_of};
 use crate::policy::mentions::Mention;
-use crate::policy::names::{Names, Stray};
+use crate::policy::names::{Names, UnknownName};
 use crate::policy::partial::{self, Part, Partial};
-use crate::policy::ready::{Scene, Standing};
-use crate::policy::values::Seen;
+use crate::policy::ready::{PolicyKey, PolicyQuery};
+use crate::policy::values::DecisionInput;
 use crate::policy::{
     CallFacts, OperationTerms, Policy, Principal, PrincipalKind, RunAction, Verdict, entities, lint,
 };
@@ -28,7 +28,7 @@ use crate::source::{Source, Span};
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// Every operation, by name.
-    pub operations: Vec<Outlook>,
+    pub operations: Vec<OperationVerdicts>,
     /// Policies that could apply, but to no operation as they are declared now.
     pub idle: Vec<String>,
     /// The policies that decide what people may say to a run beside yes and no; none in a solo
@@ -40,7 +40,7 @@ pub struct Survey {
 
 /// What becomes of calls of one operation.
 #[derive(Clone, Debug)]
-pub struct Outlook {
+pub struct OperationVerdicts {
     /// The operation's name.
     pub operation: String,
     /// What it does to the world.
@@ -94,7 +94,7 @@ impl Policy {
         }
     }
 
-    fn outlook(&self, terms: &OperationTerms, principal: &Principal) -> Outlook {
+    fn outlook(&self, terms: &OperationTerms, principal: &Principal) -> OperationVerdicts {
         let operation = &terms.operation;
         let names: BTreeSet<String> = terms.fields.known.keys().cloned().collect();
         let verdict = |integrity| {
@@ -117,7 +117,7 @@ impl Policy {
                 repeats: CallFacts::repeats_before_the_run(operation),
             })
         };
-        Outlook {
+        OperationVerdicts {
             operation: operation.name.clone(),
             effect: operation.effect,
             trusted: verdict(Integrity::Trusted),
@@ -187,12 +187,12 @@ impl Policy {
         &self,
         entry: &Entry,
         terms: &OperationTerms,
-        (scene, entities): (&Scene, &Entities),
+        (scene, entities): (&PolicyQuery, &Entities),
         freely: bool,
     ) -> Option<Part> {
         let unknown: BTreeSet<String> = terms.fields.known.keys().cloned().collect();
         let none = std::iter::empty();
-        let seen = Seen::of(&terms.fields, &terms.operation, none, &unknown).ok()?;
+        let seen = DecisionInput::of(&terms.fields, &terms.operation, none, &unknown).ok()?;
         let mut open = terms.open(&unknown);
         open.extend(entry.mentions.get(&Mention::Repeats).cloned());
         if freely {
@@ -286,7 +286,7 @@ impl Policy {
     }
 
     fn names_nobody(&self, entry: &Entry) -> Vec<(Source, Diagnostic)> {
-        let find = |stray: Stray| {
+        let find = |stray: UnknownName| {
             let finding = Diagnostic::new(Code::NamesNobody, Span::default(), stray.message);
             let (source, mut finding) = self.at(entry, finding.hint(stray.hint));
             let rest = source.text.get(finding.span.start..).unwrap_or_default();
@@ -308,8 +308,8 @@ impl Names {
         effect: Effect,
         tags: &BTreeSet<String>,
         roles: &BTreeSet<String>,
-    ) -> Vec<Standing> {
-        Standing::every(person, effect, tags, roles, |names| self.looks_at(names))
+    ) -> Vec<PolicyKey> {
+        PolicyKey::every(person, effect, tags, roles, |names| self.looks_at(names))
     }
 
     /// The roles to ask with: none and those declared, and with them, if `freely`, all that it

@@ -4,7 +4,7 @@
 use cedar_policy::{Authorizer, Decision as Answer, Entities};
 
 use super::super::entities::{context, principal_entity, principal_uid, resource_entity, uid};
-use super::super::values::Seen;
+use super::super::values::DecisionInput;
 use super::*;
 
 const PERMIT: &str = r#"@id("all") permit (principal, action in Action::"call", resource);"#;
@@ -227,7 +227,8 @@ impl<'a> ActionFor<'a> {
         ];
         let entities = Entities::from_entities(own.clone(), Some(&loaded.schema)).unwrap();
         let fields = &loaded.operations.get(&case.operation.name).unwrap().fields;
-        let seen = Seen::of(fields, &case.operation, case.args.iter(), &BTreeSet::new()).unwrap();
+        let seen =
+            DecisionInput::of(fields, &case.operation, case.args.iter(), &BTreeSet::new()).unwrap();
         let request = cedar_policy::Request::new(
             principal_uid(&case.principal).unwrap(),
             uid("Action", &case.operation.name).unwrap(),

@@ -127,7 +127,7 @@ const PYDANTIC: &str = r##"{"type":"object","title":"SearchOutput","required":["
   "$defs":{"Hit":{"type":"object","required":["id"],
                   "properties":{"id":{"type":"string"},"score":{"type":"number"}}}}}"##;
 
-const COMPOSED: &str = r##"{"allOf":[{"$ref":"#/components/schemas/Base"},
+const COMPOSED: &str = r##"{"allOf":[{"$ref":"#/components/schemas/RevisionBase"},
     {"type":"object","required":["state"],"properties":{"state":{"enum":["open","closed"]}}}],
   "components":{"schemas":{
     "Base":{"type":"object","required":["id","user"],

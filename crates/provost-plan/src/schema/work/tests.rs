@@ -7,7 +7,7 @@ use super::*;
 /// What judging costs where everything is walked.
 fn cost(schema: &Value, value: &Value) -> Result<u64, Exceeded> {
     let work = Work::of(schema).map_err(|_| Exceeded)?;
-    let purse = Purse::of(1_000_000);
+    let purse = WorkBudget::of(1_000_000);
     work.walk(0, value, &purse, 0)?;
     Ok(1_000_000 - purse.left())
 }
@@ -30,7 +30,7 @@ fn the_shortcut_never_pays_less_than_the_walk() {
             json!([["a", "bbbbbbbbbbbbbbbbbbb"], { "c": [1, null] }]),
         ] {
             let work = Work::of(&schema).unwrap();
-            let paid = work.pay(&value, &Purse::of(1_000_000)).unwrap();
+            let paid = work.pay(&value, &WorkBudget::of(1_000_000)).unwrap();
             let walked = cost(&schema, &value).unwrap();
             assert!(work.each.is_some(), "{schema}");
             assert!(paid >= walked, "{schema} over {value}: {paid} < {walked}");

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::digest::{Digest, Domain};
-use crate::fix::{Editor, Mended};
+use crate::fix::{AppliedFix, Editor};
 use crate::source::{Source, Span};
 
 /// The schema of the standard.
@@ -178,7 +178,7 @@ impl Log<'_> {
                 "endLine": end_line, "endColumn": end_column })
     }
 
-    fn fix(&self, fix: &Mended) -> Value {
+    fn fix(&self, fix: &AppliedFix) -> Value {
         let replacements = fix.edits.iter().map(|edit| {
             json!({ "deletedRegion": self.region(edit.span),
                     "insertedContent": { "text": edit.text } })

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Reconcile, Role};
 use provost_plan::check::budget::WorstCase;
-use provost_plan::check::{Base, Checked, CheckedPlan, Draft, Origin, Terms, check};
+use provost_plan::check::{Checked, CheckedPlan, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::label::{Integrity, Label};
 use provost_plan::node::parse_yaml;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::{Criterion, Goal, Limits, Plan};
 use provost_plan::policy::{People, Policy, Principal, PrincipalKind};
-use provost_plan::reach::Checkup;
+use provost_plan::reach::CheckedUnder;
 use provost_plan::render::{Style, render};
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
@@ -187,8 +187,8 @@ impl Case {
     }
 
     /// The plan, which must be without errors, with what it was checked under.
-    pub fn checkup(&self) -> Checkup<'_> {
-        Checkup {
+    pub fn checkup(&self) -> CheckedUnder<'_> {
+        CheckedUnder {
             plan: self.plan(),
             catalog: &self.catalog,
             goal: &self.goal,
@@ -321,9 +321,9 @@ impl Setting {
     }
 
     fn check(self, plan: Plan) -> Checked {
-        let first = Base {
+        let first = RevisionBase {
             revision: 1,
-            ..Base::default()
+            ..RevisionBase::default()
         };
         let trusted = Origin {
             author: "corpus".to_owned(),
@@ -338,7 +338,7 @@ impl Setting {
             let checked = check(draft, &self.terms, &first);
             checked.plan.expect("a plan before without errors")
         });
-        let base = Base {
+        let base = RevisionBase {
             revision: 1 + u32::from(previous.is_some()),
             previous: previous.as_ref(),
             settled: self.settled,

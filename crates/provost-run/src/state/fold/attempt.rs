@@ -6,11 +6,11 @@ use provost_plan::digest::Digest;
 
 use super::{item_mut, step_mut};
 use crate::call::Slot;
-use crate::card::Came;
+use crate::card::PreviewResult;
 use crate::event::{AttemptEnded, AttemptStarted, Settlement, StepStatus};
 use crate::outcome::{Class, Landing, Used};
 use crate::state::fold::FoldError;
-use crate::state::{EffectFact, InFlight, Previewed, State};
+use crate::state::{InFlight, Previewed, State, WriteRecord};
 
 pub(super) fn attempt_started(
     state: &mut State,
@@ -62,7 +62,7 @@ pub(super) fn attempt_started(
     }
     state.calls += u64::from(first);
     if !started.read && state.effect(&started.slot).is_none() {
-        state.effects.push(EffectFact {
+        state.effects.push(WriteRecord {
             slot: started.slot.clone(),
             operation: started.operation.clone(),
             args_digest: started.args_digest,
@@ -118,13 +118,16 @@ fn previewed(
     at: i64,
 ) -> Result<(), FoldError> {
     let message = ended.message.clone().unwrap_or_default();
-    let failed = || Came::Failed(format!("{}: {message}", ended.class.word()));
+    let failed = || PreviewResult::Failed(format!("{}: {message}", ended.class.word()));
     let previewed = Previewed {
         of,
         closure,
         at,
         evidence: ended.evidence,
-        came: ended.shows.clone().map_or_else(failed, Came::Shown),
+        came: ended
+            .shows
+            .clone()
+            .map_or_else(failed, PreviewResult::Shown),
     };
     let item = item_mut(state, &ended.slot, "AttemptEnded")?;
     item.preview = (!ended.lost).then_some(previewed);

@@ -9,13 +9,13 @@ use provost_plan::plan::request::Why;
 use serde_json::Value;
 
 use super::FoldError;
-use crate::card::{Card, Purpose, Subject};
+use crate::card::{Card, CardSubject, QuestionPurpose};
 use crate::event::StepStatus;
 use crate::state::chain::{AGAIN, reviewed};
 use crate::state::{CardState, Planning, State, StepState};
 
 pub(super) fn approval_requested(state: &mut State, card: &Card, digest: Digest) {
-    if let Subject::Step { step, calls, .. } = &card.subject
+    if let CardSubject::Step { step, calls, .. } = &card.subject
         && let Some(step) = state.steps.get_mut(step)
     {
         step.set_status(StepStatus::WaitingApproval);
@@ -51,7 +51,7 @@ pub(super) fn close_card(
         })?;
     card.open = false;
     let closed = card.clone();
-    if let Subject::Step { step, calls, .. } = &closed.card.subject
+    if let CardSubject::Step { step, calls, .. } = &closed.card.subject
         && let Some(step) = state.steps.get_mut(step)
     {
         step.set_status(StepStatus::Ready);
@@ -95,7 +95,7 @@ pub(super) fn approval_given(
     }
     let closed = close_card(state, digest, kind)?;
     match &closed.card.subject {
-        Subject::Plan { steps } => {
+        CardSubject::Plan { steps } => {
             for (id, ask) in steps {
                 if !agreed.contains(id) {
                     state.left_out.insert((id.clone(), ask.closure));
@@ -104,7 +104,7 @@ pub(super) fn approval_given(
                 }
             }
         }
-        Subject::Step {
+        CardSubject::Step {
             step: id, calls, ..
         } => {
             if let Some(step) = state.steps.get_mut(id) {
@@ -175,8 +175,8 @@ pub(super) fn question_answered(
     asked.answer = Some(value.clone());
     asked.open = false;
     match asked.question.purpose.clone() {
-        Purpose::Step { step } => state.authorship.says(&step, "answer", by),
-        Purpose::Planner { id, .. } => {
+        QuestionPurpose::Step { step } => state.authorship.says(&step, "answer", by),
+        QuestionPurpose::Planner { id, .. } => {
             state.builds_on(by);
             state
                 .planning
@@ -188,7 +188,7 @@ pub(super) fn question_answered(
                 state.planning.wanted = request.why;
             }
         }
-        Purpose::Escalation { step } => match value.as_str() {
+        QuestionPurpose::Escalation { step } => match value.as_str() {
             Some("continue") => {
                 state.excused.insert(step);
             }
@@ -203,7 +203,7 @@ pub(super) fn question_answered(
                 state.stopping = Some(Why::StepFailed { step, class });
             }
         },
-        Purpose::Review { .. } => reviewed(state, value.as_str() == Some(AGAIN)),
+        QuestionPurpose::Review { .. } => reviewed(state, value.as_str() == Some(AGAIN)),
     }
     Ok(())
 }
@@ -212,7 +212,7 @@ pub(super) fn question_answered(
 pub(super) fn withdraw_questions(state: &mut State) {
     let steps = &state.steps;
     for asked in state.questions.values_mut() {
-        if let Purpose::Step { step } = &asked.question.purpose {
+        if let QuestionPurpose::Step { step } = &asked.question.purpose {
             let waits = |known: &StepState| known.status == StepStatus::WaitingAnswer;
             asked.open &= steps.get(step).is_some_and(waits);
         }
@@ -235,7 +235,7 @@ pub(super) fn plan_amended(state: &mut State, by: &str) {
         .filter(|(_, step)| step.status == StepStatus::Failed);
     state.handled.extend(failed.map(|(id, _)| id.clone()));
     for asked in state.questions.values_mut() {
-        if !matches!(asked.question.purpose, Purpose::Step { .. }) {
+        if !matches!(asked.question.purpose, QuestionPurpose::Step { .. }) {
             asked.open = false;
         }
     }

@@ -11,7 +11,7 @@ use provost_plan::plan::request::{
 };
 
 use super::{also, counted, listed, tokens, why_text};
-use crate::event::{Candidates, Event, Next, PlannerChoice};
+use crate::event::{Candidates, Event, NextPlanner, PlannerChoice};
 
 pub(super) fn interpreted(goal: &Goal, by: &str, planner: Option<&PlannerChoice>) -> String {
     let criteria = listed(goal.success.iter().map(|criterion| criterion.id.as_str()));
@@ -67,7 +67,7 @@ pub(super) fn planner_of(choice: &PlannerChoice) -> String {
 }
 
 /// Who is asked where a planner came to nothing.
-pub(super) fn handed_on(id: u64, reason: &str, to: &Next) -> String {
+pub(super) fn handed_on(id: u64, reason: &str, to: &NextPlanner) -> String {
     let next = to.words();
     format!("request {id} came to nothing, and {next} is asked next: {reason}")
 }

@@ -28,11 +28,11 @@ fn shown(card: &Card) -> String {
         format!("{id} {:?}{}", ask.verdict.policies, before(&ask.earlier))
     };
     let about = match &card.subject {
-        Subject::Plan { steps } => {
+        CardSubject::Plan { steps } => {
             let steps: Vec<String> = steps.iter().map(|(id, ask)| entry(id, ask)).collect();
             format!("the plan: {}", steps.join(", "))
         }
-        Subject::Step { step, ask, calls } => {
+        CardSubject::Step { step, ask, calls } => {
             let call = |call: &ConcreteCall| {
                 let repeats = call.repeats.as_ref();
                 let repeats = repeats.map(|other| format!(" repeating {other}"));
@@ -58,10 +58,10 @@ fn before(earlier: &EarlierCalls) -> String {
 }
 
 /// What a card shows beside a call.
-fn about(preview: &Preview) -> String {
+fn about(preview: &CardPreview) -> String {
     let came = match &preview.came {
-        Came::Failed(reason) => format!("failed, {reason}"),
-        Came::Shown(shown) => {
+        PreviewResult::Failed(reason) => format!("failed, {reason}"),
+        PreviewResult::Shown(shown) => {
             let believed = if shown.untrusted { "untrusted " } else { "" };
             let cut = if shown.cut { " (cut)" } else { "" };
             format!("{believed}{}{cut}", shown.value)

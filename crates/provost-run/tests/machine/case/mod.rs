@@ -11,7 +11,9 @@ use std::time::Duration;
 use provost_plan::catalog::{Catalog, Effect, Idempotency, KeyCarrier, Operation, Role};
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
-use provost_plan::plan::request::{Mode, PlanReply, PlanRequest, PlannerCost, PlannerUsage};
+use provost_plan::plan::request::{
+    PlanReply, PlanRequest, PlannerCost, PlannerUsage, PlanningMode,
+};
 use provost_plan::plan::{Criterion, Goal, Limits};
 use provost_plan::policy::{
     DEFAULT_POLICY, People, Policy, Principal, PrincipalKind, SOLO_FILE, SOLO_POLICY,
@@ -20,8 +22,8 @@ use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 use provost_run::admission::{Admission, Denial, Entry};
 use provost_run::call::Slot;
-use provost_run::card::{Came, Card, ConcreteCall, Preview, StepAsk, Subject};
-use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated, Settlement, View};
+use provost_run::card::{Card, CardPreview, CardSubject, ConcreteCall, PreviewResult, StepAsk};
+use provost_run::event::{AskMode, Event, PlannerChoice, PlannerView, RunCreated, Settlement};
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::State;
@@ -74,7 +76,7 @@ pub struct Case {
     absent_planner: bool,
     planner: PlannerChoice,
     fallback: Option<String>,
-    mode: Option<Mode>,
+    mode: Option<PlanningMode>,
     requests: Vec<PlanRequest>,
     said: Admission,
     others: Others,
@@ -230,13 +232,13 @@ impl Case {
     /// A model plans, at this cost.
     pub fn planner_costs(mut self, cost: PlannerCost) -> Self {
         let name = "test".to_owned();
-        let view = View::default();
+        let view = PlannerView::default();
         self.planner = PlannerChoice::Model { name, cost, view };
         self
     }
 
     /// Planning proceeds so.
-    pub fn in_mode(mut self, mode: Mode) -> Self {
+    pub fn in_mode(mut self, mode: PlanningMode) -> Self {
         self.mode = Some(mode);
         self
     }
@@ -245,7 +247,7 @@ impl Case {
     pub fn by_a_program(mut self) -> Self {
         self.planner = PlannerChoice::Process {
             program: "test".to_owned(),
-            view: View::References,
+            view: PlannerView::References,
         };
         self
     }
@@ -254,7 +256,7 @@ impl Case {
     pub fn in_full_view(mut self) -> Self {
         self.planner = PlannerChoice::Process {
             program: "test".to_owned(),
-            view: View::Full,
+            view: PlannerView::Full,
         };
         self
     }

@@ -6,24 +6,24 @@ use std::collections::BTreeMap;
 use provost_run::admission::{Entry, Spent};
 use provost_run::call::Slot;
 use provost_run::event::{Event, RunStatus};
-use provost_run::open_effects::{OpenEffects, OpenStanding};
+use provost_run::open_effects::{OpenEffectStatus, OpenEffects};
 use provost_run::spending::Spending;
 
 /// The open effects, and what was reserved and spent with what was given back.
 #[derive(Default)]
-pub struct Shared(BTreeMap<Slot, OpenStanding>, Vec<Spent>);
+pub struct Shared(BTreeMap<Slot, OpenEffectStatus>, Vec<Spent>);
 
 impl Shared {
     pub fn take(&mut self, entries: &[Entry]) {
         for entry in entries {
             match entry {
                 Entry::Begin(begin) if begin.sinks.is_some() => {
-                    let standing = OpenStanding::of_begun(begin.plain);
+                    let standing = OpenEffectStatus::of_begun(begin.plain);
                     self.0.insert(begin.slot.clone(), standing);
                 }
                 Entry::Doubt { slot } => {
                     if let Some(standing) = self.0.get_mut(slot) {
-                        *standing = OpenStanding::Doubtful;
+                        *standing = OpenEffectStatus::Doubtful;
                     }
                 }
                 Entry::Settled { slot }
@@ -46,7 +46,7 @@ impl Shared {
             spent.extend(spending.apply(event, *at));
         }
         assert_eq!(spent, self.1, "what the events count, and the entries");
-        let told: BTreeMap<Slot, OpenStanding> = told
+        let told: BTreeMap<Slot, OpenEffectStatus> = told
             .open()
             .iter()
             .map(|(slot, open)| (slot.clone(), open.standing))

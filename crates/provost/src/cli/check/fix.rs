@@ -7,20 +7,20 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
-use provost_engine::proposal::{Judged, of_file};
+use provost_engine::proposal::{CheckedFile, of_file};
 use provost_engine::workspace::Workspace;
-use provost_plan::fix::{Repair, Tried, mend};
+use provost_plan::fix::{FixAttempt, Repair, mend};
 use provost_plan::source::Source;
 use serde_json::{Value, json};
 
 use crate::document::{Document, reason};
 use crate::failure::Failure;
-use crate::screen::page::{Look, Page};
+use crate::screen::page::{Page, TextStyle};
 
 /// What was fixed in a file and what is left.
 pub struct Outcome {
-    fixed: Vec<Tried>,
-    left: Vec<Tried>,
+    fixed: Vec<FixAttempt>,
+    left: Vec<FixAttempt>,
 }
 
 /// Fixes the plan in the file at `path`, and gives the plan as it is now.
@@ -28,7 +28,7 @@ pub fn run(
     path: &Path,
     document: Document,
     workspace: &Workspace,
-) -> Result<(Judged, Outcome), Failure> {
+) -> Result<(CheckedFile, Outcome), Failure> {
     let Document::Plan(source) = document else {
         return Err(Failure::usage("only a plan file can be fixed")
             .hint("a saved plan is what somebody looked at; fix the plan and save it again"));
@@ -91,8 +91,8 @@ impl Outcome {
     /// What was done, above the findings that remain.
     pub fn put(&self, page: &mut Page) {
         for (look, word, tried) in [
-            (Look::Good, "fixed", &self.fixed),
-            (Look::Warn, "not fixed", &self.left),
+            (TextStyle::Good, "fixed", &self.fixed),
+            (TextStyle::Warn, "not fixed", &self.left),
         ] {
             for one in tried {
                 page.put(look, word).line(&format!(
@@ -111,7 +111,7 @@ impl Outcome {
 
     /// The same as data.
     pub fn to_json(&self) -> Value {
-        let list = |tried: &[Tried]| -> Value {
+        let list = |tried: &[FixAttempt]| -> Value {
             tried
                 .iter()
                 .map(|one| {

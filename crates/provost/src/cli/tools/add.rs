@@ -19,7 +19,7 @@ use super::servers::listings_of;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::{Page, cut};
 use crate::screen::words::count;
 
@@ -79,7 +79,7 @@ enum Server {
 }
 
 /// Does it.
-pub fn run(verb: &Add, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
     if let (Some(file), Some(name)) = (&verb.openapi, &verb.name) {
         return import::run(place, name, file, verb.url.as_deref(), &verb.only);
     }

@@ -13,7 +13,7 @@ use crate::cli::apply::of_plan;
 use crate::cli::run::Beginning;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// Arguments of `tools call`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub struct Call {
 }
 
 /// Does it.
-pub fn run(verb: &Call, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &Call, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
     let Some(tool) = workspace.catalog().get(&verb.name) else {
         return Err(unknown(&workspace, &verb.name));

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::servers::listings;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::{Page, cut};
 
 /// Does it.
-pub fn run(place: &Place, json: bool) -> Result<Exit, Failure> {
+pub fn run(place: &WorkspacePath, json: bool) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     let Some(lock) = workspace.locked()? else {
         return Err(Failure::usage(format!("there is no {LOCK_FILE}"))

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::count;
 
@@ -24,7 +24,7 @@ const LEFT_OUT_MAX: usize = 20;
 
 /// Writes the entry of the tool `name`.
 pub(super) fn run(
-    place: &Place,
+    place: &WorkspacePath,
     name: &str,
     file: &Path,
     url: Option<&str>,
@@ -114,7 +114,7 @@ fn write(root: &Path, proposal: &Proposal) -> Result<(), Failure> {
         .map_err(|error| unwritten(CONFIG_FILE, &error))
 }
 
-fn told(place: &Place, name: &str, proposal: &Proposal) -> Page {
+fn told(place: &WorkspacePath, name: &str, proposal: &Proposal) -> Page {
     let mut page = Page::new();
     page.line(&format!(
         "added {name} to {CONFIG_FILE}: {}, each with a guess of its effect and the reason",

@@ -7,13 +7,13 @@ use super::servers::listings;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::count;
 use crate::user::user;
 
 /// Does it.
-pub fn run(place: &Place) -> Result<Exit, Failure> {
+pub fn run(place: &WorkspacePath) -> Result<Exit, Failure> {
     let servers = listings(place)?;
     let user = user();
     let opening = Opening {

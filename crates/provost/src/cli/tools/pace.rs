@@ -1,14 +1,14 @@
 //! How fast and how often a tool may be called, and how it stands now.
 
 use provost_engine::run::admission::ToolLimits;
-use provost_engine::store::Remembered;
+use provost_engine::store::ToolStatus;
 use serde_json::{Value, json};
 
-use crate::screen::page::{Look, Page};
+use crate::screen::page::{Page, TextStyle};
 use crate::screen::words::{lasted, moment, now_ms};
 
 /// The fields of `tools show`: they are of the whole tool, over all runs.
-pub fn fields(page: &mut Page, tool: &str, limits: &ToolLimits, known: &Remembered) {
+pub fn fields(page: &mut Page, tool: &str, limits: &ToolLimits, known: &ToolStatus) {
     if let Some(places) = limits.concurrency {
         page.field(
             "at once",
@@ -30,7 +30,7 @@ pub fn fields(page: &mut Page, tool: &str, limits: &ToolLimits, known: &Remember
     let row = &known.row;
     match row.open_until {
         Some(until) if row.is_open(now_ms()) => {
-            page.faint("  breaker ").put(Look::Bad, "open");
+            page.faint("  breaker ").put(TextStyle::Bad, "open");
             page.line(&format!(
                 " since `{tool}` failed {} times; one call tries it after {}",
                 row.failures,
@@ -54,7 +54,7 @@ pub fn fields(page: &mut Page, tool: &str, limits: &ToolLimits, known: &Remember
 }
 
 /// The same as data.
-pub fn to_json(limits: &ToolLimits, known: &Remembered) -> Value {
+pub fn to_json(limits: &ToolLimits, known: &ToolStatus) -> Value {
     json!({
         "concurrency": limits.concurrency,
         "in_flight": known.in_flight,

@@ -10,7 +10,7 @@ use provost_plan::diagnostic::nearest;
 use crate::drive::typed_yes;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// How long a database may take to make one small table.
 const TIME: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ pub struct Prepare {
 }
 
 /// Does it.
-pub fn run(verb: &Prepare, place: &Place) -> Result<Exit, Failure> {
+pub fn run(verb: &Prepare, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     let name = verb.name.as_str();
     let Some(config) = workspace.tools().iter().find(|tool| tool.name() == name) else {

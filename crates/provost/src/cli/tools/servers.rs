@@ -8,19 +8,22 @@ use provost_engine::workspace::{ServerError, WorkspaceError, list_servers, list_
 use provost_plan::source::Source;
 
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::WorkspacePath;
 
 /// How long a server may take to say what it can do: a first start may fetch it.
 const TIME: Duration = Duration::from_secs(60);
 
 /// What every server of the workspace can do.
-pub fn listings(place: &Place) -> Result<BTreeMap<String, Listing>, Failure> {
+pub fn listings(place: &WorkspacePath) -> Result<BTreeMap<String, Listing>, Failure> {
     let root = place.root()?;
     asked(list_servers(&root, TIME))
 }
 
 /// What the servers of these tables can do, which are in no provost.toml yet.
-pub fn listings_of(place: &Place, tables: &str) -> Result<BTreeMap<String, Listing>, Failure> {
+pub fn listings_of(
+    place: &WorkspacePath,
+    tables: &str,
+) -> Result<BTreeMap<String, Listing>, Failure> {
     let (root, source) = (place.root()?, Source::new("the new tables", tables));
     asked(list_servers_of(&root, &source, TIME))
 }

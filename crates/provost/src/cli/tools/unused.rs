@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::Place;
-use crate::screen::page::{Cell, Look, Page};
+use crate::place::WorkspacePath;
+use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::moment;
 
 /// An operation that no run attempted.
@@ -33,7 +33,7 @@ struct Lines {
 }
 
 /// Does it.
-pub fn run(place: &Place, json: bool) -> Result<Exit, Failure> {
+pub fn run(place: &WorkspacePath, json: bool) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     let used = match place.journal_if_any()? {
         Some(store) => store.used_operations()?,
@@ -165,9 +165,9 @@ fn shown(workspace: &Workspace, used: &UsedOperations, unused: &[Unused<'_>], co
         .iter()
         .map(|unused| {
             vec![
-                Cell::new(Look::Strong, unused.operation.name.clone()),
+                Cell::new(TextStyle::Strong, unused.operation.name.clone()),
                 Cell::plain(unused.operation.effect.word()),
-                Cell::new(Look::Faint, kept(unused)),
+                Cell::new(TextStyle::Faint, kept(unused)),
             ]
         })
         .collect();

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 /// Connections without a request, in the order in which they fell silent.
 #[derive(Debug)]
-pub(super) struct Lobby {
+pub(super) struct IdleConnections {
     room: usize,
     waiting: Mutex<Waiting>,
 }
@@ -24,14 +24,14 @@ struct Waiting {
 
 /// One connection, as the lobby knows it.
 #[derive(Debug)]
-pub(super) struct Guest {
-    lobby: Arc<Lobby>,
+pub(super) struct IdleConnection {
+    lobby: Arc<IdleConnections>,
     /// Its turn while it waits; requests of one connection come one after the other.
     turn: Mutex<Option<u64>>,
     sent_away: Arc<Notify>,
 }
 
-impl Lobby {
+impl IdleConnections {
     /// A lobby for so many.
     pub(super) fn new(room: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -41,8 +41,8 @@ impl Lobby {
     }
 
     /// A new connection comes in; if there is no room, the one that waited longest goes.
-    pub(super) fn enter(self: &Arc<Self>) -> Arc<Guest> {
-        let guest = Arc::new(Guest {
+    pub(super) fn enter(self: &Arc<Self>) -> Arc<IdleConnection> {
+        let guest = Arc::new(IdleConnection {
             lobby: Arc::clone(self),
             turn: Mutex::default(),
             sent_away: Arc::default(),
@@ -52,7 +52,7 @@ impl Lobby {
     }
 }
 
-impl Guest {
+impl IdleConnection {
     /// It has nothing to say for now.
     pub(super) fn wait(&self) {
         let mut turn = lock(&self.turn);

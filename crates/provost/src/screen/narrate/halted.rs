@@ -2,7 +2,7 @@
 
 use provost_engine::run::event::{Event, Missing, SettledBy};
 
-use crate::screen::page::{Look, Page};
+use crate::screen::page::{Page, TextStyle};
 
 /// What such an event says.
 pub(super) fn page(event: &Event) -> Option<Page> {
@@ -60,7 +60,7 @@ fn halted(event: &Event) -> Option<Page> {
         } => {
             page.strong(&slot.to_string())
                 .text(": ")
-                .put(Look::Good, "settled");
+                .put(TextStyle::Good, "settled");
             let (word, by, signed) = (settled.word(), settler(by), super::signed(record.as_ref()));
             page.text(&format!(", {word}, says {by}{signed}"));
             if let Some(reason) = reason {
@@ -76,7 +76,7 @@ fn halted(event: &Event) -> Option<Page> {
         Event::Deferred { slot, because, .. } => {
             page.strong(&slot.to_string())
                 .text(": ")
-                .put(Look::Warn, "waits");
+                .put(TextStyle::Warn, "waits");
             page.line(&format!(", {because}"));
         }
         Event::Paused {
@@ -85,7 +85,7 @@ fn halted(event: &Event) -> Option<Page> {
             missing: Some(missing),
             ..
         } => {
-            page.put(Look::Warn, "paused");
+            page.put(TextStyle::Warn, "paused");
             page.line(&format!(
                 ", {}",
                 Missing::in_words(&missing.secret, what, reason)
@@ -94,7 +94,7 @@ fn halted(event: &Event) -> Option<Page> {
         Event::Paused {
             by, what, reason, ..
         } => {
-            page.put(Look::Warn, "paused");
+            page.put(TextStyle::Warn, "paused");
             page.line(&format!(", {what} stopped by {by}: {reason}"));
         }
         _ => return None,

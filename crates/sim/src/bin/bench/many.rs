@@ -9,7 +9,7 @@ use std::time::Instant;
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use provost_engine::run::event::RunStatus;
-use provost_engine::session::Stop;
+use provost_engine::session::DriveEnd;
 use provost_engine::store::{RunFilter, RunRow};
 use serde_json::{Value, json};
 
@@ -47,10 +47,10 @@ pub fn recover(dir: &Path, runs: usize, steps: usize, effects: &Path) -> Result<
         }
     })?;
     let wall = began.elapsed().as_secs_f64();
-    let (doubtful, ended): (Vec<Stop>, Vec<Stop>) = stops
+    let (doubtful, ended): (Vec<DriveEnd>, Vec<DriveEnd>) = stops
         .into_iter()
         .flatten()
-        .partition(|stop| *stop == Stop::InDoubt);
+        .partition(|stop| *stop == DriveEnd::InDoubt);
     ended.iter().try_for_each(succeeded)?;
     Ok(json!({ "wall_s": rounded_ms(wall), "in_doubt": doubtful.len() }))
 }

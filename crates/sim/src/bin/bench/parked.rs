@@ -8,7 +8,7 @@ use futures::stream;
 use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::Input;
 use provost_engine::run::statement::Statement;
-use provost_engine::session::{Stop, Unwatched};
+use provost_engine::session::{DriveEnd, Unwatched};
 use provost_engine::store::RunFilter;
 use serde_json::{Value, json};
 
@@ -27,8 +27,8 @@ pub fn park(dir: &Path, runs: usize) -> Result<Value, Failure> {
     let place = Place::open(dir, None, 8, &plan())?;
     let mut before = 0;
     let began = on_this_thread(async {
-        let waits = |stop: Stop| match stop {
-            Stop::Waiting => Ok(()),
+        let waits = |stop: DriveEnd| match stop {
+            DriveEnd::Waiting => Ok(()),
             other => Err(Failure::from(format!("a run does not wait: {other:?}"))),
         };
         succeeded(&place.warm_up(&chain("bench.step", 2)).await?)?;

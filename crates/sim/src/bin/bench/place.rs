@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use provost_engine::engine::{Engine, NewRun};
 use provost_engine::run::event::{AskMode, PlannerChoice, RunStatus};
-use provost_engine::session::{Session, Stop, Unwatched};
+use provost_engine::session::{DriveEnd, Session, Unwatched};
 use provost_engine::tools::Tool;
 use provost_engine::workspace::{CONFIG_FILE, LockUse, Opening, Workspace};
 use provost_plan::plan::Goal;
@@ -74,7 +74,7 @@ impl Place {
     }
 
     /// Begins a run of another plan, so that whatever is made once is made.
-    pub async fn warm_up(&self, plan: &str) -> Result<Stop, Failure> {
+    pub async fn warm_up(&self, plan: &str) -> Result<DriveEnd, Failure> {
         let plan = PlannerChoice::File {
             name: "warm-up.yaml".to_owned(),
             text: plan.to_owned(),
@@ -84,11 +84,11 @@ impl Place {
     }
 
     /// Begins a run and drives it as far as it goes.
-    pub async fn run(&self, run: usize) -> Result<Stop, Failure> {
+    pub async fn run(&self, run: usize) -> Result<DriveEnd, Failure> {
         self.run_of(run, self.plan.clone()).await
     }
 
-    async fn run_of(&self, run: usize, planner: PlannerChoice) -> Result<Stop, Failure> {
+    async fn run_of(&self, run: usize, planner: PlannerChoice) -> Result<DriveEnd, Failure> {
         let mut goal = Goal::of_text(&Self::goal(run));
         goal.params.insert("run".to_owned(), json!(run));
         let new = NewRun {
@@ -105,13 +105,13 @@ impl Place {
     }
 
     /// Takes a run up that is there, and drives it as far as it goes.
-    pub async fn go_on(&self, run: &str) -> Result<Stop, Failure> {
+    pub async fn go_on(&self, run: &str) -> Result<DriveEnd, Failure> {
         let session = self.engine.take_up(run, &mut Unwatched).await?;
         self.drive(session).await
     }
 
     /// Drives a run as far as it goes, and gives it back.
-    pub async fn drive(&self, mut session: Session) -> Result<Stop, Failure> {
+    pub async fn drive(&self, mut session: Session) -> Result<DriveEnd, Failure> {
         let mut halted = self.halted.clone();
         let stop = session.drive(&mut Unwatched, &mut halted).await?;
         session.release().await?;
@@ -120,9 +120,9 @@ impl Place {
 }
 
 /// A run that did not succeed makes no figure.
-pub fn succeeded(stop: &Stop) -> Result<(), Failure> {
+pub fn succeeded(stop: &DriveEnd) -> Result<(), Failure> {
     match stop {
-        Stop::Ended(ended) if ended.status == RunStatus::Succeeded => Ok(()),
+        DriveEnd::Ended(ended) if ended.status == RunStatus::Succeeded => Ok(()),
         other => Err(format!("a run did not succeed: {other:?}").into()),
     }
 }
