@@ -90,7 +90,7 @@ impl NoticeReason {
 
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CardSubject<'n> {
+pub struct NoticeSubject<'n> {
     /// The run.
     pub run: &'n str,
     /// The kind.
@@ -112,7 +112,7 @@ pub enum SubjectKind {
 }
 
 /// The command to type about a subject. The front end spells it: no verb is known here.
-pub type CommandOf = dyn Fn(&CardSubject<'_>) -> String + Send + Sync;
+pub type CommandOf = dyn Fn(&NoticeSubject<'_>) -> String + Send + Sync;
 
 impl SubjectKind {
     const WORDS: [(&'static str, Self); 6] = [

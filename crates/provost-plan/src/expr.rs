@@ -369,7 +369,7 @@ impl Expression {
     fn run<T>(
         &self,
         scope: &Scope<'_>,
-        finish: impl for<'v> FnOnce(Item<'v>, &mut Evaluator<'v>) -> Result<T, eval::Fault>,
+        finish: impl for<'v> FnOnce(Item<'v>, &mut Evaluator<'v>) -> Result<T, eval::EvalFault>,
     ) -> Result<T, EvalError> {
         let mut evaluator = Evaluator::new(scope);
         let result = evaluator

@@ -266,7 +266,7 @@ struct Loaded {
     open_schema: OnceLock<Option<Schema>>,
     /// Every action with its groups, as the schema has them.
     actions: Entities,
-    entries: Vec<load::Entry>,
+    entries: Vec<load::PolicyEntry>,
     sources: Vec<Source>,
     operations: BTreeMap<String, OperationTerms>,
     /// Who may say what to a run.
@@ -281,7 +281,7 @@ struct Loaded {
 #[derive(Debug)]
 struct OperationTerms {
     operation: Arc<Operation>,
-    fields: shape::Fields,
+    fields: shape::ShapeFields,
     action: OnceLock<Result<entities::ActionTerms, String>>,
     /// Whether a policy on its calls looks at how often they were made before.
     counts_repeats: OnceLock<bool>,
@@ -289,7 +289,7 @@ struct OperationTerms {
 }
 
 impl OperationTerms {
-    fn new(operation: &Arc<Operation>, fields: shape::Fields) -> Self {
+    fn new(operation: &Arc<Operation>, fields: shape::ShapeFields) -> Self {
         Self {
             operation: Arc::clone(operation),
             fields,
@@ -329,10 +329,9 @@ impl Policy {
                 "no operation can be called `{name}`: policy uses the name"
             )));
         }
-        let fields: BTreeMap<String, shape::Fields> = catalog
-            .iter()
-            .map(|op| (op.name.clone(), shape::Fields::of_schema(op.input.value())))
-            .collect();
+        let typed = |op: &Operation| shape::ShapeFields::of_schema(op.input.value());
+        let fields = catalog.iter().map(|op| (op.name.clone(), typed(op)));
+        let fields: BTreeMap<String, shape::ShapeFields> = fields.collect();
         let mut sources = sources.to_vec();
         sources.sort_by(|a, b| load::base_name(a).cmp(load::base_name(b)));
         let typed = || {
@@ -346,7 +345,7 @@ impl Policy {
         let actions = lint::Actions::new(catalog, &fields);
         let known = names::KnownNames::of(catalog, people);
         load::validate(&schema, &entries, &sources, &(actions, &known))?;
-        let entries: Vec<load::Entry> = entries.into_iter().map(|(entry, _)| entry).collect();
+        let entries: Vec<load::PolicyEntry> = entries.into_iter().map(|(entry, _)| entry).collect();
         let action_entities = schema
             .action_entities()
             .map_err(|error| broken(load::words_of(&error)))?;
@@ -412,7 +411,7 @@ impl Policy {
     pub fn unseen_tags(&self) -> BTreeSet<&str> {
         let mut unseen = self.inner.known.tags_in_use();
         for entry in &self.inner.entries {
-            let names = names::Names::of(&entry.tree);
+            let names = names::PolicyNames::of(&entry.tree);
             unseen.retain(|tag| !names.looks_at_tag(tag));
         }
         unseen

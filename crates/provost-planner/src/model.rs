@@ -26,7 +26,7 @@ use provost_wire::model::{
 
 use crate::Planner;
 use crate::limits::{ASK_AGAIN_AFTER, ASK_AGAIN_MAX, ASKED_TIMES_MAX, REQUEST_FRAME_BYTES};
-use crate::reply::{Author, of_text, unreadable, words};
+use crate::reply::{ReplyAuthor, of_text, unreadable, words};
 
 mod prompt;
 mod schema;
@@ -98,7 +98,7 @@ impl ModelPlanner {
         }
     }
 
-    fn read(&self, reply: &ModelReply, author: &Author) -> PlanReply {
+    fn read(&self, reply: &ModelReply, author: &ReplyAuthor) -> PlanReply {
         match reply.finish {
             FinishReason::Stop => of_text(&reply.text, author),
             FinishReason::Length => {
@@ -162,9 +162,9 @@ pub fn read_text(name: &str, request: &PlanRequest, text: &str) -> PlanReply {
     of_text(text, &author_of(name, request))
 }
 
-fn author_of(name: &str, request: &PlanRequest) -> Author {
+fn author_of(name: &str, request: &PlanRequest) -> ReplyAuthor {
     let seen = seen(request);
-    Author {
+    ReplyAuthor {
         words: format!("model {name}"),
         literals: seen.clone(),
         control: seen,

@@ -168,19 +168,19 @@ fn build(pattern: &str, any_case: bool) -> Result<Regex, String> {
 }
 
 /// A part of a sentence.
-enum Part<'a> {
+enum PatternPart<'a> {
     Words(&'a str),
     Hole(&'a str),
 }
 
-fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
+fn parts(text: &str) -> Result<Vec<PatternPart<'_>>, String> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((words, after)) = rest.split_once('{') {
         let (hole, after) = after
             .split_once('}')
             .ok_or_else(|| "a `{` without its `}`".to_owned())?;
-        if words.trim().is_empty() && matches!(parts.last(), Some(Part::Hole(_))) {
+        if words.trim().is_empty() && matches!(parts.last(), Some(PatternPart::Hole(_))) {
             return Err(format!(
                 "no word between the hole `{{{hole}}}` and the one before it"
             ));
@@ -190,13 +190,13 @@ fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
                 "`{{{hole}}}` is no hole: a name is of `a-z`, `0-9` and `_`"
             ));
         }
-        parts.extend([Part::Words(words), Part::Hole(hole)]);
+        parts.extend([PatternPart::Words(words), PatternPart::Hole(hole)]);
         rest = after;
     }
-    parts.push(Part::Words(rest));
+    parts.push(PatternPart::Words(rest));
     let words = parts.iter().filter_map(|part| match part {
-        Part::Words(words) => Some(*words),
-        Part::Hole(_) => None,
+        PatternPart::Words(words) => Some(*words),
+        PatternPart::Hole(_) => None,
     });
     let words: String = words.collect();
     if words.contains('}') {
@@ -231,8 +231,8 @@ impl Pattern {
         let mut regex = String::from("^");
         for part in parts(&text)? {
             match part {
-                Part::Words(words) => regex.push_str(&regex::escape(words)),
-                Part::Hole(name) => {
+                PatternPart::Words(words) => regex.push_str(&regex::escape(words)),
+                PatternPart::Hole(name) => {
                     let param = params
                         .get(name)
                         .ok_or_else(|| format!("the hole `{{{name}}}` is not among `params`"))?;

@@ -23,7 +23,7 @@ mod read;
 mod revise;
 mod withheld;
 
-use revise::Rule;
+use revise::ReviseRule;
 
 /// The version marker of a playbook.
 pub const PLAYBOOK_SCHEMA: &str = "provost/playbook/v1";
@@ -39,7 +39,7 @@ pub struct Playbook {
     plan: Value,
     /// The plan as the reply carries it.
     text: String,
-    rules: Vec<Rule>,
+    rules: Vec<ReviseRule>,
 }
 
 impl Playbook {

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use crate::Planner;
 use crate::limits::HELLO_TIMEOUT;
-use crate::reply::{Author, of_value, unreadable, words};
+use crate::reply::{ReplyAuthor, of_value, unreadable, words};
 
 mod line;
 
@@ -54,11 +54,11 @@ impl ProcessSettings {
 pub struct ProcessPlanner {
     settings: ProcessSettings,
     root: PathBuf,
-    session: Mutex<Option<Session>>,
+    session: Mutex<Option<ProcessSession>>,
 }
 
 /// The program as it runs.
-struct Session {
+struct ProcessSession {
     server: ServerProcess,
     lines: Lines,
     redactor: Redactor,
@@ -92,12 +92,12 @@ impl ProcessPlanner {
         }
     }
 
-    fn author(&self) -> Author {
+    fn author(&self) -> ReplyAuthor {
         let seen = Label {
             integrity: Integrity::Text,
             ..Label::trusted()
         };
-        Author {
+        ReplyAuthor {
             words: format!("process {}", self.settings.program()),
             literals: seen.clone(),
             control: seen,
@@ -133,7 +133,7 @@ impl ProcessPlanner {
         }
     }
 
-    async fn start(&self) -> Result<Session, AskError> {
+    async fn start(&self) -> Result<ProcessSession, AskError> {
         let mut env = Vec::new();
         let mut secrets: Vec<Secret> = Vec::new();
         for (name, variable) in &self.settings.env {
@@ -155,7 +155,7 @@ impl ProcessPlanner {
             dir: &self.root,
             env: &env,
         })?;
-        let mut session = Session {
+        let mut session = ProcessSession {
             server,
             lines: Lines::new(pipes),
             redactor: Redactor::new(&secrets),
@@ -185,7 +185,7 @@ impl ProcessPlanner {
 
     async fn exchange(
         &self,
-        session: &mut Session,
+        session: &mut ProcessSession,
         request: &PlanRequest,
     ) -> Result<Vec<u8>, AskError> {
         let line = serde_json::to_string(request).unwrap_or_default();
@@ -206,14 +206,14 @@ impl Planner for ProcessPlanner {
     }
 }
 
-fn declined(author: &Author, error: &AskError, said: Option<String>) -> Planned {
+fn declined(author: &ReplyAuthor, error: &AskError, said: Option<String>) -> Planned {
     let said = said.map(|words| format!(" (it said: {words})"));
     let reason = format!("{}: {error}{}", author.words, said.unwrap_or_default());
     Planned::from(PlanReply::Failed(words(&reason)))
 }
 
 /// What a line comes to, and whether the program still speaks in order.
-fn read(line: &[u8], id: u64, author: &Author, redactor: &Redactor) -> (Planned, bool) {
+fn read(line: &[u8], id: u64, author: &ReplyAuthor, redactor: &Redactor) -> (Planned, bool) {
     let text = redactor.redact_text(&String::from_utf8_lossy(line));
     let wrong = |code, what: &str| (unreadable(&text, author, code, what).into(), false);
     let mut value: Value = match serde_json::from_str(&text) {

@@ -17,7 +17,7 @@ use crate::limits::{QUESTIONS_MAX, WORDS_CHARS_MAX};
 
 /// Who wrote a reply, and how far that may be believed.
 #[derive(Clone, Debug)]
-pub(crate) struct Author {
+pub(crate) struct ReplyAuthor {
     /// In words.
     pub(crate) words: String,
     /// The label of its literals.
@@ -27,7 +27,7 @@ pub(crate) struct Author {
 }
 
 /// Reads a reply from a text: one JSON object, bare or in a code fence, with words around it.
-pub(crate) fn of_text(text: &str, author: &Author) -> PlanReply {
+pub(crate) fn of_text(text: &str, author: &ReplyAuthor) -> PlanReply {
     let object = object_in(text);
     match serde_json::from_str(object).or_else(|_| serde_json::from_str(&escaped(object))) {
         Ok(value @ Value::Object(_)) => of_value(value, author),
@@ -45,7 +45,7 @@ pub(crate) fn of_text(text: &str, author: &Author) -> PlanReply {
 }
 
 /// Reads a reply that is a JSON object already.
-pub(crate) fn of_value(value: Value, author: &Author) -> PlanReply {
+pub(crate) fn of_value(value: Value, author: &ReplyAuthor) -> PlanReply {
     let text = value.to_string();
     let Value::Object(mut reply) = value else {
         return unreadable(
@@ -86,7 +86,7 @@ pub(crate) fn of_value(value: Value, author: &Author) -> PlanReply {
 }
 
 /// What cannot be read, with what is wrong.
-pub(crate) fn unreadable(text: &str, author: &Author, code: Code, what: &str) -> PlanReply {
+pub(crate) fn unreadable(text: &str, author: &ReplyAuthor, code: Code, what: &str) -> PlanReply {
     PlanReply::Unreadable {
         text: text.to_owned(),
         author: author.words.clone(),
@@ -103,7 +103,7 @@ pub(crate) fn unreadable(text: &str, author: &Author, code: Code, what: &str) ->
     }
 }
 
-fn plan_of(plan: Value, reply: &Map<String, Value>, author: &Author) -> PlanReply {
+fn plan_of(plan: Value, reply: &Map<String, Value>, author: &ReplyAuthor) -> PlanReply {
     // Why: a constrained decoder may have to write the whole plan as a text.
     let plan = match plan {
         Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),

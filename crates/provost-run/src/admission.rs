@@ -147,7 +147,7 @@ pub fn tool_of(operation: &str) -> &str {
 
 /// What an append changes of what runs share, in the order of its events.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum AdmissionEntry {
     /// An attempt begins, if it is admitted.
     Begin(Box<Begin>),
     /// An attempt ended.
@@ -300,7 +300,7 @@ pub struct Stop {
 
 /// What is there beside an attempt that wants to begin.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts {
+pub struct AdmissionFacts {
     /// The stop that binds it.
     pub stop: Option<Stop>,
     /// Another run and its slot whose effect on the same target nobody knows.
@@ -371,7 +371,7 @@ impl Denial {
 ///
 /// # Errors
 /// [`Denial`] says why not, and nothing may be changed then.
-pub fn admit(begin: &Begin, facts: &Facts, now: i64) -> Result<ToolRow, Denial> {
+pub fn admit(begin: &Begin, facts: &AdmissionFacts, now: i64) -> Result<ToolRow, Denial> {
     if let Some(stop) = &facts.stop {
         return Err(Denial::Stopped(stop.clone()));
     }

@@ -23,7 +23,7 @@ const PLACE_BYTES_MAX: usize = 512;
 
 /// How much of a value is shown.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct ConciseLimits {
     /// Items of a list that is shown whole; of a longer one a few are.
     items: usize,
     /// The first items of a longer list.
@@ -39,8 +39,8 @@ struct Limits {
 }
 
 /// From the most generous on: the first that fits is taken. The last shows counts alone.
-const LEVELS: [Limits; 4] = [
-    Limits {
+const LEVELS: [ConciseLimits; 4] = [
+    ConciseLimits {
         items: 20,
         first: 3,
         chars: 400,
@@ -48,7 +48,7 @@ const LEVELS: [Limits; 4] = [
         fields: 40,
         depth: 8,
     },
-    Limits {
+    ConciseLimits {
         items: 8,
         first: 3,
         chars: 120,
@@ -56,7 +56,7 @@ const LEVELS: [Limits; 4] = [
         fields: 16,
         depth: 5,
     },
-    Limits {
+    ConciseLimits {
         items: 3,
         first: 1,
         chars: 40,
@@ -64,7 +64,7 @@ const LEVELS: [Limits; 4] = [
         fields: 6,
         depth: 3,
     },
-    Limits {
+    ConciseLimits {
         items: 0,
         first: 0,
         chars: 40,
@@ -110,7 +110,7 @@ fn bytes(value: &Value) -> usize {
     serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
 }
 
-fn cut(value: &Value, place: &str, limits: Limits) -> Value {
+fn cut(value: &Value, place: &str, limits: ConciseLimits) -> Value {
     match value {
         Value::Array(items) => list(items, place, limits),
         Value::Object(map) if !is_named(map) => fields(map, place, limits),
@@ -131,7 +131,7 @@ fn is_named(map: &Map<String, Value>) -> bool {
     map.len() == 2 && map.contains_key("ref") && map.iter().all(plain)
 }
 
-fn list(items: &[Value], place: &str, limits: Limits) -> Value {
+fn list(items: &[Value], place: &str, limits: ConciseLimits) -> Value {
     let deeper = limits.depth.checked_sub(1);
     let Some(depth) = deeper.filter(|_| !items.is_empty()) else {
         return if items.is_empty() {
@@ -140,7 +140,7 @@ fn list(items: &[Value], place: &str, limits: Limits) -> Value {
             named(place, [("items", json!(items.len()))])
         };
     };
-    let limits = Limits { depth, ..limits };
+    let limits = ConciseLimits { depth, ..limits };
     let item = |(at, item): (usize, &Value)| cut(item, &format!("{place}[{at}]"), limits);
     if items.len() <= limits.items {
         return items.iter().enumerate().map(item).collect();
@@ -157,7 +157,7 @@ fn list(items: &[Value], place: &str, limits: Limits) -> Value {
     named(place, [("items", count), ("shown", shown), ("last", last)])
 }
 
-fn fields(map: &Map<String, Value>, place: &str, limits: Limits) -> Value {
+fn fields(map: &Map<String, Value>, place: &str, limits: ConciseLimits) -> Value {
     let deeper = limits.depth.checked_sub(1);
     let Some(depth) = deeper.filter(|_| !map.is_empty()) else {
         return if map.is_empty() {
@@ -166,7 +166,7 @@ fn fields(map: &Map<String, Value>, place: &str, limits: Limits) -> Value {
             named(place, [("fields", json!(map.len()))])
         };
     };
-    let limits = Limits { depth, ..limits };
+    let limits = ConciseLimits { depth, ..limits };
     // Why of the whole too: one name alone may be longer than a summary.
     let short = |name: &String| name.len() <= limits.chars;
     let field = |(name, value): (&String, &Value)| {
@@ -181,7 +181,7 @@ fn fields(map: &Map<String, Value>, place: &str, limits: Limits) -> Value {
     named(place, [("fields", json!(map.len())), ("shown", shown)])
 }
 
-fn words(text: &str, place: &str, limits: Limits) -> Value {
+fn words(text: &str, place: &str, limits: ConciseLimits) -> Value {
     let count = text.chars().count();
     if count <= limits.chars {
         return text.into();

@@ -94,7 +94,7 @@ impl EarlierCalls {
 
 /// A write of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct EarlierWrite {
     /// When its last attempt began, in milliseconds since the epoch.
     pub at: i64,
     /// Whether it took effect; unknown also while it is in flight.
@@ -106,7 +106,7 @@ pub struct Write {
 /// The writes of a run, event by event.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
-    made: BTreeMap<(Slot, CallKey), Write>,
+    made: BTreeMap<(Slot, CallKey), EarlierWrite>,
     flights: BTreeMap<Slot, CallKey>,
     last: BTreeMap<Slot, CallKey>,
 }
@@ -148,7 +148,7 @@ impl Writes {
             args: started.args_digest,
         };
         let known = self.made.get(&(slot.clone(), key.clone()));
-        let write = Write {
+        let write = EarlierWrite {
             at,
             landing: Landing::Unknown,
             doubtful: known.is_some_and(|known| known.doubtful),
@@ -174,7 +174,10 @@ impl Writes {
     }
 
     /// Those that equal a call and took effect, or may have.
-    pub fn equal<'w>(&'w self, call: &'w CallKey) -> impl Iterator<Item = (&'w Slot, &'w Write)> {
+    pub fn equal<'w>(
+        &'w self,
+        call: &'w CallKey,
+    ) -> impl Iterator<Item = (&'w Slot, &'w EarlierWrite)> {
         let made = self.made.iter();
         made.filter(move |((_, key), write)| key == call && write.landing != Landing::None)
             .map(|((slot, _), write)| (slot, write))

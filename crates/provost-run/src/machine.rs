@@ -72,7 +72,7 @@ use provost_plan::plan::request::{
 };
 use provost_plan::policy::{ActionDenied, Policy, Principal};
 
-use crate::admission::{Admission, AdmissionRules, Entry};
+use crate::admission::{Admission, AdmissionEntry, AdmissionRules};
 use crate::call::{Call, Slot};
 use crate::card::{Card, Question};
 use crate::event::{Event, RunCreated, RunEnded};
@@ -193,7 +193,7 @@ pub struct Output {
     /// The bytes they name.
     pub blobs: Vec<Blob>,
     /// What they change of what runs share, in the same transaction.
-    pub admission: Vec<Entry>,
+    pub admission: Vec<AdmissionEntry>,
     /// Whether they must be on the disk before the commands leave.
     pub sync: bool,
     /// What to do, once they are.
@@ -541,7 +541,7 @@ impl Output {
         before: u64,
         append: Vec<Event>,
         blobs: Vec<Blob>,
-        admission: Vec<Entry>,
+        admission: Vec<AdmissionEntry>,
         commands: Vec<Command>,
     ) -> Self {
         let leaves = |command: &Command| match command {

@@ -18,16 +18,16 @@ pub(crate) use text::{counted, line_of, listed};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trace {
     /// How the plan came about: requests, proposals, checks, revisions, people.
-    pub planning: Vec<Line>,
+    pub planning: Vec<TraceLine>,
     /// What was done: attempts, observations, settlements, the end.
-    pub execution: Vec<Line>,
+    pub execution: Vec<TraceLine>,
     /// What can be counted.
     pub metrics: Metrics,
 }
 
 /// One event in a view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct TraceLine {
     /// The number of the event, from 1.
     pub seq: u64,
     /// When it was recorded, in milliseconds since the epoch.
@@ -40,7 +40,7 @@ pub struct Line {
 
 /// The two views of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum View {
+enum TraceView {
     Planning,
     Execution,
 }
@@ -55,15 +55,15 @@ pub fn trace(events: &[(Event, i64)]) -> Trace {
             Event::AttemptEnded(ended) => text::ended(ended, took(events, index)),
             other => line_of(other),
         };
-        let line = Line {
+        let line = TraceLine {
             seq: index as u64 + 1,
             at_ms: *at,
             kind: event.kind(),
             text,
         };
         match view_of(event) {
-            View::Planning => planning.push(line),
-            View::Execution => execution.push(line),
+            TraceView::Planning => planning.push(line),
+            TraceView::Execution => execution.push(line),
         }
     }
     Trace {
@@ -73,7 +73,7 @@ pub fn trace(events: &[(Event, i64)]) -> Trace {
     }
 }
 
-fn view_of(event: &Event) -> View {
+fn view_of(event: &Event) -> TraceView {
     match event {
         Event::RunCreated(_)
         | Event::GoalInterpreted { .. }
@@ -95,7 +95,7 @@ fn view_of(event: &Event) -> View {
         | Event::QuestionAnswered { .. }
         | Event::GoalAmended { .. }
         | Event::PlanAmended { .. }
-        | Event::ReplanRequested { .. } => View::Planning,
+        | Event::ReplanRequested { .. } => TraceView::Planning,
         Event::RunStarted { .. }
         | Event::ListEvaluated { .. }
         | Event::StepSkipped { .. }
@@ -112,7 +112,7 @@ fn view_of(event: &Event) -> View {
         | Event::Resumed { .. }
         | Event::CancelRequested { .. }
         | Event::UndoPlanned { .. }
-        | Event::RunEnded(_) => View::Execution,
+        | Event::RunEnded(_) => TraceView::Execution,
     }
 }
 

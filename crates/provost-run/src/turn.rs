@@ -10,7 +10,7 @@ use provost_plan::plan::OnFailure;
 use provost_plan::plan::request::{PlanRequest, Why};
 use provost_plan::work::WorkBudget;
 
-use crate::admission::{Admission, Entry};
+use crate::admission::{Admission, AdmissionEntry};
 use crate::call::{Call, Slot};
 use crate::earlier::CallKey;
 use crate::event::{AttemptEnded, Event, StepStatus};
@@ -81,7 +81,7 @@ pub(crate) struct Turn<'r> {
     request: Option<PlanRequest>,
     /// What admission said of the turn when it was made before.
     said: &'r Admission,
-    entries: Vec<Entry>,
+    entries: Vec<AdmissionEntry>,
     /// The calls of which the store confirms what is known of equal ones.
     looked: BTreeSet<CallKey>,
     effort: Effort,

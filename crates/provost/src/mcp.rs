@@ -18,7 +18,7 @@ use rmcp::ServiceExt as _;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::drive::halt::at_interrupt_or_end;
-use crate::drive::log::Log;
+use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -140,7 +140,7 @@ async fn drive(
     mut submitted: mpsc::Receiver<Submission>,
     halt: watch::Receiver<bool>,
 ) -> Result<(), EngineError> {
-    let log = Log::new(Arc::clone(engine.workspace().catalog()), false);
+    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), false);
     let ours = RefCell::new(left_behind(engine)?);
     let scope = |run: &str| ours.borrow().contains(run);
     let beginning = async {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::notify::CardSubject;
+use provost_engine::notify::NoticeSubject;
 use provost_engine::store::{JOURNAL_FILE, Store, StoreError};
 use provost_engine::workspace::{
     CONFIG_FILE, LockUse, Opening, POLICIES_DIR, STORE_DIR, Workspace, WorkspaceError,
@@ -83,7 +83,7 @@ impl WorkspacePath {
     /// Opens the journal and the tools of a workspace; its notices carry commands for this place.
     pub fn engine(&self, workspace: Workspace) -> Result<Engine, EngineError> {
         let place = self.clone();
-        let commands = move |subject: &CardSubject<'_>| place.command(&waits::about(subject));
+        let commands = move |subject: &NoticeSubject<'_>| place.command(&waits::about(subject));
         Ok(Engine::open(workspace)?.with_commands(Arc::new(commands)))
     }
 

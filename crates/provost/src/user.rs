@@ -20,7 +20,7 @@ const NAME_BYTES_MAX: u64 = 256;
 const NUMBER_PREFIX: &str = "uid-";
 
 /// A user database: the name of the user of this process, if it knows one.
-type Database<'a> = &'a dyn Fn() -> Option<String>;
+type UserDatabase<'a> = &'a dyn Fn() -> Option<String>;
 
 /// The user of this process, as policies and journals name them.
 pub fn user() -> String {
@@ -30,7 +30,7 @@ pub fn user() -> String {
 }
 
 /// The first usable name that the databases know, or the number.
-fn name_of(uid: u32, databases: &[Database<'_>]) -> String {
+fn name_of(uid: u32, databases: &[UserDatabase<'_>]) -> String {
     let names = databases.iter().filter_map(|database| database());
     let mut usable = names.filter(|name| is_name(name, uid));
     usable
@@ -101,9 +101,9 @@ mod tests {
                 .iter()
                 .map(|name| move || name.map(str::to_owned))
                 .collect();
-            let databases: Vec<Database<'_>> = answers
+            let databases: Vec<UserDatabase<'_>> = answers
                 .iter()
-                .map(|answer| answer as Database<'_>)
+                .map(|answer| answer as UserDatabase<'_>)
                 .collect();
             assert_eq!(name_of(4711, &databases), expected, "{known:?}");
         }

@@ -7,17 +7,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use provost_plan::digest::Digest;
-use provost_run::admission::Entry;
+use provost_run::admission::AdmissionEntry;
 use provost_run::call::Slot;
 use provost_run::event::{Event, Missing, RunStatus, StepStatus};
 use provost_run::state::{State, WaitKind, waiting};
 use serde_json::{Value, json};
 
-use super::{CardSubject, NoticeReason, NotifyTarget, SubjectKind};
+use super::{NoticeReason, NoticeSubject, NotifyTarget, SubjectKind};
 use crate::store::{DueNotice, NewNotice};
 
 /// Something worth telling.
-struct Fact {
+struct NoticeFact {
     occasion: NoticeReason,
     /// The number of the event it follows from.
     seq: u64,
@@ -34,7 +34,7 @@ pub(crate) fn notices(
     targets: &[NotifyTarget],
     first_seq: u64,
     events: &[Event],
-    admission: &[Entry],
+    admission: &[AdmissionEntry],
     state: &State,
 ) -> Vec<NewNotice> {
     if targets.is_empty() || events.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn notices(
     }
     let last = first_seq + events.len() as u64 - 1;
     facts.extend(breakers(last, admission));
-    let of = |fact: &Fact| {
+    let of = |fact: &NoticeFact| {
         let told = |target: &&NotifyTarget| target.on.contains(&fact.occasion);
         let about = |target| of_fact(fact, target, state);
         targets
@@ -59,8 +59,13 @@ pub(crate) fn notices(
     facts.iter().flat_map(of).collect()
 }
 
-fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>) -> Option<Fact> {
-    let fact = |occasion, about, step: Option<&str>, text| Fact {
+fn of_event(
+    seq: u64,
+    event: &Event,
+    state: &State,
+    doubts: &mut BTreeSet<Slot>,
+) -> Option<NoticeFact> {
+    let fact = |occasion, about, step: Option<&str>, text| NoticeFact {
         occasion,
         seq,
         about,
@@ -118,8 +123,8 @@ fn of_event(seq: u64, event: &Event, state: &State, doubts: &mut BTreeSet<Slot>)
     }
 }
 
-fn doubt(seq: u64, slot: &Slot) -> Fact {
-    Fact {
+fn doubt(seq: u64, slot: &Slot) -> NoticeFact {
+    NoticeFact {
         occasion: NoticeReason::InDoubt,
         seq,
         about: (SubjectKind::Waits(WaitKind::Settlement), slot.to_string()),
@@ -130,9 +135,9 @@ fn doubt(seq: u64, slot: &Slot) -> Fact {
 }
 
 /// What the writer is to tell if a breaker opens by the ends in the same transaction.
-fn breakers(seq: u64, admission: &[Entry]) -> Vec<Fact> {
+fn breakers(seq: u64, admission: &[AdmissionEntry]) -> Vec<NoticeFact> {
     let failing = admission.iter().filter_map(|entry| match entry {
-        Entry::End {
+        AdmissionEntry::End {
             tool,
             healthy: Some(false),
             breaker: Some(_),
@@ -141,7 +146,7 @@ fn breakers(seq: u64, admission: &[Entry]) -> Vec<Fact> {
         _ => None,
     });
     let tools: BTreeSet<String> = failing.collect();
-    let fact = |tool: String| Fact {
+    let fact = |tool: String| NoticeFact {
         occasion: NoticeReason::BreakerOpen,
         seq,
         about: (SubjectKind::Tool, tool.clone()),
@@ -153,7 +158,7 @@ fn breakers(seq: u64, admission: &[Entry]) -> Vec<Fact> {
 }
 
 /// One notice, and those that follow while it still waits.
-fn of_fact(fact: &Fact, target: &NotifyTarget, state: &State) -> Vec<NewNotice> {
+fn of_fact(fact: &NoticeFact, target: &NotifyTarget, state: &State) -> Vec<NewNotice> {
     let (kind, which) = &fact.about;
     let data = json!({
         "occasion": fact.occasion.word(),
@@ -228,9 +233,9 @@ pub(crate) fn next_reminder(told: &DueNotice, now: i64, every: Duration) -> Opti
 }
 
 /// What a notice is about; none where another version wrote what this one does not know.
-pub(crate) fn subject(notice: &Value) -> Option<CardSubject<'_>> {
+pub(crate) fn subject(notice: &Value) -> Option<NoticeSubject<'_>> {
     let text = |pointer| notice.pointer(pointer).and_then(Value::as_str);
-    Some(CardSubject {
+    Some(NoticeSubject {
         run: text("/run")?,
         kind: SubjectKind::of(text("/about/kind")?)?,
         which: text("/about/which")?,
@@ -239,7 +244,7 @@ pub(crate) fn subject(notice: &Value) -> Option<CardSubject<'_>> {
 
 /// Whether what a notice is about still waits for somebody; true for what does not wait.
 pub(crate) fn still_stands(notice: &Value, state: &State) -> bool {
-    let Some(CardSubject { kind, which, .. }) = subject(notice) else {
+    let Some(NoticeSubject { kind, which, .. }) = subject(notice) else {
         return true;
     };
     match kind {

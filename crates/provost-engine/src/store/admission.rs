@@ -5,7 +5,8 @@
 //! not admitted leaves no row behind.
 
 use provost_run::admission::{
-    Begin, Breaker, Denial, Entry, Facts, Stop, ToolRow, admit, planner_slot, set_aside,
+    AdmissionEntry, AdmissionFacts, Begin, Breaker, Denial, Stop, ToolRow, admit, planner_slot,
+    set_aside,
 };
 use provost_run::call::Slot;
 use provost_run::earlier::{CallKey, EarlierCalls};
@@ -26,18 +27,18 @@ pub(super) struct AdmissionTx<'c> {
 }
 
 /// What became of the entries of an append: the tools whose breaker opened, or why it is not kept.
-pub(super) type AdmissionResult = Result<Vec<String>, Refused>;
+pub(super) type AdmissionResult = Result<Vec<String>, Refusal>;
 
 /// Why an append is not kept.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct Refusal {
     /// What may not begin now.
     pub(super) denials: Vec<(Slot, Denial)>,
     /// Equal calls of other runs that are not as they were known.
     pub(super) earlier: Vec<(CallKey, EarlierCalls)>,
 }
 
-impl From<Vec<(Slot, Denial)>> for Refused {
+impl From<Vec<(Slot, Denial)>> for Refusal {
     fn from(denials: Vec<(Slot, Denial)>) -> Self {
         let earlier = Vec::new();
         Self { denials, earlier }
@@ -48,23 +49,26 @@ impl AdmissionTx<'_> {
     /// Carries out the entries of an append.
     pub(super) fn enter(
         &self,
-        entries: &[Entry],
+        entries: &[AdmissionEntry],
     ) -> rusqlite::Result<Result<AdmissionResult, StoreError>> {
         match self.otherwise(entries) {
             Ok(earlier) if earlier.is_empty() => self.admit_all(entries).map(Ok),
             Ok(earlier) => {
                 let denials = Vec::new();
-                Ok(Ok(Err(Refused { denials, earlier })))
+                Ok(Ok(Err(Refusal { denials, earlier })))
             }
             Err(error) => Ok(Err(error)),
         }
     }
 
     /// The equal calls of other runs that are not as the entries know them.
-    fn otherwise(&self, entries: &[Entry]) -> Result<Vec<(CallKey, EarlierCalls)>, StoreError> {
+    fn otherwise(
+        &self,
+        entries: &[AdmissionEntry],
+    ) -> Result<Vec<(CallKey, EarlierCalls)>, StoreError> {
         let mut others = Vec::new();
         for entry in entries {
-            let Entry::Earlier(look) = entry else {
+            let AdmissionEntry::Earlier(look) = entry else {
                 continue;
             };
             let calls = earlier::calls(self.connection, look, self.run)?;
@@ -75,19 +79,19 @@ impl AdmissionTx<'_> {
         Ok(others)
     }
 
-    fn admit_all(&self, entries: &[Entry]) -> rusqlite::Result<AdmissionResult> {
+    fn admit_all(&self, entries: &[AdmissionEntry]) -> rusqlite::Result<AdmissionResult> {
         let begins = || {
             entries.iter().filter_map(|entry| match entry {
-                Entry::Begin(begin) => Some(begin.as_ref()),
+                AdmissionEntry::Begin(begin) => Some(begin.as_ref()),
                 _ => None,
             })
         };
-        let counts = |entry: &Entry| {
+        let counts = |entry: &AdmissionEntry| {
             matches!(
                 entry,
-                Entry::Reserve(_)
-                    | Entry::Spent(_)
-                    | Entry::End {
+                AdmissionEntry::Reserve(_)
+                    | AdmissionEntry::Spent(_)
+                    | AdmissionEntry::End {
                         healthy: Some(false),
                         ..
                     }
@@ -123,18 +127,18 @@ impl AdmissionTx<'_> {
 
     fn carry_out(
         &self,
-        entries: &[Entry],
+        entries: &[AdmissionEntry],
         start: impl Fn(&Begin) -> rusqlite::Result<Result<(), Denial>>,
     ) -> rusqlite::Result<AdmissionResult> {
         let (mut denials, mut opened) = (Vec::new(), Vec::new());
         for entry in entries {
             match entry {
-                Entry::Begin(begin) => {
+                AdmissionEntry::Begin(begin) => {
                     if let Err(denial) = start(begin)? {
                         denials.push((begin.slot.clone(), denial));
                     }
                 }
-                Entry::End {
+                AdmissionEntry::End {
                     slot,
                     tool,
                     healthy,
@@ -146,16 +150,16 @@ impl AdmissionTx<'_> {
                         opened.push(tool.clone());
                     }
                 }
-                Entry::Doubt { slot } => self.doubt(slot)?,
-                Entry::Settled { slot } => self.settled(slot)?,
-                Entry::Reserve(reserve) => {
+                AdmissionEntry::Doubt { slot } => self.doubt(slot)?,
+                AdmissionEntry::Settled { slot } => self.settled(slot)?,
+                AdmissionEntry::Reserve(reserve) => {
                     let (money, tokens) = budgets::spent(self.connection, &reserve.period)?;
                     if let Err(denial) = set_aside(reserve, money, tokens) {
                         denials.push((planner_slot(), denial));
                     }
                 }
-                Entry::Spent(spent) => budgets::count(self.connection, spent)?,
-                Entry::Earlier(_) => {}
+                AdmissionEntry::Spent(spent) => budgets::count(self.connection, spent)?,
+                AdmissionEntry::Earlier(_) => {}
             }
         }
         Ok(if denials.is_empty() {
@@ -170,12 +174,12 @@ impl AdmissionTx<'_> {
     }
 
     /// What the answer to an attempt hangs on.
-    fn facts(&self, begin: &Begin) -> rusqlite::Result<Facts> {
-        let mut facts = Facts {
+    fn facts(&self, begin: &Begin) -> rusqlite::Result<AdmissionFacts> {
+        let mut facts = AdmissionFacts {
             stop: self.stop(begin)?,
             doubt: self.doubt_on_target(begin)?,
             row: self.tool_row(&begin.tool)?.unwrap_or_default(),
-            ..Facts::default()
+            ..AdmissionFacts::default()
         };
         if begin.limits.concurrency.is_some() {
             facts.in_flight = self.living_in_flight(&begin.tool)?;
@@ -186,7 +190,7 @@ impl AdmissionTx<'_> {
         Ok(facts)
     }
 
-    fn admit(&self, begin: &Begin, facts: &Facts) -> Result<ToolRow, Denial> {
+    fn admit(&self, begin: &Begin, facts: &AdmissionFacts) -> Result<ToolRow, Denial> {
         let ahead_ms = self.at_ms.saturating_sub(self.now_ms);
         admit(begin, facts, self.now_ms).map_err(|denial| denial.by_clock(ahead_ms))
     }

@@ -13,7 +13,7 @@ use super::StoreError;
 use super::read::{self, EventRow};
 
 /// What is open, by run and slot.
-pub(super) type Open = BTreeMap<(String, String), OpenEffect>;
+pub(super) type OpenEffectRow = BTreeMap<(String, String), OpenEffect>;
 
 /// A row of the table that fits its run.
 struct Row {
@@ -45,7 +45,7 @@ pub(super) fn apply(
 }
 
 /// What the events say is open. A run that succeeded leaves nothing open and is not read.
-pub(super) fn told(connection: &Connection) -> Result<Open, StoreError> {
+pub(super) fn told(connection: &Connection) -> Result<OpenEffectRow, StoreError> {
     let mut runs = connection
         .prepare(
             "SELECT runs.n, runs.id FROM runs \
@@ -55,7 +55,7 @@ pub(super) fn told(connection: &Connection) -> Result<Open, StoreError> {
         )
         .map_err(StoreError::read)?;
     let mut runs = runs.query([]).map_err(StoreError::read)?;
-    let mut open = Open::new();
+    let mut open = OpenEffectRow::new();
     while let Some(row) = runs.next().map_err(StoreError::read)? {
         let (n, run): (i64, String) = (
             row.get(0).map_err(StoreError::read)?,
@@ -67,7 +67,7 @@ pub(super) fn told(connection: &Connection) -> Result<Open, StoreError> {
 }
 
 /// The open effects of one run as rows name them.
-pub(super) fn of_run(effects: &OpenEffects, run: &str) -> Open {
+pub(super) fn of_run(effects: &OpenEffects, run: &str) -> OpenEffectRow {
     let named = |(slot, open): (&provost_run::call::Slot, &OpenEffect)| {
         ((run.to_owned(), slot.to_string()), open.clone())
     };
@@ -100,7 +100,7 @@ fn rows(connection: &Connection) -> rusqlite::Result<BTreeMap<(String, String), 
 /// otherwise, in words. `lives` says of an owner whether it does.
 pub(super) fn restore(
     connection: &Connection,
-    mut told: Open,
+    mut told: OpenEffectRow,
     lives: impl Fn(&str) -> bool,
 ) -> rusqlite::Result<Vec<String>> {
     let mut restored = Vec::new();
@@ -165,7 +165,7 @@ fn owner_of(connection: &Connection, run: &str) -> rusqlite::Result<String> {
 /// Where the table does not tell what the events tell, in words; none if it does.
 pub(super) fn difference(
     connection: &Connection,
-    told: &Open,
+    told: &OpenEffectRow,
 ) -> Result<Option<String>, StoreError> {
     let rows = rows(connection).map_err(StoreError::read)?;
     let said = |(run, slot): &(String, String), what: &str| {

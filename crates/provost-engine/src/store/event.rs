@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use provost_plan::digest::{Digest, Domain, NumberError};
-use provost_run::admission::Entry;
+use provost_run::admission::AdmissionEntry;
 use provost_run::event::Event;
 use provost_run::state::Waiting;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub struct Append {
     /// The bytes that the events name by digest.
     pub evidence: Vec<Evidence>,
     /// What they change of what runs share; if it is not admitted, nothing is stored.
-    pub admission: Vec<Entry>,
+    pub admission: Vec<AdmissionEntry>,
     /// Of what somebody is told.
     pub notices: Vec<NewNotice>,
     /// What the listing shows of the run after these events.
@@ -168,7 +168,7 @@ pub(super) struct Prepared {
     pub(super) expect_seq: u64,
     pub(super) events: Vec<PreparedEvent>,
     pub(super) evidence: Vec<Evidence>,
-    pub(super) admission: Vec<Entry>,
+    pub(super) admission: Vec<AdmissionEntry>,
     pub(super) notices: Vec<NewNotice>,
     pub(super) status: String,
     pub(super) goal: String,

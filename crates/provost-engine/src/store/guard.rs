@@ -6,11 +6,11 @@
 //! `open_effects`, nor what a budget bounds before `budgets` tells what the events of all runs
 //! tell.
 
-use provost_run::admission::Entry;
+use provost_run::admission::AdmissionEntry;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::budgets::Budgets;
-use super::effects::{self, Open};
+use super::effects::{self, OpenEffectRow};
 use super::log::{self, Logged};
 use super::{StoreError, budgets, prune, read, stops};
 
@@ -31,13 +31,13 @@ impl Guarded {
     pub(super) fn hold(
         &mut self,
         connection: &Connection,
-        (entries, uncommitted): (&[Entry], usize),
+        (entries, uncommitted): (&[AdmissionEntry], usize),
         lives: impl Fn(&str) -> bool,
     ) -> rusqlite::Result<Held> {
         let mut restored = Vec::new();
-        let relies = |entry: &Entry| match entry {
-            Entry::Begin(begin) => begin.budget.is_some(),
-            Entry::Reserve(_) => true,
+        let relies = |entry: &AdmissionEntry| match entry {
+            AdmissionEntry::Begin(begin) => begin.budget.is_some(),
+            AdmissionEntry::Reserve(_) => true,
             _ => false,
         };
         if !self.budgets && entries.iter().any(relies) {
@@ -48,7 +48,7 @@ impl Guarded {
             self.budgets = true;
         }
         let mut begins = entries.iter().filter_map(|entry| match entry {
-            Entry::Begin(begin) => Some(begin.sinks.is_some()),
+            AdmissionEntry::Begin(begin) => Some(begin.sinks.is_some()),
             _ => None,
         });
         let (first, writes) = match begins.next() {
@@ -120,7 +120,7 @@ fn check_counts(connection: &Connection, uncommitted: usize) -> Result<(), Store
 /// The log, once no table differs from what it and the events of all runs tell.
 pub(super) fn differences(
     connection: &Connection,
-    (open, spent): (&Open, &Budgets),
+    (open, spent): (&OpenEffectRow, &Budgets),
 ) -> Result<Option<Vec<Logged>>, StoreError> {
     let mut tables = Vec::new();
     if read::has_table(connection, "open_effects")? {

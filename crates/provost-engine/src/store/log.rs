@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use super::StoreError;
 use super::chain::{CommitEntries, GENESIS};
 use super::event::PreparedEvent;
-use super::prune::{self, Piece};
+use super::prune::{self, PruneBatch};
 use super::read::{self, EVENT_COLUMNS, EventRow};
 use super::stops::{self, Placed};
-use super::writer::rows::{self, Head};
+use super::writer::rows::{self, ChainHead};
 
 /// The name of the reserved run in links.
 pub(super) const RUN: &str = "workspace";
@@ -46,7 +46,7 @@ pub(super) enum LogEvent {
     /// The bytes of evidence were dropped.
     EvidencePruned {
         /// Which.
-        pieces: Vec<Piece>,
+        pieces: Vec<PruneBatch>,
         /// When, in milliseconds since 1970.
         at_ms: i64,
     },
@@ -146,7 +146,7 @@ fn end(connection: &Connection) -> rusqlite::Result<Option<(u64, Digest)>> {
 
 /// Where the next event goes. Why no check: a person's stop is taken whatever is wrong here, and
 /// what is wrong stays to be found.
-fn head(connection: &Connection) -> rusqlite::Result<Head> {
+fn head(connection: &Connection) -> rusqlite::Result<ChainHead> {
     let last = connection
         .prepare_cached("SELECT seq, link FROM events WHERE run = ?1 ORDER BY seq DESC LIMIT 1")?
         .query_row([NUMBER], |row| {
@@ -159,7 +159,7 @@ fn head(connection: &Connection) -> rusqlite::Result<Head> {
         Some((seq, link)) if seq >= last.0 => (seq, link),
         _ => last,
     };
-    Ok(Head {
+    Ok(ChainHead {
         n: NUMBER,
         owner: None,
         seq,

@@ -13,10 +13,10 @@ pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 /// A request that is queued; resolves when its commit ended. Dropping it recalls nothing.
 #[derive(Debug)]
 #[must_use = "a request may fail: wait for it"]
-pub struct Pending<T>(State<T>);
+pub struct Pending<T>(PendingState<T>);
 
 #[derive(Debug)]
-enum State<T> {
+enum PendingState<T> {
     Failed(Option<StoreError>),
     Queued(oneshot::Receiver<Result<T, StoreError>>),
 }
@@ -24,11 +24,11 @@ enum State<T> {
 impl<T> Pending<T> {
     pub(super) fn new() -> (Answer<T>, Self) {
         let (sender, receiver) = oneshot::channel();
-        (sender, Self(State::Queued(receiver)))
+        (sender, Self(PendingState::Queued(receiver)))
     }
 
     pub(super) fn failed(error: StoreError) -> Self {
-        Self(State::Failed(Some(error)))
+        Self(PendingState::Failed(Some(error)))
     }
 
     /// Waits on this thread. Not for use inside an asynchronous task: `await` it there.
@@ -37,8 +37,10 @@ impl<T> Pending<T> {
     /// The [`StoreError`] of the request.
     pub fn wait(self) -> Result<T, StoreError> {
         match self.0 {
-            State::Failed(error) => Err(error.unwrap_or(StoreError::Closed)),
-            State::Queued(receiver) => receiver.blocking_recv().unwrap_or(Err(StoreError::Closed)),
+            PendingState::Failed(error) => Err(error.unwrap_or(StoreError::Closed)),
+            PendingState::Queued(receiver) => {
+                receiver.blocking_recv().unwrap_or(Err(StoreError::Closed))
+            }
         }
     }
 }
@@ -48,8 +50,10 @@ impl<T> Future for Pending<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            State::Failed(error) => Poll::Ready(Err(error.take().unwrap_or(StoreError::Closed))),
-            State::Queued(receiver) => Pin::new(receiver)
+            PendingState::Failed(error) => {
+                Poll::Ready(Err(error.take().unwrap_or(StoreError::Closed)))
+            }
+            PendingState::Queued(receiver) => Pin::new(receiver)
                 .poll(cx)
                 .map(|answer| answer.unwrap_or(Err(StoreError::Closed))),
         }

@@ -30,7 +30,7 @@ pub struct Pruned {
 }
 
 /// What may go, as of one moment.
-struct Candidates {
+struct PruneCandidates {
     found: Pruned,
     digests: BTreeSet<Digest>,
     /// The last event that was looked at.
@@ -89,7 +89,7 @@ impl Store {
     }
 }
 
-fn candidates(connection: &Connection, before_ms: i64) -> Result<Candidates, StoreError> {
+fn candidates(connection: &Connection, before_ms: i64) -> Result<PruneCandidates, StoreError> {
     let tx = connection
         .unchecked_transaction()
         .map_err(StoreError::read)?;
@@ -143,7 +143,7 @@ fn candidates(connection: &Connection, before_ms: i64) -> Result<Candidates, Sto
             digests.insert(digest);
         }
     }
-    Ok(Candidates {
+    Ok(PruneCandidates {
         found,
         digests,
         through,
@@ -180,7 +180,7 @@ fn drop_bytes(
     mut digests: BTreeSet<Digest>,
     through: i64,
     now_ms: i64,
-) -> rusqlite::Result<Vec<Piece>> {
+) -> rusqlite::Result<Vec<PruneBatch>> {
     {
         // Why again: a run may have gone on, or begun, since the look; what it names stays.
         let mut query = connection.prepare(
@@ -216,17 +216,17 @@ fn drop_bytes(
 
 /// A piece of evidence whose bytes were dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Piece {
+pub(super) struct PruneBatch {
     digest: Digest,
     media: String,
     size: u64,
 }
 
-fn piece_of(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<Piece>> {
+fn piece_of(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<PruneBatch>> {
     connection
         .prepare_cached("SELECT media, length(bytes) FROM evidence WHERE digest = ?1")?
         .query_row([digest.bytes()], |row| {
-            Ok(Piece {
+            Ok(PruneBatch {
                 digest: *digest,
                 media: row.get(0)?,
                 size: row.get(1)?,
@@ -236,7 +236,7 @@ fn piece_of(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option
 }
 
 /// What the log of the workspace has of pieces, so many in each event.
-fn logged(pieces: &[Piece], at_ms: i64) -> Vec<LogEvent> {
+fn logged(pieces: &[PruneBatch], at_ms: i64) -> Vec<LogEvent> {
     let pieces = pieces.chunks(PRUNED_PIECES_MAX);
     let logged = pieces.map(|pieces| LogEvent::EvidencePruned {
         pieces: pieces.to_vec(),
@@ -246,7 +246,7 @@ fn logged(pieces: &[Piece], at_ms: i64) -> Vec<LogEvent> {
 }
 
 /// What the log says was dropped, and when.
-pub(super) type Dropped = BTreeMap<Digest, (Piece, i64)>;
+pub(super) type Dropped = BTreeMap<Digest, (PruneBatch, i64)>;
 
 /// What the log says was dropped.
 pub(super) fn told(log: &[Logged]) -> Dropped {
@@ -262,8 +262,8 @@ pub(super) fn told(log: &[Logged]) -> Dropped {
     dropped
 }
 
-fn row(row: &Row<'_>) -> rusqlite::Result<(Digest, (Piece, i64))> {
-    let piece = Piece {
+fn row(row: &Row<'_>) -> rusqlite::Result<(Digest, (PruneBatch, i64))> {
+    let piece = PruneBatch {
         digest: Digest::from_bytes(row.get(0)?),
         media: row.get(1)?,
         size: row.get(2)?,
@@ -338,11 +338,11 @@ pub(super) fn restore(connection: &Connection, told: &Dropped) -> rusqlite::Resu
 
 /// What an older journal says was dropped, for its log.
 pub(super) fn carried(connection: &Connection) -> rusqlite::Result<Vec<LogEvent>> {
-    let mut by_moment = BTreeMap::<i64, Vec<Piece>>::new();
+    let mut by_moment = BTreeMap::<i64, Vec<PruneBatch>>::new();
     for (piece, at_ms) in rows(connection)?.into_values() {
         by_moment.entry(at_ms).or_default().push(piece);
     }
-    let logged = |(at_ms, pieces): (i64, Vec<Piece>)| logged(&pieces, at_ms);
+    let logged = |(at_ms, pieces): (i64, Vec<PruneBatch>)| logged(&pieces, at_ms);
     Ok(by_moment.into_iter().flat_map(logged).collect())
 }
 

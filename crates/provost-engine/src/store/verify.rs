@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::StoreError;
 use super::budgets::{self, Budgets};
 use super::chain::{CommitEntries, GENESIS};
-use super::effects::{self, Open};
+use super::effects::{self, OpenEffectRow};
 use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
 use super::stated::KINDS;
 use super::{guard, log, prune};
@@ -48,12 +48,12 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
     let tx = connection
         .unchecked_transaction()
         .map_err(StoreError::read)?;
-    let mut walk = Walk {
+    let mut walk = VerifyWalk {
         store: read::store_name(&tx)?,
         present: check_evidence(&tx)?,
         pruned: prune::pruned(&tx)?,
         events: 0,
-        open: Open::new(),
+        open: OpenEffectRow::new(),
         budgets: Budgets::new(),
         commits: 0,
         head: GENESIS,
@@ -65,7 +65,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
     let runs = read::runs(&tx, &RunFilter::default())?;
     for run in &runs {
         let facts = walk.runs.remove(&run.id);
-        let facts = facts.unwrap_or_else(Facts::before_the_first);
+        let facts = facts.unwrap_or_else(VerifiedFacts::before_the_first);
         read::check_head(run, facts.seq, &facts.link)?;
         facts.check_row(run)?;
         walk.open.extend(effects::of_run(&facts.effects, &run.id));
@@ -109,7 +109,7 @@ fn not_checked(logged: bool, format: i64) -> Vec<String> {
 }
 
 /// What the events of one run say of it.
-struct Facts {
+struct VerifiedFacts {
     seq: u64,
     link: Digest,
     began_ms: i64,
@@ -124,7 +124,7 @@ struct Facts {
     spending: Spending,
 }
 
-impl Facts {
+impl VerifiedFacts {
     fn before_the_first() -> Self {
         Self {
             seq: 0,
@@ -160,21 +160,21 @@ impl Facts {
     }
 }
 
-struct Walk {
+struct VerifyWalk {
     store: String,
     present: HashSet<Digest>,
     pruned: HashSet<Digest>,
     events: u64,
     commits: u64,
     head: Digest,
-    runs: BTreeMap<String, Facts>,
+    runs: BTreeMap<String, VerifiedFacts>,
     /// Effects that are open, of the runs that were listed.
-    open: Open,
+    open: OpenEffectRow,
     /// What all runs reserved and spent.
     budgets: Budgets,
 }
 
-impl Walk {
+impl VerifyWalk {
     fn chains(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut commits = connection
             .prepare("SELECT n, events, link FROM commits ORDER BY n")
@@ -229,9 +229,9 @@ impl Walk {
 
     fn event(&mut self, event: &EventRow, run: &str) -> Result<(), StoreError> {
         if !self.runs.contains_key(run) {
-            let first = Facts {
+            let first = VerifiedFacts {
                 began_ms: event.at_ms,
-                ..Facts::before_the_first()
+                ..VerifiedFacts::before_the_first()
             };
             self.runs.insert(run.to_owned(), first);
         }

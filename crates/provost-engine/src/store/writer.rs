@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use provost_plan::digest::Digest;
-use provost_run::admission::Entry;
+use provost_run::admission::AdmissionEntry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
-use super::admission::{AdmissionTx, Refused};
+use super::admission::{AdmissionTx, Refusal};
 use super::chain::{CommitEntries, GENESIS};
 use super::error::plain;
 use super::event::Prepared;
@@ -32,9 +32,9 @@ pub(super) mod rows;
 mod shown;
 
 pub(super) use job::Job;
-use job::{Settled, fail};
-use rows::Head;
-use shown::Shown;
+use job::{SettledJob, fail};
+use rows::ChainHead;
+use shown::ShownRow;
 
 /// What the writer did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -266,7 +266,7 @@ impl Writer {
                 let done = u64::try_from(settled.len()).unwrap_or(u64::MAX);
                 self.shared.requests.fetch_add(done, Ordering::Relaxed);
                 self.since_checkpoint += 1;
-                settled.into_iter().for_each(Settled::answer);
+                settled.into_iter().for_each(SettledJob::answer);
                 // Why ignored: a lock file that stays is only litter.
                 dead.iter()
                     .for_each(|path| drop(std::fs::remove_file(path)));
@@ -334,27 +334,27 @@ impl Writer {
         &mut self,
         batch: &mut Batch,
         job: Job,
-        settled: &mut Vec<Settled>,
+        settled: &mut Vec<SettledJob>,
     ) -> rusqlite::Result<()> {
         match job {
             Job::Append(append, answer) => match self.append(batch, &append) {
-                Ok(result) => settled.push(Settled::Append(answer, result)),
+                Ok(result) => settled.push(SettledJob::Append(answer, result)),
                 Err(error) => {
-                    settled.push(Settled::Append(answer, Err(StoreError::Closed)));
+                    settled.push(SettledJob::Append(answer, Err(StoreError::Closed)));
                     return Err(error);
                 }
             },
             Job::Claim { run, answer } => match self.claim(batch, &run) {
-                Ok(result) => settled.push(Settled::Claim(answer, result)),
+                Ok(result) => settled.push(SettledJob::Claim(answer, result)),
                 Err(error) => {
-                    settled.push(Settled::Claim(answer, Err(StoreError::Closed)));
+                    settled.push(SettledJob::Claim(answer, Err(StoreError::Closed)));
                     return Err(error);
                 }
             },
             Job::Release { run, answer } => match self.release(&run) {
-                Ok(result) => settled.push(Settled::Done(answer, result)),
+                Ok(result) => settled.push(SettledJob::Done(answer, result)),
                 Err(error) => {
-                    settled.push(Settled::Done(answer, Err(StoreError::Closed)));
+                    settled.push(SettledJob::Done(answer, Err(StoreError::Closed)));
                     return Err(error);
                 }
             },
@@ -363,26 +363,26 @@ impl Writer {
                 batch.barrier = true;
                 let changed = change(&self.connection).and_then(|log| self.log(batch, &log));
                 match changed {
-                    Ok(()) => settled.push(Settled::Done(answer, Ok(()))),
+                    Ok(()) => settled.push(SettledJob::Done(answer, Ok(()))),
                     Err(error) => {
-                        settled.push(Settled::Done(answer, Err(StoreError::Closed)));
+                        settled.push(SettledJob::Done(answer, Err(StoreError::Closed)));
                         return Err(error);
                     }
                 }
             }
             Job::Barrier { answer } => {
                 batch.barrier = true;
-                settled.push(Settled::Done(answer, Ok(())));
+                settled.push(SettledJob::Done(answer, Ok(())));
             }
             Job::Look => {}
         }
         Ok(())
     }
 
-    fn head(&self, run: &str) -> rusqlite::Result<Option<Head>> {
+    fn head(&self, run: &str) -> rusqlite::Result<Option<ChainHead>> {
         self.connection
             .prepare_cached("SELECT n, owner, head_seq, head FROM runs WHERE id = ?1")?
-            .query_row([run], Head::read)
+            .query_row([run], ChainHead::read)
             .optional()
     }
 
@@ -414,7 +414,7 @@ impl Writer {
         // Why only now: of what is not admitted nothing is kept, no run without events either.
         let (head, shown) = match found {
             Some(found) => found,
-            None => (self.create(append)?, Shown::default()),
+            None => (self.create(append)?, ShownRow::default()),
         };
         notices::keep(&self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
@@ -461,7 +461,7 @@ impl Writer {
         if append.admission.is_empty() {
             return Ok(Ok(Vec::new()));
         }
-        let begins = |entry: &Entry| matches!(entry, Entry::Begin(_));
+        let begins = |entry: &AdmissionEntry| matches!(entry, AdmissionEntry::Begin(_));
         if append.admission.iter().any(begins) && words::is_unheard(&self.connection, &append.run)?
         {
             let run = append.run.clone();
@@ -489,7 +489,7 @@ impl Writer {
             Ok(answered) => answered,
             Err(error) => return Ok(Err(error)),
         };
-        Ok(answered.map_err(|Refused { denials, earlier }| {
+        Ok(answered.map_err(|Refusal { denials, earlier }| {
             let run = append.run.clone();
             StoreError::NotAdmitted {
                 run,
@@ -505,7 +505,7 @@ impl Writer {
         log::append(&self.connection, &mut batch.entries, at, events)
     }
 
-    fn create(&mut self, append: &Prepared) -> rusqlite::Result<Head> {
+    fn create(&mut self, append: &Prepared) -> rusqlite::Result<ChainHead> {
         let at_ms = append.events.first().map_or(0, |event| event.at_ms);
         self.connection
             .prepare_cached(
@@ -518,7 +518,7 @@ impl Writer {
                 at_ms,
                 GENESIS.bytes()
             ])?;
-        Ok(Head {
+        Ok(ChainHead {
             n: self.connection.last_insert_rowid(),
             owner: None,
             seq: 0,

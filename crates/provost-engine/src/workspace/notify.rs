@@ -17,11 +17,11 @@ use super::config::bad;
 use crate::limits::{NOTIFY_REMIND_MIN, NOTIFY_TIMEOUT, NOTIFY_TIMEOUT_MAX};
 use crate::notify::{DeliveryMethod, Escalation, NoticeReason, NotifyTarget};
 
-type Entry = (Spanned<String>, Node);
+type NotifyEntry = (Spanned<String>, Node);
 
 /// Reads the tables.
 pub(super) fn read(
-    entries: &[Entry],
+    entries: &[NotifyEntry],
     proxy: Option<&Arc<Proxy>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<NotifyTarget> {
@@ -29,7 +29,7 @@ pub(super) fn read(
         .iter()
         .map(|(name, _)| name.value.as_str())
         .collect();
-    let one = |(name, node): &Entry| read_one(name, node, (&names, proxy), diagnostics);
+    let one = |(name, node): &NotifyEntry| read_one(name, node, (&names, proxy), diagnostics);
     entries.iter().filter_map(one).collect()
 }
 

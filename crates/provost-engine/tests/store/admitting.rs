@@ -9,7 +9,8 @@ use provost_engine::store::{NewEvent, StopScope, Stopped, Store, StoreError};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::money::Money;
 use provost_run::admission::{
-    Begin, Breaker, Budget, Denial, Entry, Period, Rate, Reserve, Spent, ToolLimits, planner_slot,
+    AdmissionEntry, Begin, Breaker, Budget, Denial, Period, Rate, Reserve, Spent, ToolLimits,
+    planner_slot,
 };
 use provost_run::call::Slot;
 use provost_run::event::Event;
@@ -46,12 +47,12 @@ pub(super) fn begin(step: &str) -> Begin {
     }
 }
 
-pub(super) fn begins(begin: Begin) -> Entry {
-    Entry::Begin(Box::new(begin))
+pub(super) fn begins(begin: Begin) -> AdmissionEntry {
+    AdmissionEntry::Begin(Box::new(begin))
 }
 
-fn ends(step: &str, healthy: bool, known: bool, breaker: Option<Breaker>) -> Entry {
-    Entry::End {
+fn ends(step: &str, healthy: bool, known: bool, breaker: Option<Breaker>) -> AdmissionEntry {
+    AdmissionEntry::End {
         slot: slot(step),
         tool: "mail".to_owned(),
         healthy: Some(healthy),
@@ -70,11 +71,11 @@ fn clock() -> Clock {
 }
 
 /// The event that an entry goes with.
-fn event_of(entry: &Entry) -> Event {
+fn event_of(entry: &AdmissionEntry) -> Event {
     let attempt_of = |slot: &Slot| json!({ "slot": slot, "attempt": 1 });
     let digest = sinks("any");
     let (kind, mut payload, more) = match entry {
-        Entry::Begin(begin) => {
+        AdmissionEntry::Begin(begin) => {
             let is_read = begin.sinks.is_none();
             let key = (!is_read && !begin.plain).then_some("a key");
             let more = json!({
@@ -86,30 +87,30 @@ fn event_of(entry: &Entry) -> Event {
             });
             ("AttemptStarted", attempt_of(&begin.slot), more)
         }
-        Entry::End { slot, known, .. } => {
+        AdmissionEntry::End { slot, known, .. } => {
             let landing = if *known { "happened" } else { "unknown" };
             let more = json!({ "class": "ok", "landing": landing });
             ("AttemptEnded", attempt_of(slot), more)
         }
-        Entry::Doubt { slot } => {
+        AdmissionEntry::Doubt { slot } => {
             let more = json!({ "status": "in_doubt" });
             ("StepSettled", json!({ "slot": slot }), more)
         }
-        Entry::Settled { slot } => {
+        AdmissionEntry::Settled { slot } => {
             let by = json!({ "kind": "person", "id": "ada" });
             let more = json!({ "settled": "happened", "by": by });
             ("DoubtSettled", json!({ "slot": slot }), more)
         }
-        Entry::Reserve(reserve) => {
+        AdmissionEntry::Reserve(reserve) => {
             let reserved = json!({ "money": reserve.money, "tokens": reserve.tokens });
             let more = json!({ "ask": "propose", "request": digest, "reserved": reserved });
             ("PlanRequested", json!({ "id": 1 }), more)
         }
-        Entry::Spent(spent) => {
+        AdmissionEntry::Spent(spent) => {
             let usage = json!({ "tokens_in": spent.tokens, "cost": spent.money });
             ("BudgetSpent", json!({ "id": 1 }), json!({ "usage": usage }))
         }
-        Entry::Earlier(_) => ("RunStarted", json!({ "revision": 1 }), json!({})),
+        AdmissionEntry::Earlier(_) => ("RunStarted", json!({ "revision": 1 }), json!({})),
     };
     let fields = payload.as_object_mut().unwrap();
     fields.extend(more.as_object().unwrap().clone());
@@ -130,28 +131,38 @@ impl<'s> Writes<'s> {
         Self { store, run, seq: 1 }
     }
 
-    fn at(&mut self, at_ms: i64, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
+    fn at(&mut self, at_ms: i64, entries: Vec<AdmissionEntry>) -> Result<(), Vec<(Slot, Denial)>> {
         CLOCK.with(|clock| clock.store(at_ms, Ordering::Relaxed));
         self.by_own_clock(at_ms, entries)
     }
 
     /// The run's clock shows `at_ms`, and the store's what it did before.
-    fn by_own_clock(&mut self, at_ms: i64, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
+    fn by_own_clock(
+        &mut self,
+        at_ms: i64,
+        entries: Vec<AdmissionEntry>,
+    ) -> Result<(), Vec<(Slot, Denial)>> {
         let mut one = durable(append(self.run, self.seq, 1));
         // As the machine does: what an event reserves follows its entry.
-        let entries: Vec<Entry> = entries
+        let entries: Vec<AdmissionEntry> = entries
             .into_iter()
             .flat_map(|entry| {
-                let is_told = matches!(entry, Entry::Spent(_));
+                let is_told = matches!(entry, AdmissionEntry::Spent(_));
                 let spent = Spending::default().apply(&event_of(&entry), at_ms);
-                let spent = spent.filter(|_| !is_told).map(Entry::Spent);
+                let spent = spent.filter(|_| !is_told).map(AdmissionEntry::Spent);
                 std::iter::once(entry).chain(spent)
             })
             .collect();
-        let reserves =
-            |at: usize| at > 0 && matches!(entries[at - 1], Entry::Begin(_) | Entry::Reserve(_));
+        let reserves = |at: usize| {
+            at > 0
+                && matches!(
+                    entries[at - 1],
+                    AdmissionEntry::Begin(_) | AdmissionEntry::Reserve(_)
+                )
+        };
         let told = entries.iter().enumerate();
-        let told = told.filter(|(at, entry)| !matches!(entry, Entry::Spent(_)) || !reserves(*at));
+        let told =
+            told.filter(|(at, entry)| !matches!(entry, AdmissionEntry::Spent(_)) || !reserves(*at));
         let events = told.map(|(_, entry)| event_of(entry)).map(|event| {
             let (kind, version, payload) = event.to_stored();
             let (kind, payload) = (kind.into(), payload.into());
@@ -176,7 +187,10 @@ impl<'s> Writes<'s> {
         }
     }
 
-    pub(super) fn enter(&mut self, entries: Vec<Entry>) -> Result<(), Vec<(Slot, Denial)>> {
+    pub(super) fn enter(
+        &mut self,
+        entries: Vec<AdmissionEntry>,
+    ) -> Result<(), Vec<(Slot, Denial)>> {
         self.at(1_000, entries)
     }
 }
@@ -205,7 +219,7 @@ fn no_run_repeats_what_another_is_in_doubt_about() {
     two.enter(vec![ends("b", true, true, None)]).unwrap();
     one.enter(vec![
         ends("a", false, false, None),
-        Entry::Doubt { slot: slot("a") },
+        AdmissionEntry::Doubt { slot: slot("a") },
     ])
     .unwrap();
     assert_eq!(
@@ -224,7 +238,8 @@ fn no_run_repeats_what_another_is_in_doubt_about() {
         ..begin("b")
     };
     two.enter(vec![begins(read)]).unwrap();
-    one.enter(vec![Entry::Settled { slot: slot("a") }]).unwrap();
+    one.enter(vec![AdmissionEntry::Settled { slot: slot("a") }])
+        .unwrap();
     two.enter(vec![begins(begin("b"))]).unwrap();
 }
 
@@ -260,8 +275,11 @@ fn what_a_dead_process_began_is_not_begun_by_another_run() {
 fn what_is_not_admitted_leaves_no_row() {
     let (_dir, store) = opened();
     let (mut one, mut two) = (Writes::new(&store, "one"), Writes::new(&store, "two"));
-    one.enter(vec![begins(begin("a")), Entry::Doubt { slot: slot("a") }])
-        .unwrap();
+    one.enter(vec![
+        begins(begin("a")),
+        AdmissionEntry::Doubt { slot: slot("a") },
+    ])
+    .unwrap();
     let other = Begin {
         sinks: Some(sinks("eve")),
         ..begin("c")
@@ -304,7 +322,7 @@ fn a_guard_that_somebody_took_away_is_found_and_stands_before_the_next_write() {
             if !dies {
                 one.enter(vec![
                     ends("a", false, false, None),
-                    Entry::Doubt { slot: slot("a") },
+                    AdmissionEntry::Doubt { slot: slot("a") },
                 ])
                 .unwrap();
             }
@@ -365,7 +383,7 @@ fn a_guard_that_somebody_made_up_is_found_and_binds_nobody() {
     store.verify().unwrap();
 }
 
-fn begin_read(step: &str, limits: ToolLimits) -> Entry {
+fn begin_read(step: &str, limits: ToolLimits) -> AdmissionEntry {
     begins(Begin {
         sinks: None,
         plain: false,
@@ -571,7 +589,7 @@ fn what_planners_cost_counts_against_the_budget_too() {
         per: Period::Day,
     };
     let asks = |most: &str, tokens: u64| {
-        Entry::Reserve(Reserve {
+        AdmissionEntry::Reserve(Reserve {
             money: money(most),
             tokens,
             budget: budget.clone(),
@@ -579,7 +597,7 @@ fn what_planners_cost_counts_against_the_budget_too() {
         })
     };
     let took = |cost: &str, tokens: u64| {
-        Entry::Spent(Spent {
+        AdmissionEntry::Spent(Spent {
             at_ms: 1_000,
             money_back: money("0.6"),
             tokens_back: 60,

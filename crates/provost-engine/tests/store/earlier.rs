@@ -2,7 +2,7 @@
 
 use provost_engine::store::{NewEvent, Store, StoreError};
 use provost_plan::digest::{Digest, Domain};
-use provost_run::admission::{EarlierLook, Entry};
+use provost_run::admission::{AdmissionEntry, EarlierLook};
 use provost_run::earlier::{CallKey, EARLIER_NAMED_MAX, EarlierCalls};
 use provost_run::event::Event;
 use rusqlite::Connection;
@@ -65,7 +65,7 @@ fn run(store: &Store, run: &str, at: i64, lines: &[&str]) {
 /// An append of `run` that rests on these calls being all that equal one to `bob`.
 fn rests_on(store: &Store, run: &str, since: i64, known: EarlierCalls) -> Result<u64, StoreError> {
     let mut one = append(run, 0, 1);
-    one.admission = vec![Entry::Earlier(Box::new(EarlierLook {
+    one.admission = vec![AdmissionEntry::Earlier(Box::new(EarlierLook {
         call: CallKey {
             operation: "mail.send".to_owned(),
             args: args("bob"),

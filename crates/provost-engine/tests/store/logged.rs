@@ -3,7 +3,7 @@
 
 use provost_engine::store::{Evidence, StopScope, Stopped, Store, StoreError};
 use provost_plan::money::Money;
-use provost_run::admission::{Begin, Budget, Denial, Entry, Period};
+use provost_run::admission::{AdmissionEntry, Begin, Budget, Denial, Period};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -221,7 +221,7 @@ fn what_an_older_journal_had_stopped_and_pruned_is_carried_into_the_log_once() {
 }
 
 /// A call that may cost so much, where a day has 1 to spend.
-fn dear(money: &str) -> Entry {
+fn dear(money: &str) -> AdmissionEntry {
     let budget = Budget {
         money: Some(Money::parse("1").unwrap()),
         tokens: None,

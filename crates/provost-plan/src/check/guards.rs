@@ -13,13 +13,13 @@ use crate::expr::{Fact, Read, Root, Segment, Template};
 use crate::limits::{GUARD_FACTS_MAX, GUARDS_FOLLOWED_MAX};
 use crate::plan::subgoal::parent_of;
 use crate::plan::{OnFailure, Step};
-use crate::schema::path::Why;
+use crate::schema::path::PathFault;
 use crate::schema::{Kinds, PathType, Places};
 
-type Facts = BTreeSet<Fact>;
+type GuardFacts = BTreeSet<Fact>;
 
 /// What the guard of each step says if it is true; read once, however many rest on it.
-type Guards<'a> = BTreeMap<&'a str, Facts>;
+type Guards<'a> = BTreeMap<&'a str, GuardFacts>;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
@@ -34,12 +34,12 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             finding.step = Some(step.id.value.clone());
         }
     }
-    let nothing = Facts::new();
+    let nothing = GuardFacts::new();
     for proof in &pass.plan.success {
         template(pass, &Site::end(), &proof.check, &nothing, &mut found);
     }
     for claim in &pass.plan.answer {
-        let mut given = Facts::new();
+        let mut given = GuardFacts::new();
         if let Some(when) = &claim.when {
             template(pass, &Site::end(), when, &nothing, &mut found);
             given = implied(&guards, when.facts_if_true());
@@ -81,7 +81,7 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
 }
 
 /// The facts with all that follows from them: a step that succeeded was not skipped by its `when`.
-fn implied(guards: &Guards<'_>, mut facts: Facts) -> Facts {
+fn implied(guards: &Guards<'_>, mut facts: GuardFacts) -> GuardFacts {
     // Each step's guard is added once, the nearest first; what is not followed only counts as not
     // guarded.
     let mut added: BTreeSet<String> = BTreeSet::new();
@@ -102,7 +102,7 @@ fn implied(guards: &Guards<'_>, mut facts: Facts) -> Facts {
 }
 
 /// The steps that have succeeded if these facts hold.
-fn succeeded(facts: &Facts) -> Vec<String> {
+fn succeeded(facts: &GuardFacts) -> Vec<String> {
     let of = |fact: &Fact| match fact {
         Fact::Status { step, words } if words.iter().all(|word| word == "succeeded") => {
             Some(step.clone())
@@ -116,7 +116,7 @@ fn template(
     pass: &Pass<'_>,
     site: &Site<'_>,
     template: &Template,
-    given: &Facts,
+    given: &GuardFacts,
     found: &mut Vec<Diagnostic>,
 ) {
     report(pass, site, &template.reads(given), found);
@@ -256,7 +256,7 @@ fn may_be_absent(
 ) -> Option<Diagnostic> {
     let absence = places.absences(path).into_iter().find(|absence| {
         let depth = before + absence.depth;
-        let if_null = absence.why == Why::HolderNull;
+        let if_null = absence.why == PathFault::HolderNull;
         let proven = read.is_present(depth) || (if_null && read.is_not_null(depth - 1));
         depth <= read.needs() && !proven
     })?;
@@ -269,19 +269,19 @@ fn may_be_absent(
     let holder = shown(before + absence.depth - 1);
     let last = path.get(absence.depth - 1);
     let (why, guard) = match (absence.why, last) {
-        (Why::HolderNull, _) => (
+        (PathFault::HolderNull, _) => (
             format!("`{holder}` may be null"),
             format!("`{holder} != null`"),
         ),
-        (Why::Undeclared, _) => (
+        (PathFault::Undeclared, _) => (
             "the schema does not name it".to_owned(),
             format!("`has({here})`"),
         ),
-        (Why::Optional, Some(Segment::Index(at))) => (
+        (PathFault::Optional, Some(Segment::Index(at))) => (
             format!("the list may have only {at} items"),
             format!("`size({holder}) > {at}`"),
         ),
-        (Why::Optional, _) => (
+        (PathFault::Optional, _) => (
             "the schema does not require it".to_owned(),
             format!("`has({here})`"),
         ),

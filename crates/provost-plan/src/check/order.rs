@@ -64,7 +64,7 @@ impl StepSet {
 }
 
 /// A step that has a place in the order.
-pub(crate) struct Node<'a> {
+pub(crate) struct OrderNode<'a> {
     pub(crate) step: &'a Step,
     pub(crate) operation: Option<&'a Operation>,
     /// All that has ended before it starts.
@@ -73,7 +73,7 @@ pub(crate) struct Node<'a> {
     pub(crate) after: StepSet,
 }
 
-impl Node<'_> {
+impl OrderNode<'_> {
     pub(crate) fn is_call_of(&self, holds: impl Fn(&Operation) -> bool) -> bool {
         self.operation.is_some_and(holds)
     }
@@ -81,7 +81,7 @@ impl Node<'_> {
 
 /// The steps that can run, each after all that it waits for, otherwise as written.
 pub(crate) struct Order<'a> {
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<OrderNode<'a>>,
     places: BTreeMap<&'a str, usize>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Order<'a> {
         let ids = steps.iter().map(|step| step.id.value.as_str());
         let places: BTreeMap<&str, usize> = ids.zip(0..).collect();
         let none = StepSet::of_size(steps.len());
-        let mut nodes: Vec<Node<'a>> = Vec::with_capacity(steps.len());
+        let mut nodes: Vec<OrderNode<'a>> = Vec::with_capacity(steps.len());
         let mut waits: Vec<Vec<usize>> = Vec::with_capacity(steps.len());
         for step in steps {
             let named = graph.after.get(&step.id.value).into_iter().flatten();
@@ -107,7 +107,7 @@ impl<'a> Order<'a> {
             }
             waits.push(own);
             let operation = step.tool().and_then(|tool| catalog.get(&tool.value));
-            nodes.push(Node {
+            nodes.push(OrderNode {
                 step,
                 operation: operation.map(AsRef::as_ref),
                 before,
@@ -128,11 +128,11 @@ impl<'a> Order<'a> {
         Self { nodes, places }
     }
 
-    pub(crate) fn nodes(&self) -> &[Node<'a>] {
+    pub(crate) fn nodes(&self) -> &[OrderNode<'a>] {
         &self.nodes
     }
 
-    pub(crate) fn node(&self, at: usize) -> Option<&Node<'a>> {
+    pub(crate) fn node(&self, at: usize) -> Option<&OrderNode<'a>> {
         self.nodes.get(at)
     }
 
@@ -141,7 +141,7 @@ impl<'a> Order<'a> {
     }
 
     /// The places of the nodes of which something holds.
-    pub(crate) fn all(&self, holds: impl Fn(&Node<'a>) -> bool) -> StepSet {
+    pub(crate) fn all(&self, holds: impl Fn(&OrderNode<'a>) -> bool) -> StepSet {
         let mut set = StepSet::of_size(self.nodes.len());
         let held = self.nodes.iter().enumerate().filter(|(_, n)| holds(n));
         held.for_each(|(at, _)| set.insert(at));

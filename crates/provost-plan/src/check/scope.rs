@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde_json::json;
 
 use super::Pass;
-use super::typing::{Place, Typed, type_of};
+use super::typing::{Typed, TypedPlace, type_of};
 use crate::expr::{Root, Segment, StepStatus};
 use crate::plan::{CallRole, Field, Step, StepKind};
 use crate::schema::{Kinds, PathType, Schema, Shape, Type};
@@ -216,9 +216,9 @@ pub(crate) fn output_schema<'s>(pass: &'s Pass<'_>, step: &'s Step) -> Option<&'
 impl Pass<'_> {
     /// What a name holds at a path. Names that are not there at all are reported by `refs`, and
     /// hold anything here.
-    pub(crate) fn place(&self, site: &Site<'_>, root: &Root, path: &[Segment]) -> Place {
+    pub(crate) fn place(&self, site: &Site<'_>, root: &Root, path: &[Segment]) -> TypedPlace {
         match self.any_place(site, root, path) {
-            Place::Absent { reason, depth, .. } if !self.suggests() => Place::Absent {
+            TypedPlace::Absent { reason, depth, .. } if !self.suggests() => TypedPlace::Absent {
                 reason,
                 depth,
                 known: Vec::new(),
@@ -227,8 +227,8 @@ impl Pass<'_> {
         }
     }
 
-    fn any_place(&self, site: &Site<'_>, root: &Root, path: &[Segment]) -> Place {
-        let anything = || Place::Typed(Typed::reported());
+    fn any_place(&self, site: &Site<'_>, root: &Root, path: &[Segment]) -> TypedPlace {
+        let anything = || TypedPlace::Typed(Typed::reported());
         match root {
             Root::Step(id) => self.step_place(id, path),
             Root::Params => {
@@ -238,44 +238,44 @@ impl Pass<'_> {
                 };
                 match (known, path.get(1..)) {
                     (Some(value), Some(rest)) => {
-                        deeper(Place::within(&Type::of_value(value), rest), 1)
+                        deeper(TypedPlace::within(&Type::of_value(value), rest), 1)
                     }
                     _ => anything(),
                 }
             }
             Root::Item => match &site.item {
-                Some(item) if item.is_unknown() => Place::Typed(Typed::of(Kinds::JSON)),
-                Some(item) => Place::within(&item.to_type(), path),
+                Some(item) if item.is_unknown() => TypedPlace::Typed(Typed::of(Kinds::JSON)),
+                Some(item) => TypedPlace::within(&item.to_type(), path),
                 None => anything(),
             },
-            Root::Index if path.is_empty() => Place::Typed(Typed::of(Kinds::INTEGER)),
+            Root::Index if path.is_empty() => TypedPlace::Typed(Typed::of(Kinds::INTEGER)),
             Root::Output => match site.step.and_then(|s| self.outputs.one.get(&s.id.value)) {
                 Some(schema) if schema.keeps(path, false) || self.spends(schema.weight()) => {
-                    Place::of(schema.at(path))
+                    TypedPlace::of(schema.at(path))
                 }
-                Some(_) | None => Place::Typed(Typed::of(Kinds::JSON)),
+                Some(_) | None => TypedPlace::Typed(Typed::of(Kinds::JSON)),
             },
             Root::Read if site.read => {
                 let called = |step| self.called(step, CallRole::Confirm);
                 let operation = site.step.and_then(called);
                 match operation.and_then(|operation| operation.output.as_ref()) {
                     Some(schema) if schema.keeps(path, false) || self.spends(schema.weight()) => {
-                        Place::of(schema.at(path))
+                        TypedPlace::of(schema.at(path))
                     }
-                    Some(_) | None => Place::Typed(Typed::of(Kinds::JSON)),
+                    Some(_) | None => TypedPlace::Typed(Typed::of(Kinds::JSON)),
                 }
             }
-            Root::Run => Place::within(&RUN, path),
+            Root::Run => TypedPlace::within(&RUN, path),
             Root::Index | Root::Read | Root::Args | Root::Key | Root::Unknown(_) => anything(),
         }
     }
 
-    fn step_place(&self, id: &str, path: &[Segment]) -> Place {
-        let anything = Place::Typed(Typed::reported());
+    fn step_place(&self, id: &str, path: &[Segment]) -> TypedPlace {
+        let anything = TypedPlace::Typed(Typed::reported());
         let Some(step) = self.plan.step(id) else {
             return anything;
         };
-        let absent = |reason: &str, known: &[&str]| Place::Absent {
+        let absent = |reason: &str, known: &[&str]| TypedPlace::Absent {
             reason: reason.to_owned(),
             depth: 0,
             known: known.iter().map(|&name| name.to_owned()).collect(),
@@ -287,29 +287,29 @@ impl Pass<'_> {
             return absent("a step has fields, no items", &STEP_FIELDS);
         };
         match first.as_str() {
-            "status" => deeper(Place::within(&STATUS, rest), 1),
+            "status" => deeper(TypedPlace::within(&STATUS, rest), 1),
             "output" => match self.outputs.of_step_at(self, step, rest) {
-                Some(place) => deeper(Place::of(place), 1),
-                None => Place::Typed(Typed::of(Kinds::JSON)),
+                Some(place) => deeper(TypedPlace::of(place), 1),
+                None => TypedPlace::Typed(Typed::of(Kinds::JSON)),
             },
-            "error" => Place::Typed(Typed::of(Kinds::JSON)),
+            "error" => TypedPlace::Typed(Typed::of(Kinds::JSON)),
             _ => absent("a step has `status`, `output` and `error`", &STEP_FIELDS),
         }
     }
 }
 
 /// A place of which the first `by` segments were read already.
-fn deeper(place: Place, by: usize) -> Place {
+fn deeper(place: TypedPlace, by: usize) -> TypedPlace {
     match place {
-        Place::Absent {
+        TypedPlace::Absent {
             reason,
             depth,
             known,
-        } => Place::Absent {
+        } => TypedPlace::Absent {
             reason,
             depth: depth + by,
             known,
         },
-        typed @ Place::Typed(_) => typed,
+        typed @ TypedPlace::Typed(_) => typed,
     }
 }

@@ -108,7 +108,7 @@ impl Typed {
 }
 
 /// What a name in scope holds at a path.
-pub(crate) enum Place {
+pub(crate) enum TypedPlace {
     /// Something of a type.
     Typed(Typed),
     /// Never anything: why, the segment at fault, and what is there instead.
@@ -119,7 +119,7 @@ pub(crate) enum Place {
     },
 }
 
-impl Place {
+impl TypedPlace {
     /// What a type holds at `path`.
     pub(crate) fn within(ty: &Type, path: &[Segment]) -> Self {
         Self::of(ty.at(path))
@@ -147,10 +147,10 @@ impl Place {
 }
 
 /// What names hold: steps, parameters, the item of a list.
-pub(crate) type Names<'a> = dyn Fn(&Root, &[Segment]) -> Place + 'a;
+pub(crate) type TypedNames<'a> = dyn Fn(&Root, &[Segment]) -> TypedPlace + 'a;
 
 /// Finds the type of an expression and reports operands that can never fit.
-pub(crate) fn type_of(tree: &Expr, names: &Names<'_>, found: &mut Vec<Diagnostic>) -> Typed {
+pub(crate) fn type_of(tree: &Expr, names: &TypedNames<'_>, found: &mut Vec<Diagnostic>) -> Typed {
     let variables = BTreeMap::new();
     let mut typing = Typing {
         names,
@@ -176,7 +176,7 @@ pub(crate) fn segments(accesses: &[Access]) -> Vec<Segment> {
 }
 
 struct Typing<'a, 'd> {
-    names: &'a Names<'a>,
+    names: &'a TypedNames<'a>,
     variables: BTreeMap<u32, Typed>,
     found: &'d mut Vec<Diagnostic>,
 }
@@ -313,10 +313,10 @@ impl Typing<'_, '_> {
         self.resolved(place, path, span)
     }
 
-    fn resolved(&mut self, place: Place, path: &[Segment], span: Span) -> Typed {
+    fn resolved(&mut self, place: TypedPlace, path: &[Segment], span: Span) -> Typed {
         let (reason, depth, known) = match place {
-            Place::Typed(typed) => return typed,
-            Place::Absent {
+            TypedPlace::Typed(typed) => return typed,
+            TypedPlace::Absent {
                 reason,
                 depth,
                 known,
@@ -352,7 +352,7 @@ impl Typing<'_, '_> {
         if matches!(base.exact, Exact::Kinds) && base.kinds.meets(Kinds::LIST | Kinds::MAP) {
             return Typed::of(Kinds::JSON);
         }
-        let place = Place::within(&base.to_type(), &path);
+        let place = TypedPlace::within(&base.to_type(), &path);
         self.resolved(place, &path, span)
     }
 

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::text::Pattern;
+use super::text::TextPattern;
 use super::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
 use super::value::{Dict, Item, Key, List, Text, as_double};
 use super::{Root, Scope};
@@ -18,13 +18,13 @@ use crate::work::WorkBudget;
 
 /// Why a part of an expression has no value.
 #[derive(Clone, Debug)]
-pub(super) struct Fault {
+pub(super) struct EvalFault {
     pub(super) reason: String,
     /// Whether `&&`, `||`, `all` and `exists` must not pass over it.
     fatal: bool,
 }
 
-impl Fault {
+impl EvalFault {
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
@@ -43,7 +43,7 @@ impl Fuel {
         Self(left.min(EXPRESSION_WORK_MAX))
     }
 
-    pub(super) fn spend(&mut self, units: u64) -> Result<(), Fault> {
+    pub(super) fn spend(&mut self, units: u64) -> Result<(), EvalFault> {
         match self.0.checked_sub(units) {
             Some(left) => {
                 self.0 = left;
@@ -51,7 +51,7 @@ impl Fuel {
             }
             None => {
                 self.0 = 0;
-                Err(Fault {
+                Err(EvalFault {
                     reason: "the expression does more work than is allowed; filter in a step"
                         .into(),
                     fatal: true,
@@ -60,7 +60,7 @@ impl Fuel {
         }
     }
 
-    pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Fault> {
+    pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), EvalFault> {
         self.spend(u64::try_from(bytes / 16).unwrap_or(u64::MAX))
     }
 }
@@ -70,10 +70,10 @@ pub(super) struct Evaluator<'v> {
     scope: &'v Scope<'v>,
     variables: Vec<(u32, Item<'v>)>,
     pub(super) fuel: Fuel,
-    pub(super) patterns: BTreeMap<String, Pattern>,
+    pub(super) patterns: BTreeMap<String, TextPattern>,
 }
 
-pub(super) type Evaluated<'v> = Result<Item<'v>, Fault>;
+pub(super) type Evaluated<'v> = Result<Item<'v>, EvalFault>;
 
 impl<'v> Evaluator<'v> {
     pub(super) fn new(scope: &'v Scope<'v>) -> Self {
@@ -113,7 +113,7 @@ impl<'v> Evaluator<'v> {
                 .rev()
                 .find(|(id, _)| *id == variable.id)
                 .map(|(_, item)| item.clone())
-                .ok_or_else(|| Fault::new(format!("`{}` has no value here", variable.name))),
+                .ok_or_else(|| EvalFault::new(format!("`{}` has no value here", variable.name))),
             ExprKind::Path(base, accesses) => self.path(base, accesses),
             ExprKind::Has(path) => self.has(path),
             ExprKind::Not(operand) => match self.eval(operand)? {
@@ -142,7 +142,7 @@ impl<'v> Evaluator<'v> {
         }
     }
 
-    fn all(&mut self, items: &'v [Expr]) -> Result<Vec<Item<'v>>, Fault> {
+    fn all(&mut self, items: &'v [Expr]) -> Result<Vec<Item<'v>>, EvalFault> {
         items.iter().map(|item| self.eval(item)).collect()
     }
 
@@ -151,10 +151,10 @@ impl<'v> Evaluator<'v> {
         for (key, value) in entries {
             let key = self.eval(key)?;
             let key = Key::of(&key)
-                .ok_or_else(|| Fault::new(format!("{} cannot be a key", key.kind_word())))?;
+                .ok_or_else(|| EvalFault::new(format!("{} cannot be a key", key.kind_word())))?;
             let value = self.eval(value)?;
             if map.insert(key, value).is_some() {
-                return Err(Fault::new("a key stands twice in a map"));
+                return Err(EvalFault::new("a key stands twice in a map"));
             }
         }
         Ok(Item::Map(Dict::Made(Rc::new(map))))
@@ -168,7 +168,7 @@ impl<'v> Evaluator<'v> {
         };
         found
             .map(|value| Item::read(value))
-            .ok_or_else(|| Fault::new(format!("`{root}` is not in scope")))
+            .ok_or_else(|| EvalFault::new(format!("`{root}` is not in scope")))
     }
 
     fn path(&mut self, base: &'v Expr, accesses: &'v [Access]) -> Evaluated<'v> {
@@ -189,14 +189,17 @@ impl<'v> Evaluator<'v> {
 
     fn has(&mut self, path: &'v Expr) -> Evaluated<'v> {
         let ExprKind::Path(base, accesses) = &path.kind else {
-            return Err(Fault::new("`has` asks for a field"));
+            return Err(EvalFault::new("`has` asks for a field"));
         };
         let Some((Access::Field(name), before)) = accesses.split_last() else {
-            return Err(Fault::new("`has` asks for a field"));
+            return Err(EvalFault::new("`has` asks for a field"));
         };
         match self.path(base, before)? {
             Item::Map(map) => Ok(Item::Bool(map.get(&Item::Text(Text::Read(name))).is_some())),
-            other => Err(Fault::new(format!("{} has no fields", other.kind_word()))),
+            other => Err(EvalFault::new(format!(
+                "{} has no fields",
+                other.kind_word()
+            ))),
         }
     }
 
@@ -226,7 +229,7 @@ impl<'v> Evaluator<'v> {
 
     fn arith(&mut self, operator: Arith, left: &Item<'v>, right: &Item<'v>) -> Evaluated<'v> {
         let two = |a: &Item<'_>, b: &Item<'_>| {
-            Fault::new(format!(
+            EvalFault::new(format!(
                 "`{}` does not take {} and {}",
                 operator.symbol(),
                 a.kind_word(),
@@ -272,7 +275,7 @@ impl<'v> Evaluator<'v> {
         Ok(Item::Bool(result))
     }
 
-    fn is_in(&mut self, item: &Item<'v>, holder: &Item<'v>) -> Result<bool, Fault> {
+    fn is_in(&mut self, item: &Item<'v>, holder: &Item<'v>) -> Result<bool, EvalFault> {
         match holder {
             Item::List(list) => {
                 for other in list.iter() {
@@ -292,10 +295,10 @@ impl<'v> Evaluator<'v> {
         operator: Compare,
         a: &Item<'v>,
         b: &Item<'v>,
-    ) -> Result<Option<Ordering>, Fault> {
+    ) -> Result<Option<Ordering>, EvalFault> {
         order(a, b, &mut self.fuel)?.map_or_else(
             || {
-                Err(Fault::new(format!(
+                Err(EvalFault::new(format!(
                     "`{}` does not compare {} with {}",
                     operator.symbol(),
                     a.kind_word(),
@@ -311,10 +314,15 @@ impl<'v> Evaluator<'v> {
             Item::List(list) => list,
             // Why: a key of what a step gave is text, whatever its schema says of the values.
             Item::Map(map @ Dict::Made(_)) => List::Made(Rc::new(map.keys())),
-            other => return Err(Fault::new(format!("{} is not walked", other.kind_word()))),
+            other => {
+                return Err(EvalFault::new(format!(
+                    "{} is not walked",
+                    other.kind_word()
+                )));
+            }
         };
         if list.len() > COMPREHENSION_ITEMS_MAX {
-            return Err(Fault {
+            return Err(EvalFault {
                 reason: format!(
                     "the list has {} items, more than the {COMPREHENSION_ITEMS_MAX} that are \
                      walked",
@@ -337,7 +345,7 @@ impl<'v> Evaluator<'v> {
     }
 
     /// The value of one item; none if the filter leaves it out.
-    fn walk_item(&mut self, walk: &'v Walk) -> Result<Option<Item<'v>>, Fault> {
+    fn walk_item(&mut self, walk: &'v Walk) -> Result<Option<Item<'v>>, EvalFault> {
         if let Some(filter) = &walk.filter {
             match self.eval(filter)? {
                 Item::Bool(true) => {}
@@ -354,7 +362,7 @@ struct Tally<'v> {
     kind: WalkKind,
     items: Vec<Item<'v>>,
     count: usize,
-    fault: Option<Fault>,
+    fault: Option<EvalFault>,
     decided: bool,
 }
 
@@ -370,7 +378,7 @@ impl<'v> Tally<'v> {
     }
 
     /// Takes the outcome of one item; true if the rest cannot change the result.
-    fn add(&mut self, outcome: Result<Option<Item<'v>>, Fault>) -> Result<bool, Fault> {
+    fn add(&mut self, outcome: Result<Option<Item<'v>>, EvalFault>) -> Result<bool, EvalFault> {
         let passes_over = matches!(self.kind, WalkKind::All | WalkKind::Exists);
         let item = match outcome {
             Ok(Some(item)) => item,
@@ -414,7 +422,7 @@ pub(super) fn order(
     a: &Item<'_>,
     b: &Item<'_>,
     fuel: &mut Fuel,
-) -> Result<Option<Option<Ordering>>, Fault> {
+) -> Result<Option<Option<Ordering>>, EvalFault> {
     Ok(Some(match (a, b) {
         (Item::Int(a), Item::Int(b)) => Some(a.cmp(b)),
         (Item::Double(a), Item::Double(b)) => a.partial_cmp(b),
@@ -431,9 +439,9 @@ pub(super) fn order(
     }))
 }
 
-fn integers(operator: Arith, a: i64, b: i64) -> Result<i64, Fault> {
+fn integers(operator: Arith, a: i64, b: i64) -> Result<i64, EvalFault> {
     if b == 0 && matches!(operator, Arith::Divide | Arith::Remainder) {
-        return Err(Fault::new("a division by zero"));
+        return Err(EvalFault::new("a division by zero"));
     }
     match operator {
         Arith::Add => a.checked_add(b),
@@ -455,12 +463,12 @@ fn doubles<'v>(operator: Arith, a: f64, b: f64) -> Option<Item<'v>> {
     }))
 }
 
-fn overflow() -> Fault {
-    Fault::new("the result is out of range")
+fn overflow() -> EvalFault {
+    EvalFault::new("the result is out of range")
 }
 
-pub(super) fn unfit(symbol: &str, item: &Item<'_>) -> Fault {
-    Fault::new(format!("`{symbol}` does not take {}", item.kind_word()))
+pub(super) fn unfit(symbol: &str, item: &Item<'_>) -> EvalFault {
+    EvalFault::new(format!("`{symbol}` does not take {}", item.kind_word()))
 }
 
 fn step_into<'v>(item: &Item<'v>, index: &Item<'v>) -> Result<Item<'v>, String> {
@@ -497,7 +505,7 @@ fn missing(
     position: usize,
     item: &Item<'_>,
     problem: &str,
-) -> Fault {
+) -> EvalFault {
     let mut path = match &base.kind {
         ExprKind::Root(root) => root.to_string(),
         ExprKind::Var(variable) => variable.name.clone(),
@@ -531,5 +539,5 @@ fn missing(
         }
         _ => String::new(),
     };
-    Fault::new(format!("`{path}` {problem}{status}"))
+    EvalFault::new(format!("`{path}` {problem}{status}"))
 }

@@ -3,7 +3,7 @@
 //! Owns what each function takes and gives. Arity and form were checked when the expression was
 //! read. INVARIANT: a function touches no byte that it has not paid for.
 
-use super::eval::{Evaluated, Evaluator, Fault, Fuel, order, unfit};
+use super::eval::{EvalFault, Evaluated, Evaluator, Fuel, order, unfit};
 use super::text::compile_pattern;
 use super::time;
 use super::tree::Function;
@@ -20,7 +20,10 @@ const PLACES_LEAST: u64 = 8;
 impl<'v> Evaluator<'v> {
     pub(super) fn call(&mut self, function: Function, arguments: &[Item<'v>]) -> Evaluated<'v> {
         let Some(first) = arguments.first() else {
-            return Err(Fault::new(format!("`{}` takes a value", function.name())));
+            return Err(EvalFault::new(format!(
+                "`{}` takes a value",
+                function.name()
+            )));
         };
         let second = arguments.get(1);
         match function {
@@ -61,7 +64,9 @@ impl<'v> Evaluator<'v> {
             Function::Max => self.extreme(function, arguments),
             Function::Join => self.join(first, second),
             Function::First => match first {
-                Item::List(list) => list.get(0).ok_or_else(|| Fault::new("the list is empty")),
+                Item::List(list) => list
+                    .get(0)
+                    .ok_or_else(|| EvalFault::new("the list is empty")),
                 other => Err(unfit("first", other)),
             },
             Function::Json => {
@@ -101,10 +106,10 @@ impl<'v> Evaluator<'v> {
         }))
     }
 
-    fn matches(&mut self, text: &str, pattern: &str) -> Result<bool, Fault> {
+    fn matches(&mut self, text: &str, pattern: &str) -> Result<bool, EvalFault> {
         if !self.patterns.contains_key(pattern) {
             self.fuel.spend(PATTERN_UNITS)?;
-            let compiled = compile_pattern(pattern).map_err(Fault::new)?;
+            let compiled = compile_pattern(pattern).map_err(EvalFault::new)?;
             self.patterns.insert(pattern.to_owned(), compiled);
         }
         let Some(known) = self.patterns.get(pattern) else {
@@ -118,7 +123,11 @@ impl<'v> Evaluator<'v> {
         Ok(known.regex.is_match(text))
     }
 
-    fn list<'i>(&mut self, function: Function, item: &'i Item<'v>) -> Result<&'i List<'v>, Fault> {
+    fn list<'i>(
+        &mut self,
+        function: Function,
+        item: &'i Item<'v>,
+    ) -> Result<&'i List<'v>, EvalFault> {
         let Item::List(list) = item else {
             return Err(unfit(function.name(), item));
         };
@@ -136,7 +145,7 @@ impl<'v> Evaluator<'v> {
                 (Item::Int(value), None) => {
                     whole = whole
                         .checked_add(value)
-                        .ok_or_else(|| Fault::new("the result is out of range"))?;
+                        .ok_or_else(|| EvalFault::new("the result is out of range"))?;
                 }
                 (Item::Int(value), Some(sum)) => broken = Some(sum + as_double(value)),
                 (Item::Double(value), sum) => {
@@ -175,7 +184,7 @@ impl<'v> Evaluator<'v> {
                 Err(unfit(function.name(), &item))
             }
             Some(item) => Ok(item),
-            None => Err(Fault::new("the list is empty")),
+            None => Err(EvalFault::new("the list is empty")),
         }
     }
 
@@ -219,7 +228,7 @@ fn integer<'v>(item: &Item<'v>) -> Evaluated<'v> {
             .as_str()
             .parse()
             .map(Item::Int)
-            .map_err(|_| Fault::new("the text is not a whole number")),
+            .map_err(|_| EvalFault::new("the text is not a whole number")),
         Item::Time(time) => Ok(Item::Int(time.as_second())),
         other => Err(unfit("int", other)),
     }
@@ -233,7 +242,7 @@ fn truncated<'v>(value: f64) -> Evaluated<'v> {
     if value.abs() < 9.2e18 {
         Ok(Item::Int(value as i64))
     } else {
-        Err(Fault::new("the result is out of range"))
+        Err(EvalFault::new("the result is out of range"))
     }
 }
 
@@ -247,7 +256,7 @@ fn double<'v>(item: &Item<'v>) -> Evaluated<'v> {
             .ok()
             .filter(|value| value.is_finite())
             .map(Item::Double)
-            .ok_or_else(|| Fault::new("the text is not a number")),
+            .ok_or_else(|| EvalFault::new("the text is not a number")),
         other => Err(unfit("double", other)),
     }
 }
@@ -258,7 +267,7 @@ fn boolean<'v>(item: &Item<'v>) -> Evaluated<'v> {
         Item::Text(text) => match text.as_str() {
             "true" | "True" | "TRUE" | "t" | "1" => Ok(Item::Bool(true)),
             "false" | "False" | "FALSE" | "f" | "0" => Ok(Item::Bool(false)),
-            _ => Err(Fault::new("the text is neither true nor false")),
+            _ => Err(EvalFault::new("the text is neither true nor false")),
         },
         other => Err(unfit("bool", other)),
     }
@@ -268,7 +277,7 @@ fn round<'v>(item: &Item<'v>, places: Option<&Item<'v>>) -> Evaluated<'v> {
     let places = match places {
         None => 0,
         Some(Item::Int(places @ 0..=15)) => i32::try_from(*places).unwrap_or(0),
-        Some(_) => return Err(Fault::new("`round` takes 0 to 15 decimals")),
+        Some(_) => return Err(EvalFault::new("`round` takes 0 to 15 decimals")),
     };
     match item {
         Item::Int(value) => Ok(Item::Int(*value)),

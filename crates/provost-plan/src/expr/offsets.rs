@@ -68,35 +68,40 @@ fn align(text: &[u8], written: &str) -> Option<Vec<usize>> {
 
 /// How a scalar was written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum OffsetStyle {
     Plain,
     Single,
     Double,
 }
 
-fn style(written: &str) -> (Style, usize) {
+fn style(written: &str) -> (OffsetStyle, usize) {
     match written.as_bytes().first() {
-        Some(b'\'') => (Style::Single, 1),
-        Some(b'"') => (Style::Double, 1),
+        Some(b'\'') => (OffsetStyle::Single, 1),
+        Some(b'"') => (OffsetStyle::Double, 1),
         // Why: the body of a block begins on the line after its header, behind the indentation.
         Some(b'|' | b'>') => match written.find('\n') {
             Some(end) => {
                 let body = written.get(end..).unwrap_or("");
-                (Style::Plain, written.len() - body.trim_start().len())
+                (OffsetStyle::Plain, written.len() - body.trim_start().len())
             }
-            None => (Style::Plain, written.len()),
+            None => (OffsetStyle::Plain, written.len()),
         },
-        _ => (Style::Plain, written.len() - written.trim_start().len()),
+        _ => (
+            OffsetStyle::Plain,
+            written.len() - written.trim_start().len(),
+        ),
     }
 }
 
 /// The width of the escape at `at` if it stands for `byte`.
-fn escape(style: Style, source: &[u8], at: usize, byte: u8) -> Option<usize> {
+fn escape(style: OffsetStyle, source: &[u8], at: usize, byte: u8) -> Option<usize> {
     let first = source.get(at)?;
     let second = source.get(at + 1);
     match style {
-        Style::Single => (*first == b'\'' && second == Some(&b'\'') && byte == b'\'').then_some(2),
-        Style::Double if *first == b'\\' => {
+        OffsetStyle::Single => {
+            (*first == b'\'' && second == Some(&b'\'') && byte == b'\'').then_some(2)
+        }
+        OffsetStyle::Double if *first == b'\\' => {
             let stands_for = match second? {
                 b'n' => b'\n',
                 b't' => b'\t',
@@ -106,7 +111,7 @@ fn escape(style: Style, source: &[u8], at: usize, byte: u8) -> Option<usize> {
             };
             (stands_for == byte).then_some(2)
         }
-        Style::Plain | Style::Double => None,
+        OffsetStyle::Plain | OffsetStyle::Double => None,
     }
 }
 

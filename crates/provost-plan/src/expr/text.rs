@@ -9,7 +9,7 @@ const PATTERN_BYTES_MAX: usize = 256 * 1024;
 
 /// A compiled pattern.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct TextPattern {
     pub(super) regex: Regex,
     /// Where a search can be at once.
     pub(super) places: u64,
@@ -19,7 +19,7 @@ pub(super) struct Pattern {
 ///
 /// # Errors
 /// In words, if it is malformed or too large.
-pub(super) fn compile_pattern(pattern: &str) -> Result<Pattern, String> {
+pub(super) fn compile_pattern(pattern: &str) -> Result<TextPattern, String> {
     let regex = RegexBuilder::new(pattern)
         .size_limit(PATTERN_BYTES_MAX)
         .dfa_size_limit(PATTERN_BYTES_MAX)
@@ -31,7 +31,7 @@ pub(super) fn compile_pattern(pattern: &str) -> Result<Pattern, String> {
         })?;
     // Why never none: what the engine takes is regular.
     let places = pattern::size(pattern).map_or(PATTERN_BYTES_MAX, |size| size.places);
-    Ok(Pattern {
+    Ok(TextPattern {
         regex,
         places: u64::try_from(places).unwrap_or(u64::MAX),
     })

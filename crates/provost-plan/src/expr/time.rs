@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use cel::{Context, Env, Value as CelValue};
 use jiff::{SignedDuration, Timestamp};
 
-use super::eval::{Evaluated, Fault, unfit};
+use super::eval::{EvalFault, Evaluated, unfit};
 use super::tree::{Arith, Function};
 use super::value::Item;
 
@@ -28,12 +28,12 @@ pub(super) fn timestamp<'v>(item: &Item<'v>) -> Evaluated<'v> {
         Item::Time(time) => Ok(Item::Time(*time)),
         Item::Int(seconds) => Timestamp::from_second(*seconds)
             .map(Item::Time)
-            .map_err(|_| Fault::new("the time is out of range")),
-        Item::Text(text) => text
-            .as_str()
-            .parse()
-            .map(Item::Time)
-            .map_err(|_| Fault::new("the text is not a time such as `2026-01-31T08:00:00Z`")),
+            .map_err(|_| EvalFault::new("the time is out of range")),
+        Item::Text(text) => {
+            text.as_str().parse().map(Item::Time).map_err(|_| {
+                EvalFault::new("the text is not a time such as `2026-01-31T08:00:00Z`")
+            })
+        }
         other => Err(unfit("timestamp", other)),
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn duration<'v>(item: &Item<'v>) -> Evaluated<'v> {
         Item::Length(length) => Ok(Item::Length(*length)),
         Item::Text(text) => parse_duration(text.as_str())
             .map(Item::Length)
-            .ok_or_else(|| Fault::new("the text is not a duration such as `1h30m` or `90s`")),
+            .ok_or_else(|| EvalFault::new("the text is not a duration such as `1h30m` or `90s`")),
         other => Err(unfit("duration", other)),
     }
 }
@@ -130,7 +130,7 @@ pub(super) fn arith<'v>(
         (Arith::Subtract, Item::Length(a), Item::Length(b)) => a.checked_sub(*b).map(Item::Length),
         _ => return None,
     };
-    Some(result.ok_or_else(|| Fault::new("the time is out of range")))
+    Some(result.ok_or_else(|| EvalFault::new("the time is out of range")))
 }
 
 /// A field of a time, or a duration in whole units.
@@ -160,7 +160,7 @@ pub(super) fn field<'v>(
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 fn in_zone<'v>(function: Function, time: Timestamp, zone: &str) -> Evaluated<'v> {
-    let fault = || Fault::new(format!("`{}` does not know this zone", function.name()));
+    let fault = || EvalFault::new(format!("`{}` does not know this zone", function.name()));
     let source = format!("timestamp(time).{}(zone)", function.name());
     let tree = cel::parser::PrattParser::new()
         .parse(&source)

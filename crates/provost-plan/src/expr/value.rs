@@ -9,7 +9,7 @@ use std::rc::Rc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Number, Value};
 
-use super::eval::{Fault, Fuel};
+use super::eval::{EvalFault, Fuel};
 use crate::digest::{canonical, normalize_number};
 
 /// A value.
@@ -203,7 +203,7 @@ impl<'v> Item<'v> {
     }
 
     /// Equality as in CEL: numbers by value, other kinds only with their own.
-    pub(super) fn equals(&self, other: &Self, fuel: &mut Fuel) -> Result<bool, Fault> {
+    pub(super) fn equals(&self, other: &Self, fuel: &mut Fuel) -> Result<bool, EvalFault> {
         fuel.spend(1)?;
         Ok(match (self, other) {
             (Self::Null, Self::Null) => true,
@@ -248,7 +248,7 @@ impl<'v> Item<'v> {
     }
 
     /// The JSON value, in normal form. Times and durations become text.
-    pub(super) fn into_json(self, fuel: &mut Fuel) -> Result<Value, Fault> {
+    pub(super) fn into_json(self, fuel: &mut Fuel) -> Result<Value, EvalFault> {
         // Why: it makes what everything else only points at.
         // Why so dear: what is made takes room, some 80 bytes for a list of one item.
         fuel.spend(8)?;
@@ -258,7 +258,7 @@ impl<'v> Item<'v> {
             Self::Int(value) => whole(&Number::from(value))?,
             Self::Double(value) => {
                 let number = Number::from_f64(value)
-                    .ok_or_else(|| Fault::new("the result is not a finite number"))?;
+                    .ok_or_else(|| EvalFault::new("the result is not a finite number"))?;
                 whole(&number)?
             }
             Self::Text(text) => {
@@ -293,13 +293,15 @@ impl<'v> Item<'v> {
     }
 
     /// The text that stands for it inside a text.
-    pub(super) fn print(self, fuel: &mut Fuel) -> Result<String, Fault> {
+    pub(super) fn print(self, fuel: &mut Fuel) -> Result<String, EvalFault> {
         match &self {
-            Self::Null => Err(Fault::new(
+            Self::Null => Err(EvalFault::new(
                 "null has no text; give a default or use `json()`",
             )),
-            Self::List(_) => Err(Fault::new("a list has no text; use `join()` or `json()`")),
-            Self::Map(_) => Err(Fault::new(
+            Self::List(_) => Err(EvalFault::new(
+                "a list has no text; use `join()` or `json()`",
+            )),
+            Self::Map(_) => Err(EvalFault::new(
                 "a map has no text; use a field of it or `json()`",
             )),
             _ => match self.into_json(fuel)? {
@@ -310,10 +312,10 @@ impl<'v> Item<'v> {
     }
 }
 
-fn whole(number: &Number) -> Result<Value, Fault> {
+fn whole(number: &Number) -> Result<Value, EvalFault> {
     normalize_number(number)
         .map(Value::Number)
-        .map_err(|error| Fault::new(error.to_string()))
+        .map_err(|error| EvalFault::new(error.to_string()))
 }
 
 /// The double nearest to an integer.

@@ -40,13 +40,13 @@ pub struct Hit<'a> {
 }
 
 /// What is written of an operation, as words with the weight of where they stand.
-struct Document<'a> {
+struct RankedDocument<'a> {
     operation: &'a Operation,
     weights: BTreeMap<String, u64>,
     length: u64,
 }
 
-impl<'a> Document<'a> {
+impl<'a> RankedDocument<'a> {
     fn of(operation: &'a Operation) -> Self {
         let mut document = Self {
             operation,
@@ -87,7 +87,8 @@ impl<'a> Document<'a> {
 /// The operations in which words of `query` stand, or words that mean the same, best first.
 #[must_use]
 pub fn rank<'a>(operations: impl IntoIterator<Item = &'a Operation>, query: &str) -> Vec<Hit<'a>> {
-    let documents: Vec<Document<'a>> = operations.into_iter().map(Document::of).collect();
+    let documents: Vec<RankedDocument<'a>> =
+        operations.into_iter().map(RankedDocument::of).collect();
     let total = documents.len() as u64;
     let mut holding: BTreeMap<&str, u64> = BTreeMap::new();
     for term in documents

@@ -9,7 +9,7 @@ use cedar_policy::{Context, Decision as Answer, Request, RestrictedExpression};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-use super::entities::{Fact, principal_entity, principal_uid, resource_entity, uid};
+use super::entities::{EntityFact, principal_entity, principal_uid, resource_entity, uid};
 use super::load::words_of;
 use super::vocabulary::RUN;
 use super::{AskTerms, Policy, Principal, PrincipalKind, Rights};
@@ -299,17 +299,26 @@ impl Rights {
         let resource = resource_entity(
             RUN,
             [
-                ("requester", Fact::Entity(uid("User", &facts.requester.id)?)),
-                ("operation", Fact::Text(operation.map_or("", |op| &op.name))),
+                (
+                    "requester",
+                    EntityFact::Entity(uid("User", &facts.requester.id)?),
+                ),
+                (
+                    "operation",
+                    EntityFact::Text(operation.map_or("", |op| &op.name)),
+                ),
                 (
                     "effect",
-                    Fact::Text(operation.map_or("", |op| op.effect.word())),
+                    EntityFact::Text(operation.map_or("", |op| op.effect.word())),
                 ),
                 (
                     "risk",
-                    Fact::Text(operation.map_or("", |op| op.risk.word())),
+                    EntityFact::Text(operation.map_or("", |op| op.risk.word())),
                 ),
-                ("tags", Fact::Texts(operation.map_or(&none, |op| &op.tags))),
+                (
+                    "tags",
+                    EntityFact::Texts(operation.map_or(&none, |op| &op.tags)),
+                ),
             ],
         )?;
         let request = Request::new(

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 use cedar_policy::{Context, Decision as Answer, Entities, Request};
 
-use super::entities::{ActionTerms, Fact, principal_entity, principal_uid, resource_entity, uid};
+use super::entities::{
+    ActionTerms, EntityFact, principal_entity, principal_uid, resource_entity, uid,
+};
 use super::load::words_of;
 use super::{AskTerms, OperationFacts, Policy, Principal, PrincipalKind, Rights};
 use crate::catalog::Operation;
@@ -137,18 +139,24 @@ impl Rights {
         let resource = resource_entity(
             "Approval",
             [
-                ("requester", Fact::Entity(uid("User", &requester.id)?)),
-                ("operation", Fact::Text(operation.map_or("", |op| &op.name))),
+                ("requester", EntityFact::Entity(uid("User", &requester.id)?)),
+                (
+                    "operation",
+                    EntityFact::Text(operation.map_or("", |op| &op.name)),
+                ),
                 (
                     "effect",
-                    Fact::Text(operation.map_or("", |op| op.effect.word())),
+                    EntityFact::Text(operation.map_or("", |op| op.effect.word())),
                 ),
                 (
                     "risk",
-                    Fact::Text(operation.map_or("", |op| op.risk.word())),
+                    EntityFact::Text(operation.map_or("", |op| op.risk.word())),
                 ),
-                ("tags", Fact::Texts(operation.map_or(&none, |op| &op.tags))),
-                ("quorum", Fact::Whole(i64::from(ask.quorum))),
+                (
+                    "tags",
+                    EntityFact::Texts(operation.map_or(&none, |op| &op.tags)),
+                ),
+                ("quorum", EntityFact::Whole(i64::from(ask.quorum))),
             ],
         )?;
         let request = Request::new(

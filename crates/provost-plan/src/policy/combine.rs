@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::load::Entry;
+use super::load::PolicyEntry;
 use super::{AskTerms, Decision, Verdict};
 
 /// A policy that may or may not apply, with what it hangs on, in words.
@@ -74,7 +74,7 @@ impl Verdict {
 }
 
 /// The verdict of both decisions.
-pub(super) fn combine(unattended: &Side, attended: &Side, entries: &[Entry]) -> Verdict {
+pub(super) fn combine(unattended: &Side, attended: &Side, entries: &[PolicyEntry]) -> Verdict {
     let verdict = |decision, policies: BTreeSet<String>| Verdict {
         decision,
         policies: policies.into_iter().collect(),
@@ -113,7 +113,7 @@ fn ids(open: &[Open]) -> impl Iterator<Item = String> + '_ {
 }
 
 /// The policies that ask, or may: the forbids; where nothing permits unattended, the permits.
-fn asking(unattended: &Side, attended: &Side, entries: &[Entry]) -> BTreeSet<String> {
+fn asking(unattended: &Side, attended: &Side, entries: &[PolicyEntry]) -> BTreeSet<String> {
     let mut asking: BTreeSet<String> = unattended.forbids.iter().cloned().collect();
     asking.extend(ids(&unattended.open_forbids));
     // Why: if a forbid applies, Cedar does not say what permits. A permit that does not look at
@@ -132,7 +132,7 @@ fn asking(unattended: &Side, attended: &Side, entries: &[Entry]) -> BTreeSet<Str
 }
 
 /// How the asking policies ask, joined.
-fn terms(asking: &BTreeSet<String>, entries: &[Entry]) -> AskTerms {
+fn terms(asking: &BTreeSet<String>, entries: &[PolicyEntry]) -> AskTerms {
     entries
         .iter()
         .filter(|entry| asking.contains(&entry.id))

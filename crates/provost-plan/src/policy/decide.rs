@@ -10,7 +10,7 @@ use cedar_policy::{Decision as Answer, Entities, PolicySet, Request};
 
 use super::combine::{Side, combine};
 use super::entities::context;
-use super::load::{Entry, words_of};
+use super::load::{PolicyEntry, words_of};
 use super::mentions::Mention;
 use super::partial::{self, Partial};
 use super::ready::PreparedSide;
@@ -174,7 +174,7 @@ impl Asked<'_> {
         }
         let entries = &self.policy.inner.entries;
         let looking = ready.looking.iter().filter_map(|place| entries.get(*place));
-        let (open, decided): (Vec<&Entry>, Vec<&Entry>) =
+        let (open, decided): (Vec<&PolicyEntry>, Vec<&PolicyEntry>) =
             looking.partition(|entry| !entry.mentions.is_disjoint(self.open));
         if open.is_empty() {
             let answer = self

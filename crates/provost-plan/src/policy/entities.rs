@@ -12,7 +12,7 @@ use cedar_policy::{
     RestrictedExpression, Schema,
 };
 
-use super::load::{Entry, words_of};
+use super::load::{PolicyEntry, words_of};
 use super::values::{CedarValue, DecisionInput};
 use super::vocabulary::CALL;
 use super::{Principal, PrincipalKind, lint};
@@ -34,7 +34,7 @@ impl ActionTerms {
     /// Of an operation, in the group of its server; `actions` are all of the schema.
     pub fn of_call(
         actions: &Entities,
-        entries: &[Entry],
+        entries: &[PolicyEntry],
         operation: &str,
         group: &str,
     ) -> Result<Self, String> {
@@ -48,7 +48,11 @@ impl ActionTerms {
     }
 
     /// Of what people say.
-    pub fn of_people(actions: &Entities, entries: &[Entry], action: &str) -> Result<Self, String> {
+    pub fn of_people(
+        actions: &Entities,
+        entries: &[PolicyEntry],
+        action: &str,
+    ) -> Result<Self, String> {
         Self::new(actions, entries, action, |tree| {
             lint::reaches_action(&tree.action, action)
         })
@@ -56,7 +60,7 @@ impl ActionTerms {
 
     fn new(
         actions: &Entities,
-        entries: &[Entry],
+        entries: &[PolicyEntry],
         action: &str,
         in_scope: impl Fn(&Template) -> bool,
     ) -> Result<Self, String> {
@@ -139,7 +143,7 @@ pub(super) fn principal_entity(principal: &Principal, key: Option<&str>) -> Resu
 
 /// A fact about the resource.
 #[derive(Clone, Debug)]
-pub(super) enum Fact<'a> {
+pub(super) enum EntityFact<'a> {
     /// A word.
     Text(&'a str),
     /// Words.
@@ -155,7 +159,7 @@ pub(super) enum Fact<'a> {
 /// The resource of a decision, with its facts.
 pub(super) fn resource_entity<'a>(
     kind: &str,
-    facts: impl IntoIterator<Item = (&'a str, Fact<'a>)>,
+    facts: impl IntoIterator<Item = (&'a str, EntityFact<'a>)>,
 ) -> Result<Entity, String> {
     let attributes = facts
         .into_iter()
@@ -166,13 +170,13 @@ pub(super) fn resource_entity<'a>(
         .map_err(|error| words_of(&error))
 }
 
-fn restricted_fact(fact: Fact<'_>) -> RestrictedExpression {
+fn restricted_fact(fact: EntityFact<'_>) -> RestrictedExpression {
     match fact {
-        Fact::Text(text) => RestrictedExpression::new_string(text.to_owned()),
-        Fact::Texts(texts) => texts_set(texts),
-        Fact::Flag(flag) => RestrictedExpression::new_bool(flag),
-        Fact::Whole(number) => RestrictedExpression::new_long(number),
-        Fact::Entity(uid) => RestrictedExpression::new_entity_uid(uid),
+        EntityFact::Text(text) => RestrictedExpression::new_string(text.to_owned()),
+        EntityFact::Texts(texts) => texts_set(texts),
+        EntityFact::Flag(flag) => RestrictedExpression::new_bool(flag),
+        EntityFact::Whole(number) => RestrictedExpression::new_long(number),
+        EntityFact::Entity(uid) => RestrictedExpression::new_entity_uid(uid),
     }
 }
 

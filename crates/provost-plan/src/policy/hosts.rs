@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// What a text names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct HostMatch {
     /// Hosts of URLs and domains of mail addresses, in lower case.
     pub hosts: BTreeSet<String>,
     /// Whether some reader might find another host in it.
@@ -16,8 +16,8 @@ pub(super) struct Found {
 }
 
 /// Finds the hosts in one value.
-pub(super) fn hosts_in(text: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn hosts_in(text: &str) -> HostMatch {
+    let mut found = HostMatch::default();
     // Why: readers differ on spaces and controls inside a URL.
     let odd = text
         .trim()
@@ -54,7 +54,7 @@ fn after_scheme(token: &str) -> Option<&str> {
     begins.then(|| token.trim_start_matches(slashes))
 }
 
-impl Found {
+impl HostMatch {
     fn add_url(&mut self, rest: &str) {
         let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
         let has_user = authority.contains('@');

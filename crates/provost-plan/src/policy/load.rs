@@ -32,7 +32,7 @@ const QUORUM_MAX: u32 = 20;
 
 /// One policy, ready to be decided by.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct PolicyEntry {
     /// The id verdicts name it by.
     pub id: String,
     /// Whether it forbids.
@@ -102,8 +102,8 @@ fn from_cedar(error: &dyn miette::Diagnostic, source: &Source, fallback: Span) -
 ///
 /// # Errors
 /// Every finding, file by file.
-pub(super) fn parse(sources: &[Source]) -> Result<Vec<(Entry, usize)>, Vec<Finding>> {
-    let mut entries: Vec<(Entry, usize)> = Vec::new();
+pub(super) fn parse(sources: &[Source]) -> Result<Vec<(PolicyEntry, usize)>, Vec<Finding>> {
+    let mut entries: Vec<(PolicyEntry, usize)> = Vec::new();
     let mut ids = BTreeSet::new();
     let mut findings = Vec::new();
     for (index, source) in sources.iter().enumerate() {
@@ -170,7 +170,7 @@ fn read_entry(
     tree: Option<cedar_policy_core::est::Policy>,
     source: &Source,
     found: &mut Vec<Diagnostic>,
-) -> Option<Entry> {
+) -> Option<PolicyEntry> {
     let id = match policy.annotation("id") {
         Some(id) => id.to_owned(),
         None => format!("{}#{}", base_name(source), place(policy.id().as_ref()) + 1),
@@ -193,7 +193,7 @@ fn read_entry(
     let ask = read_ask(policy, &id, source, asks, found);
     let policy = policy.new_id(PolicyId::new(&id));
     let forbids = policy.effect() == Effect::Forbid;
-    Some(Entry {
+    Some(PolicyEntry {
         id,
         forbids,
         policy,
@@ -320,7 +320,7 @@ fn span_of_annotation(source: &Source, id: &str, key: &str) -> Span {
 /// Every finding, with the file it is in.
 pub(super) fn validate(
     schema: &Schema,
-    entries: &[(Entry, usize)],
+    entries: &[(PolicyEntry, usize)],
     sources: &[Source],
     (actions, known): &(lint::Actions, &names::KnownNames),
 ) -> Result<(), Vec<Finding>> {

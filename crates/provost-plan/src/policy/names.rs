@@ -13,14 +13,14 @@ use cedar_policy::pst::{
 };
 
 use super::People;
-use super::load::Entry;
+use super::load::PolicyEntry;
 use super::mentions::expression;
 use crate::catalog::{Catalog, Tags};
 use crate::diagnostic::nearest;
 
 /// What a policy mentions.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct PolicyNames {
     /// Whether it looks at who asks.
     pub principal: bool,
     /// Attributes of anything.
@@ -37,7 +37,7 @@ pub(super) struct Names {
     pub like: BTreeSet<String>,
 }
 
-impl Names {
+impl PolicyNames {
     /// Those of a policy.
     pub fn of(tree: &Template) -> Self {
         let mut names = Self::default();
@@ -210,9 +210,9 @@ impl KnownNames {
     }
 
     /// The names in a policy that stand for nothing.
-    pub fn strays(&self, entry: &Entry) -> Vec<UnknownName> {
-        let names = Names::of(&entry.tree);
-        let unless = Names::of_unless(&entry.tree);
+    pub fn strays(&self, entry: &PolicyEntry) -> Vec<UnknownName> {
+        let names = PolicyNames::of(&entry.tree);
+        let unless = PolicyNames::of_unless(&entry.tree);
         let unguards = |unless: &BTreeSet<String>, name: &String| {
             // Why: what permits too little is noticed by who wants it.
             entry.forbids || unless.contains(name)
@@ -245,29 +245,29 @@ impl KnownNames {
 }
 
 /// What a stray name is called, and what to do where none is near.
-type Kind = (&'static str, &'static str);
+type NameKind = (&'static str, &'static str);
 
-const TAG: Kind = (
+const TAG: NameKind = (
     "the tag that is not declared,",
     "`[tags]` of provost.toml declares a tag of your own: `TAG = \"what it means\"`",
 );
-const ROLE: Kind = (
+const ROLE: NameKind = (
     "the role that is not declared,",
     "roles stand in provost.toml",
 );
-const GROUP: Kind = (
+const GROUP: NameKind = (
     "the group that nobody is in,",
     "groups and roles stand in policies/entities.json: with each person who is in them, or in the \
      list `groups` while nobody is",
 );
-const USER: Kind = (
+const USER: NameKind = (
     "somebody who is not listed,",
     "people stand in policies/entities.json",
 );
 
 fn stray(
-    entry: &Entry,
-    (what, hint): Kind,
+    entry: &PolicyEntry,
+    (what, hint): NameKind,
     name: &str,
     known: &BTreeSet<String>,
     unguards: bool,

@@ -14,7 +14,7 @@ use cedar_policy::{
 
 use super::authoring::words::in_words;
 use super::combine::{Open, Side};
-use super::load::Entry;
+use super::load::PolicyEntry;
 use super::mentions::{Mention, expression, mentions_of};
 use super::substitute::KnownArguments;
 use super::values::DecisionInput;
@@ -35,12 +35,12 @@ pub(super) struct Partial<'a> {
     /// What is unknown.
     pub open: &'a BTreeSet<Mention>,
     /// The policies that look at something unknown.
-    pub entries: &'a [&'a Entry],
+    pub entries: &'a [&'a PolicyEntry],
 }
 
 /// What a policy comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PolicyPart {
     /// It applies, whatever the unknown arguments are.
     Applies,
     /// It does not, whatever they are.
@@ -52,12 +52,12 @@ pub(super) enum Part {
 }
 
 /// Evaluates every policy as far as it goes.
-pub(super) fn evaluate<'a>(partial: &Partial<'a>) -> Vec<(&'a Entry, Part)> {
+pub(super) fn evaluate<'a>(partial: &Partial<'a>) -> Vec<(&'a PolicyEntry, PolicyPart)> {
     if partial.entries.is_empty() {
         return Vec::new();
     }
     let world = partial.world();
-    let part = |entry: &Entry| {
+    let part = |entry: &PolicyEntry| {
         let evaluated = world.as_ref().and_then(|(request, entities)| {
             let set = partial.substituted(entry)?;
             let response = set.tpe(request, entities, partial.schema).ok()?;
@@ -91,7 +91,7 @@ impl Partial<'_> {
     }
 
     /// The policy with what is known written into it. Its scope holds: it was looked at before.
-    fn substituted(&self, entry: &Entry) -> Option<PolicySet> {
+    fn substituted(&self, entry: &PolicyEntry) -> Option<PolicySet> {
         let known = KnownArguments {
             seen: self.seen,
             open: self.open,
@@ -116,7 +116,7 @@ impl Partial<'_> {
     }
 
     /// Says of a policy only what it hangs on.
-    fn unevaluated(&self, entry: &Entry) -> Part {
+    fn unevaluated(&self, entry: &PolicyEntry) -> PolicyPart {
         let named = |mention: &Mention| match mention {
             Mention::Arg(name) => format!("`{name}`"),
             Mention::Sinks | Mention::Hosts => "who or what is reached".to_owned(),
@@ -125,7 +125,7 @@ impl Partial<'_> {
         };
         let names: BTreeSet<String> = entry.mentions.intersection(self.open).map(named).collect();
         let names: Vec<String> = names.into_iter().collect();
-        Part::Open(format!(
+        PolicyPart::Open(format!(
             "policy `{}` applies, which hangs on {}",
             entry.id,
             names.join(" and ")
@@ -134,20 +134,24 @@ impl Partial<'_> {
 }
 
 /// What Cedar made of a policy; none if its answer has an unknown form.
-fn part_of(policy: &cedar_policy::Policy) -> Option<Part> {
+fn part_of(policy: &cedar_policy::Policy) -> Option<PolicyPart> {
     let pst::Policy::Static(policy) = policy.to_pst().ok()? else {
         return None;
     };
     let [clause] = policy.body().clauses().as_slice() else {
-        return policy.body().clauses().is_empty().then_some(Part::Applies);
+        return policy
+            .body()
+            .clauses()
+            .is_empty()
+            .then_some(PolicyPart::Applies);
     };
     let expr = expression(clause);
     let when = matches!(clause, Clause::When(_));
     Some(match &**expr {
-        Expr::Literal(Literal::Bool(value)) if *value == when => Part::Applies,
-        Expr::Literal(Literal::Bool(_)) => Part::Not,
-        Expr::ResidualError => Part::Errs,
-        rest => Part::Open(in_words(rest, when)),
+        Expr::Literal(Literal::Bool(value)) if *value == when => PolicyPart::Applies,
+        Expr::Literal(Literal::Bool(_)) => PolicyPart::Not,
+        Expr::ResidualError => PolicyPart::Errs,
+        rest => PolicyPart::Open(in_words(rest, when)),
     })
 }
 
@@ -155,17 +159,22 @@ fn part_of(policy: &cedar_policy::Policy) -> Option<Part> {
 ///
 /// # Errors
 /// The policies that err whatever the unknown arguments are.
-pub(super) fn add(side: &mut Side, parts: Vec<(&Entry, Part)>) -> Result<(), Vec<String>> {
+pub(super) fn add(
+    side: &mut Side,
+    parts: Vec<(&PolicyEntry, PolicyPart)>,
+) -> Result<(), Vec<String>> {
     let mut errors = Vec::new();
     for (entry, part) in parts {
         let id = entry.id.clone();
         match part {
-            Part::Not => {}
-            Part::Errs => errors.push(format!("policy `{id}` fails on every call of this form")),
-            Part::Applies if entry.forbids => side.forbids.push(id),
-            Part::Applies => side.permits.push(id),
-            Part::Open(when) if entry.forbids => side.open_forbids.push(Open { id, when }),
-            Part::Open(when) => side.open_permits.push(Open { id, when }),
+            PolicyPart::Not => {}
+            PolicyPart::Errs => {
+                errors.push(format!("policy `{id}` fails on every call of this form"))
+            }
+            PolicyPart::Applies if entry.forbids => side.forbids.push(id),
+            PolicyPart::Applies => side.permits.push(id),
+            PolicyPart::Open(when) if entry.forbids => side.open_forbids.push(Open { id, when }),
+            PolicyPart::Open(when) => side.open_permits.push(Open { id, when }),
         }
     }
     if errors.is_empty() {

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use cedar_policy::{Context, Entities, Entity, EntityUid, PolicySet, Request};
 
 use super::combine::Side;
-use super::entities::{ActionTerms, Fact, principal_entity, principal_uid, resource_entity};
+use super::entities::{ActionTerms, EntityFact, principal_entity, principal_uid, resource_entity};
 use super::load::words_of;
 use super::mentions::Mention;
 use super::vocabulary::{REPEATS, server_group};
@@ -188,25 +188,25 @@ impl PolicyKey {
         resource_entity(
             "Call",
             [
-                ("effect", Fact::Text(self.effect.word())),
-                ("risk", Fact::Text(operation.risk().word())),
-                ("tags", Fact::Texts(&self.tags)),
-                ("role", Fact::Text(&self.role)),
-                ("sink_integrity", Fact::Text(self.sinks.word())),
-                ("control_integrity", Fact::Text(self.control.word())),
+                ("effect", EntityFact::Text(self.effect.word())),
+                ("risk", EntityFact::Text(operation.risk().word())),
+                ("tags", EntityFact::Texts(&self.tags)),
+                ("role", EntityFact::Text(&self.role)),
+                ("sink_integrity", EntityFact::Text(self.sinks.word())),
+                ("control_integrity", EntityFact::Text(self.control.word())),
                 (
                     "untrusted_sink",
-                    Fact::Flag(self.sinks != Integrity::Trusted),
+                    EntityFact::Flag(self.sinks != Integrity::Trusted),
                 ),
                 (
                     "untrusted_control",
-                    Fact::Flag(self.control == Integrity::Text),
+                    EntityFact::Flag(self.control == Integrity::Text),
                 ),
-                ("secret_args", Fact::Flag(self.secret)),
-                ("inputs_validated", Fact::Flag(self.inputs_validated)),
-                ("values_from_goal", Fact::Flag(self.values_from_goal)),
-                (REPEATS, Fact::Whole(whole(self.repeats))),
-                ("attended", Fact::Flag(attended)),
+                ("secret_args", EntityFact::Flag(self.secret)),
+                ("inputs_validated", EntityFact::Flag(self.inputs_validated)),
+                ("values_from_goal", EntityFact::Flag(self.values_from_goal)),
+                (REPEATS, EntityFact::Whole(whole(self.repeats))),
+                ("attended", EntityFact::Flag(attended)),
             ],
         )
     }

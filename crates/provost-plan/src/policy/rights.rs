@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::action::RunAction;
 use super::entities::ActionTerms;
-use super::load::{self, Entry, base_name, words_of};
+use super::load::{self, PolicyEntry, base_name, words_of};
 use super::vocabulary::APPROVE;
 use super::{People, lint, makes_solo, vocabulary};
 use crate::catalog::Catalog;
@@ -52,17 +52,18 @@ struct Stored {
 impl Rights {
     /// Those of policies that were read from `sources`.
     pub(super) fn new(
-        entries: &[Entry],
+        entries: &[PolicyEntry],
         sources: &[Source],
         people: &People,
     ) -> Result<Self, String> {
         let schema = schema()?;
         let known = schema.action_entities().map_err(|e| words_of(&e))?;
-        let terms = |entries: &[Entry], word: &str| ActionTerms::of_people(&known, entries, word);
+        let terms =
+            |entries: &[PolicyEntry], word: &str| ActionTerms::of_people(&known, entries, word);
         let mut actions = BTreeMap::new();
         for action in RunAction::ALL {
             let word = action.word();
-            let names = |entry: &&Entry| lint::names_action(&entry.tree, word);
+            let names = |entry: &&PolicyEntry| lint::names_action(&entry.tree, word);
             let is_own = entries.iter().filter(names).any(|entry| !entry.forbids);
             let found = if is_own {
                 terms(entries, word)?
@@ -70,7 +71,7 @@ impl Rights {
                 // Why by name: a rule about any action is about calls, and was written before one
                 // could say who stops a run.
                 let narrowing = entries.iter().filter(names).cloned();
-                let all: Vec<Entry> = silent()?.iter().cloned().chain(narrowing).collect();
+                let all: Vec<PolicyEntry> = silent()?.iter().cloned().chain(narrowing).collect();
                 terms(&all, word)?
             };
             actions.insert(action, found);
@@ -112,7 +113,7 @@ impl Rights {
             .collect();
         let wrong = |_| "a policy in it cannot be read".to_owned();
         let entries = load::parse(&sources).map_err(wrong)?;
-        let entries: Vec<Entry> = entries.into_iter().map(|(entry, _)| entry).collect();
+        let entries: Vec<PolicyEntry> = entries.into_iter().map(|(entry, _)| entry).collect();
         let people = Source::new("people", stored.people.to_string());
         let people = People::read(&people).map_err(|_| "its people cannot be read".to_owned())?;
         Self::new(&entries, &sources, &people)
@@ -148,15 +149,15 @@ fn schema() -> Result<&'static Schema, String> {
 }
 
 /// The built-in policies.
-fn silent() -> Result<&'static [Entry], String> {
-    static SILENT: OnceLock<Result<Vec<Entry>, String>> = OnceLock::new();
+fn silent() -> Result<&'static [PolicyEntry], String> {
+    static SILENT: OnceLock<Result<Vec<PolicyEntry>, String>> = OnceLock::new();
     let made = || {
         let source = Source::new("<built in>", SILENT_POLICY);
         let broken = |_| "the built-in policies cannot be read".to_owned();
         let entries = load::parse(&[source]).map_err(broken)?;
         let named = entries.into_iter().map(|(entry, _)| {
             let id = format!("provost:{}", entry.id);
-            Entry {
+            PolicyEntry {
                 policy: entry.policy.new_id(PolicyId::new(&id)),
                 id,
                 ..entry

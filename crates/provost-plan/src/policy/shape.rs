@@ -15,7 +15,7 @@ const SHAPE_NODES_MAX: usize = 1_000;
 
 /// What Cedar is told about a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum EntityShape {
     /// `String`
     Text,
     /// `Long`
@@ -25,39 +25,39 @@ pub(super) enum Shape {
     /// `Bool`
     Flag,
     /// `Set`: a list, without order and repetition.
-    List(Box<Field>),
+    List(Box<ShapeField>),
     /// A record.
-    Record(Fields),
+    Record(ShapeFields),
     /// Nothing: it stays out of `args`.
     Untyped,
 }
 
 /// The shape of a value that may be `null` or missing.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Field {
+pub(super) struct ShapeField {
     /// The shape of the value.
-    pub shape: Shape,
+    pub shape: EntityShape,
     /// Whether it is always there and never `null`.
     pub required: bool,
 }
 
 /// The fields of a record.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Fields {
+pub(super) struct ShapeFields {
     /// The declared ones.
-    pub known: BTreeMap<String, Field>,
+    pub known: BTreeMap<String, ShapeField>,
 }
 
-impl Fields {
+impl ShapeFields {
     /// The arguments of an operation. A schema that describes no object has no fields, so that
     /// every argument is opaque.
     pub fn of_schema(schema: &Value) -> Self {
-        let mut reader = Reader {
+        let mut reader = ShapeReader {
             root: schema,
             left: SHAPE_NODES_MAX,
         };
         match reader.shape(schema, 0).0 {
-            Shape::Record(fields) => fields,
+            EntityShape::Record(fields) => fields,
             _ => Self::default(),
         }
     }
@@ -79,7 +79,7 @@ impl Fields {
     }
 }
 
-impl Shape {
+impl EntityShape {
     fn cedar(&self) -> Option<Value> {
         Some(match self {
             Self::Text => json!({ "type": "String" }),
@@ -117,15 +117,15 @@ impl Shape {
 }
 
 /// Reads a schema, with a bound on how much of it.
-struct Reader<'a> {
+struct ShapeReader<'a> {
     root: &'a Value,
     left: usize,
 }
 
-impl Reader<'_> {
+impl ShapeReader<'_> {
     /// The shape of a schema, and whether it admits `null`.
-    fn shape(&mut self, schema: &Value, depth: usize) -> (Shape, bool) {
-        let untyped = (Shape::Untyped, true);
+    fn shape(&mut self, schema: &Value, depth: usize) -> (EntityShape, bool) {
+        let untyped = (EntityShape::Untyped, true);
         let (Some(map), true) = (schema.as_object(), depth < SHAPE_DEPTH_MAX) else {
             return untyped;
         };
@@ -150,14 +150,14 @@ impl Reader<'_> {
                 let nullable = others.len() < names.len();
                 match others.as_slice() {
                     [only] => (self.of_type(only, map, depth), nullable),
-                    _ => (Shape::Untyped, nullable),
+                    _ => (EntityShape::Untyped, nullable),
                 }
             }
             _ => self.without_type(map, depth),
         }
     }
 
-    fn without_type(&mut self, map: &Map<String, Value>, depth: usize) -> (Shape, bool) {
+    fn without_type(&mut self, map: &Map<String, Value>, depth: usize) -> (EntityShape, bool) {
         let branches = |name: &str| map.get(name).and_then(Value::as_array).map(Vec::as_slice);
         if let Some(branches) = branches("anyOf").or_else(|| branches("oneOf")) {
             return self.union(branches, depth);
@@ -168,7 +168,7 @@ impl Reader<'_> {
         }
     }
 
-    fn union(&mut self, branches: &[Value], depth: usize) -> (Shape, bool) {
+    fn union(&mut self, branches: &[Value], depth: usize) -> (EntityShape, bool) {
         let is_null = |schema: &&Value| schema.get("type").and_then(Value::as_str) == Some("null");
         let nullable = branches.iter().any(|schema| is_null(&schema));
         let mut others = branches.iter().filter(|schema| !is_null(schema));
@@ -177,42 +177,42 @@ impl Reader<'_> {
                 let (shape, also) = self.shape(only, depth + 1);
                 (shape, nullable || also)
             }
-            _ => (Shape::Untyped, true),
+            _ => (EntityShape::Untyped, true),
         }
     }
 
-    fn of_type(&mut self, name: &str, map: &Map<String, Value>, depth: usize) -> Shape {
+    fn of_type(&mut self, name: &str, map: &Map<String, Value>, depth: usize) -> EntityShape {
         match name {
-            "string" => Shape::Text,
-            "integer" => Shape::Whole,
-            "number" => Shape::Number,
-            "boolean" => Shape::Flag,
+            "string" => EntityShape::Text,
+            "integer" => EntityShape::Whole,
+            "number" => EntityShape::Number,
+            "boolean" => EntityShape::Flag,
             "array" if !map.contains_key("prefixItems") => match map.get("items") {
                 Some(items) => {
                     let (shape, nullable) = self.shape(items, depth + 1);
                     match shape {
-                        Shape::Untyped => Shape::Untyped,
-                        shape => Shape::List(Box::new(Field {
+                        EntityShape::Untyped => EntityShape::Untyped,
+                        shape => EntityShape::List(Box::new(ShapeField {
                             shape,
                             required: !nullable,
                         })),
                     }
                 }
-                None => Shape::Untyped,
+                None => EntityShape::Untyped,
             },
             "object" => self.object(map, depth),
-            _ => Shape::Untyped,
+            _ => EntityShape::Untyped,
         }
     }
 
     /// An object with declared fields is a record; one with free keys only has no type.
-    fn object(&mut self, map: &Map<String, Value>, depth: usize) -> Shape {
+    fn object(&mut self, map: &Map<String, Value>, depth: usize) -> EntityShape {
         let Some(properties) = map.get("properties").and_then(Value::as_object) else {
             let closed = map.get("additionalProperties") == Some(&Value::Bool(false));
             return if closed {
-                Shape::Record(Fields::default())
+                EntityShape::Record(ShapeFields::default())
             } else {
-                Shape::Untyped
+                EntityShape::Untyped
             };
         };
         let required: Vec<&str> = map
@@ -225,22 +225,22 @@ impl Reader<'_> {
             .map(|(name, schema)| {
                 let (shape, nullable) = self.shape(schema, depth + 1);
                 let required = required.contains(&name.as_str()) && !nullable;
-                (name.clone(), Field { shape, required })
+                (name.clone(), ShapeField { shape, required })
             })
             .collect();
-        Shape::Record(Fields { known })
+        EntityShape::Record(ShapeFields { known })
     }
 }
 
 /// A schema without `type`: the kind that all its constants have in common.
-fn shape_of_constants(map: &Map<String, Value>) -> (Shape, bool) {
+fn shape_of_constants(map: &Map<String, Value>) -> (EntityShape, bool) {
     let one = map.get("const").map(std::slice::from_ref);
     let all = one.or_else(|| map.get("enum").and_then(Value::as_array).map(Vec::as_slice));
     let Some(all) = all else {
-        return (Shape::Untyped, true);
+        return (EntityShape::Untyped, true);
     };
     let nullable = all.iter().any(Value::is_null);
-    let kinds: Vec<Shape> = all
+    let kinds: Vec<EntityShape> = all
         .iter()
         .filter(|v| !v.is_null())
         .map(shape_of_constant)
@@ -250,20 +250,20 @@ fn shape_of_constants(map: &Map<String, Value>) -> (Shape, bool) {
         Some(_)
             if kinds
                 .iter()
-                .all(|k| matches!(k, Shape::Whole | Shape::Number)) =>
+                .all(|k| matches!(k, EntityShape::Whole | EntityShape::Number)) =>
         {
-            (Shape::Number, nullable)
+            (EntityShape::Number, nullable)
         }
-        _ => (Shape::Untyped, nullable),
+        _ => (EntityShape::Untyped, nullable),
     }
 }
 
-fn shape_of_constant(value: &Value) -> Shape {
+fn shape_of_constant(value: &Value) -> EntityShape {
     match value {
-        Value::String(_) => Shape::Text,
-        Value::Bool(_) => Shape::Flag,
-        Value::Number(number) if number.is_i64() => Shape::Whole,
-        Value::Number(_) => Shape::Number,
-        _ => Shape::Untyped,
+        Value::String(_) => EntityShape::Text,
+        Value::Bool(_) => EntityShape::Flag,
+        Value::Number(number) if number.is_i64() => EntityShape::Whole,
+        Value::Number(_) => EntityShape::Number,
+        _ => EntityShape::Untyped,
     }
 }

@@ -1,15 +1,15 @@
 //! A call's arguments as policy sees them: `args`, `sinks`, `hosts`, `opaque`.
 //!
-//! Owns the conversion of JSON values by [`Shape`]. Never drops anything in silence: what has no
-//! type, or no exact value, is named in `opaque`. INVARIANT: a value that does not fit its shape
-//! is an error, never a guess.
+//! Owns the conversion of JSON values by [`EntityShape`]. Never drops anything in silence: what
+//! has no type, or no exact value, is named in `opaque`. INVARIANT: a value that does not fit its
+//! shape is an error, never a guess.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Number, Value};
 
 use super::hosts::hosts_in;
-use super::shape::{Field, Fields, Shape};
+use super::shape::{EntityShape, ShapeField, ShapeFields};
 use crate::catalog::Operation;
 use crate::digest::normalize_number;
 
@@ -66,7 +66,7 @@ impl DecisionInput {
     /// # Errors
     /// [`ValueError`] names the first argument that does not fit its schema.
     pub fn of<'v>(
-        fields: &Fields,
+        fields: &ShapeFields,
         operation: &Operation,
         args: impl Iterator<Item = (&'v String, &'v Value)> + Clone,
         unknown: &BTreeSet<String>,
@@ -103,7 +103,7 @@ impl DecisionInput {
 }
 
 fn fields_of<'v>(
-    fields: &Fields,
+    fields: &ShapeFields,
     map: impl Iterator<Item = (&'v String, &'v Value)>,
     at: &str,
     opaque: &mut BTreeSet<String>,
@@ -131,12 +131,12 @@ fn fields_of<'v>(
 
 /// Refuses a record without one of the fields it must have.
 fn require(
-    fields: &Fields,
+    fields: &ShapeFields,
     typed: &BTreeMap<String, CedarValue>,
     excused: &BTreeSet<String>,
     at: &str,
 ) -> Result<(), ValueError> {
-    let needed = |field: &Field| field.required && field.shape != Shape::Untyped;
+    let needed = |field: &ShapeField| field.required && field.shape != EntityShape::Untyped;
     let missing = fields.known.iter().find(|(name, field)| {
         needed(field) && !typed.contains_key(*name) && !excused.contains(*name)
     });
@@ -154,7 +154,7 @@ fn require(
 }
 
 fn typed_of(
-    field: &Field,
+    field: &ShapeField,
     value: &Value,
     path: &str,
     opaque: &mut BTreeSet<String>,
@@ -163,29 +163,29 @@ fn typed_of(
         path: path.to_owned(),
         expected,
     };
-    if value.is_null() && !field.required && field.shape != Shape::Untyped {
+    if value.is_null() && !field.required && field.shape != EntityShape::Untyped {
         return Ok(None);
     }
     Ok(Some(match (&field.shape, value) {
-        (Shape::Untyped, _) => {
+        (EntityShape::Untyped, _) => {
             opaque.insert(path.to_owned());
             return Ok(None);
         }
-        (Shape::Text, Value::String(text)) => CedarValue::Text(text.clone()),
-        (Shape::Flag, Value::Bool(flag)) => CedarValue::Flag(*flag),
-        (Shape::Whole, Value::Number(number)) => normalize_number(number)
+        (EntityShape::Text, Value::String(text)) => CedarValue::Text(text.clone()),
+        (EntityShape::Flag, Value::Bool(flag)) => CedarValue::Flag(*flag),
+        (EntityShape::Whole, Value::Number(number)) => normalize_number(number)
             .ok()
             .and_then(|number| number.as_i64())
             .map(CedarValue::Whole)
             .ok_or_else(|| error("an integer within ±2^53"))?,
-        (Shape::Number, Value::Number(number)) => {
+        (EntityShape::Number, Value::Number(number)) => {
             let (text, exact) = decimal_of(number).ok_or_else(|| error("a number"))?;
             if !exact {
                 opaque.insert(path.to_owned());
             }
             CedarValue::Number(text)
         }
-        (Shape::List(item), Value::Array(values)) => {
+        (EntityShape::List(item), Value::Array(values)) => {
             let path = format!("{path}[]");
             let mut items = Vec::with_capacity(values.len());
             for value in values {
@@ -199,7 +199,7 @@ fn typed_of(
             }
             CedarValue::List(items)
         }
-        (Shape::Record(fields), Value::Object(map)) => {
+        (EntityShape::Record(fields), Value::Object(map)) => {
             let typed = fields_of(fields, map.iter(), path, opaque)?;
             require(fields, &typed, &BTreeSet::new(), path)?;
             CedarValue::Record(typed)

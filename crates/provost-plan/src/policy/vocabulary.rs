@@ -11,7 +11,7 @@ use cedar_policy::{Schema, SchemaFragment};
 use serde_json::{Map, Value, json};
 
 use super::action::RunAction;
-use super::shape::Fields;
+use super::shape::ShapeFields;
 use crate::catalog::Catalog;
 
 /// The group of all operations.
@@ -75,7 +75,7 @@ pub(super) fn is_reserved(name: &str) -> bool {
 }
 
 /// The schema, in Cedar's JSON form.
-pub(super) fn schema_value(catalog: &Catalog, fields: &BTreeMap<String, Fields>) -> Value {
+pub(super) fn schema_value(catalog: &Catalog, fields: &BTreeMap<String, ShapeFields>) -> Value {
     let mut actions = Map::new();
     actions.insert(CALL.to_owned(), json!({}));
     for operation in catalog.iter() {
@@ -87,7 +87,7 @@ pub(super) fn schema_value(catalog: &Catalog, fields: &BTreeMap<String, Fields>)
     if fields.is_empty() {
         actions.insert(
             NO_OPERATION.to_owned(),
-            call_action(&Fields::default(), &[CALL]),
+            call_action(&ShapeFields::default(), &[CALL]),
         );
     }
     let approve = json!({
@@ -100,7 +100,7 @@ pub(super) fn schema_value(catalog: &Catalog, fields: &BTreeMap<String, Fields>)
     json!({ "": { "entityTypes": entity_types(), "actions": actions } })
 }
 
-fn call_action(args: &Fields, groups: &[&str]) -> Value {
+fn call_action(args: &ShapeFields, groups: &[&str]) -> Value {
     let set = json!({ "type": "Set", "element": { "type": "String" } });
     let members: Vec<Value> = groups.iter().map(|id| json!({ "id": id })).collect();
     json!({

@@ -101,7 +101,7 @@ impl Type {
             match here.step(segment) {
                 StepInto::Absent { .. } | StepInto::Unknown => break,
                 StepInto::Undeclared { .. } => {
-                    absences.push(absence(Why::Undeclared));
+                    absences.push(absence(PathFault::Undeclared));
                     break;
                 }
                 StepInto::There { ty, optional } => {
@@ -115,9 +115,9 @@ impl Type {
                             })
                         );
                         absences.push(absence(if only_null {
-                            Why::HolderNull
+                            PathFault::HolderNull
                         } else {
-                            Why::Optional
+                            PathFault::Optional
                         }));
                     }
                     here = ty;
@@ -210,12 +210,12 @@ pub struct Absence {
     /// How many segments lead to it.
     pub depth: usize,
     /// Why it may be absent.
-    pub why: Why,
+    pub why: PathFault,
 }
 
 /// Why a place may be absent although what leads to it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum PathFault {
     /// The schema does not require it.
     Optional,
     /// What holds it may be null; otherwise it is there.

@@ -166,13 +166,13 @@ impl<'s> Editor<'s> {
 
     fn leave_out(&self, value: Span) -> Option<Edit> {
         let mut place = find(self.tree()?, value)?;
-        if let Place::Item { items, list, .. } = &place
+        if let EditPlace::Item { items, list, .. } = &place
             && items.len() == 1
         {
             // Why: a list that would be empty goes with its key.
             place = find(self.tree()?, *list)?;
         }
-        let is_item = matches!(place, Place::Item { .. });
+        let is_item = matches!(place, EditPlace::Item { .. });
         let (spans, at) = place.spans();
         self.without(&spans, at, is_item)
     }
@@ -227,7 +227,7 @@ impl<'s> Editor<'s> {
 }
 
 /// Where a value stands in the tree.
-enum Place<'t> {
+enum EditPlace<'t> {
     Entry {
         entries: &'t [(Spanned<String>, Node)],
         at: usize,
@@ -239,7 +239,7 @@ enum Place<'t> {
     },
 }
 
-impl Place<'_> {
+impl EditPlace<'_> {
     /// The neighbours, keys included, and which of them it is.
     fn spans(&self) -> (Vec<Span>, usize) {
         match self {
@@ -253,13 +253,13 @@ impl Place<'_> {
 }
 
 /// Finds the value that stands exactly at `span`.
-fn find(node: &Node, span: Span) -> Option<Place<'_>> {
+fn find(node: &Node, span: Span) -> Option<EditPlace<'_>> {
     let holds = |inner: &Node| inner.span.start <= span.start && span.end <= inner.span.end;
     match &node.kind {
         Kind::Map(entries) => {
             let at = entries.iter().position(|(_, value)| value.span == span);
             if let Some(at) = at {
-                return Some(Place::Entry { entries, at });
+                return Some(EditPlace::Entry { entries, at });
             }
             let mut inner = entries.iter().filter(|(_, value)| holds(value));
             inner.find_map(|(_, value)| find(value, span))
@@ -267,7 +267,7 @@ fn find(node: &Node, span: Span) -> Option<Place<'_>> {
         Kind::List(items) => {
             let list = node.span;
             if let Some(at) = items.iter().position(|item| item.span == span) {
-                return Some(Place::Item { items, at, list });
+                return Some(EditPlace::Item { items, at, list });
             }
             let mut inner = items.iter().filter(|item| holds(item));
             inner.find_map(|item| find(item, span))
@@ -388,7 +388,7 @@ impl Repair {
 /// Whether a finding is gone and no error came.
 fn helps(finding: &Diagnostic, before: &[Diagnostic], after: &[Diagnostic]) -> bool {
     let (was, is) = (tally(before), tally(after));
-    let of = |tally: &BTreeMap<Key, usize>, key: &Key| tally.get(key).copied().unwrap_or(0);
+    let of = |tally: &BTreeMap<FixKey, usize>, key: &FixKey| tally.get(key).copied().unwrap_or(0);
     let gone = of(&is, &key(finding)) < of(&was, &key(finding));
     // Why: where the text could not be read, nothing but its form was looked at before.
     let form = |code: &str| code.starts_with('P');
@@ -399,13 +399,13 @@ fn helps(finding: &Diagnostic, before: &[Diagnostic], after: &[Diagnostic]) -> b
 }
 
 /// What a finding is, wherever it stands: edits move places.
-type Key = (&'static str, String);
+type FixKey = (&'static str, String);
 
-fn key(finding: &Diagnostic) -> Key {
+fn key(finding: &Diagnostic) -> FixKey {
     (finding.code.as_str(), finding.message.clone())
 }
 
-fn tally(findings: &[Diagnostic]) -> BTreeMap<Key, usize> {
+fn tally(findings: &[Diagnostic]) -> BTreeMap<FixKey, usize> {
     let mut tally = BTreeMap::new();
     for finding in findings {
         *tally.entry(key(finding)).or_default() += 1;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use provost_plan::plan::Params;
 use regex::Regex;
 
-use super::{GOAL_BYTES_MAX, ParamType, Part, build, spaced};
+use super::{GOAL_BYTES_MAX, ParamType, PatternPart, build, spaced};
 
 /// Words that begin a phrase, which goes away with its value.
 const PHRASES: [&str; 19] = [
@@ -136,26 +136,26 @@ fn of_phrase(words: &[&str]) -> Result<String, String> {
 
 /// A word with holes in it, as a regular expression with a group for each.
 fn held(word: &str) -> Result<String, String> {
-    let part = |part: &Part<'_>| match part {
-        Part::Words(words) => regex::escape(words),
-        Part::Hole(_) => r"(\S|\S.*?\S)".to_owned(),
+    let part = |part: &PatternPart<'_>| match part {
+        PatternPart::Words(words) => regex::escape(words),
+        PatternPart::Hole(_) => r"(\S|\S.*?\S)".to_owned(),
     };
     Ok(parts_of_word(word)?.iter().map(part).collect())
 }
 
 /// The parts of one word of a sentence: as those of a sentence, but a word may be all hole.
-fn parts_of_word(word: &str) -> Result<Vec<Part<'_>>, String> {
+fn parts_of_word(word: &str) -> Result<Vec<PatternPart<'_>>, String> {
     let (before, rest) = word
         .split_once('{')
         .ok_or_else(|| "no hole in it".to_owned())?;
     let (hole, after) = rest
         .split_once('}')
         .ok_or_else(|| "a `{` without its `}`".to_owned())?;
-    let mut all = vec![Part::Words(before), Part::Hole(hole)];
+    let mut all = vec![PatternPart::Words(before), PatternPart::Hole(hole)];
     if after.contains('{') {
         all.extend(parts_of_word(after)?);
     } else {
-        all.push(Part::Words(after));
+        all.push(PatternPart::Words(after));
     }
     Ok(all)
 }

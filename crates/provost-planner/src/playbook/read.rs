@@ -12,11 +12,11 @@ use provost_plan::plan::{Criterion, PLAN_SCHEMA, Plan};
 use provost_plan::source::{Source, Span, Spanned};
 use serde_json::{Value, json};
 
-use super::revise::Rule;
+use super::revise::ReviseRule;
 use super::{PLAYBOOK_SCHEMA, Playbook, document};
 use crate::pattern::{ParamKind, ParamType, Pattern};
 
-type Params = BTreeMap<String, ParamType>;
+type PlaybookParams = BTreeMap<String, ParamType>;
 type Found = Vec<Diagnostic>;
 
 pub(super) fn read(source: &Source) -> Result<Playbook, Found> {
@@ -96,8 +96,8 @@ fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
     })
 }
 
-fn read_params(entries: &[(Spanned<String>, Node)], found: &mut Found) -> Params {
-    let mut params = Params::new();
+fn read_params(entries: &[(Spanned<String>, Node)], found: &mut Found) -> PlaybookParams {
+    let mut params = PlaybookParams::new();
     for (name, node) in entries {
         let Some(mut fields) = Fields::new(format!("the parameter `{}`", name.value), node, found)
         else {
@@ -134,7 +134,7 @@ fn read_params(entries: &[(Spanned<String>, Node)], found: &mut Found) -> Params
 
 fn read_patterns(
     sentences: &[Spanned<String>],
-    params: &Params,
+    params: &PlaybookParams,
     found: &mut Found,
 ) -> Vec<Pattern> {
     let read = |sentence: &Spanned<String>| {
@@ -154,7 +154,7 @@ fn read_patterns(
 }
 
 /// Every sentence must give every parameter.
-fn check_holes(patterns: &[Pattern], params: &Params, span: Span, found: &mut Found) {
+fn check_holes(patterns: &[Pattern], params: &PlaybookParams, span: Span, found: &mut Found) {
     for pattern in patterns {
         for name in params.keys() {
             if !pattern.holes().contains(name) {
@@ -199,7 +199,12 @@ fn read_goal(node: &Node, found: &mut Found) -> Option<Vec<Criterion>> {
 }
 
 /// Reads a plan that stands inside the playbook, so that findings point into its file.
-fn read_plan(node: &Node, params: &Params, source: &Source, found: &mut Found) -> Option<Plan> {
+fn read_plan(
+    node: &Node,
+    params: &PlaybookParams,
+    source: &Source,
+    found: &mut Found,
+) -> Option<Plan> {
     let Kind::Map(entries) = &node.kind else {
         let word = node.kind_word();
         found.push(Diagnostic::new(
@@ -244,7 +249,7 @@ fn entry(key: &str, kind: Kind, span: Span) -> (Spanned<String>, Node) {
     (Spanned::new(key.to_owned(), span), Node { kind, span })
 }
 
-fn check_params(plan: &Plan, params: &Params, found: &mut Found) {
+fn check_params(plan: &Plan, params: &PlaybookParams, found: &mut Found) {
     let in_steps = plan.steps.iter().flat_map(|step| step.templates());
     let in_answer = plan
         .answer
@@ -257,7 +262,7 @@ fn check_params(plan: &Plan, params: &Params, found: &mut Found) {
     templates.for_each(|template| check_param_references(template, params, found));
 }
 
-fn check_param_references(template: &Template, params: &Params, found: &mut Found) {
+fn check_param_references(template: &Template, params: &PlaybookParams, found: &mut Found) {
     for reference in template.references() {
         if let (Root::Params, Some(Segment::Field(name))) =
             (&reference.root, reference.path.first())
@@ -273,9 +278,14 @@ fn check_param_references(template: &Template, params: &Params, found: &mut Foun
 }
 
 /// A rule with the places of the steps it looks at.
-type ReadRule = (Rule, Vec<Spanned<String>>);
+type ReadRule = (ReviseRule, Vec<Spanned<String>>);
 
-fn read_rule(node: &Node, params: &Params, source: &Source, found: &mut Found) -> Option<ReadRule> {
+fn read_rule(
+    node: &Node,
+    params: &PlaybookParams,
+    source: &Source,
+    found: &mut Found,
+) -> Option<ReadRule> {
     let mut fields = Fields::new("a revise rule", node, found)?;
     fields.required("after");
     let after = fields.texts("after");
@@ -326,7 +336,7 @@ fn read_rule(node: &Node, params: &Params, source: &Source, found: &mut Found) -
         .success
         .iter()
         .map(|proof| proof.criterion.value.clone());
-    let rule = Rule {
+    let rule = ReviseRule {
         after: after.iter().map(|step| step.value.clone()).collect(),
         when,
         because: because?.value,
@@ -341,7 +351,7 @@ fn read_rule(node: &Node, params: &Params, source: &Source, found: &mut Found) -
 fn read_condition(
     text: &Spanned<String>,
     after: &[Spanned<String>],
-    params: &Params,
+    params: &PlaybookParams,
     source: &Source,
     found: &mut Found,
 ) -> Option<Template> {

@@ -14,7 +14,7 @@ use super::{Playbook, document, withheld};
 
 /// One revise rule.
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
+pub(super) struct ReviseRule {
     /// The steps whose observation it looks at.
     pub(super) after: Vec<String>,
     /// Whether it fires; always, if there is none.
@@ -33,7 +33,7 @@ pub(super) struct Rule {
 
 type Observations = BTreeMap<String, ObservationView>;
 
-impl Rule {
+impl ReviseRule {
     /// Whether it looks at how `step` failed, so that it is meant for a failure.
     fn minds_failure(&self, step: &str) -> bool {
         let fields = ["status", "error"].map(|field| Segment::Field(field.to_owned()));
@@ -268,7 +268,7 @@ impl Playbook {
 
     fn reply(
         &self,
-        rule: &Rule,
+        rule: &ReviseRule,
         revised: &Value,
         settled: &Observations,
         read: BTreeSet<String>,

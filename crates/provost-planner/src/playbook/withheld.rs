@@ -18,7 +18,7 @@ pub(super) fn refuse(when: &Template, views: &[(&String, Value)]) -> Result<(), 
                 views,
                 bound: BTreeMap::new(),
             };
-            look.at(expression.ast(), Depth::Whole)
+            look.at(expression.ast(), WithheldDepth::Whole)
                 .map_err(|Withheld| {
                     format!(
                         "`{}` reads text that no planner is shown; compare numbers, flags or \
@@ -35,7 +35,7 @@ struct Withheld;
 
 /// How much of a value an expression looks at.
 #[derive(Clone, Copy, PartialEq)]
-enum Depth {
+enum WithheldDepth {
     /// All of it.
     Whole,
     /// Its length, its keys or whether it is there.
@@ -67,22 +67,22 @@ struct Look<'v> {
 }
 
 impl<'v> Look<'v> {
-    fn at(&mut self, expr: &Expr, depth: Depth) -> Result<(), Withheld> {
+    fn at(&mut self, expr: &Expr, depth: WithheldDepth) -> Result<(), Withheld> {
         match &expr.kind {
             ExprKind::Root(_) | ExprKind::Var(_) => self.judge(expr, depth),
             ExprKind::Path(base, accesses) => {
                 self.judge(expr, depth)?;
                 for access in accesses {
                     if let Access::Index(index) = access {
-                        self.at(index, Depth::Whole)?;
+                        self.at(index, WithheldDepth::Whole)?;
                     }
                 }
-                self.at(base, Depth::Shape)
+                self.at(base, WithheldDepth::Shape)
             }
-            ExprKind::Has(path) => self.at(path, Depth::Shape),
+            ExprKind::Has(path) => self.at(path, WithheldDepth::Shape),
             ExprKind::Walk(walk) => self.walk(walk, depth),
             ExprKind::Choice(test, yes, no) => {
-                self.at(test, Depth::Whole)?;
+                self.at(test, WithheldDepth::Whole)?;
                 self.at(yes, depth)?;
                 self.at(no, depth)
             }
@@ -92,7 +92,7 @@ impl<'v> Look<'v> {
                     if self.values(arg).into_iter().any(is_withheld) {
                         return Err(Withheld);
                     }
-                    self.at(arg, Depth::Shape)
+                    self.at(arg, WithheldDepth::Shape)
                 })
             }
             ExprKind::Call(Function::First, args) => {
@@ -101,31 +101,31 @@ impl<'v> Look<'v> {
             _ => expr
                 .children()
                 .into_iter()
-                .try_for_each(|child| self.at(child, Depth::Whole)),
+                .try_for_each(|child| self.at(child, WithheldDepth::Whole)),
         }
     }
 
-    fn judge(&self, expr: &Expr, depth: Depth) -> Result<(), Withheld> {
+    fn judge(&self, expr: &Expr, depth: WithheldDepth) -> Result<(), Withheld> {
         let seen = self.values(expr);
         let hidden = match depth {
-            Depth::Whole => seen.into_iter().any(holds_withheld),
-            Depth::Shape => false,
+            WithheldDepth::Whole => seen.into_iter().any(holds_withheld),
+            WithheldDepth::Shape => false,
         };
         if hidden { Err(Withheld) } else { Ok(()) }
     }
 
-    fn walk(&mut self, walk: &Walk, depth: Depth) -> Result<(), Withheld> {
-        self.at(&walk.list, Depth::Shape)?;
+    fn walk(&mut self, walk: &Walk, depth: WithheldDepth) -> Result<(), Withheld> {
+        self.at(&walk.list, WithheldDepth::Shape)?;
         let items = self.items(&walk.list);
         self.bound.insert(walk.variable.id, items);
         if let Some(filter) = &walk.filter {
-            self.at(filter, Depth::Whole)?;
+            self.at(filter, WithheldDepth::Whole)?;
         }
         // Why: `map` and `filter` make a list of their bodies, of which the outside may want only
         // the length; the others look at their body themselves.
         let body = match walk.kind {
             WalkKind::Map | WalkKind::Filter => depth,
-            WalkKind::All | WalkKind::Exists | WalkKind::ExistsOne => Depth::Whole,
+            WalkKind::All | WalkKind::Exists | WalkKind::ExistsOne => WithheldDepth::Whole,
         };
         self.at(&walk.body, body)
     }

@@ -28,7 +28,7 @@ settled page succeeded
 over succeeded goal=held
 "#;
 
-fn shown(lines: &[Line]) -> String {
+fn shown(lines: &[TraceLine]) -> String {
     let lines = lines
         .iter()
         .map(|line| format!("{} {} {} {}\n", line.seq, line.at_ms, line.kind, line.text));

@@ -5,7 +5,7 @@
 //! runs: that is [`crate::admission`]'s. INVARIANT: every attempt that begins has its entry.
 
 use super::Turn;
-use crate::admission::{Begin, Denial, Entry, Stop, health, tool_of};
+use crate::admission::{AdmissionEntry, Begin, Denial, Stop, health, tool_of};
 use crate::call::Slot;
 use crate::event::{AttemptEnded, AttemptStarted, Event, Missing, StepStatus};
 use crate::machine::StepError;
@@ -41,14 +41,14 @@ impl Turn<'_> {
                 status: StepStatus::InDoubt,
                 ..
             } if self.effect_landing(slot) == Some(Landing::Unknown) => {
-                Entry::Doubt { slot: slot.clone() }
+                AdmissionEntry::Doubt { slot: slot.clone() }
             }
-            Event::DoubtSettled { slot, .. } => Entry::Settled { slot: slot.clone() },
+            Event::DoubtSettled { slot, .. } => AdmissionEntry::Settled { slot: slot.clone() },
             Event::PlanRequested {
                 reserved: Some(reserved),
                 ..
             } => match self.set_aside_of(*reserved) {
-                Some(reserve) => Entry::Reserve(reserve),
+                Some(reserve) => AdmissionEntry::Reserve(reserve),
                 None => return,
             },
             _ => return,
@@ -60,13 +60,13 @@ impl Turn<'_> {
         self.state.effect(slot).map(|effect| effect.landing)
     }
 
-    fn begin_of(&self, started: &AttemptStarted) -> Entry {
+    fn begin_of(&self, started: &AttemptStarted) -> AdmissionEntry {
         let rules = &self.rules.admission;
         let tool = tool_of(&started.operation);
         let budget = rules.budget.as_ref();
         let costs = started.money.is_some() || started.tokens.is_some();
         let playbook = self.state.planner.playbook().map(str::to_owned);
-        Entry::Begin(Box::new(Begin {
+        AdmissionEntry::Begin(Box::new(Begin {
             slot: started.slot.clone(),
             tool: tool.to_owned(),
             operation: started.operation.clone(),
@@ -83,10 +83,10 @@ impl Turn<'_> {
         }))
     }
 
-    fn end_of(&self, ended: &AttemptEnded, flight: &InFlight) -> Entry {
+    fn end_of(&self, ended: &AttemptEnded, flight: &InFlight) -> AdmissionEntry {
         let tool = tool_of(&flight.operation);
         let unknown = self.effect_landing(&ended.slot) == Some(Landing::Unknown);
-        Entry::End {
+        AdmissionEntry::End {
             slot: ended.slot.clone(),
             tool: tool.to_owned(),
             // Why: a call that was not made says nothing about its tool.

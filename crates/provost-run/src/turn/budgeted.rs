@@ -9,7 +9,7 @@ use provost_plan::plan::request::{Reserved, Why};
 
 use super::Turn;
 use super::planning::build_request;
-use crate::admission::{Denial, Entry, Reserve, planner_slot};
+use crate::admission::{AdmissionEntry, Denial, Reserve, planner_slot};
 use crate::event::Event;
 use crate::machine::StepError;
 use crate::spending::Spending;
@@ -83,11 +83,11 @@ impl Turn<'_> {
     }
 
     /// What an event counts against the budget that all runs share, seen before it is applied.
-    pub(super) fn spent_of(&self, event: &Event) -> Option<Entry> {
+    pub(super) fn spent_of(&self, event: &Event) -> Option<AdmissionEntry> {
         let asked = self.state.planning.outstanding.as_ref();
         let asked = asked.map(|request| (request.asked_at, request.reserved));
         let spent = Spending::of_asked(asked).apply(event, self.now);
-        spent.map(Entry::Spent)
+        spent.map(AdmissionEntry::Spent)
     }
 
     /// Asks again what a process that ended asked. What costs is a request of its own: the first

@@ -14,7 +14,7 @@ use provost_plan::policy::Verdict;
 
 use super::Turn;
 use super::dispatch::Candidate;
-use crate::admission::{EarlierLook, Entry};
+use crate::admission::{AdmissionEntry, EarlierLook};
 use crate::call::Slot;
 use crate::earlier::{CallKey, EarlierCalls};
 use crate::outcome::Landing;
@@ -70,11 +70,12 @@ impl Turn<'_> {
             args: candidate.args_digest,
         };
         if self.looked.insert(call.clone()) {
-            self.entries.push(Entry::Earlier(Box::new(EarlierLook {
-                call,
-                since: self.now.saturating_sub(self.rules.admission.repeats_ms),
-                known: candidate.before.calls.clone(),
-            })));
+            self.entries
+                .push(AdmissionEntry::Earlier(Box::new(EarlierLook {
+                    call,
+                    since: self.now.saturating_sub(self.rules.admission.repeats_ms),
+                    known: candidate.before.calls.clone(),
+                })));
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::case::{Case, plan_reply, rules_with};
 use provost_plan::money::Money;
 use provost_plan::plan::request::{PlannerCost, PlannerUsage};
-use provost_run::admission::{Budget, Denial, Entry, Period};
+use provost_run::admission::{AdmissionEntry, Budget, Denial, Period};
 use provost_run::machine::{Input, Rules};
 
 const PLAN: &str = r#"
@@ -116,12 +116,16 @@ fn what_a_request_may_cost_is_set_aside_of_the_shared_budget() {
         .planner_costs(cost(None))
         .planner_is_away()
         .begin();
-    let [Entry::Reserve(reserve), Entry::Spent(aside)] = case.entries() else {
+    let [
+        AdmissionEntry::Reserve(reserve),
+        AdmissionEntry::Spent(aside),
+    ] = case.entries()
+    else {
         panic!("{:?}", case.entries());
     };
     assert_eq!((reserve.money, aside.money), (money("1.00"), money("1.00")));
     let case = case.planner_takes(Some(took("0.25")), plan_reply(PLAN, &[]));
-    let [Entry::Spent(spent), Entry::Begin(_)] = case.entries() else {
+    let [AdmissionEntry::Spent(spent), AdmissionEntry::Begin(_)] = case.entries() else {
         panic!("{:?}", case.entries());
     };
     assert_eq!(
@@ -143,14 +147,14 @@ fn what_is_taken_counts_there_as_far_as_it_is_known() {
         .planner_is_away()
         .begin()
         .planner_takes(Some(unknown), plan_reply(PLAN, &[]));
-    assert!(matches!(case.entries(), [Entry::Begin(_)]));
+    assert!(matches!(case.entries(), [AdmissionEntry::Begin(_)]));
     let case = Case::of(sharing("5.00"), PLAN)
         .by_a_program()
         .planner_is_away()
         .begin();
     assert!(case.entries().is_empty());
     let case = case.planner_takes(Some(took("0.25")), plan_reply(PLAN, &[]));
-    let [Entry::Spent(spent), Entry::Begin(_)] = case.entries() else {
+    let [AdmissionEntry::Spent(spent), AdmissionEntry::Begin(_)] = case.entries() else {
         panic!("{:?}", case.entries());
     };
     assert_eq!(
@@ -187,7 +191,7 @@ fn where_the_shared_budget_has_no_room_a_person_is_asked() {
     "#);
     assert!(matches!(
         case.entries(),
-        [Entry::Reserve(_), Entry::Spent(_)]
+        [AdmissionEntry::Reserve(_), AdmissionEntry::Spent(_)]
     ));
     // The control: a planner that costs nothing is not held up by it.
     let case = Case::of(sharing("5.00"), PLAN)

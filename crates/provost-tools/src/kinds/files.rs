@@ -52,7 +52,7 @@ pub(crate) use settings::FilesSettings;
 use glob::Glob;
 use path::RelativePath;
 use root::OpenRoot;
-use settings::{Action, Verb};
+use settings::{Action, FilesVerb};
 
 /// An open files tool.
 #[derive(Clone, Debug)]
@@ -111,13 +111,15 @@ impl Adapter for Files {
             let work = move |deadline: &Deadline| {
                 let root = OpenRoot::open(&place)?;
                 match action.verb {
-                    Verb::List => list(&root, &request),
-                    Verb::Read => read(&root, &request),
-                    Verb::Search => search::search(&root, &request, deadline).map(json_reply),
-                    Verb::Write => write::write(&root, &request, action.overwrite).map(json_reply),
-                    Verb::Append => append::append(&root, &request, deadline).map(json_reply),
-                    Verb::Move => change::rename(&root, &request).map(json_reply),
-                    Verb::Delete => change::delete(&root, &request).map(json_reply),
+                    FilesVerb::List => list(&root, &request),
+                    FilesVerb::Read => read(&root, &request),
+                    FilesVerb::Search => search::search(&root, &request, deadline).map(json_reply),
+                    FilesVerb::Write => {
+                        write::write(&root, &request, action.overwrite).map(json_reply)
+                    }
+                    FilesVerb::Append => append::append(&root, &request, deadline).map(json_reply),
+                    FilesVerb::Move => change::rename(&root, &request).map(json_reply),
+                    FilesVerb::Delete => change::delete(&root, &request).map(json_reply),
                 }
             };
             Ok(blocking(timeout, work).await)

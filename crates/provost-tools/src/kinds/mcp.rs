@@ -57,7 +57,7 @@ pub use definition::{Definition, DefinitionError, FIELDS, Listing, Listings};
 pub(crate) use session::definition_of;
 pub(crate) use settings::McpSettings;
 
-use session::Session;
+use session::McpSession;
 use settings::ServerTool;
 
 /// An MCP server, running or not.
@@ -69,7 +69,7 @@ pub(crate) struct Mcp {
 struct Inner {
     base: PathBuf,
     settings: McpSettings,
-    session: Mutex<Option<Arc<Session>>>,
+    session: Mutex<Option<Arc<McpSession>>>,
 }
 
 impl std::fmt::Debug for Mcp {
@@ -185,14 +185,14 @@ impl Mcp {
         &self,
         deadline: Instant,
         time: std::time::Duration,
-    ) -> Result<Arc<Session>, Fault> {
+    ) -> Result<Arc<McpSession>, Fault> {
         let begun = async {
             let mut kept = self.inner.session.lock().await;
             if let Some(session) = kept.as_ref().filter(|session| session.is_open()) {
                 return Ok(Arc::clone(session));
             }
             *kept = None;
-            let session = Session::start(&self.inner.settings, &self.inner.base).await?;
+            let session = McpSession::start(&self.inner.settings, &self.inner.base).await?;
             Ok(Arc::clone(kept.insert(Arc::new(session))))
         };
         match timeout_at(deadline, begun).await {
@@ -202,7 +202,7 @@ impl Mcp {
     }
 
     /// Lets nobody else use this session. Its process ends with the last call that still waits.
-    async fn retire(&self, session: &Arc<Session>) {
+    async fn retire(&self, session: &Arc<McpSession>) {
         let mut kept = self.inner.session.lock().await;
         if kept.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, session)) {
             *kept = None;
@@ -257,7 +257,7 @@ fn not_listed_in_time(time: std::time::Duration) -> Fault {
     Fault::no_effect(Class::Timeout, message)
 }
 
-fn no_answer(session: &Session, request: &Request) -> Fault {
+fn no_answer(session: &McpSession, request: &Request) -> Fault {
     let time = duration::print(request.timeout);
     let far = session.progress();
     let far = far.map(|far| format!("; it said it had come to {far}"));
@@ -266,7 +266,7 @@ fn no_answer(session: &Session, request: &Request) -> Fault {
 }
 
 /// What a call without an answer means, once it was sent.
-async fn call_fault(error: &ServiceError, session: &Session) -> Fault {
+async fn call_fault(error: &ServiceError, session: &McpSession) -> Fault {
     let unknown = |class, message: String| Fault::new(class, Landing::Unknown, message);
     if let Some(max) = session.too_large() {
         let message = format!("the server sent a message of more than {max} bytes");
@@ -320,7 +320,7 @@ fn question(unanswered: &form::UnansweredForm, redactor: &Redactor) -> String {
 }
 
 /// A failure after a question to a person that nobody answered is a want of that answer.
-fn with_question(mut reply: Reply, session: &Session, redactor: &Redactor) -> Reply {
+fn with_question(mut reply: Reply, session: &McpSession, redactor: &Redactor) -> Reply {
     let Some(asked) = session.asked().filter(|_| reply.class != Class::Ok) else {
         return reply;
     };

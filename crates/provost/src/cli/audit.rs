@@ -25,11 +25,11 @@ use crate::user::user;
 #[derive(Debug, Args)]
 pub struct AuditArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: AuditVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum AuditVerb {
     /// verify all links, digests, signatures and signed heads
     Verify(Verify),
     /// sign the current head
@@ -65,9 +65,9 @@ struct Verify {
 /// Does it.
 pub fn run(verb: AuditArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     match verb.verb {
-        Verb::Verify(verb) => verify(&verb, place),
-        Verb::Sign => sign(place),
-        Verb::Accept { reason } => accept(place, &reason),
+        AuditVerb::Verify(verb) => verify(&verb, place),
+        AuditVerb::Sign => sign(place),
+        AuditVerb::Accept { reason } => accept(place, &reason),
     }
 }
 
@@ -102,13 +102,13 @@ impl Witness {
 }
 
 /// Why a journal does not hold.
-enum Fault {
+enum AuditFault {
     Store(StoreError),
     Heads(HeadsError),
     JournalStatements(JournalStatementsError),
 }
 
-impl Fault {
+impl AuditFault {
     /// Whether it says something about the journal, and not only that nobody could look.
     fn is_found(&self) -> bool {
         match self {
@@ -181,7 +181,7 @@ fn verify(verb: &Verify, place: &WorkspacePath) -> Result<Exit, Failure> {
 }
 
 /// What was found of a journal that holds.
-struct Found {
+struct AuditReport {
     verified: Verified,
     testimony: Option<JournalStatements>,
     agreement: Option<Agreement>,
@@ -191,21 +191,21 @@ fn look(
     path: &std::path::Path,
     witness: &Witness,
     held_to: Result<StatementSettings, String>,
-) -> Result<Found, Fault> {
+) -> Result<AuditReport, AuditFault> {
     let store = if path.is_file() {
         Store::open_file_read_only(path)
     } else {
         Store::open_read_only(path)
     };
-    let store = store.map_err(Fault::Store)?;
-    let mut verified = store.verify().map_err(Fault::Store)?;
+    let store = store.map_err(AuditFault::Store)?;
+    let mut verified = store.verify().map_err(AuditFault::Store)?;
     let testimony = match held_to {
         Ok(settings) => {
-            let inbox = inbox(&store, settings).map_err(Fault::Store)?;
+            let inbox = inbox(&store, settings).map_err(AuditFault::Store)?;
             let heard = inbox
                 .testimony(&store, 0)
                 .and_then(JournalStatements::refuse);
-            Some(heard.map_err(Fault::JournalStatements)?)
+            Some(heard.map_err(AuditFault::JournalStatements)?)
         }
         Err(why) => {
             verified.not_checked.insert(0, why);
@@ -221,14 +221,14 @@ fn look(
     }
     let agreement = match witness {
         Witness::Heads { file, known } => {
-            Some(heads::hold(&store, file, known).map_err(Fault::Heads)?)
+            Some(heads::hold(&store, file, known).map_err(AuditFault::Heads)?)
         }
         Witness::Nobody | Witness::Unread(_) => None,
     };
     if let Some(not_checked) = witness.not_checked() {
         verified.not_checked.insert(0, not_checked);
     }
-    Ok(Found {
+    Ok(AuditReport {
         verified,
         testimony,
         agreement,
@@ -319,7 +319,7 @@ fn witness(verb: &Verify, place: &WorkspacePath) -> Result<Witness, Failure> {
     })
 }
 
-fn page(found: &Found) -> Page {
+fn page(found: &AuditReport) -> Page {
     let (verified, agreement) = (&found.verified, found.agreement.as_ref());
     let n = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let mut page = Page::new();
@@ -380,7 +380,7 @@ fn page(found: &Found) -> Page {
     page
 }
 
-fn to_json(found: &Found) -> Value {
+fn to_json(found: &AuditReport) -> Value {
     let verified = &found.verified;
     let heads = found.agreement.as_ref().map(|agreement| {
         json!({
@@ -434,7 +434,7 @@ fn sign(place: &WorkspacePath) -> Result<Exit, Failure> {
     let (auditor, store, inbox) = auditor(place)?;
     store
         .verify()
-        .map_err(|error| Fault::Store(error).into_failure())?;
+        .map_err(|error| AuditFault::Store(error).into_failure())?;
     match auditor.sign(&store, &inbox)? {
         Some(head) => said(&auditor, &head),
         None => output::note("nothing happened since the newest head: there is nothing to sign\n"),

@@ -28,7 +28,7 @@ use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::WorkspacePath;
-use crate::screen::delta::{self, Change};
+use crate::screen::delta::{self, CountDelta};
 use crate::screen::page::Page;
 
 /// Arguments of `diff`.
@@ -46,7 +46,7 @@ pub struct DiffArgs {
 }
 
 /// One of the two plans.
-struct Side {
+struct DiffSide {
     /// What it is called.
     name: String,
     plan: CheckedPlan,
@@ -54,7 +54,7 @@ struct Side {
     worst: WorstCase,
 }
 
-impl Side {
+impl DiffSide {
     fn checkup<'a>(&'a self, workspace: &'a Workspace) -> CheckedUnder<'a> {
         CheckedUnder {
             plan: &self.plan,
@@ -107,11 +107,11 @@ fn numbers(verb: &DiffArgs) -> Result<Vec<u32>, Failure> {
     verb.rest.iter().map(number).collect()
 }
 
-fn of_file(workspace: &Workspace, path: &Path) -> Result<Side, Failure> {
+fn of_file(workspace: &Workspace, path: &Path) -> Result<DiffSide, Failure> {
     let judged = judge(workspace, Document::read(path)?);
     let failure = refused(&judged);
     match (judged.plan, judged.worst) {
-        (Some(plan), Some(worst)) => Ok(Side {
+        (Some(plan), Some(worst)) => Ok(DiffSide {
             name: path.display().to_string(),
             plan,
             goal: judged.goal,
@@ -139,7 +139,7 @@ fn of_run(
     record: &Record,
     plans: &Revisions,
     revision: u32,
-) -> Result<Side, Failure> {
+) -> Result<DiffSide, Failure> {
     let state = record.run.state();
     let (document, kept) = plans.get(&revision).ok_or_else(|| {
         let known: Vec<String> = plans.keys().map(u32::to_string).collect();
@@ -171,7 +171,7 @@ fn of_run(
     };
     let worst = check_plan(draft, &terms, &RevisionBase::default()).worst;
     let plan = CheckedPlan::from_journal(plan, kept.clone()).map_err(|_| unreadable())?;
-    Ok(Side {
+    Ok(DiffSide {
         name,
         plan,
         goal: state.goal.clone(),
@@ -182,14 +182,14 @@ fn of_run(
 fn show(
     verb: &DiffArgs,
     workspace: &Workspace,
-    (before, after): &(Side, Side),
+    (before, after): &(DiffSide, DiffSide),
     delta: &Delta,
     (run, because): (Option<String>, Option<String>),
 ) -> Result<Exit, Failure> {
     let checkups = (before.checkup(workspace), after.checkup(workspace));
     let reaches = (Reach::of(&checkups.0), Reach::of(&checkups.1));
     let growth = ReachDiff::between(&reaches.0, &reaches.1);
-    let change = Change::between(&before.plan.plan().value, &after.plan.plan().value);
+    let change = CountDelta::between(&before.plan.plan().value, &after.plan.plan().value);
     let lines = (reaches.0.line(), reaches.1.line());
     if verb.json {
         let mut map = Map::new();

@@ -28,14 +28,14 @@ pub struct DoctorArgs {
 }
 
 /// One thing that was looked at.
-struct Finding {
+struct SetupFinding {
     what: &'static str,
     fit: bool,
     said: String,
     hint: Option<String>,
 }
 
-impl Finding {
+impl SetupFinding {
     fn fit(what: &'static str, said: impl Into<String>) -> Self {
         Self {
             what,
@@ -83,7 +83,7 @@ pub fn run(verb: &DoctorArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 fn report(
     verb: &DoctorArgs,
     workspace: &Workspace,
-    found: &[Finding],
+    found: &[SetupFinding],
     not_checked: &[String],
 ) -> Exit {
     let fit = found.iter().all(|finding| finding.fit);
@@ -108,7 +108,7 @@ fn report(
     if fit { Exit::Done } else { Exit::Usage }
 }
 
-fn page(found: &[Finding], not_checked: &[String]) -> Page {
+fn page(found: &[SetupFinding], not_checked: &[String]) -> Page {
     let mut page = Page::new();
     let rows: Vec<Vec<Cell>> = found
         .iter()
@@ -137,35 +137,35 @@ fn page(found: &[Finding], not_checked: &[String]) -> Page {
     page
 }
 
-fn of_workspace(workspace: &Workspace) -> Finding {
+fn of_workspace(workspace: &Workspace) -> SetupFinding {
     let tools = count(workspace.catalog().names().count(), "tool");
     let playbooks = count(workspace.playbooks().playbooks().count(), "playbook");
     let root = workspace.root().display();
-    Finding::fit("workspace", format!("{root}: {tools}, {playbooks}"))
+    SetupFinding::fit("workspace", format!("{root}: {tools}, {playbooks}"))
 }
 
-fn of_policy(workspace: &Workspace) -> Finding {
+fn of_policy(workspace: &Workspace) -> SetupFinding {
     let user = &workspace.user().id;
     let said = if workspace.is_solo() {
         format!("loads; solo: `{user}` may ask and approve")
     } else {
         format!("loads; who asks may not approve; you are `{user}`")
     };
-    Finding::fit("policy", said)
+    SetupFinding::fit("policy", said)
 }
 
-fn of_lock(workspace: &Workspace, not_checked: &mut Vec<String>) -> Finding {
+fn of_lock(workspace: &Workspace, not_checked: &mut Vec<String>) -> SetupFinding {
     let path = workspace.root().join(LOCK_FILE);
     let Ok(text) = std::fs::read_to_string(&path) else {
         not_checked.push(format!("whether tools moved: there is no {LOCK_FILE}"));
-        return Finding::fit(
+        return SetupFinding::fit(
             "lock",
             format!("there is no {LOCK_FILE}: tools are not pinned"),
         );
     };
     let hint = Some("look at the change; `provost tools lock` accepts it");
     let Ok(pinned) = Lock::read(&Source::new(LOCK_FILE, text)) else {
-        return Finding::unfit("lock", format!("{LOCK_FILE} cannot be read"), hint);
+        return SetupFinding::unfit("lock", format!("{LOCK_FILE} cannot be read"), hint);
     };
     let mut moved: Vec<String> = pinned
         .drift(&workspace.lock())
@@ -177,13 +177,13 @@ fn of_lock(workspace: &Workspace, not_checked: &mut Vec<String>) -> Finding {
         })
         .collect();
     if moved.is_empty() {
-        return Finding::fit("lock", "the tools are those that were pinned");
+        return SetupFinding::fit("lock", "the tools are those that were pinned");
     }
     moved.truncate(5);
-    Finding::unfit("lock", moved.join(", "), hint)
+    SetupFinding::unfit("lock", moved.join(", "), hint)
 }
 
-fn of_tools(workspace: &Workspace) -> Finding {
+fn of_tools(workspace: &Workspace) -> SetupFinding {
     let hint = Some("a plan that needs it is not run until then");
     match provost_engine::engine::open_tools(workspace) {
         Ok(toolbox) => {
@@ -193,16 +193,16 @@ fn of_tools(workspace: &Workspace) -> Finding {
                 .map(|trouble| format!("`{}`: {}", trouble.tool, trouble.message))
                 .collect();
             if troubles.is_empty() {
-                return Finding::fit("tools", "all of them can work");
+                return SetupFinding::fit("tools", "all of them can work");
             }
-            Finding::unfit("tools", troubles.join("; "), hint)
+            SetupFinding::unfit("tools", troubles.join("; "), hint)
         }
-        Err(error) => Finding::unfit("tools", error.to_string(), hint),
+        Err(error) => SetupFinding::unfit("tools", error.to_string(), hint),
     }
 }
 
 /// What people stopped: no fault, but whoever wonders why nothing moves looks here.
-fn of_stops(workspace: &Workspace) -> Finding {
+fn of_stops(workspace: &Workspace) -> SetupFinding {
     let stops = match Store::open_read_only(&workspace.store_dir()) {
         Ok(store) => store.stops().unwrap_or_default(),
         Err(_) => Vec::new(),
@@ -212,21 +212,21 @@ fn of_stops(workspace: &Workspace) -> Finding {
         .map(|stop| format!("{} is stopped by {}: {}", stop.what(), stop.by, stop.reason));
     let said: Vec<String> = said.collect();
     if said.is_empty() {
-        return Finding::fit("stops", "nothing is stopped");
+        return SetupFinding::fit("stops", "nothing is stopped");
     }
-    Finding::fit("stops", said.join("; "))
+    SetupFinding::fit("stops", said.join("; "))
 }
 
 /// What was to be told and was not; nothing where nobody is told of anything.
-fn of_notices(workspace: &Workspace) -> Option<Finding> {
+fn of_notices(workspace: &Workspace) -> Option<SetupFinding> {
     let store = Store::open_read_only(&workspace.store_dir()).ok()?;
     let left = match store.undelivered(now_ms()) {
         Ok(left) => left,
-        Err(error) => return Some(Finding::unfit("notices", error.to_string(), None)),
+        Err(error) => return Some(SetupFinding::unfit("notices", error.to_string(), None)),
     };
     let Some(first) = left.first() else {
         let targets = workspace.notify().len();
-        return (targets > 0).then(|| Finding::fit("notices", "everybody was told"));
+        return (targets > 0).then(|| SetupFinding::fit("notices", "everybody was told"));
     };
     let why = first.said.as_deref().unwrap_or("nobody tried yet");
     let said = format!(
@@ -236,11 +236,11 @@ fn of_notices(workspace: &Workspace) -> Option<Finding> {
         first.target
     );
     let hint = "`provost work` delivers them; [notify] in provost.toml says how";
-    Some(Finding::unfit("notices", said, Some(hint)))
+    Some(SetupFinding::unfit("notices", said, Some(hint)))
 }
 
 /// What is left of the budget that all runs share; nothing where there is none.
-fn of_budget(workspace: &Workspace) -> Option<Finding> {
+fn of_budget(workspace: &Workspace) -> Option<SetupFinding> {
     let budget = workspace.admission().budget.as_ref()?;
     let period = budget.per.name_at(now_ms());
     let spent = match Store::open_read_only(&workspace.store_dir()) {
@@ -249,7 +249,7 @@ fn of_budget(workspace: &Workspace) -> Option<Finding> {
     };
     let (money, tokens) = match spent {
         Ok(spent) => spent,
-        Err(error) => return Some(Finding::unfit("budget", error.to_string(), None)),
+        Err(error) => return Some(SetupFinding::unfit("budget", error.to_string(), None)),
     };
     let money = budget
         .money
@@ -263,33 +263,33 @@ fn of_budget(workspace: &Workspace) -> Option<Finding> {
         period => format!(" in {period}"),
     };
     let said = format!("{} reserved or spent{when}", parts.join(", "));
-    Some(Finding::fit("budget", said))
+    Some(SetupFinding::fit("budget", said))
 }
 
 /// The proxy in force; nothing where there is none.
-fn of_network(workspace: &Workspace) -> Option<Finding> {
+fn of_network(workspace: &Workspace) -> Option<SetupFinding> {
     let proxy = workspace.proxy()?;
     let said = format!("others are reached through {proxy}; nothing of it was tried");
-    Some(Finding::fit("network", said))
+    Some(SetupFinding::fit("network", said))
 }
 
-fn of_store(workspace: &Workspace, not_checked: &mut Vec<String>) -> Finding {
+fn of_store(workspace: &Workspace, not_checked: &mut Vec<String>) -> SetupFinding {
     let dir = workspace.store_dir();
     match Store::open_read_only(&dir) {
         Err(StoreError::Missing { .. }) => {
             not_checked.push("whether a journal can be written: there is none yet".to_owned());
-            return Finding::fit("journal", "nothing has run here yet");
+            return SetupFinding::fit("journal", "nothing has run here yet");
         }
-        Err(error) => return Finding::unfit("journal", error.to_string(), error.advice()),
+        Err(error) => return SetupFinding::unfit("journal", error.to_string(), error.advice()),
         Ok(store) => {
             if let Err(error) = store.verify() {
-                return Finding::unfit("journal", error.to_string(), error.advice());
+                return SetupFinding::unfit("journal", error.to_string(), error.advice());
             }
         }
     }
     // Why only now: opening it to write would make one where there is none.
     match Store::open(&dir) {
-        Ok(_) => Finding::fit("journal", "can be written, and its chains hold"),
-        Err(error) => Finding::unfit("journal", error.to_string(), error.advice()),
+        Ok(_) => SetupFinding::fit("journal", "can be written, and its chains hold"),
+        Err(error) => SetupFinding::unfit("journal", error.to_string(), error.advice()),
     }
 }

@@ -21,10 +21,10 @@ Exit codes:
   4  in doubt whether a write happened";
 
 /// A command with its examples: what is typed, and what it does.
-type Shown = (&'static str, &'static [(&'static str, &'static str)]);
+type CommandHelp = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// The commands by group, in the order in which they are listed.
-const GROUPS: [(&str, &[Shown]); 6] = [
+const GROUPS: [(&str, &[CommandHelp]); 6] = [
     (
         "Start",
         &[

@@ -29,11 +29,11 @@ const SOLO: &str = "answer, settle, amend, stop, resume: whoever is at the machi
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: PolicyVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum PolicyVerb {
     /// show the decision for every tool; find unused rules
     Check {
         /// treat warnings as errors
@@ -58,11 +58,11 @@ enum Verb {
 pub fn run(verb: &PolicyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     match &verb.verb {
-        Verb::Check {
+        PolicyVerb::Check {
             deny_warnings,
             json,
         } => Ok(check(&workspace, *deny_warnings, *json)),
-        Verb::Test { files, json } => test(&workspace, files, *json),
+        PolicyVerb::Test { files, json } => test(&workspace, files, *json),
     }
 }
 

@@ -30,11 +30,11 @@ mod unused;
 #[derive(Debug, Args)]
 pub struct ToolsArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ToolsVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum ToolsVerb {
     /// list operations with their effects
     List {
         /// print one JSON object
@@ -53,7 +53,7 @@ enum Verb {
     /// add an MCP server or HTTP API to provost.toml
     Add(add::Add),
     /// call an operation as a plan of one step
-    Call(call::Call),
+    Call(call::CallArgs),
     /// create a database's table of idempotency keys
     Prepare(prepare::Prepare),
     /// pin all definitions in provost.lock
@@ -75,14 +75,14 @@ enum Verb {
 /// Does it.
 pub fn run(verb: ToolsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     match verb.verb {
-        Verb::List { json } => list(&place.unlocked()?, json),
-        Verb::Show { name, json } => return show(&place.unlocked()?, place, &name, json),
-        Verb::Add(verb) => return add::run(&verb, place),
-        Verb::Call(verb) => return call::run(&verb, place),
-        Verb::Prepare(verb) => return prepare::run(&verb, place),
-        Verb::Lock => return lock::run(place),
-        Verb::Diff { json } => return diff::run(place, json),
-        Verb::Unused { json } => return unused::run(place, json),
+        ToolsVerb::List { json } => list(&place.unlocked()?, json),
+        ToolsVerb::Show { name, json } => return show(&place.unlocked()?, place, &name, json),
+        ToolsVerb::Add(verb) => return add::run(&verb, place),
+        ToolsVerb::Call(verb) => return call::run(&verb, place),
+        ToolsVerb::Prepare(verb) => return prepare::run(&verb, place),
+        ToolsVerb::Lock => return lock::run(place),
+        ToolsVerb::Diff { json } => return diff::run(place, json),
+        ToolsVerb::Unused { json } => return unused::run(place, json),
     }
     Ok(Exit::Done)
 }

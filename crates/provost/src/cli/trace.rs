@@ -2,7 +2,7 @@
 
 use clap::Args;
 use provost_engine::history::History;
-use provost_engine::run::trace::{Line, Metrics, trace};
+use provost_engine::run::trace::{Metrics, TraceLine, trace};
 use serde_json::{Value, json};
 
 use super::belief;
@@ -80,7 +80,7 @@ fn insert(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-fn view(page: &mut Page, name: &str, lines: &[Line], began: i64) {
+fn view(page: &mut Page, name: &str, lines: &[TraceLine], began: i64) {
     page.end().strong(name).end();
     let rows: Vec<Vec<Cell>> = lines
         .iter()

@@ -7,7 +7,7 @@ use provost_engine::engine::EngineError;
 use provost_engine::work::{WorkOptions, work};
 
 use crate::drive::halt::at_interrupt_or_end;
-use crate::drive::log::Log;
+use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
 use crate::place::WorkspacePath;
@@ -37,7 +37,7 @@ pub struct WorkArgs {
 /// Does it.
 pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let engine = place.to_drive()?;
-    let log = Log::new(Arc::clone(engine.workspace().catalog()), verb.json);
+    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), verb.json);
     let working = WorkOptions {
         until_idle: verb.until_idle,
         runs_max: verb.runs.into(),

@@ -26,10 +26,10 @@ pub enum AskResult {
 #[derive(Default)]
 pub struct LineReader {
     /// A line that nobody waits for any more, or not yet: a read cannot be cancelled.
-    reading: Option<Reading>,
+    reading: Option<KeyReading>,
 }
 
-enum Line {
+enum InputLine {
     Typed(String),
     /// The end of the input, or the command is to halt.
     None,
@@ -47,9 +47,9 @@ pub async fn person(
         loop {
             let prompt = "answer (Enter leaves it for later): ";
             let typed = match typist.line(prompt, session, halt).await {
-                Line::Typed(typed) if !typed.is_empty() => typed,
-                Line::Typed(_) | Line::None => return AskResult::Later,
-                Line::Elsewhere => return AskResult::Elsewhere,
+                InputLine::Typed(typed) if !typed.is_empty() => typed,
+                InputLine::Typed(_) | InputLine::None => return AskResult::Later,
+                InputLine::Elsewhere => return AskResult::Elsewhere,
             };
             match question::read(&asked, &typed) {
                 Ok(value) => {
@@ -67,9 +67,9 @@ pub async fn person(
     loop {
         let prompt = "approve? y = yes, n = no, Enter = later: ";
         let typed = match typist.line(prompt, session, halt).await {
-            Line::Typed(typed) => typed,
-            Line::None => return AskResult::Later,
-            Line::Elsewhere => return AskResult::Elsewhere,
+            InputLine::Typed(typed) => typed,
+            InputLine::None => return AskResult::Later,
+            InputLine::Elsewhere => return AskResult::Elsewhere,
         };
         match typed.to_lowercase().as_str() {
             "" => return AskResult::Later,
@@ -79,13 +79,13 @@ pub async fn person(
             }
             "n" | "no" => {
                 return match typist.line("why not? ", session, halt).await {
-                    Line::Typed(reason) => AskResult::Said(Box::new(Statement::Reject {
+                    InputLine::Typed(reason) => AskResult::Said(Box::new(Statement::Reject {
                         card,
                         reason,
                         all: false,
                     })),
-                    Line::None => AskResult::Later,
-                    Line::Elsewhere => AskResult::Elsewhere,
+                    InputLine::None => AskResult::Later,
+                    InputLine::Elsewhere => AskResult::Elsewhere,
                 };
             }
             _ => complain("type y, n or nothing"),
@@ -106,7 +106,7 @@ impl LineReader {
         prompt: &str,
         session: &Session,
         halt: &mut watch::Receiver<bool>,
-    ) -> Line {
+    ) -> InputLine {
         output::forget_typed();
         // Why only an empty one: a line that is there was typed for another prompt.
         let left = self.reading.take().and_then(still_empty);
@@ -114,32 +114,32 @@ impl LineReader {
         output::note(prompt);
         tokio::select! {
             read = &mut reading => match read.ok().flatten() {
-                Some(text) => Line::Typed(text.trim().to_owned()),
-                None => Line::None,
+                Some(text) => InputLine::Typed(text.trim().to_owned()),
+                None => InputLine::None,
             },
-            _ = halt.changed() => Line::None,
+            _ = halt.changed() => InputLine::None,
             come = session.words_come() => {
                 self.reading = Some(reading);
                 output::forget_typed();
                 if come.is_err() {
-                    return Line::None;
+                    return InputLine::None;
                 }
                 output::note("\nasked no more: somebody said something to the run elsewhere\n");
-                Line::Elsewhere
+                InputLine::Elsewhere
             }
         }
     }
 }
 
-type Reading = oneshot::Receiver<Option<String>>;
+type KeyReading = oneshot::Receiver<Option<String>>;
 
-fn still_empty(mut reading: Reading) -> Option<Reading> {
+fn still_empty(mut reading: KeyReading) -> Option<KeyReading> {
     let nothing_yet = matches!(reading.try_recv(), Err(TryRecvError::Empty));
     nothing_yet.then_some(reading)
 }
 
 /// Begins to read a line.
-fn begin() -> Reading {
+fn begin() -> KeyReading {
     let (typed, line) = oneshot::channel();
     // Why a thread of its own: a read from a terminal cannot be cancelled, and must not hold up
     // the end of the command.

@@ -21,13 +21,13 @@ use crate::screen::plain;
 use crate::screen::words::{moment, now_ms, run_is};
 
 /// The log on stderr: one line a fact, with its moment and its run.
-pub struct Log {
+pub struct DriveLog {
     catalog: Arc<Catalog>,
     json: bool,
     narrators: RefCell<BTreeMap<String, Narrator>>,
 }
 
-impl Log {
+impl DriveLog {
     /// A log of runs under this catalog.
     pub fn new(catalog: Arc<Catalog>, json: bool) -> Self {
         Self {

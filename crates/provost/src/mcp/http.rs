@@ -56,7 +56,7 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 /// How long nothing is taken after the system could not give a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpReply = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Server, LocalSessionManager>;
 
 /// The door, as asked for on the command line.
@@ -154,13 +154,13 @@ async fn converse(stream: TcpStream, behind: &Arc<Behind>, guest: &Arc<IdleConne
 }
 
 /// What a request holds until the last byte of its answer is written.
-struct Held {
+struct HeldRequest {
     guest: Arc<IdleConnection>,
     _client: Answering,
     _place: OwnedSemaphorePermit,
 }
 
-impl Drop for Held {
+impl Drop for HeldRequest {
     fn drop(&mut self) {
         self.guest.wait();
     }
@@ -176,7 +176,11 @@ struct Behind {
 }
 
 impl Behind {
-    async fn answer(&self, mut request: Request<Incoming>, guest: Arc<IdleConnection>) -> Answer {
+    async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        guest: Arc<IdleConnection>,
+    ) -> HttpReply {
         if !self.token.is_in(request.headers()) {
             let mut answer = refused(StatusCode::UNAUTHORIZED, "the token is wrong or absent");
             let headers = answer.headers_mut();
@@ -195,7 +199,7 @@ impl Behind {
             return later("too many requests are answered at once", 1);
         };
         guest.leave();
-        let held = Held {
+        let held = HeldRequest {
             guest,
             _client: client,
             _place: place,
@@ -240,7 +244,7 @@ fn session_of(headers: &HeaderMap) -> Option<String> {
 }
 
 /// The request with all of its body, if that came in time and is not too large.
-async fn whole(request: Request<Incoming>) -> Result<Request<Full<Bytes>>, Answer> {
+async fn whole(request: Request<Incoming>) -> Result<Request<Full<Bytes>>, HttpReply> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_MAX).collect();
     match tokio::time::timeout(BODY_TIME, body).await {
@@ -258,13 +262,13 @@ async fn whole(request: Request<Incoming>) -> Result<Request<Full<Bytes>>, Answe
 }
 
 /// Not now: again after so many seconds.
-fn later(message: &'static str, seconds: u16) -> Answer {
+fn later(message: &'static str, seconds: u16) -> HttpReply {
     let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, message);
     answer.headers_mut().insert(RETRY_AFTER, seconds.into());
     answer
 }
 
-fn refused(status: StatusCode, message: &'static str) -> Answer {
+fn refused(status: StatusCode, message: &'static str) -> HttpReply {
     let body = Full::new(Bytes::from_static(message.as_bytes())).boxed();
     let mut answer = Response::new(body);
     *answer.status_mut() = status;

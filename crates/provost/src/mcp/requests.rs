@@ -83,9 +83,9 @@ fn runs_shown() -> u32 {
 }
 
 /// Why a request is not answered.
-pub struct Refusal(Value);
+pub struct RequestRefusal(Value);
 
-impl Refusal {
+impl RequestRefusal {
     /// In words.
     pub fn new(message: &str) -> Self {
         Self(json!({ "schema": "provost/error/v1", "error": message }))
@@ -106,7 +106,7 @@ impl Refusal {
     }
 }
 
-impl From<EngineError> for Refusal {
+impl From<EngineError> for RequestRefusal {
     fn from(error: EngineError) -> Self {
         let failure = Failure::from(error);
         let refusal = Self::new(failure.message());
@@ -153,7 +153,7 @@ impl Requests {
     }
 
     /// The operations that a plan may name.
-    pub fn list_tools(&self, asked: &ListTools) -> Result<Value, Refusal> {
+    pub fn list_tools(&self, asked: &ListTools) -> Result<Value, RequestRefusal> {
         let catalog = self.engine.workspace().catalog();
         let all = catalog.iter().map(Arc::as_ref);
         let found: Vec<&Operation> = if asked.query.trim().is_empty() {
@@ -183,17 +183,17 @@ impl Requests {
     }
 
     /// The compiler's word on a plan.
-    pub fn check(&self, asked: Check, client: &str) -> Result<Value, Refusal> {
+    pub fn check(&self, asked: Check, client: &str) -> Result<Value, RequestRefusal> {
         let judged = self.judge(asked.plan, client)?;
         let ok = judged.plan.is_some();
         Ok(check::to_json(&judged, ok))
     }
 
     /// Begins a run of a plan, if it is admissible.
-    pub async fn submit(&self, asked: Submit, client: &str) -> Result<String, Refusal> {
+    pub async fn submit(&self, asked: Submit, client: &str) -> Result<String, RequestRefusal> {
         let judged = self.judge(asked.plan, client)?;
         if judged.plan.is_none() {
-            return Err(Refusal(check::to_json(&judged, false)));
+            return Err(RequestRefusal(check::to_json(&judged, false)));
         }
         let new = NewRun {
             goal: judged.goal,
@@ -209,12 +209,12 @@ impl Requests {
         };
         let (begun, begins) = oneshot::channel();
         let submission = Submission { new, begun };
-        let ending = || Refusal::new("the server is ending: nothing begins any more");
+        let ending = || RequestRefusal::new("the server is ending: nothing begins any more");
         self.submissions
             .try_send(submission)
             .map_err(|refused| match refused {
                 mpsc::error::TrySendError::Full(_) => {
-                    Refusal::new("too many plans wait to be begun")
+                    RequestRefusal::new("too many plans wait to be begun")
                         .hint("submit it again in a moment")
                 }
                 mpsc::error::TrySendError::Closed(_) => ending(),
@@ -223,12 +223,12 @@ impl Requests {
     }
 
     /// The run that `prefix` begins.
-    pub fn find(&self, prefix: &str) -> Result<String, Refusal> {
+    pub fn find(&self, prefix: &str) -> Result<String, RequestRefusal> {
         Ok(self.engine.find(prefix)?)
     }
 
     /// Where a run stands.
-    pub fn moment(&self, run: &str) -> Result<RunMoment, Refusal> {
+    pub fn moment(&self, run: &str) -> Result<RunMoment, RequestRefusal> {
         let row = self.engine.store().run(run).map_err(EngineError::from)?;
         Ok(RunMoment {
             seq: row.head_seq,
@@ -237,7 +237,7 @@ impl Requests {
     }
 
     /// How many of a run's steps are settled, of how many.
-    pub fn progress(&self, run: &str) -> Result<(f64, f64), Refusal> {
+    pub fn progress(&self, run: &str) -> Result<(f64, f64), RequestRefusal> {
         let record = self.engine.read(run)?;
         let steps = &record.run.state().steps;
         let settled = steps.values().filter(|step| step.status.is_final()).count();
@@ -246,7 +246,7 @@ impl Requests {
     }
 
     /// A run, as a planner may see it.
-    pub fn run(&self, run: &str) -> Result<Value, Refusal> {
+    pub fn run(&self, run: &str) -> Result<Value, RequestRefusal> {
         let record = self.engine.read(run)?;
         let state = record.run.state();
         let steps: Map<String, Value> = state
@@ -282,7 +282,7 @@ impl Requests {
     }
 
     /// The runs of the workspace.
-    pub fn list_runs(&self, asked: &ListRuns) -> Result<Value, Refusal> {
+    pub fn list_runs(&self, asked: &ListRuns) -> Result<Value, RequestRefusal> {
         let among = if asked.unfinished {
             RunFilter::unfinished()
         } else {
@@ -312,19 +312,19 @@ impl Requests {
         Ok(json!({ "schema": "provost/client-runs/v1", "runs": runs }))
     }
 
-    fn judge(&self, plan: Value, client: &str) -> Result<CheckedFile, Refusal> {
+    fn judge(&self, plan: Value, client: &str) -> Result<CheckedFile, RequestRefusal> {
         let text = match plan {
             Value::String(text) => text,
             Value::Object(_) => serde_json::to_string_pretty(&plan).unwrap_or_default(),
             _ => {
-                return Err(Refusal::new("`plan` is neither text nor an object")
+                return Err(RequestRefusal::new("`plan` is neither text nor an object")
                     .hint("send the plan as YAML or JSON text, or as an object"));
             }
         };
         let judged = of_client(self.engine.workspace(), client, text);
         let names_goal = judged.plan.as_ref().map(|plan| plan.plan().goal.is_some());
         if names_goal == Some(false) {
-            return Err(Refusal::new("the plan names no goal")
+            return Err(RequestRefusal::new("the plan names no goal")
                 .hint("add one: `goal: { text: what the plan is for }`"));
         }
         Ok(judged)

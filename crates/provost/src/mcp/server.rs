@@ -20,7 +20,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::requests::{Check, ListRuns, ListTools, Refusal, Requests, RunMoment, Status, Submit};
+use super::requests::{
+    Check, ListRuns, ListTools, RequestRefusal, Requests, RunMoment, Status, Submit,
+};
 use crate::failure::Failure;
 
 const TOOLS: &str = include_str!("tools.json");
@@ -35,7 +37,7 @@ const INSTRUCTIONS: &str = "provost runs plans against real systems without trus
 const LOOK: Duration = Duration::from_millis(100);
 
 /// One document a client may read.
-struct Page {
+struct ResultPage {
     uri: &'static str,
     name: &'static str,
     title: &'static str,
@@ -43,15 +45,15 @@ struct Page {
     text: &'static str,
 }
 
-const PAGES: [Page; 2] = [
-    Page {
+const PAGES: [ResultPage; 2] = [
+    ResultPage {
         uri: "provost://plan.schema.json",
         name: "plan.schema.json",
         title: "The plan language as a JSON Schema",
         mime: "application/schema+json",
         text: PLAN_JSON_SCHEMA,
     },
-    Page {
+    ResultPage {
         uri: "provost://plan.md",
         name: "plan.md",
         title: "The plan language, described",
@@ -91,9 +93,9 @@ impl Server {
     }
 
     /// The arguments of a call of `tool`, if they are what the list of tools asks for.
-    fn read<T: DeserializeOwned>(&self, tool: &str, args: &Value) -> Result<T, Refusal> {
+    fn read<T: DeserializeOwned>(&self, tool: &str, args: &Value) -> Result<T, RequestRefusal> {
         let unfit = |what: &str| {
-            Refusal::new(&format!("the arguments do not fit: {what}"))
+            RequestRefusal::new(&format!("the arguments do not fit: {what}"))
                 .hint("`tools/list` has the schema of each tool's arguments")
         };
         let read = T::deserialize(args).map_err(|error| unfit(&error.to_string()))?;
@@ -109,7 +111,7 @@ impl Server {
         &self,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, RequestRefusal> {
         let name = request.name.as_ref();
         let args = Value::Object(request.arguments.unwrap_or_default());
         let client = client_of(context);
@@ -138,7 +140,7 @@ impl Server {
             "list_runs" => self
                 .requests
                 .list_runs(&self.read::<ListRuns>(name, &args)?),
-            other => Err(Refusal::new(&format!("there is no tool `{other}`"))
+            other => Err(RequestRefusal::new(&format!("there is no tool `{other}`"))
                 .hint("`tools/list` names those there are")),
         }
     }
@@ -150,7 +152,7 @@ impl Server {
         wait_seconds: u64,
         until: impl Fn(&RunMoment) -> bool,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, RequestRefusal> {
         let now = tokio::time::Instant::now();
         let deadline = now
             .checked_add(Duration::from_secs(wait_seconds))

@@ -17,7 +17,7 @@ use super::words::attempt_in_doubt;
 use crate::place::WorkspacePath;
 
 /// A write of a run.
-struct Write {
+struct UnfinishedWrite {
     slot: Slot,
     operation: String,
     target: String,
@@ -27,9 +27,9 @@ struct Write {
 
 /// Where every write of a run stands.
 pub struct WriteSummary {
-    happened: Vec<Write>,
-    may_have: Vec<Write>,
-    did_not_start: Vec<Write>,
+    happened: Vec<UnfinishedWrite>,
+    may_have: Vec<UnfinishedWrite>,
+    did_not_start: Vec<UnfinishedWrite>,
     next: Option<(String, &'static str)>,
 }
 
@@ -58,7 +58,7 @@ impl WriteSummary {
         for effect in &state.effects {
             let item = state.item(&effect.slot);
             let abandoned = item.is_some_and(|item| item.settled == Some(StepStatus::Failed));
-            let write = Write {
+            let write = UnfinishedWrite {
                 slot: effect.slot.clone(),
                 operation: effect.operation.clone(),
                 target: catalog.map_or_else(String::new, |catalog| {
@@ -96,7 +96,7 @@ impl WriteSummary {
             if !catalog.is_none_or(writes) || known.is_some_and(|known| known.attempted()) {
                 continue;
             }
-            self.did_not_start.push(Write {
+            self.did_not_start.push(UnfinishedWrite {
                 slot: Slot {
                     step: step.id.value.clone(),
                     item: None,
@@ -134,7 +134,8 @@ impl WriteSummary {
 
     /// The same as data.
     pub fn to_json(&self) -> Value {
-        let all = |writes: &[Write]| -> Vec<Value> { writes.iter().map(write_json).collect() };
+        let all =
+            |writes: &[UnfinishedWrite]| -> Vec<Value> { writes.iter().map(write_json).collect() };
         let next = self.next.as_ref();
         json!({
             "happened": all(&self.happened),
@@ -145,7 +146,7 @@ impl WriteSummary {
     }
 }
 
-fn write_json(write: &Write) -> Value {
+fn write_json(write: &UnfinishedWrite) -> Value {
     json!({
         "step": write.slot.to_string(),
         "operation": write.operation,
@@ -155,7 +156,7 @@ fn write_json(write: &Write) -> Value {
     })
 }
 
-fn list(page: &mut Page, title: &str, look: TextStyle, writes: &[Write]) {
+fn list(page: &mut Page, title: &str, look: TextStyle, writes: &[UnfinishedWrite]) {
     page.put(look, title);
     if writes.is_empty() {
         page.line(": no write");

@@ -13,7 +13,7 @@ use super::page::{Page, TextStyle};
 use super::words::lasted;
 
 /// Fields that differ between two documents.
-pub struct Change {
+pub struct CountDelta {
     added: BTreeMap<String, Value>,
     removed: BTreeMap<String, Value>,
     changed: BTreeMap<String, Vec<(String, Value, Value)>>,
@@ -90,7 +90,7 @@ fn steps(plan: &Value) -> BTreeMap<String, Value> {
         .collect()
 }
 
-impl Change {
+impl CountDelta {
     /// From one document to another.
     pub fn between(before: &Value, after: &Value) -> Self {
         let (old, new) = (steps(before), steps(after));
@@ -153,7 +153,7 @@ fn differing(old: &Value, new: &Value, without: &[&str]) -> Vec<(String, Value, 
 }
 
 /// Every field that differs.
-pub fn change(page: &mut Page, change: &Change) {
+pub fn change(page: &mut Page, change: &CountDelta) {
     let tool = |step: &Value| {
         let other = match step.get("subgoal") {
             Some(_) => "(subgoal)",

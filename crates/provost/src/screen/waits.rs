@@ -3,7 +3,7 @@
 //! Owns which verb is for what. The list itself is the run machine's. INVARIANT: a command is
 //! spelled for the workspace as it was typed.
 
-use provost_engine::notify::{CardSubject, SubjectKind};
+use provost_engine::notify::{NoticeSubject, SubjectKind};
 use provost_engine::run::state::{WaitKind, Waiting};
 use provost_plan::digest::Digest;
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ pub fn command(run: &str, waiting: &Waiting) -> String {
 }
 
 /// The command to type about what somebody is told of.
-pub fn about(subject: &CardSubject<'_>) -> String {
-    let CardSubject { run, kind, which } = subject;
+pub fn about(subject: &NoticeSubject<'_>) -> String {
+    let NoticeSubject { run, kind, which } = subject;
     match kind {
         SubjectKind::Waits(kind) => of_kind(run, *kind, which.parse().ok()),
         SubjectKind::Run => format!("provost show {run}"),

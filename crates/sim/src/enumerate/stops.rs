@@ -3,7 +3,7 @@
 //! Owns how admission answers while one is in force. Never lifts one. INVARIANT: what is not within
 //! its scope is admitted. A stop of a playbook or of a principal is to one run what that of all is.
 
-use provost_run::admission::{Admission, Denial, Entry, Stop};
+use provost_run::admission::{Admission, AdmissionEntry, Denial, Stop};
 use provost_run::machine::{Input, Output, Run, StepError};
 
 use super::Kind;
@@ -44,7 +44,7 @@ pub(super) fn beside(
     loop {
         let known = said.denials.len();
         for entry in &output.admission {
-            if let Entry::Begin(begin) = entry
+            if let AdmissionEntry::Begin(begin) = entry
                 && scope.covers(&begin.operation)
             {
                 let stop = Stop {

@@ -3,7 +3,7 @@
 //! Owns the order step, commit, command, and what of it a crash leaves. INVARIANT: commands leave
 //! only against a receipt of what was committed, and only as durable as it was.
 
-use provost_run::admission::{Admission, Denial, Entry, Stop};
+use provost_run::admission::{Admission, AdmissionEntry, Denial, Stop};
 use provost_run::call::Slot;
 use provost_run::event::Event;
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run, StepError};
@@ -55,7 +55,7 @@ fn beside(
     let mut output = run.step(input.clone(), read)?;
     loop {
         let begins = output.admission.iter().filter_map(|entry| match entry {
-            Entry::Begin(begin) => Some(begin.slot.clone()),
+            AdmissionEntry::Begin(begin) => Some(begin.slot.clone()),
             _ => None,
         });
         let slots: Vec<Slot> = begins.collect();

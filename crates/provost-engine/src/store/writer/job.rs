@@ -13,7 +13,7 @@ use crate::store::{CommitReceipt, StoreError};
 
 /// A change of what is no event of a run, inside the transaction of a batch; what it says to the
 /// log of the workspace.
-pub(in crate::store) type Change =
+pub(in crate::store) type JobChange =
     Box<dyn FnOnce(&Connection) -> rusqlite::Result<Vec<LogEvent>> + Send>;
 
 /// A request to the writer, with who waits for it.
@@ -28,7 +28,7 @@ pub(in crate::store) enum Job {
         answer: Answer<()>,
     },
     Change {
-        change: Change,
+        change: JobChange,
         answer: Answer<()>,
     },
     Barrier {
@@ -52,13 +52,13 @@ impl Job {
 }
 
 /// A request as it stands before the commit.
-pub(super) enum Settled {
+pub(super) enum SettledJob {
     Append(Answer<CommitReceipt>, Result<CommitReceipt, StoreError>),
     Claim(Answer<ClaimResult>, Result<ClaimResult, StoreError>),
     Done(Answer<()>, Result<(), StoreError>),
 }
 
-impl Settled {
+impl SettledJob {
     pub(super) fn answer(self) {
         // Why ignored: who asked may have gone; the commit stands all the same.
         match self {

@@ -10,14 +10,14 @@ use crate::store::chain::{self, CommitEntries, Header};
 use crate::store::event::PreparedEvent;
 
 /// The run's number, its owner, its last event and that event's link.
-pub(in crate::store) struct Head {
+pub(in crate::store) struct ChainHead {
     pub(in crate::store) n: i64,
     pub(in crate::store) owner: Option<String>,
     pub(in crate::store) seq: u64,
     pub(in crate::store) link: Digest,
 }
 
-impl Head {
+impl ChainHead {
     /// Reads the columns `n, owner, head_seq, head`.
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -33,7 +33,7 @@ impl Head {
 pub(in crate::store) fn insert_events(
     connection: &Connection,
     (entries, commit): (&mut CommitEntries, u64),
-    (run, head): (&str, &Head),
+    (run, head): (&str, &ChainHead),
     events: &[PreparedEvent],
 ) -> rusqlite::Result<(u64, Digest)> {
     let mut insert = connection.prepare_cached(

@@ -6,13 +6,13 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::Writer;
-use super::rows::Head;
+use super::rows::ChainHead;
 use crate::store::event::{Prepared, goal_words};
 use crate::store::waits;
 
 /// What the listing shows already of what an append wants shown.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Shown {
+pub(super) struct ShownRow {
     /// Status, goal, summary and when the run is due.
     row: bool,
     /// What it waits for.
@@ -21,7 +21,10 @@ pub(super) struct Shown {
 
 impl Writer {
     /// The row of an append's run, and whether it shows what the append wants shown.
-    pub(super) fn head_shown(&self, append: &Prepared) -> rusqlite::Result<Option<(Head, Shown)>> {
+    pub(super) fn head_shown(
+        &self,
+        append: &Prepared,
+    ) -> rusqlite::Result<Option<(ChainHead, ShownRow)>> {
         self.connection
             .prepare_cached(
                 "SELECT n, owner, head_seq, head, status = ?2 AND goal = ?3 AND summary = ?4 \
@@ -37,11 +40,11 @@ impl Writer {
                     append.waits_digest,
                 ],
                 |row| {
-                    let shown = Shown {
+                    let shown = ShownRow {
                         row: row.get(4)?,
                         waits: row.get(5)?,
                     };
-                    Ok((Head::read(row)?, shown))
+                    Ok((ChainHead::read(row)?, shown))
                 },
             )
             .optional()
@@ -49,7 +52,7 @@ impl Writer {
 
     /// Shows what is not shown already. Why only that: most appends show nothing new, and what is
     /// shown stands in indices.
-    pub(super) fn show(&self, append: &Prepared, n: i64, shown: Shown) -> rusqlite::Result<()> {
+    pub(super) fn show(&self, append: &Prepared, n: i64, shown: ShownRow) -> rusqlite::Result<()> {
         if !shown.row {
             self.connection
                 .prepare_cached(

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::super::Pass;
 use super::super::graph::step_of;
-use super::super::order::{Node, Order, StepSet};
+use super::super::order::{Order, OrderNode, StepSet};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::plan::readings::{acted_on, is_output};
@@ -58,7 +58,7 @@ fn stale(
     readings: &StepSet,
 ) -> Option<Diagnostic> {
     let acting = order.node(at)?;
-    let mut first: Option<(&Node<'_>, &Node<'_>, bool)> = None;
+    let mut first: Option<(&OrderNode<'_>, &OrderNode<'_>, bool)> = None;
     let mut pairs = 0u32;
     for read in readings.iter().filter_map(|reading| order.node(reading)) {
         let Some(writers) = read.operation.and_then(|op| writers.get(op.server())) else {
@@ -84,7 +84,7 @@ fn stale(
         "`{}` acts on what `{}` read, which `{}` {may} in between",
         step.id.value, reading.id.value, writing.id.value
     );
-    let name = |node: &Node<'_>| node.operation.map_or("", |op| op.name.as_str()).to_owned();
+    let name = |node: &OrderNode<'_>| node.operation.map_or("", |op| op.name.as_str()).to_owned();
     let finding = Diagnostic::new(Code::StaleReading, step.id.span, message)
         .label("acts on the reading")
         .related(

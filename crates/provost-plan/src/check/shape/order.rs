@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::catalog::Effect;
 use crate::check::Pass;
-use crate::check::order::{Node, Order, StepSet};
+use crate::check::order::{Order, OrderNode, StepSet};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::canonical;
@@ -33,10 +33,10 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// S709: an entry of `needs` that something else implies.
-fn needless(pass: &Pass<'_>, node: &Node<'_>, found: &mut Vec<Diagnostic>) {
+fn needless(pass: &Pass<'_>, node: &OrderNode<'_>, found: &mut Vec<Diagnostic>) {
     let (order, id) = (&pass.order, &node.step.id.value);
     let reads = pass.graph.reads.get(id);
-    let after: Vec<&Node<'_>> = pass
+    let after: Vec<&OrderNode<'_>> = pass
         .graph
         .after
         .get(id)
@@ -79,7 +79,7 @@ fn needless(pass: &Pass<'_>, node: &Node<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// S711: an effect that cannot be taken back, beside a call that can still fail.
-fn early(order: &Order<'_>, node: &Node<'_>, can_fail: &StepSet, found: &mut Vec<Diagnostic>) {
+fn early(order: &Order<'_>, node: &OrderNode<'_>, can_fail: &StepSet, found: &mut Vec<Diagnostic>) {
     if !node.is_call_of(|op| op.effect > Effect::Write) {
         return;
     }
@@ -87,7 +87,7 @@ fn early(order: &Order<'_>, node: &Node<'_>, can_fail: &StepSet, found: &mut Vec
     if beside.is_empty() {
         return;
     }
-    let others: Vec<&Node<'_>> = beside.iter().filter_map(|at| order.node(at)).collect();
+    let others: Vec<&OrderNode<'_>> = beside.iter().filter_map(|at| order.node(at)).collect();
     let id = &node.step.id.value;
     let names: Vec<String> = others
         .iter()
@@ -158,7 +158,7 @@ fn repeated(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// What makes two plain reads the same, and the server that is read.
-fn plain_read<'n>(node: &'n Node<'_>) -> Option<(String, &'n str)> {
+fn plain_read<'n>(node: &'n OrderNode<'_>) -> Option<(String, &'n str)> {
     let operation = node.operation.filter(|op| op.effect == Effect::Read)?;
     let StepKind::Tool { tool, .. } = &node.step.kind else {
         return None;
@@ -172,8 +172,8 @@ fn plain_read<'n>(node: &'n Node<'_>) -> Option<(String, &'n str)> {
 }
 
 /// Whether what `first` read is there wherever `later` runs.
-fn is_taken_for(first: &Node<'_>, later: &Node<'_>) -> bool {
-    let text = |node: &Node<'_>| node.step.when.as_ref().map(|when| when.text().to_owned());
+fn is_taken_for(first: &OrderNode<'_>, later: &OrderNode<'_>) -> bool {
+    let text = |node: &OrderNode<'_>| node.step.when.as_ref().map(|when| when.text().to_owned());
     let runs = first.step.when.is_none() || text(first) == text(later);
     runs && first.step.on_failure != OnFailure::Continue
 }
@@ -181,8 +181,8 @@ fn is_taken_for(first: &Node<'_>, later: &Node<'_>) -> bool {
 /// Whether the second reading may be another one: a change of the same server may run between the
 /// two, or it is ordered after some change, or a person's answer, that the first is not.
 fn is_other_moment(
-    first: &Node<'_>,
-    later: &Node<'_>,
+    first: &OrderNode<'_>,
+    later: &OrderNode<'_>,
     changes: Option<&StepSet>,
     pauses: &StepSet,
 ) -> bool {
@@ -192,7 +192,7 @@ fn is_other_moment(
         let between = changes.clone().without(&before_both).without(&after_both);
         !between.is_empty()
     });
-    let waited = |one: &Node<'_>, other: &Node<'_>| {
+    let waited = |one: &OrderNode<'_>, other: &OrderNode<'_>| {
         !pauses
             .clone()
             .and(&one.before)

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
-use crate::check::typing::Place;
+use crate::check::typing::TypedPlace;
 use crate::expr::cases::{Case, Demand, DemandSubject};
 use crate::expr::tree::Compare;
 use crate::expr::{Reference, Root, Segment, StepStatus};
@@ -105,8 +105,8 @@ impl Solver<'_, '_> {
             return Some(Type::of_json(&json!({ "type": "integer", "minimum": 0 })));
         }
         match self.pass.place(self.site, &subject.root, &subject.path) {
-            Place::Typed(typed) if !typed.is_reported() => Some(typed.to_type()),
-            Place::Typed(_) | Place::Absent { .. } => None,
+            TypedPlace::Typed(typed) if !typed.is_reported() => Some(typed.to_type()),
+            TypedPlace::Typed(_) | TypedPlace::Absent { .. } => None,
         }
     }
 

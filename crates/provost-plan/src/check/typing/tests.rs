@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, Typed, type_of};
+use super::{Typed, TypedPlace, type_of};
 use crate::expr::{Root, Scope, Segment, Template};
 use crate::schema::{Schema, Type};
 use crate::source::Span;
@@ -103,8 +103,8 @@ fn typed(expression: &str) -> (Typed, usize) {
     let template = Template::parse(&text, Span::default(), &text).unwrap();
     let output = Type::of_json(&schema());
     let names = |root: &Root, path: &[Segment]| match root {
-        Root::Output => Place::within(&output, path),
-        _ => Place::Typed(Typed::reported()),
+        Root::Output => TypedPlace::within(&output, path),
+        _ => TypedPlace::Typed(Typed::reported()),
     };
     let mut found = Vec::new();
     let typed = type_of(template.whole().unwrap().ast(), &names, &mut found);

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::facts::{Facts, facts_of, filtered, rename, variable_root};
-use super::refs::{self, Bound, Place};
+use super::refs::{self, BoundName, Place};
 use crate::expr::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
 use crate::expr::{Expression, Reference, Root, Segment, Template};
 
@@ -97,8 +97,8 @@ impl Expression {
     }
 
     fn reads_for(&self, taker: Option<&'static str>, given: &BTreeSet<Fact>) -> Vec<Read> {
-        let mut reader = Reader {
-            bound: Bound::new(),
+        let mut reader = GuardReader {
+            bound: BoundName::new(),
             variables: Vec::new(),
             reads: Vec::new(),
         };
@@ -145,14 +145,14 @@ impl Template {
 }
 
 /// The walk that finds the reads.
-struct Reader {
-    bound: Bound,
+struct GuardReader {
+    bound: BoundName,
     /// Variables of comprehensions around, with the length of the path of their list's items.
     variables: Vec<(u32, usize)>,
     reads: Vec<Read>,
 }
 
-impl Reader {
+impl GuardReader {
     fn walk(&mut self, expr: &Expr, given: &Facts) {
         self.taken(expr, None, given);
     }
@@ -334,8 +334,8 @@ pub(in crate::expr) fn place(expr: &Expr) -> Option<Place> {
         None => match &expr.kind {
             // Why: a filtered list is not the list; what holds of one need not of the other.
             ExprKind::Walk(_) => None,
-            ExprKind::Has(path) => refs::resolve(path, &Bound::new()),
-            _ => refs::resolve(expr, &Bound::new()),
+            ExprKind::Has(path) => refs::resolve(path, &BoundName::new()),
+            _ => refs::resolve(expr, &BoundName::new()),
         },
     }
 }

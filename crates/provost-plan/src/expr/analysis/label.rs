@@ -7,7 +7,7 @@
 //! (`contains` …) and the order of texts stay text. Which label a path of the scope has is the
 //! caller's word. INVARIANT: how a guard is spelt does not change its label.
 
-use super::refs::{self, Bound};
+use super::refs::{self, BoundName};
 use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
 use crate::expr::{LabelOf, Reference, Root, Segment};
 use crate::label::Label;
@@ -16,7 +16,7 @@ use crate::label::Label;
 pub(in crate::expr) struct Labelling<'a> {
     literals: &'a Label,
     of: &'a LabelOf<'a>,
-    bound: Bound,
+    bound: BoundName,
     /// Labels of variables that stand for no path.
     computed: Vec<(u32, Label)>,
 }
@@ -26,7 +26,7 @@ impl<'a> Labelling<'a> {
         Self {
             literals,
             of,
-            bound: Bound::new(),
+            bound: BoundName::new(),
             computed: Vec::new(),
         }
     }

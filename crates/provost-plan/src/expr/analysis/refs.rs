@@ -12,16 +12,16 @@ use crate::expr::{Reference, Root, Segment};
 pub(in crate::expr) type Place = (Root, Vec<Segment>);
 
 /// What the variables of the comprehensions around a node stand for, if that is a path.
-pub(in crate::expr) type Bound = BTreeMap<u32, Option<Place>>;
+pub(in crate::expr) type BoundName = BTreeMap<u32, Option<Place>>;
 
 /// Every path that `tree` reads, in the order written.
 pub(in crate::expr) fn collect(tree: &Expr) -> Vec<Reference> {
     let mut references = Vec::new();
-    walk(tree, &mut Bound::new(), &mut references);
+    walk(tree, &mut BoundName::new(), &mut references);
     references
 }
 
-fn walk(expr: &Expr, bound: &mut Bound, references: &mut Vec<Reference>) {
+fn walk(expr: &Expr, bound: &mut BoundName, references: &mut Vec<Reference>) {
     if let Some(reference) = reference(expr, bound) {
         references.push(reference);
         indices(expr, bound, references);
@@ -46,7 +46,7 @@ fn walk(expr: &Expr, bound: &mut Bound, references: &mut Vec<Reference>) {
 }
 
 /// Walks what stands inside the brackets of a path, and under its base.
-fn indices(expr: &Expr, bound: &mut Bound, references: &mut Vec<Reference>) {
+fn indices(expr: &Expr, bound: &mut BoundName, references: &mut Vec<Reference>) {
     let path = match &expr.kind {
         ExprKind::Has(path) => path,
         _ => expr,
@@ -72,7 +72,7 @@ fn indices(expr: &Expr, bound: &mut Bound, references: &mut Vec<Reference>) {
 }
 
 /// The reference that `expr` itself is, if it is a path of the scope.
-pub(in crate::expr) fn reference(expr: &Expr, bound: &Bound) -> Option<Reference> {
+pub(in crate::expr) fn reference(expr: &Expr, bound: &BoundName) -> Option<Reference> {
     let (path, tested) = match &expr.kind {
         ExprKind::Has(path) => (&**path, true),
         ExprKind::Walk(_) => return None,
@@ -88,7 +88,7 @@ pub(in crate::expr) fn reference(expr: &Expr, bound: &Bound) -> Option<Reference
 }
 
 /// The path that `expr` reads, if it is one. A filtered list keeps the path of its list.
-pub(in crate::expr) fn resolve(expr: &Expr, bound: &Bound) -> Option<Place> {
+pub(in crate::expr) fn resolve(expr: &Expr, bound: &BoundName) -> Option<Place> {
     match &expr.kind {
         ExprKind::Root(root) => Some((root.clone(), Vec::new())),
         ExprKind::Var(variable) => bound.get(&variable.id).cloned().flatten(),
@@ -133,7 +133,7 @@ pub(in crate::expr) fn segment(access: &Access) -> Segment {
 }
 
 /// Binds the variable of `walk` to any item of its list.
-pub(in crate::expr) fn bind(walk: &Walk, bound: &mut Bound) {
+pub(in crate::expr) fn bind(walk: &Walk, bound: &mut BoundName) {
     let item = resolve(&walk.list, bound).map(|(root, mut path)| {
         path.push(Segment::Any);
         (root, path)

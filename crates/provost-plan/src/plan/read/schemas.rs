@@ -13,7 +13,7 @@ use crate::schema::work::Work;
 
 /// What all schemas of a plan come to.
 #[derive(Default)]
-struct Size {
+struct SchemaSize {
     values: usize,
     patterns: usize,
     /// The subschemas, each reference written out.
@@ -24,7 +24,7 @@ struct Size {
 
 /// A finding at the schema with which those of the steps become too large.
 pub(super) fn too_large(steps: &[Node]) -> Option<Diagnostic> {
-    let mut size = Size::default();
+    let mut size = SchemaSize::default();
     for step in steps {
         let answer = step.get("question").and_then(|q| q.get("answer"));
         let output = step.get("subgoal").and(step.get("output"));
@@ -54,7 +54,7 @@ pub(super) fn too_large(steps: &[Node]) -> Option<Diagnostic> {
     None
 }
 
-impl Size {
+impl SchemaSize {
     fn add(&mut self, node: &Node) {
         self.values = self.values.saturating_add(1);
         match &node.kind {

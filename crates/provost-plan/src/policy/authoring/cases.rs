@@ -34,7 +34,7 @@ struct Case {
     name: Spanned<String>,
     by: String,
     agent: bool,
-    ask: Ask,
+    ask: CaseQuery,
     expect: Decision,
     because: Option<BTreeSet<String>>,
     quorum: Option<u32>,
@@ -43,7 +43,7 @@ struct Case {
 
 /// What policy is asked.
 #[derive(Clone, Debug)]
-enum Ask {
+enum CaseQuery {
     /// Whether a call runs.
     Call {
         operation: String,
@@ -180,7 +180,7 @@ fn read_case(node: &Node, catalog: &Catalog, found: &mut Vec<Diagnostic>) -> Opt
         Some(operation) => {
             known(&operation, catalog, fields.diagnostics());
             let requester = fields.text("requester").map(|who| who.value);
-            Some(Ask::Approve {
+            Some(CaseQuery::Approve {
                 operation: operation.value,
                 requester: requester.unwrap_or_else(|| SOMEBODY_ELSE.to_owned()),
             })
@@ -205,7 +205,7 @@ fn read_case(node: &Node, catalog: &Catalog, found: &mut Vec<Diagnostic>) -> Opt
 const SOMEBODY_ELSE: &str = "somebody else";
 
 /// What somebody wants to say to a run.
-fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
+fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery> {
     let action = fields.choice("may", &ACTIONS);
     let requester = fields.text("requester").map(|who| who.value);
     // Why by the action: a fact that the action does not have would say nothing.
@@ -224,7 +224,7 @@ fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     if let Some(operation) = &operation {
         known(operation, catalog, fields.diagnostics());
     }
-    Some(Ask::May {
+    Some(CaseQuery::May {
         action: action?,
         requester: requester.unwrap_or_else(|| SOMEBODY_ELSE.to_owned()),
         operation: operation.map(|operation| operation.value),
@@ -273,7 +273,7 @@ fn in_role(
     name
 }
 
-fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
+fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery> {
     let name = fields.required_text("call");
     let args = fields.map("args").unwrap_or_default();
     let unknown = fields.texts("unknown");
@@ -328,7 +328,7 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Ask> {
     mark_secret(&secret, &mut facts, fields.diagnostics());
     let trusted = |label: &Label| label.integrity == Integrity::Trusted;
     let values_from_goal = from_goal.unwrap_or_else(|| facts.values().all(trusted));
-    Some(Ask::Call {
+    Some(CaseQuery::Call {
         operation: name.value,
         role,
         args: args
@@ -420,7 +420,7 @@ impl Case {
         let principal = self.principal(policy);
         let mut differs = Vec::new();
         let (operation, given, because) = match &self.ask {
-            Ask::Call {
+            CaseQuery::Call {
                 operation,
                 role,
                 args,
@@ -451,7 +451,7 @@ impl Case {
                 let reasons = verdict.policies.into_iter().chain(verdict.errors).collect();
                 (operation.clone(), verdict.decision, reasons)
             }
-            Ask::Approve {
+            CaseQuery::Approve {
                 operation,
                 requester,
             } => {
@@ -468,7 +468,7 @@ impl Case {
                     Err(denied) => (operation, Decision::Forbid, vec![denied.to_string()]),
                 }
             }
-            Ask::May { .. } => self.judge_statement(policy, catalog)?,
+            CaseQuery::May { .. } => self.judge_statement(policy, catalog)?,
         };
         self.compare(given, &because, &mut differs);
         Some(CaseResult {
@@ -488,7 +488,7 @@ impl Case {
         policy: &Policy,
         catalog: &Catalog,
     ) -> Option<(String, Decision, Vec<String>)> {
-        let Ask::May {
+        let CaseQuery::May {
             action,
             requester,
             operation,

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use cedar_policy::pst::{ActionConstraint, BinaryOp, Expr, Literal, Template, Var};
 
 use crate::policy::action::RunAction;
-use crate::policy::load::Entry;
+use crate::policy::load::PolicyEntry;
 use crate::policy::mentions::expression;
-use crate::policy::shape::{Fields, Shape};
+use crate::policy::shape::{EntityShape, ShapeFields};
 use crate::policy::vocabulary::{
     APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, RUN_ATTRIBUTES, server_group,
 };
@@ -26,13 +26,13 @@ use crate::diagnostic::nearest;
 /// The operations, with their groups and arguments.
 #[derive(Debug, Default)]
 pub(in crate::policy) struct Actions {
-    operations: BTreeMap<String, (String, Fields)>,
+    operations: BTreeMap<String, (String, ShapeFields)>,
     inputs: BTreeMap<String, Arc<Operation>>,
 }
 
 impl Actions {
     /// Of a catalog, with the fields computed from it.
-    pub fn new(catalog: &Catalog, fields: &BTreeMap<String, Fields>) -> Self {
+    pub fn new(catalog: &Catalog, fields: &BTreeMap<String, ShapeFields>) -> Self {
         let operations = catalog
             .iter()
             .map(|operation| {
@@ -51,7 +51,10 @@ impl Actions {
     }
 
     /// The fields of every operation that a scope reaches.
-    fn in_scope<'a>(&'a self, scope: &'a ActionConstraint) -> impl Iterator<Item = &'a Fields> {
+    fn in_scope<'a>(
+        &'a self,
+        scope: &'a ActionConstraint,
+    ) -> impl Iterator<Item = &'a ShapeFields> {
         self.operations
             .iter()
             .filter(|(name, (group, _))| reaches(scope, name, group))
@@ -62,7 +65,7 @@ impl Actions {
 impl Actions {
     /// The texts that an argument can be, over all tools that a policy reaches; none if one of
     /// them lets it be any text.
-    fn values_at(&self, entry: &Entry, path: &[&str]) -> Option<BTreeSet<String>> {
+    fn values_at(&self, entry: &PolicyEntry, path: &[&str]) -> Option<BTreeSet<String>> {
         let reached = self
             .operations
             .iter()
@@ -149,7 +152,7 @@ pub(in crate::policy) fn names_action(tree: &Template, action: &str) -> bool {
 
 /// What the lints find: a text near which it stands, a message and a hint.
 pub(in crate::policy) fn findings(
-    entry: &Entry,
+    entry: &PolicyEntry,
     actions: &Actions,
 ) -> Vec<(String, String, String)> {
     let found = RefCell::new(Vec::new());
@@ -183,7 +186,7 @@ fn path_of(expr: &Expr) -> Option<(&Var, Vec<&str>)> {
 }
 
 fn has_of_nothing(
-    entry: &Entry,
+    entry: &PolicyEntry,
     actions: &Actions,
     expr: &Expr,
 ) -> Option<(String, String, String)> {
@@ -218,14 +221,14 @@ fn pst_word(var: &Var) -> &'static str {
 }
 
 /// What a policy reaches of what people say to a run beside yes and no.
-fn run_actions(entry: &Entry) -> impl Iterator<Item = RunAction> + '_ {
+fn run_actions(entry: &PolicyEntry) -> impl Iterator<Item = RunAction> + '_ {
     let all = RunAction::ALL.into_iter();
     all.filter(|action| reaches_action(&entry.tree.action, action.word()))
 }
 
 /// The names that could stand at the end of a path that nothing has; `None` if something has it.
 fn known_at(
-    entry: &Entry,
+    entry: &PolicyEntry,
     actions: &Actions,
     var: &Var,
     path: &[&str],
@@ -271,13 +274,13 @@ fn known_at(
 }
 
 /// Whether a record has a path; else collects the names where the path breaks off.
-fn reads(fields: &Fields, path: &[&str], known: &mut BTreeSet<String>) -> bool {
+fn reads(fields: &ShapeFields, path: &[&str], known: &mut BTreeSet<String>) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return true;
     };
     match fields.known.get(*first).map(|field| &field.shape) {
-        Some(Shape::Untyped) => false,
-        Some(Shape::Record(fields)) => reads(fields, rest, known),
+        Some(EntityShape::Untyped) => false,
+        Some(EntityShape::Record(fields)) => reads(fields, rest, known),
         Some(_) => rest.is_empty(),
         None => {
             known.extend(fields.known.keys().cloned());
@@ -307,7 +310,7 @@ fn compared(expr: &Expr) -> Vec<(&Expr, &str)> {
 
 /// A comparison of an argument with a value that no tool in scope takes there.
 fn value_of_nothing(
-    entry: &Entry,
+    entry: &PolicyEntry,
     actions: &Actions,
     expr: &Expr,
 ) -> Option<(String, String, String)> {
@@ -337,7 +340,7 @@ fn value_of_nothing(
 }
 
 /// A comparison of a fact with a word that it never is.
-fn word_of_nothing(entry: &Entry, expr: &Expr) -> Option<(String, String, String)> {
+fn word_of_nothing(entry: &PolicyEntry, expr: &Expr) -> Option<(String, String, String)> {
     compared(expr).into_iter().find_map(|(fact, word)| {
         let (Var::Resource, path) = path_of(fact)? else {
             return None;

@@ -13,10 +13,10 @@ use crate::catalog::Effect;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::label::{Integrity, Label};
-use crate::policy::load::{Entry, base_name, span_of};
+use crate::policy::load::{PolicyEntry, base_name, span_of};
 use crate::policy::mentions::Mention;
-use crate::policy::names::{Names, UnknownName};
-use crate::policy::partial::{self, Part, Partial};
+use crate::policy::names::{PolicyNames, UnknownName};
+use crate::policy::partial::{self, Partial, PolicyPart};
 use crate::policy::ready::{PolicyKey, PolicyQuery};
 use crate::policy::values::DecisionInput;
 use crate::policy::{
@@ -58,7 +58,7 @@ impl Policy {
         let mut findings = Vec::new();
         let mut idle = Vec::new();
         for (place, entry) in self.inner.entries.iter().enumerate() {
-            let named = Names::of(&entry.tree);
+            let named = PolicyNames::of(&entry.tree);
             findings.extend(self.names_nobody(entry));
             if lint::reaches_only_people(&entry.tree.action)
                 || self.applies(place, entry, &named, false)
@@ -127,7 +127,13 @@ impl Policy {
 
     /// Whether a policy may apply to a call: of an operation as it is declared, or, if `freely`,
     /// as it could be declared.
-    fn applies(&self, place: usize, entry: &Entry, named: &Names, freely: bool) -> bool {
+    fn applies(
+        &self,
+        place: usize,
+        entry: &PolicyEntry,
+        named: &PolicyNames,
+        freely: bool,
+    ) -> bool {
         let people = self.candidates(named, freely);
         let roles = named.roles_in(&self.inner.known.roles, freely);
         self.inner.operations.values().any(|terms| {
@@ -147,7 +153,7 @@ impl Policy {
                             scene.is_ok_and(|scene| {
                                 [&scene.unattended, &scene.attended].iter().any(|side| {
                                     self.part(entry, terms, (&scene, side), freely)
-                                        != Some(Part::Not)
+                                        != Some(PolicyPart::Not)
                                 })
                             })
                         })
@@ -163,7 +169,7 @@ impl Policy {
         let mut reaching = permits
             .filter(|entry| lint::reaches(&entry.tree.action, &terms.operation.name, &group));
         reaching.any(|entry| {
-            let named = Names::of(&entry.tree);
+            let named = PolicyNames::of(&entry.tree);
             let roles = named.roles_in(&self.inner.known.roles, false);
             self.candidates(&named, false).iter().any(|person| {
                 let own = &terms.operation;
@@ -174,7 +180,7 @@ impl Policy {
                         let scene = terms.scene(self, standing);
                         scene.is_ok_and(|scene| {
                             let side = (&scene, &scene.attended);
-                            self.part(entry, terms, side, false) != Some(Part::Not)
+                            self.part(entry, terms, side, false) != Some(PolicyPart::Not)
                         })
                     })
             })
@@ -185,11 +191,11 @@ impl Policy {
     /// if that cannot be said.
     fn part(
         &self,
-        entry: &Entry,
+        entry: &PolicyEntry,
         terms: &OperationTerms,
         (scene, entities): (&PolicyQuery, &Entities),
         freely: bool,
-    ) -> Option<Part> {
+    ) -> Option<PolicyPart> {
         let unknown: BTreeSet<String> = terms.fields.known.keys().cloned().collect();
         let none = std::iter::empty();
         let seen = DecisionInput::of(&terms.fields, &terms.operation, none, &unknown).ok()?;
@@ -224,7 +230,7 @@ impl Policy {
     }
 
     /// People and agents that a policy may be about.
-    fn candidates(&self, named: &Names, freely: bool) -> Vec<Principal> {
+    fn candidates(&self, named: &PolicyNames, freely: bool) -> Vec<Principal> {
         if !named.principal {
             return vec![self.people().principal("somebody")];
         }
@@ -271,7 +277,7 @@ impl Policy {
     }
 
     /// A finding about a policy, where the policy stands.
-    fn at(&self, entry: &Entry, mut finding: Diagnostic) -> (Source, Diagnostic) {
+    fn at(&self, entry: &PolicyEntry, mut finding: Diagnostic) -> (Source, Diagnostic) {
         let sources = &self.inner.sources;
         let holds = |source: &&Source| span_of(source, &entry.id) != Span::default();
         let file = entry.id.split('#').next().unwrap_or_default();
@@ -285,7 +291,7 @@ impl Policy {
         (source, finding)
     }
 
-    fn names_nobody(&self, entry: &Entry) -> Vec<(Source, Diagnostic)> {
+    fn names_nobody(&self, entry: &PolicyEntry) -> Vec<(Source, Diagnostic)> {
         let find = |stray: UnknownName| {
             let finding = Diagnostic::new(Code::NamesNobody, Span::default(), stray.message);
             let (source, mut finding) = self.at(entry, finding.hint(stray.hint));
@@ -301,7 +307,7 @@ impl Policy {
     }
 }
 
-impl Names {
+impl PolicyNames {
     fn standings(
         &self,
         person: &Principal,

@@ -198,7 +198,7 @@ struct ActionFor<'a> {
 
 impl<'a> ActionFor<'a> {
     fn new(policy: &'a Policy, case: &Case) -> Self {
-        use super::super::entities::Fact;
+        use super::super::entities::EntityFact;
         let loaded = &policy.inner;
         let none = BTreeSet::new();
         let texts = [
@@ -218,9 +218,12 @@ impl<'a> ActionFor<'a> {
         ];
         let facts = texts
             .into_iter()
-            .map(|name| (name, Fact::Text("")))
-            .chain(flags.into_iter().map(|name| (name, Fact::Flag(true))))
-            .chain([("tags", Fact::Texts(&none)), ("repeats", Fact::Whole(0))]);
+            .map(|name| (name, EntityFact::Text("")))
+            .chain(flags.into_iter().map(|name| (name, EntityFact::Flag(true))))
+            .chain([
+                ("tags", EntityFact::Texts(&none)),
+                ("repeats", EntityFact::Whole(0)),
+            ]);
         let own = vec![
             principal_entity(&case.principal, None).unwrap(),
             resource_entity("Call", facts).unwrap(),

@@ -136,7 +136,7 @@ fn what_cedar_cannot_type_is_named() {
             "type": "object", "properties": { "x": schema }, "required": ["x"],
             "$defs": { "id": {"type": "string"}, "loop": {"$ref": "#/$defs/loop"} },
         });
-        let fields = Fields::of_schema(&args);
+        let fields = ShapeFields::of_schema(&args);
         let cedar = fields.cedar();
         let field = cedar.pointer("/attributes/x");
         let optional = field.and_then(|f| f.get("required")) == Some(&json!(false));
@@ -166,7 +166,7 @@ fn a_schema_without_end_is_cut() {
         .iter()
         .map(|name| ((*name).to_owned(), json!({"$ref": "#"})))
         .collect();
-    let fields = Fields::of_schema(&json!({ "type": "object", "properties": properties }));
+    let fields = ShapeFields::of_schema(&json!({ "type": "object", "properties": properties }));
     let text = fields.cedar().to_string();
     assert!(text.len() < 200_000, "{}", text.len());
     let mut opaque = BTreeSet::new();

@@ -127,7 +127,7 @@ const PYDANTIC: &str = r##"{"type":"object","title":"SearchOutput","required":["
   "$defs":{"Hit":{"type":"object","required":["id"],
                   "properties":{"id":{"type":"string"},"score":{"type":"number"}}}}}"##;
 
-const COMPOSED: &str = r##"{"allOf":[{"$ref":"#/components/schemas/RevisionBase"},
+const COMPOSED: &str = r##"{"allOf":[{"$ref":"#/components/schemas/Base"},
     {"type":"object","required":["state"],"properties":{"state":{"enum":["open","closed"]}}}],
   "components":{"schemas":{
     "Base":{"type":"object","required":["id","user"],
@@ -176,12 +176,12 @@ fn paths_of_schemas_that_do_not_say_whether_they_are_closed() {
         let given = read_of(schema.ty(), path);
         assert!(given.ends_with(expected), "{path}: {given}");
     }
-    let absent = |schema: &Schema, path: &str| -> Vec<Why> {
+    let absent = |schema: &Schema, path: &str| -> Vec<PathFault> {
         let path = [Segment::Field(path.to_owned())];
         schema.ty().absences(&path).iter().map(|a| a.why).collect()
     };
-    assert_eq!(absent(&kinds, "a"), [Why::Optional]);
+    assert_eq!(absent(&kinds, "a"), [PathFault::Optional]);
     assert_eq!(absent(&kinds, "kind"), []);
-    assert_eq!(absent(&pydantic, "raw"), [Why::Optional]);
-    assert_eq!(absent(&pydantic, "total"), [Why::Undeclared]);
+    assert_eq!(absent(&pydantic, "raw"), [PathFault::Optional]);
+    assert_eq!(absent(&pydantic, "total"), [PathFault::Undeclared]);
 }

@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 64;
 /// Longest name that is read here; YAML has a limit of its own.
 const NAME_BYTES_MAX: usize = 256;
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> Option<Node> {
     if !text.starts_with('{') {
         return None;
     }
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         text,
         at: 0,
         depth: 0,
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> Option<Node> {
     (reader.at == text.len()).then_some(root)
 }
 
-impl<'t> Reader<'t> {
+impl<'t> JsonReader<'t> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }

@@ -16,7 +16,7 @@ use crate::limits::{SOURCE_DEPTH_MAX, SOURCE_NODES_MAX};
 use crate::source::{Span, Spanned};
 
 /// A list or map that is still open.
-struct Open {
+struct OpenNode {
     start: usize,
     kind: OpenKind,
 }
@@ -33,7 +33,7 @@ enum OpenKind {
 
 struct Builder<'a> {
     text: &'a str,
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     root: Option<Node>,
     count: usize,
 }
@@ -129,7 +129,7 @@ impl Builder<'_> {
                 format!("lists and maps nest deeper than {SOURCE_DEPTH_MAX}"),
             ));
         }
-        self.open.push(Open {
+        self.open.push(OpenNode {
             start: span.start,
             kind,
         });

@@ -26,7 +26,7 @@ pub fn canonical_of<T: Serialize + ?Sized>(value: &T) -> Result<String, NumberEr
         text: String::with_capacity(TEXT_BYTES_USUAL),
         entries: Vec::with_capacity(ENTRIES_USUAL),
     };
-    match value.serialize(Writer { out: &mut out }) {
+    match value.serialize(DigestWriter { out: &mut out }) {
         Ok(()) => Ok(out.text),
         Err(Refused(number)) => Err(NumberError { number }),
     }
@@ -58,11 +58,11 @@ impl ser::Error for Refused {
 
 type Written = Result<(), Refused>;
 
-struct Writer<'t> {
+struct DigestWriter<'t> {
     out: &'t mut Out,
 }
 
-impl Writer<'_> {
+impl DigestWriter<'_> {
     fn number(self, number: &Number) -> Written {
         let number = normalize_number(number).map_err(|error| Refused(error.number))?;
         let written = match number.as_i64() {
@@ -95,7 +95,7 @@ impl<'t> List<'t> {
         if !std::mem::replace(&mut self.first, false) {
             self.out.text.push(',');
         }
-        value.serialize(Writer { out: self.out })
+        value.serialize(DigestWriter { out: self.out })
     }
 
     fn close(self) -> Written {
@@ -171,7 +171,7 @@ impl<'t> Map<'t> {
     }
 
     fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        value.serialize(Writer { out: self.out })?;
+        value.serialize(DigestWriter { out: self.out })?;
         if let Some(entry) = self.out.entries.last_mut() {
             entry.end = self.out.text.len();
         }
@@ -227,7 +227,7 @@ fn sort(text: &mut String, begin: usize, entries: &mut [Entry], plain: bool) {
 /// The name of an entry, in quotes whatever it is: a text, a number or a truth.
 fn name<T: Serialize + ?Sized>(out: &mut Out, key: &T) -> Written {
     let at = out.text.len();
-    key.serialize(Writer { out: &mut *out })?;
+    key.serialize(DigestWriter { out: &mut *out })?;
     match out.text.as_bytes().get(at) {
         Some(b'"') => Ok(()),
         Some(b'-' | b'0'..=b'9' | b't' | b'f') => {
@@ -245,7 +245,7 @@ fn named(text: &mut String, variant: &str) {
     text.push(':');
 }
 
-impl<'t> ser::Serializer for Writer<'t> {
+impl<'t> ser::Serializer for DigestWriter<'t> {
     type Ok = ();
     type Error = Refused;
     type SerializeSeq = List<'t>;
@@ -334,7 +334,7 @@ impl<'t> ser::Serializer for Writer<'t> {
         value: &T,
     ) -> Written {
         named(&mut self.out.text, variant);
-        value.serialize(Writer { out: self.out })?;
+        value.serialize(DigestWriter { out: self.out })?;
         self.out.text.push('}');
         Ok(())
     }

@@ -17,7 +17,7 @@ impl Case {
     }
 
     /// What the last input changed of what runs share.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[AdmissionEntry] {
         &self.entries
     }
 }

@@ -20,7 +20,7 @@ use provost_plan::policy::{
 };
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
-use provost_run::admission::{Admission, Denial, Entry};
+use provost_run::admission::{Admission, AdmissionEntry, Denial};
 use provost_run::call::Slot;
 use provost_run::card::{Card, CardPreview, CardSubject, ConcreteCall, PreviewResult, StepAsk};
 use provost_run::event::{AskMode, Event, PlannerChoice, PlannerView, RunCreated, Settlement};
@@ -80,7 +80,7 @@ pub struct Case {
     requests: Vec<PlanRequest>,
     said: Admission,
     others: Others,
-    entries: Vec<Entry>,
+    entries: Vec<AdmissionEntry>,
     evidence: BTreeSet<Digest>,
     shared: Shared,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use provost_plan::digest::{Digest, Domain};
-use provost_run::admission::{Admission, Entry};
+use provost_run::admission::{Admission, AdmissionEntry};
 use provost_run::call::Slot;
 use provost_run::earlier::{CallKey, EarlierCall, EarlierCalls};
 use provost_run::machine::{Input, Output, Run, StepError};
@@ -32,7 +32,7 @@ impl Others {
             let result = run.step_beside(input.clone(), now, &said);
             let entries = result.iter().flat_map(|output| &output.admission);
             let looks = entries.filter_map(|entry| match entry {
-                Entry::Earlier(look) => Some(look),
+                AdmissionEntry::Earlier(look) => Some(look),
                 _ => None,
             });
             let others: Vec<(CallKey, EarlierCalls)> = looks

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use provost_run::admission::{Entry, Spent};
+use provost_run::admission::{AdmissionEntry, Spent};
 use provost_run::call::Slot;
 use provost_run::event::{Event, RunStatus};
 use provost_run::open_effects::{OpenEffectStatus, OpenEffects};
@@ -14,25 +14,25 @@ use provost_run::spending::Spending;
 pub struct Shared(BTreeMap<Slot, OpenEffectStatus>, Vec<Spent>);
 
 impl Shared {
-    pub fn take(&mut self, entries: &[Entry]) {
+    pub fn take(&mut self, entries: &[AdmissionEntry]) {
         for entry in entries {
             match entry {
-                Entry::Begin(begin) if begin.sinks.is_some() => {
+                AdmissionEntry::Begin(begin) if begin.sinks.is_some() => {
                     let standing = OpenEffectStatus::of_begun(begin.plain);
                     self.0.insert(begin.slot.clone(), standing);
                 }
-                Entry::Doubt { slot } => {
+                AdmissionEntry::Doubt { slot } => {
                     if let Some(standing) = self.0.get_mut(slot) {
                         *standing = OpenEffectStatus::Doubtful;
                     }
                 }
-                Entry::Settled { slot }
-                | Entry::End {
+                AdmissionEntry::Settled { slot }
+                | AdmissionEntry::End {
                     slot, known: true, ..
                 } => {
                     self.0.remove(slot);
                 }
-                Entry::Spent(spent) => self.1.push(spent.clone()),
+                AdmissionEntry::Spent(spent) => self.1.push(spent.clone()),
                 _ => {}
             }
         }

@@ -5,21 +5,23 @@
 
 use serde_json::{Value, json};
 
-use super::settings::Verb;
+use super::settings::FilesVerb;
 use crate::limits::{
     FILES_SHOWN_MAX, GLOB_BYTES_MAX, GROUPS_SHOWN_MAX, MATCHES_MAX, PATH_BYTES_MAX,
 };
 
 /// What a planner reads about the operation.
-pub(super) fn description(verb: Verb) -> &'static str {
+pub(super) fn description(verb: FilesVerb) -> &'static str {
     match verb {
-        Verb::List => "lists the files below the root, all or those that fit `glob`",
-        Verb::Read => "reads one text file",
-        Verb::Write => "writes one text file whole; its folder must exist",
-        Verb::Append => "adds text at the end of one file, or begins it; its folder must exist",
-        Verb::Move => "moves one file below the root; nothing may stand where it goes",
-        Verb::Delete => "deletes one file below the root",
-        Verb::Search => {
+        FilesVerb::List => "lists the files below the root, all or those that fit `glob`",
+        FilesVerb::Read => "reads one text file",
+        FilesVerb::Write => "writes one text file whole; its folder must exist",
+        FilesVerb::Append => {
+            "adds text at the end of one file, or begins it; its folder must exist"
+        }
+        FilesVerb::Move => "moves one file below the root; nothing may stand where it goes",
+        FilesVerb::Delete => "deletes one file below the root",
+        FilesVerb::Search => {
             "searches the files that fit `glob`. With `where`, `since`, `until`, `new_since` or \
              `group_by` every line is one JSON record: `where` holds conditions that all apply, \
              `since` is inclusive and `until` exclusive, `group_by` counts the records for each \
@@ -31,21 +33,21 @@ pub(super) fn description(verb: Verb) -> &'static str {
     }
 }
 
-pub(super) fn input(verb: Verb) -> Value {
+pub(super) fn input(verb: FilesVerb) -> Value {
     let path = json!({"type": "string", "minLength": 1, "maxLength": PATH_BYTES_MAX});
     let glob = json!({
         "type": "string", "minLength": 1, "maxLength": GLOB_BYTES_MAX,
         "description": "`*` and `?` within a name, `**` for any folders",
     });
     match verb {
-        Verb::List => closed(&json!({"glob": glob}), &[]),
-        Verb::Read | Verb::Delete => closed(&json!({"path": path}), &["path"]),
-        Verb::Move => closed(&json!({"path": path, "to": path}), &["path", "to"]),
-        Verb::Write | Verb::Append => closed(
+        FilesVerb::List => closed(&json!({"glob": glob}), &[]),
+        FilesVerb::Read | FilesVerb::Delete => closed(&json!({"path": path}), &["path"]),
+        FilesVerb::Move => closed(&json!({"path": path, "to": path}), &["path", "to"]),
+        FilesVerb::Write | FilesVerb::Append => closed(
             &json!({"path": path, "text": {"type": "string"}}),
             &["path", "text"],
         ),
-        Verb::Search => search_input(&glob),
+        FilesVerb::Search => search_input(&glob),
     }
 }
 
@@ -83,10 +85,10 @@ fn search_input(glob: &Value) -> Value {
     )
 }
 
-pub(super) fn output(verb: Verb) -> Value {
+pub(super) fn output(verb: FilesVerb) -> Value {
     let count = json!({"type": "integer", "minimum": 0});
     match verb {
-        Verb::List => {
+        FilesVerb::List => {
             let file = closed(
                 &json!({"path": {"type": "string"}, "bytes": count}),
                 &["path", "bytes"],
@@ -96,23 +98,23 @@ pub(super) fn output(verb: Verb) -> Value {
                 &["files"],
             )
         }
-        Verb::Read => closed(
+        FilesVerb::Read => closed(
             &json!({"path": {"type": "string"}, "text": {"type": "string"}, "bytes": count}),
             &["path", "text", "bytes"],
         ),
-        Verb::Write | Verb::Append => closed(
+        FilesVerb::Write | FilesVerb::Append => closed(
             &json!({"path": {"type": "string"}, "bytes": count, "created": {"type": "boolean"}}),
             &["path", "bytes", "created"],
         ),
-        Verb::Move => closed(
+        FilesVerb::Move => closed(
             &json!({"path": {"type": "string"}, "to": {"type": "string"}, "bytes": count}),
             &["path", "to", "bytes"],
         ),
-        Verb::Delete => closed(
+        FilesVerb::Delete => closed(
             &json!({"path": {"type": "string"}, "bytes": count}),
             &["path", "bytes"],
         ),
-        Verb::Search => search_output(&count),
+        FilesVerb::Search => search_output(&count),
     }
 }
 

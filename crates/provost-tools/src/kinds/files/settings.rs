@@ -31,13 +31,13 @@ pub(crate) struct FilesSettings {
 /// What one operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
-    pub(crate) verb: Verb,
+    pub(crate) verb: FilesVerb,
     pub(crate) overwrite: bool,
 }
 
 /// The built-in operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum FilesVerb {
     List,
     Read,
     Search,
@@ -47,7 +47,7 @@ pub(crate) enum Verb {
     Delete,
 }
 
-impl Verb {
+impl FilesVerb {
     const WORDS: [(&'static str, Self); 7] = [
         ("list", Self::List),
         ("read", Self::Read),
@@ -76,12 +76,12 @@ impl FilesSettings {
     pub(crate) fn read(scope: &ToolScope<'_>, fields: &mut Fields<'_, '_>) -> Option<ReadTable> {
         let root = fields.required_text("root");
         let span = fields.span();
-        let built_in_entry = |verb: Verb| {
+        let built_in_entry = |verb: FilesVerb| {
             let name = Spanned::new(verb.word().to_owned(), span);
             let kind = Kind::Map(Vec::new());
             (name, Node { kind, span })
         };
-        let built_in = [Verb::List, Verb::Read, Verb::Search].map(built_in_entry);
+        let built_in = [FilesVerb::List, FilesVerb::Read, FilesVerb::Search].map(built_in_entry);
         let tables = match fields.map("ops") {
             Some(tables) => tables,
             None => &built_in,
@@ -125,18 +125,20 @@ impl FilesReader<'_> {
     fn read(&self, name: String, fields: &mut Fields<'_, '_>) -> Option<(Action, Operation)> {
         let verb = self.verb(fields);
         let keys = match verb {
-            Some(Verb::Append) => KeySupport::InTable,
+            Some(FilesVerb::Append) => KeySupport::InTable,
             _ => KeySupport::None,
         };
         let mut declared = OperationFields::read(self.scope, fields, keys);
         self.refuse_types(&mut declared, fields);
-        let writes = verb == Some(Verb::Write);
+        let writes = verb == Some(FilesVerb::Write);
         let overwrite = writes && fields.boolean("overwrite").unwrap_or(false);
         let (default, floor) = match verb {
-            Some(Verb::Write) if overwrite => (Effect::Destructive, Effect::Write),
-            Some(Verb::Write | Verb::Append) => (Effect::Write, Effect::Write),
-            Some(Verb::Move | Verb::Delete) => (Effect::Destructive, Effect::Destructive),
-            Some(Verb::List | Verb::Read | Verb::Search) | None => (Effect::Read, Effect::Read),
+            Some(FilesVerb::Write) if overwrite => (Effect::Destructive, Effect::Write),
+            Some(FilesVerb::Write | FilesVerb::Append) => (Effect::Write, Effect::Write),
+            Some(FilesVerb::Move | FilesVerb::Delete) => (Effect::Destructive, Effect::Destructive),
+            Some(FilesVerb::List | FilesVerb::Read | FilesVerb::Search) | None => {
+                (Effect::Read, Effect::Read)
+            }
         };
         let effect = declared.effect(fields, default, floor);
         let verb = verb?;
@@ -155,7 +157,7 @@ impl FilesReader<'_> {
             }),
         };
         let mut operation = declared.operation(fields, parts);
-        if writes || verb == Verb::Append {
+        if writes || verb == FilesVerb::Append {
             // Why: the text reaches nobody by itself; the path decides where it goes.
             operation.content.insert("text".to_owned());
         }
@@ -163,11 +165,13 @@ impl FilesReader<'_> {
     }
 
     /// The built-in operation that `op` names, or else the name itself.
-    fn verb(&self, fields: &mut Fields<'_, '_>) -> Option<Verb> {
+    fn verb(&self, fields: &mut Fields<'_, '_>) -> Option<FilesVerb> {
         if fields.node("op").is_some() {
-            return fields.choice("op", &Verb::WORDS);
+            return fields.choice("op", &FilesVerb::WORDS);
         }
-        let found = Verb::WORDS.iter().find(|(word, _)| *word == self.short);
+        let found = FilesVerb::WORDS
+            .iter()
+            .find(|(word, _)| *word == self.short);
         if found.is_none() {
             fields.required("op");
         }

@@ -14,7 +14,7 @@ use rmcp::transport::streamable_http_client::{
 
 use crate::fault::{Fault, one_line};
 
-type Failure = StreamableHttpError<StreamError>;
+type RemoteFailure = StreamableHttpError<StreamError>;
 
 /// The way to the server at `url`.
 pub(super) fn transport(
@@ -38,7 +38,7 @@ pub(super) fn failed(error: &ServiceError) -> Option<Fault> {
     let ServiceError::TransportSend(sent) = error else {
         return None;
     };
-    sent.error.downcast_ref::<Failure>().map(fault)
+    sent.error.downcast_ref::<RemoteFailure>().map(fault)
 }
 
 /// What kept a session from beginning, if that was the way to the server.
@@ -46,7 +46,7 @@ pub(super) fn start_fault(error: &ClientInitializeError) -> Option<Fault> {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => start_fault(fallback),
         ClientInitializeError::TransportError { error, .. } => {
-            let fault = error.error.downcast_ref::<Failure>().map(fault)?;
+            let fault = error.error.downcast_ref::<RemoteFailure>().map(fault)?;
             // Why: nothing was called yet.
             Some(Fault::no_effect(fault.class, fault.message))
         }
@@ -54,33 +54,33 @@ pub(super) fn start_fault(error: &ClientInitializeError) -> Option<Fault> {
     }
 }
 
-fn fault(failure: &Failure) -> Fault {
+fn fault(failure: &RemoteFailure) -> Fault {
     let unknown = |class, message: String| Fault::new(class, Landing::Unknown, message);
     match failure {
-        Failure::AuthRequired(_) => unknown(
+        RemoteFailure::AuthRequired(_) => unknown(
             Class::PermissionDenied,
             "the server wants a bearer token that it accepts (401)".to_owned(),
         ),
-        Failure::InsufficientScope(_) => unknown(
+        RemoteFailure::InsufficientScope(_) => unknown(
             Class::PermissionDenied,
             "the bearer token is not for this (403)".to_owned(),
         ),
-        Failure::SessionExpired => unknown(
+        RemoteFailure::SessionExpired => unknown(
             Class::Unavailable,
             "the server knows no such session any more (404)".to_owned(),
         ),
-        Failure::HttpStatus(answered) => {
+        RemoteFailure::HttpStatus(answered) => {
             let class = match answered.status {
                 429 => Class::RateLimited,
                 _ => Class::Unavailable,
             };
             unknown(class, format!("the server answers {}", answered.status))
         }
-        Failure::ResponseBodyTooLarge { max_size } => unknown(
+        RemoteFailure::ResponseBodyTooLarge { max_size } => unknown(
             Class::OutputInvalid,
             format!("the server sent a message of more than {max_size} bytes"),
         ),
-        Failure::Client(error) => match StreamFailure::of(error) {
+        RemoteFailure::Client(error) => match StreamFailure::of(error) {
             StreamFailure::NotSent { reason } => {
                 let message = format!("the server cannot be reached: {reason}");
                 Fault::no_effect(Class::Unavailable, message)
@@ -91,7 +91,7 @@ fn fault(failure: &Failure) -> Fault {
             ),
         },
         // Why not the rest: what else the library says is about its own types.
-        Failure::UnexpectedServerResponse(said) if said.starts_with("HTTP ") => {
+        RemoteFailure::UnexpectedServerResponse(said) if said.starts_with("HTTP ") => {
             let message = one_line(&format!("the server answers {said}"));
             unknown(Class::Unavailable, message)
         }

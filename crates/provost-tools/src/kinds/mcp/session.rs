@@ -38,7 +38,7 @@ use crate::limits::{
 };
 
 /// A server that answers.
-pub(super) struct Session {
+pub(super) struct McpSession {
     service: RunningService<RoleClient, SessionHandler>,
     /// The process, if it is one of this machine.
     server: Option<ServerProcess>,
@@ -158,7 +158,7 @@ impl ClientHandler for SessionHandler {
     }
 }
 
-impl Session {
+impl McpSession {
     /// Begins a session and asks the server what it can do.
     pub(super) async fn start(settings: &McpSettings, base: &Path) -> Result<Self, Fault> {
         let over = Arc::<AtomicBool>::default();

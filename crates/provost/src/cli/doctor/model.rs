@@ -11,7 +11,7 @@ use provost_plan::money::Money;
 use provost_plan::schema::Schema;
 use serde_json::{Value, json};
 
-use super::Finding;
+use super::SetupFinding;
 use crate::failure::Failure;
 
 /// What a model is told.
@@ -19,7 +19,7 @@ const SYSTEM: &str = "You answer a program, in the form it asks for.";
 const USER: &str = "Say that you are ready: `ready` is true, and `word` is the word plan.";
 
 /// Asks the model called `name`.
-pub fn look(workspace: &Workspace, name: &str) -> Result<Vec<Finding>, Failure> {
+pub fn look(workspace: &Workspace, name: &str) -> Result<Vec<SetupFinding>, Failure> {
     let models = workspace.models();
     let Some(model) = models.get(name) else {
         let known: Vec<&str> = models.keys().map(String::as_str).collect();
@@ -54,7 +54,7 @@ pub fn look(workspace: &Workspace, name: &str) -> Result<Vec<Finding>, Failure> 
     });
     Ok(match runtime.block_on(asked) {
         Ok(reply) => answered(model, &reply, &schema, begun.elapsed()),
-        Err(error) => vec![Finding::unfit(
+        Err(error) => vec![SetupFinding::unfit(
             "model",
             format!("`{name}` did not answer: {error}"),
             Some("look at `kind`, `base_url`, `model` and `key` in provost.toml"),
@@ -67,26 +67,26 @@ fn answered(
     reply: &ModelReply,
     schema: &Value,
     took: Duration,
-) -> Vec<Finding> {
+) -> Vec<SetupFinding> {
     let said = format!("`{}` answered after {} ms", reply.model, took.as_millis());
     vec![
-        Finding::fit("model", said),
+        SetupFinding::fit("model", said),
         form(model, reply, schema),
-        Finding::fit("tokens", tokens(reply)),
-        Finding::fit("cost", cost(model, reply)),
+        SetupFinding::fit("tokens", tokens(reply)),
+        SetupFinding::fit("cost", cost(model, reply)),
     ]
 }
 
-fn form(model: &ModelConfig, reply: &ModelReply, schema: &Value) -> Finding {
+fn form(model: &ModelConfig, reply: &ModelReply, schema: &Value) -> SetupFinding {
     let form = model.settings.form.word();
     let fits = serde_json::from_str::<Value>(&reply.text).is_ok_and(|value| {
         Schema::compile(schema.clone()).is_ok_and(|schema| schema.admits(&value))
     });
     if fits {
-        return Finding::fit("form", format!("`{form}` is honoured"));
+        return SetupFinding::fit("form", format!("`{form}` is honoured"));
     }
     let hint = "another `schema_form` may be: json_schema, json_object, tool, prompt";
-    Finding::unfit("form", format!("`{form}` is not honoured"), Some(hint))
+    SetupFinding::unfit("form", format!("`{form}` is not honoured"), Some(hint))
 }
 
 fn tokens(reply: &ModelReply) -> String {

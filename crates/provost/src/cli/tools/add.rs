@@ -60,13 +60,13 @@ pub struct Add {
 }
 
 /// A server as it is to be written.
-struct Entry {
+struct ToolEntry {
     name: String,
-    server: Server,
+    server: AddedServer,
 }
 
 /// Where a server is.
-enum Server {
+enum AddedServer {
     Process {
         command: Vec<String>,
         cwd: Option<String>,
@@ -85,17 +85,17 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let entries = match (&verb.from, &verb.name) {
         (Some(file), _) => of_file(file)?,
-        (None, Some(name)) if !verb.command.is_empty() => vec![Entry {
+        (None, Some(name)) if !verb.command.is_empty() => vec![ToolEntry {
             name: name.clone(),
-            server: Server::Process {
+            server: AddedServer::Process {
                 command: verb.command.clone(),
                 cwd: None,
                 env: BTreeMap::new(),
             },
         }],
-        (None, Some(name)) if verb.url.is_some() => vec![Entry {
+        (None, Some(name)) if verb.url.is_some() => vec![ToolEntry {
             name: name.clone(),
-            server: Server::Remote {
+            server: AddedServer::Remote {
                 url: verb.url.clone().unwrap_or_default(),
                 bearer: verb.bearer.clone(),
             },
@@ -108,7 +108,7 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
         }
     };
     let known = place.unlocked()?;
-    let taken = |entry: &&Entry| known.tools().iter().any(|tool| tool.name() == entry.name);
+    let taken = |entry: &&ToolEntry| known.tools().iter().any(|tool| tool.name() == entry.name);
     if let Some(entry) = entries.iter().find(taken) {
         let message = format!("there is a tool `{}` already", entry.name);
         return Err(
@@ -142,7 +142,7 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
 }
 
 /// The servers of a file such as `mcp.json`.
-fn of_file(file: &PathBuf) -> Result<Vec<Entry>, Failure> {
+fn of_file(file: &PathBuf) -> Result<Vec<ToolEntry>, Failure> {
     let shown = file.display();
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::usage(format!("`{shown}` cannot be read: {}", reason(&error))))?;
@@ -158,7 +158,7 @@ fn of_file(file: &PathBuf) -> Result<Vec<Entry>, Failure> {
             let message = format!("the server `{name}` of `{shown}` has no `command` and no `url`");
             Failure::usage(message).hint("add what is missing, or take it out of the file")
         })?;
-        Ok(Entry {
+        Ok(ToolEntry {
             name: snake(name),
             server,
         })
@@ -167,10 +167,10 @@ fn of_file(file: &PathBuf) -> Result<Vec<Entry>, Failure> {
 }
 
 /// A server as MCP clients keep it. Headers are left out: they may hold what is secret.
-fn of_json(server: &Value) -> Option<Server> {
+fn of_json(server: &Value) -> Option<AddedServer> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let Some(program) = text(server.get("command")) else {
-        return Some(Server::Remote {
+        return Some(AddedServer::Remote {
             url: text(server.get("url"))?,
             bearer: None,
         });
@@ -182,7 +182,7 @@ fn of_json(server: &Value) -> Option<Server> {
         let value = value.as_str()?;
         Some((name.clone(), variable(name, value)))
     });
-    Some(Server::Process {
+    Some(AddedServer::Process {
         command: std::iter::once(program)
             .chain(args.map(str::to_owned))
             .collect(),
@@ -205,11 +205,11 @@ fn variable(name: &str, value: &str) -> String {
     }
 }
 
-fn head(entry: &Entry) -> String {
+fn head(entry: &ToolEntry) -> String {
     let mut text = format!("[tools.{}]\nkind = \"mcp\"\n", entry.name);
     let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
     match &entry.server {
-        Server::Process { command, cwd, env } => {
+        AddedServer::Process { command, cwd, env } => {
             line("command", &json!(command).to_string());
             if let Some(cwd) = cwd {
                 line("cwd", &json!(cwd).to_string());
@@ -220,7 +220,7 @@ fn head(entry: &Entry) -> String {
                 line("env", &format!("{{ {} }}", all.join(", ")));
             }
         }
-        Server::Remote { url, bearer } => {
+        AddedServer::Remote { url, bearer } => {
             line("url", &json!(url).to_string());
             if let Some(bearer) = bearer {
                 line("bearer", &json!(bearer).to_string());
@@ -230,7 +230,7 @@ fn head(entry: &Entry) -> String {
     text
 }
 
-fn written(entry: &Entry, listing: &Listing) -> String {
+fn written(entry: &ToolEntry, listing: &Listing) -> String {
     let mut text = format!(
         "\n# {}, as it describes itself. Every effect below\n# is a guess with its reason: the \
          server is not believed, you are. Planners read\n# each `description`: these are the \

@@ -17,7 +17,7 @@ use crate::place::WorkspacePath;
 
 /// Arguments of `tools call`.
 #[derive(Debug, Args)]
-pub struct Call {
+pub struct CallArgs {
     /// operation, such as `pager.notify`
     #[arg(value_name = "NAME")]
     name: String,
@@ -34,7 +34,7 @@ pub struct Call {
 }
 
 /// Does it.
-pub fn run(verb: &Call, place: &WorkspacePath) -> Result<Exit, Failure> {
+pub fn run(verb: &CallArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
     let Some(tool) = workspace.catalog().get(&verb.name) else {
         return Err(unknown(&workspace, &verb.name));

@@ -26,7 +26,7 @@ struct Unused<'a> {
 }
 
 /// Lines of provost.toml that could go.
-struct Lines {
+struct UnusedLines {
     /// The whole tool, or one operation of it.
     table: String,
     lines: RangeInclusive<usize>,
@@ -85,7 +85,7 @@ fn named_by(workspace: &Workspace, name: &str) -> Vec<String> {
 }
 
 /// The lines of what nothing uses and nothing names: of a whole tool, if nothing of it is left.
-fn could_go(workspace: &Workspace, unused: &[Unused<'_>]) -> Vec<Lines> {
+fn could_go(workspace: &Workspace, unused: &[Unused<'_>]) -> Vec<UnusedLines> {
     // Why the first: the text of provost.toml stands before all others.
     let text = workspace
         .sources()
@@ -111,7 +111,7 @@ fn could_go(workspace: &Workspace, unused: &[Unused<'_>]) -> Vec<Lines> {
 
 /// Where a table and all below it stand: each run of lines from a header to the next that is not
 /// below it, without the comments before that.
-fn lines_of(text: &str, table: &str) -> Vec<Lines> {
+fn lines_of(text: &str, table: &str) -> Vec<UnusedLines> {
     let header = |line: &str| {
         let inside = line.trim().strip_prefix('[')?;
         let name = inside.split_once(']')?.0;
@@ -134,14 +134,19 @@ fn lines_of(text: &str, table: &str) -> Vec<Lines> {
     }
     let lines = found.into_iter();
     lines
-        .map(|lines| Lines {
+        .map(|lines| UnusedLines {
             table: table.to_owned(),
             lines,
         })
         .collect()
 }
 
-fn shown(workspace: &Workspace, used: &UsedOperations, unused: &[Unused<'_>], could_go: &[Lines]) {
+fn shown(
+    workspace: &Workspace,
+    used: &UsedOperations,
+    unused: &[Unused<'_>],
+    could_go: &[UnusedLines],
+) {
     let Some(since) = used.since_ms else {
         output::note(
             "no run of this workspace is recorded, so nothing tells which tools it needs\n",
@@ -193,7 +198,7 @@ fn to_json(
     workspace: &Workspace,
     used: &UsedOperations,
     unused: &[Unused<'_>],
-    could_go: &[Lines],
+    could_go: &[UnusedLines],
 ) -> Value {
     let operations: Vec<Value> = unused
         .iter()

@@ -13,17 +13,17 @@ const REQUESTS_MAX: usize = 16;
 #[derive(Debug)]
 pub(super) struct Clients {
     room: usize,
-    known: Mutex<Known>,
+    known: Mutex<KnownClients>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownClients {
     moment: u64,
-    by_session: BTreeMap<Option<String>, Client>,
+    by_session: BTreeMap<Option<String>, McpClient>,
 }
 
 #[derive(Debug, Default)]
-struct Client {
+struct McpClient {
     /// Requests after the handshake.
     requests: u64,
     last: u64,
@@ -91,16 +91,16 @@ impl Clients {
         None
     }
 
-    fn insert(&self, mut known: MutexGuard<'_, Known>, id: &str) {
+    fn insert(&self, mut known: MutexGuard<'_, KnownClients>, id: &str) {
         known.moment += 1;
-        let client = Client {
+        let client = McpClient {
             last: known.moment,
-            ..Client::default()
+            ..McpClient::default()
         };
         known.by_session.insert(Some(id.to_owned()), client);
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownClients> {
         // Why never poisoned: nothing that can fail is done while it is held.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,11 +13,11 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(super) struct IdleConnections {
     room: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<IdleWait>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct IdleWait {
     next: u64,
     by_turn: BTreeMap<u64, Arc<Notify>>,
 }
