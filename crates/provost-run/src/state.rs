@@ -25,6 +25,7 @@ use crate::outcome::{Class, Landing};
 mod authors;
 pub(crate) mod chain;
 mod fold;
+mod followup;
 mod frontier;
 mod goal;
 mod item;
@@ -39,6 +40,7 @@ pub(crate) use authors::fields_written;
 pub use authors::{AuthoredFields, Authors, Authorship};
 pub use chain::{Chain, Review};
 pub use fold::FoldError;
+pub use followup::{FailureReview, Followup, Followups, Report};
 use frontier::Frontier;
 pub use goal::PendingGoal;
 pub(crate) use item::PREVIEW_ATTEMPT;
@@ -99,18 +101,8 @@ pub struct State {
     pub chain: Chain,
     /// Whether revisions lead anywhere.
     pub progress: Progress,
-    /// Steps whose observation the planner still wants to see.
-    pub consult: BTreeSet<String>,
-    /// Steps it has been shown.
-    pub consulted: BTreeSet<String>,
-    /// Failed steps that a planner or a person has been asked about.
-    pub handled: BTreeSet<String>,
-    /// Failed steps that a person let pass.
-    pub excused: BTreeSet<String>,
-    /// Failed steps that a person sent back to the planner.
-    pub returned: BTreeSet<String>,
-    /// Steps that a person approved the plan without, by their closure digest.
-    pub left_out: BTreeSet<(String, Digest)>,
+    /// What a person or a planner has still to do, or did, about each step.
+    pub followups: Followups,
     /// Whether no further attempt may begin, and why the run will end.
     pub stopping: Option<Why>,
     /// The rejection that the run went on without another plan after, if it did.
@@ -446,11 +438,14 @@ impl State {
         let Some(step) = self.steps.get(id) else {
             return Dependency::Never;
         };
+        let review = || self.followups.failure(id);
         match step.status {
             StepStatus::Succeeded => Dependency::Met,
             StepStatus::Skipped if step.skipped == Some(SkipReason::When) => Dependency::Met,
-            StepStatus::Failed if continues || self.excused.contains(id) => Dependency::Met,
-            StepStatus::Failed if !self.handled.contains(id) || self.is_with_people(id) => {
+            StepStatus::Failed if continues || review() == FailureReview::Excused => {
+                Dependency::Met
+            }
+            StepStatus::Failed if review() == FailureReview::Open || self.is_with_people(id) => {
                 Dependency::Wait
             }
             StepStatus::Skipped
@@ -474,7 +469,8 @@ impl State {
             | QuestionPurpose::Planner { .. }
             | QuestionPurpose::Review { .. } => false,
         };
-        self.returned.contains(id) || self.open_questions().any(|(_, question)| about(question))
+        let sent_back = self.followups.failure(id) == FailureReview::SentBack;
+        sent_back || self.open_questions().any(|(_, question)| about(question))
     }
 
     /// The next moment at which something happens by itself, seen from `now`.

@@ -16,7 +16,7 @@ use crate::earlier::CallKey;
 use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, Command, Effort, Input, Output, Rules, StepError, TurnOptions};
 use crate::outcome::{Class, Landing};
-use crate::state::{Dependency, InFlight, State, UndoProgress};
+use crate::state::{Dependency, FailureReview, InFlight, State, UndoProgress};
 use crate::statement::{Signer, Statement};
 
 mod admit;
@@ -296,8 +296,7 @@ impl<'r> Turn<'r> {
         let Some(plan) = &self.state.plan else {
             return Ok(Flow::Go);
         };
-        let nobody_asks = self.state.consult.is_empty() && self.state.returned.is_empty();
-        if nobody_asks && !self.state.any_failed() {
+        if !self.state.followups.any_for_planner() && !self.state.any_failed() {
             return Ok(Flow::Go);
         }
         for step in &plan.checked().plan().steps {
@@ -306,13 +305,13 @@ impl<'r> Turn<'r> {
                 continue;
             };
             let settled = matches!(known.status, StepStatus::Succeeded | StepStatus::Skipped);
-            if settled && self.state.consult.contains(id) {
+            if settled && self.state.followups.is_to_show(id) {
                 let why = Why::Observed { step: id.clone() };
                 return self.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
             }
-            let handled = self.state.handled.contains(id) || self.state.excused.contains(id);
-            if known.status != StepStatus::Failed || handled {
-                if self.state.returned.contains(id) {
+            let review = self.state.followups.failure(id);
+            if known.status != StepStatus::Failed || review != FailureReview::Open {
+                if review == FailureReview::SentBack {
                     let why = self.why_of(id, known.class.unwrap_or(Class::ToolBug));
                     return self.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
                 }

@@ -90,12 +90,7 @@ impl State {
             literals: Label::trusted(),
             planning: Planning::default(),
             progress: Default::default(),
-            consult: Default::default(),
-            consulted: Default::default(),
-            handled: Default::default(),
-            excused: Default::default(),
-            returned: Default::default(),
-            left_out: Default::default(),
+            followups: Default::default(),
             stopping: None,
             rejected: None,
             cards: Default::default(),
@@ -266,7 +261,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 step_mut(state, step, kind)?.set_status(StepStatus::WaitingAnswer);
             }
             if let QuestionPurpose::Escalation { step } = &question.purpose {
-                state.handled.insert(step.clone());
+                state.followups.ask(step);
             }
             if let (QuestionPurpose::Planner { .. }, Some(request)) =
                 (&question.purpose, &mut state.planning.outstanding)
@@ -380,12 +375,10 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             }
             | Why::Expired { step } = why
             {
-                state.handled.insert(step.clone());
-                state.returned.remove(step);
+                state.followups.ask_planner(step);
             }
             if let Why::Observed { step } = why {
-                state.consult.remove(step);
-                state.consulted.insert(step.clone());
+                state.followups.shown(step);
             }
             state.planning.wanted = Some(why.clone());
         }

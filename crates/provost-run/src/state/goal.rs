@@ -59,11 +59,12 @@ pub(super) fn goal_amended(
     state.former.extend(called);
     let failed = |step: &super::StepState| step.status == StepStatus::Failed;
     let failed = state.steps.iter().filter(|(_, step)| failed(step));
-    let failed: Vec<String> = failed.map(|(id, _)| id.clone()).collect();
+    let failed = failed.map(|(id, _)| id);
     // Why: whoever plans for the new goal is shown them, and what the old plan wanted then is over.
-    state.handled.extend(failed);
-    state.handled.extend(state.former.iter().cloned());
-    state.consult.clear();
+    failed
+        .chain(&state.former)
+        .for_each(|id| state.followups.ask(id));
+    state.followups.forget_to_show();
 }
 
 /// Closes what people were asked, and takes back what they agreed to.
@@ -74,9 +75,7 @@ fn forget_people(state: &mut State) {
     for asked in state.questions.values_mut() {
         asked.open = false;
     }
-    state.left_out.clear();
-    state.returned.clear();
-    state.excused.clear();
+    state.followups.forget_people();
     if let Some(plan) = &mut state.plan {
         let plan = std::sync::Arc::make_mut(plan);
         state.steps.keys().for_each(|id| plan.revoke(id));

@@ -60,7 +60,7 @@ impl Turn<'_> {
                 .tool()
                 .and_then(|tool| self.rules.catalog.get(&tool.value));
             operation.is_some_and(|operation| operation.effect == Effect::Read)
-                && !self.state.consult.contains(&step.id.value)
+                && !self.state.followups.is_to_show(&step.id.value)
         })
     }
 

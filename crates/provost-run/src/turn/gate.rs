@@ -127,9 +127,7 @@ impl Turn<'_> {
 
     /// Whether a person approved the plan without this step.
     pub(super) fn not_approved(&self, id: &str, record: &StepRecord) -> bool {
-        self.state
-            .left_out
-            .contains(&(id.to_owned(), record.closure))
+        self.state.followups.is_left_out(id, record.closure)
     }
 
     /// Asks about a plan before anything runs, where the run wants that.

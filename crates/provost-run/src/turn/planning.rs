@@ -326,7 +326,7 @@ impl Turn<'_> {
             replace,
             clear,
         } = approvals;
-        let consult = self.state.consult.iter().cloned().collect();
+        let consult = self.state.followups.to_show().cloned().collect();
         let (control, literals) = (self.state.control.clone(), self.state.literals.clone());
         self.emit(Event::PlanChecked {
             id: 0,

@@ -130,12 +130,7 @@ fn of_whole(state: &State, reading: &Reading) -> u64 {
         control,
         planning,
         progress,
-        consult: _,
-        consulted: _,
-        handled: _,
-        excused: _,
-        returned: _,
-        left_out: _,
+        followups: _,
         stopping,
         cards: _,
         questions,
@@ -281,16 +276,15 @@ fn of_step(step: &StepState, hasher: &mut DefaultHasher) {
 fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
     let id = &slot.step;
     let planning = &state.planning;
+    let followup = state.followups.of(id);
     let asked = planning.outstanding.as_ref().and_then(|o| o.why.as_ref());
     let limit = state.limit.as_ref().map(|(step, _)| step);
     let ended = state.ended.as_ref().and_then(|ended| ended.step.as_ref());
     (
-        state.handled.contains(id),
-        state.excused.contains(id),
-        state.returned.contains(id),
-        state.consult.contains(id),
-        state.consulted.contains(id),
-        state.left_out.iter().any(|(step, _)| step == id),
+        followup
+            .map(|known| (known.report, known.failure))
+            .unwrap_or_default(),
+        followup.is_some_and(|known| !known.left_out.is_empty()),
         [state.stopping.as_ref(), planning.wanted.as_ref(), asked].map(|why| names(why, id)),
         [limit, ended].map(|step| step == Some(id)),
     )

@@ -98,7 +98,7 @@ pub(super) fn approval_given(
         CardSubject::Plan { steps } => {
             for (id, ask) in steps {
                 if !agreed.contains(id) {
-                    state.left_out.insert((id.clone(), ask.closure));
+                    state.followups.leave_out(id, ask.closure);
                 } else if let Some(plan) = &mut state.plan {
                     Arc::make_mut(plan).grant(id, ask.closure);
                 }
@@ -189,12 +189,8 @@ pub(super) fn question_answered(
             }
         }
         QuestionPurpose::Escalation { step } => match value.as_str() {
-            Some("continue") => {
-                state.excused.insert(step);
-            }
-            Some("replan") => {
-                state.returned.insert(step);
-            }
+            Some("continue") => state.followups.excuse(&step),
+            Some("replan") => state.followups.send_back(&step),
             _ => {
                 let class = state
                     .failure(&step)
@@ -228,12 +224,12 @@ pub(super) fn plan_amended(state: &mut State, by: &str) {
     };
     state.amender = Some(by.to_owned());
     state.amenders.insert(by.to_owned());
-    state.returned.clear();
+    state.followups.overtake();
     let failed = state
         .steps
         .iter()
         .filter(|(_, step)| step.status == StepStatus::Failed);
-    state.handled.extend(failed.map(|(id, _)| id.clone()));
+    failed.for_each(|(id, _)| state.followups.ask(id));
     for asked in state.questions.values_mut() {
         if !matches!(asked.question.purpose, QuestionPurpose::Step { .. }) {
             asked.open = false;

@@ -114,12 +114,7 @@ pub(super) fn plan_checked(
     state.document = Arc::clone(document);
     state.revision = revision;
     state.control = control.clone();
-    let consulted = &state.consulted;
-    state.consult = consult
-        .iter()
-        .filter(|step| !consulted.contains(*step))
-        .cloned()
-        .collect();
+    state.followups.show_only(consult);
     withdraw_questions(state);
     Ok(changed)
 }
