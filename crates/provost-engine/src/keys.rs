@@ -28,7 +28,7 @@ const PREFIX: &str = "ed25519:";
 /// What a signature is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
-    /// A person's word: a yes, a no, an answer.
+    /// What a person states about a run: an approval, a rejection, an answer.
     Statement,
     /// A head of the chain of commits.
     Head,

@@ -13,7 +13,7 @@ use crate::limits::STATEMENT_BYTES_MAX;
 /// The schema of a card file.
 pub const CARD_SCHEMA: &str = "provost/card/v1";
 
-/// A card, with what a word about it must name.
+/// A card, with what a statement about it must name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CardFile {
     schema: String,
