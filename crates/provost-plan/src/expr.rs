@@ -18,6 +18,7 @@ mod analysis;
 mod args;
 mod eval;
 mod functions;
+mod json;
 mod offsets;
 mod parse;
 mod status;

@@ -104,7 +104,10 @@ impl<'v> Evaluator<'v> {
             ExprKind::Double(value) => Ok(Item::Double(*value)),
             ExprKind::Text(text) => Ok(Item::Text(Text::Read(text))),
             ExprKind::Type(name) => Ok(Item::Type(name)),
-            ExprKind::List(items) => self.all(items).map(Item::list),
+            ExprKind::List(items) => {
+                Item::pay_list(items.len(), &mut self.fuel)?;
+                self.all(items).map(Item::list)
+            }
             ExprKind::Map(entries) => self.map(entries),
             ExprKind::Root(root) => self.root(root),
             ExprKind::Var(variable) => self
@@ -143,10 +146,16 @@ impl<'v> Evaluator<'v> {
     }
 
     fn all(&mut self, items: &'v [Expr]) -> Result<Vec<Item<'v>>, EvalFault> {
-        items.iter().map(|item| self.eval(item)).collect()
+        // Why with its length: one that grows keeps room for four items from the first.
+        let mut all = Vec::with_capacity(items.len());
+        for item in items {
+            all.push(self.eval(item)?);
+        }
+        Ok(all)
     }
 
     fn map(&mut self, entries: &'v [(Expr, Expr)]) -> Evaluated<'v> {
+        Item::pay_map(entries.len(), &mut self.fuel)?;
         let mut map = BTreeMap::new();
         for (key, value) in entries {
             let key = self.eval(key)?;
@@ -250,12 +259,14 @@ impl<'v> Evaluator<'v> {
             }
             (Item::Text(a), Item::Text(b)) if operator == Arith::Add => {
                 self.fuel.spend_bytes(a.as_str().len() + b.as_str().len())?;
-                Ok(Item::text(&[a.as_str(), b.as_str()].concat()))
+                Ok(Item::text([a.as_str(), b.as_str()].concat()))
             }
             (Item::List(a), Item::List(b)) if operator == Arith::Add => {
-                let count = u64::try_from(a.len() + b.len()).unwrap_or(u64::MAX);
-                self.fuel.spend(count)?;
-                Ok(Item::list(a.iter().chain(b.iter()).collect()))
+                let count = a.len() + b.len();
+                Item::pay_list(count, &mut self.fuel)?;
+                let mut items = Vec::with_capacity(count);
+                items.extend(a.iter().chain(b.iter()));
+                Ok(Item::list(items))
             }
             _ => super::time::arith(operator, left, right).unwrap_or_else(|| Err(two(left, right))),
         }
@@ -331,6 +342,8 @@ impl<'v> Evaluator<'v> {
                 fatal: true,
             });
         }
+        let makes_list = matches!(walk.kind, WalkKind::Map | WalkKind::Filter);
+        Item::pay_list(if makes_list { list.len() } else { 0 }, &mut self.fuel)?;
         let mut tally = Tally::new(walk.kind);
         for item in list.iter() {
             self.fuel.spend(1)?;

@@ -4,11 +4,11 @@
 //! read. INVARIANT: a function touches no byte that it has not paid for.
 
 use super::eval::{EvalFault, Evaluated, Evaluator, Fuel, order, unfit};
+use super::json;
 use super::text::compile_pattern;
 use super::time;
 use super::tree::Function;
 use super::value::{Item, List, as_double};
-use crate::digest::canonical;
 
 /// The price of compiling a regular expression.
 const PATTERN_UNITS: u64 = 10_000;
@@ -35,10 +35,7 @@ impl<'v> Evaluator<'v> {
             Function::Double => double(first),
             Function::String => match first {
                 Item::Null | Item::List(_) | Item::Map(_) => Err(unfit("string", first)),
-                _ => first
-                    .clone()
-                    .print(&mut self.fuel)
-                    .map(|text| Item::text(&text)),
+                _ => first.clone().print(&mut self.fuel).map(Item::text),
             },
             Function::Bool => boolean(first),
             Function::Dyn => Ok(first.clone()),
@@ -69,12 +66,7 @@ impl<'v> Evaluator<'v> {
                     .ok_or_else(|| EvalFault::new("the list is empty")),
                 other => Err(unfit("first", other)),
             },
-            Function::Json => {
-                let value = first.clone().into_json(&mut self.fuel)?;
-                let text = canonical(&value);
-                self.fuel.spend_bytes(text.len().saturating_mul(4))?;
-                Ok(Item::text(&text))
-            }
+            Function::Json => json::text(first, &mut self.fuel).map(Item::text),
         }
     }
 
@@ -203,7 +195,7 @@ impl<'v> Evaluator<'v> {
             self.fuel.spend_bytes(text.len() + separator.len())?;
             joined.push_str(&text);
         }
-        Ok(Item::text(&joined))
+        Ok(Item::text(joined))
     }
 }
 

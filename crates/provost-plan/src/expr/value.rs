@@ -1,7 +1,8 @@
 //! Values during an evaluation: borrowed from the scope where they can be, shared where not.
 //!
-//! Owns the kinds a value can have and its way from and to JSON. INVARIANT: making a copy of a
-//! value costs nothing that grows with it; only [`Item::into_json`] copies, and it is charged.
+//! Owns the kinds a value can have and its way from and to JSON; [`super::json`] owns its text.
+//! INVARIANT: making a copy of a value costs nothing that grows with it; what is made has been paid
+//! for before, by the room it takes.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -30,7 +31,8 @@ pub(super) enum Item<'v> {
 #[derive(Clone, Debug)]
 pub(super) enum Text<'v> {
     Read(&'v str),
-    Made(Rc<str>),
+    /// Why no `Rc<str>`: that would copy what was just written.
+    Made(Rc<String>),
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +47,13 @@ pub(super) enum Dict<'v> {
     Made(Rc<BTreeMap<Key, Item<'v>>>),
 }
 
+/// What a list takes beside its items: its counts, where it stands, what the allocator adds.
+const LIST_BYTES: usize = 64;
+/// What an entry of a map takes that an expression makes.
+const ENTRY_BYTES: usize = 128;
+/// What a map of JSON takes beside its entries: room for eleven from the first.
+const MAP_UNITS: u64 = 40;
+
 /// A key of a map that an expression made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
@@ -58,6 +67,14 @@ impl Text<'_> {
         match self {
             Self::Read(text) => text,
             Self::Made(text) => text,
+        }
+    }
+
+    /// The text itself; copied only where something else holds it too.
+    fn into_string(self) -> String {
+        match self {
+            Self::Read(text) => text.to_owned(),
+            Self::Made(text) => Rc::unwrap_or_clone(text),
         }
     }
 }
@@ -130,11 +147,11 @@ impl Key {
         match self {
             Self::Bool(value) => Item::Bool(*value),
             Self::Int(value) => Item::Int(*value),
-            Self::Text(text) => Item::text(text),
+            Self::Text(text) => Item::text(text.clone()),
         }
     }
 
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self {
             Self::Bool(value) => value.to_string(),
             Self::Int(value) => value.to_string(),
@@ -162,12 +179,25 @@ impl<'v> Item<'v> {
         )
     }
 
-    pub(super) fn text(text: &str) -> Self {
-        Self::Text(Text::Made(text.into()))
+    /// A text that has been paid for.
+    pub(super) fn text(text: String) -> Self {
+        Self::Text(Text::Made(Rc::new(text)))
     }
 
-    pub(super) fn list(items: Vec<Self>) -> Self {
+    /// A list whose items have been paid for by [`Self::pay_list`].
+    pub(super) fn list(mut items: Vec<Self>) -> Self {
+        items.shrink_to_fit();
         Self::List(List::Made(Rc::new(items)))
+    }
+
+    /// Pays for a list of so many items.
+    pub(super) fn pay_list(count: usize, fuel: &mut Fuel) -> Result<(), EvalFault> {
+        fuel.spend_bytes(made_bytes(count, size_of::<Self>()))
+    }
+
+    /// Pays for a map of so many entries.
+    pub(super) fn pay_map(count: usize, fuel: &mut Fuel) -> Result<(), EvalFault> {
+        fuel.spend_bytes(made_bytes(count, ENTRY_BYTES))
     }
 
     /// The name of its type in the language.
@@ -249,21 +279,20 @@ impl<'v> Item<'v> {
 
     /// The JSON value, in normal form. Times and durations become text.
     pub(super) fn into_json(self, fuel: &mut Fuel) -> Result<Value, EvalFault> {
+        if matches!(self, Self::Map(_)) {
+            fuel.spend(MAP_UNITS)?;
+        }
         // Why: it makes what everything else only points at.
         // Why so dear: what is made takes room, some 80 bytes for a list of one item.
         fuel.spend(8)?;
         Ok(match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(value),
-            Self::Int(value) => whole(&Number::from(value))?,
-            Self::Double(value) => {
-                let number = Number::from_f64(value)
-                    .ok_or_else(|| EvalFault::new("the result is not a finite number"))?;
-                whole(&number)?
-            }
+            Self::Int(value) => Value::Number(whole(value)?),
+            Self::Double(value) => Value::Number(finite(value)?),
             Self::Text(text) => {
                 fuel.spend_bytes(text.as_str().len())?;
-                Value::String(text.as_str().to_owned())
+                Value::String(text.into_string())
             }
             Self::List(list) => {
                 // Why with its length: one that grows keeps room for four items from the first.
@@ -312,10 +341,24 @@ impl<'v> Item<'v> {
     }
 }
 
-fn whole(number: &Number) -> Result<Value, EvalFault> {
-    normalize_number(number)
-        .map(Value::Number)
-        .map_err(|error| EvalFault::new(error.to_string()))
+/// What a list or a map of so many takes, of so many bytes each.
+fn made_bytes(count: usize, each: usize) -> usize {
+    count.saturating_mul(each).saturating_add(LIST_BYTES)
+}
+
+/// An integer as JSON holds it.
+pub(super) fn whole(value: i64) -> Result<Number, EvalFault> {
+    normal(&Number::from(value))
+}
+
+/// A number as JSON holds it.
+pub(super) fn finite(value: f64) -> Result<Number, EvalFault> {
+    let number = Number::from_f64(value);
+    normal(&number.ok_or_else(|| EvalFault::new("the result is not a finite number"))?)
+}
+
+fn normal(number: &Number) -> Result<Number, EvalFault> {
+    normalize_number(number).map_err(|error| EvalFault::new(error.to_string()))
 }
 
 /// The double nearest to an integer.

@@ -399,3 +399,23 @@ fn refusals_point_into_the_text() {
         "the expression is longer than 1024 bytes"
     );
 }
+
+#[test]
+fn the_text_of_json_is_the_canonical_one_of_the_value() {
+    for value in [
+        "steps.count.output",
+        "{'\u{e000}': 1, '\u{1f600}': 2, 'b': {'a': [], '\"': {}}}",
+        "{1: 'first', '1': 'second', true: 0.5, 'c': -0.0}",
+        "[1.0, 2.5, 1e20, 9007199254740992.0, null, 'it\\'s', \"\\n\"]",
+        "steps.count.output.rows.map(x, {x.name: [x, x.tags]})",
+        "[timestamp('2026-01-31T08:00:00Z'), duration('1h')]",
+        "[9007199254740991 * 2]",
+        "[1.0 / 0.0]",
+        "type(1)",
+    ] {
+        let whole = eval(&format!("${{ {value} }}"));
+        let text = eval(&format!("${{ json({value}) }}"));
+        let expected = whole.map(|value| Value::String(provost_plan::digest::canonical(&value)));
+        assert_eq!(text, expected, "{value}");
+    }
+}

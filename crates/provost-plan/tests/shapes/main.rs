@@ -15,6 +15,7 @@
 mod dear;
 #[path = "../generated/mod.rs"]
 mod generated;
+mod room;
 mod schemas;
 
 use std::fmt::Write as _;
