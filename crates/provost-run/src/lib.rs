@@ -15,13 +15,12 @@ pub mod machine;
 pub mod open_effects;
 pub mod outcome;
 pub mod proposal;
+pub mod read;
 pub mod shown;
 pub mod spending;
 pub mod state;
 pub mod statement;
-pub mod trace;
 mod turn;
 mod view;
-pub mod why;
 #[cfg(test)]
 mod written;

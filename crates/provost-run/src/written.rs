@@ -1,6 +1,6 @@
 //! Journals written by hand, for tests: one line an event, `+MS` before it for the time passed.
 //!
-//! Owns the small language of the tests of [`crate::why`] and [`crate::trace`]. Everything after
+//! Owns the small language of the tests of [`crate::read`]. Everything after
 //! ` | ` is free text or JSON.
 #![expect(
     clippy::unwrap_used,

@@ -9,7 +9,8 @@ use std::time::Duration;
 use provost_plan::digest::Digest;
 use provost_run::admission::AdmissionEntry;
 use provost_run::call::Slot;
-use provost_run::event::{Event, Missing, RunStatus, StepStatus};
+use provost_run::event::{Event, RunStatus, StepStatus};
+use provost_run::read::words::words;
 use provost_run::state::{State, WaitKind, waiting};
 use serde_json::{Value, json};
 
@@ -73,28 +74,21 @@ fn of_event(
         text,
         if_opens: None,
     };
+    let text = words(event).line();
     match event {
         Event::ApprovalRequested { card, digest } if is_open(state, digest) => {
             let about = (SubjectKind::Waits(WaitKind::Approval), digest.to_string());
-            let step = card.step();
-            let what = step.map_or_else(|| "the plan".to_owned(), |step| format!("step `{step}`"));
-            let text = format!("{what} waits for approval");
-            Some(fact(NoticeReason::Waiting, about, step, text))
+            Some(fact(NoticeReason::Waiting, about, card.step(), text))
         }
-        Event::QuestionAsked { question, digest } if is_open(state, digest) => {
+        Event::QuestionAsked { digest, .. } if is_open(state, digest) => {
             let about = (SubjectKind::Waits(WaitKind::Answer), digest.to_string());
-            let text = format!("a question waits for an answer: {}", question.text);
             Some(fact(NoticeReason::Waiting, about, None, text))
         }
         Event::Paused {
-            what,
-            reason,
             missing: Some(missing),
             ..
         } => {
-            let secret = &missing.secret;
-            let about = (SubjectKind::Waits(WaitKind::Secret), secret.clone());
-            let text = Missing::in_words(secret, what, reason);
+            let about = (SubjectKind::Waits(WaitKind::Secret), missing.secret.clone());
             Some(fact(NoticeReason::Waiting, about, None, text))
         }
         Event::StepSettled { slot, .. } | Event::ReconcileGivenUp { slot, .. }
@@ -114,8 +108,6 @@ fn of_event(
             ) =>
         {
             let about = (SubjectKind::Run, state.run.clone());
-            let why = ended.message.as_deref().unwrap_or("it does not say why");
-            let text = format!("the run {}: {why}", ended.status.word());
             let step = ended.step.as_deref();
             Some(fact(NoticeReason::Failed, about, step, text))
         }
@@ -129,7 +121,7 @@ fn doubt(seq: u64, slot: &Slot) -> NoticeFact {
         seq,
         about: (SubjectKind::Waits(WaitKind::Settlement), slot.to_string()),
         step: Some(slot.step.clone()),
-        text: format!("nobody knows whether the write of `{slot}` took place"),
+        text: format!("{slot}: in doubt, no answer shows whether its write took place"),
         if_opens: None,
     }
 }

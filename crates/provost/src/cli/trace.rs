@@ -2,7 +2,7 @@
 
 use clap::Args;
 use provost_engine::history::History;
-use provost_engine::run::trace::{Metrics, TraceLine, trace};
+use provost_engine::run::read::trace::{Metrics, TraceLine, trace};
 use serde_json::{Value, json};
 
 use super::belief;

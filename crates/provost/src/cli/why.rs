@@ -1,9 +1,9 @@
-//! `why`: who is guilty of how a run ended, and which events prove it.
+//! `why`: the cause of how a run ended, and which events prove it.
 
 use clap::Args;
 use provost_engine::history::History;
+use provost_engine::run::read::why::{Cause, why};
 use provost_engine::run::state::waiting;
-use provost_engine::run::why::{Cause, why};
 use serde_json::json;
 
 use super::target::Target;
@@ -26,26 +26,27 @@ pub struct WhyArgs {
 /// Does it.
 pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let History { events, state } = verb.run.history(&place.journal()?)?;
-    let blame = why(&events, &waiting(&state));
+    let judged = why(&events, &waiting(&state));
     if verb.json {
         output::json(&json!({
             "schema": "provost/why/v1",
             "run": state.run,
             "status": state.status().word(),
-            "guilty": blame.guilty,
-            "sentence": blame.sentence,
-            "proof": blame.proof,
-            "would_decide": blame.would_decide,
+            "cause": judged.cause,
+            "sentence": judged.sentence,
+            "proof": judged.proof,
+            "would_decide": judged.would_decide,
         }));
         return Ok(Exit::Done);
     }
     let mut page = Page::new();
-    page.put(look(blame.guilty), blame.guilty.word()).text(": ");
-    page.line(&blame.sentence);
-    if !blame.proof.is_empty() {
+    page.faint("cause: ")
+        .put(look(judged.cause), judged.cause.word())
+        .line(&format!(", {}", judged.sentence));
+    if !judged.proof.is_empty() {
         page.end().faint("the events that prove it").end();
     }
-    let rows: Vec<Vec<Cell>> = blame
+    let rows: Vec<Vec<Cell>> = judged
         .proof
         .iter()
         .map(|line| {
@@ -57,16 +58,16 @@ pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         })
         .collect();
     page.table(0, &rows);
-    if let Some(what) = &blame.would_decide {
+    if let Some(what) = &judged.would_decide {
         page.end().strong("what would decide it: ").line(what);
     }
     output::data(&page.finish());
     Ok(Exit::Done)
 }
 
-fn look(guilty: Cause) -> TextStyle {
-    match guilty {
-        Cause::Nobody => TextStyle::Good,
+fn look(cause: Cause) -> TextStyle {
+    match cause {
+        Cause::None => TextStyle::Good,
         Cause::Plan | Cause::Execution => TextStyle::Bad,
         Cause::Neither | Cause::Undecided => TextStyle::Warn,
     }

@@ -4,6 +4,7 @@
 //! exception is what `provost-plan` has drawn and escaped itself.
 
 use anstyle::{AnsiColor, Style};
+use provost_engine::run::read::words::Tone;
 use provost_plan::render::escape;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -32,6 +33,17 @@ pub enum TextStyle {
     Bad,
     /// Wants attention.
     Warn,
+}
+
+impl From<Tone> for TextStyle {
+    fn from(tone: Tone) -> Self {
+        match tone {
+            Tone::Neutral => Self::Plain,
+            Tone::Good => Self::Good,
+            Tone::Bad => Self::Bad,
+            Tone::Attention => Self::Warn,
+        }
+    }
 }
 
 impl TextStyle {

@@ -1,7 +1,11 @@
-//! Small words that several views share: moments, lengths of time, statuses.
+//! What several views share: moments, looks of statuses, and the words of the run crate.
 
 use provost_engine::run::call::Slot;
 use provost_engine::run::event::{RunStatus, SkipReason, StepStatus};
+use provost_engine::run::read::words::skip_reason;
+pub use provost_engine::run::read::words::{
+    counted as count, duration as lasted, run_status, step_status,
+};
 use provost_engine::run::state::State;
 use provost_plan::check::budget::WorstCase;
 
@@ -19,16 +23,6 @@ pub fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-/// A length of time as people say it.
-pub fn lasted(ms: i64) -> String {
-    match ms.max(0) {
-        ms @ 0..1_000 => format!("{ms} ms"),
-        ms @ 1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        ms @ 60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
-        ms => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
-    }
-}
-
 /// The most a plan can take.
 pub fn at_most(worst: &WorstCase) -> String {
     let n = |n: u64, one: &str| count(usize::try_from(n).unwrap_or(usize::MAX), one);
@@ -40,16 +34,6 @@ pub fn at_most(worst: &WorstCase) -> String {
         n(worst.calls, "call"),
         n(worst.attempts, "attempt")
     )
-}
-
-/// The word of a step's status, as read.
-pub fn step_status(status: StepStatus) -> &'static str {
-    match status {
-        StepStatus::WaitingApproval => "waits for approval",
-        StepStatus::WaitingAnswer => "waits for an answer",
-        StepStatus::InDoubt => "in doubt",
-        other => other.word(),
-    }
 }
 
 /// The look of a step's status.
@@ -64,16 +48,6 @@ pub fn step_look(status: StepStatus) -> TextStyle {
         | StepStatus::Skipped
         | StepStatus::Blocked
         | StepStatus::Cancelled => TextStyle::Faint,
-    }
-}
-
-/// The words of a run's status, as read.
-pub fn run_status(status: RunStatus) -> &'static str {
-    match status {
-        RunStatus::WaitingApproval => "waits for approval",
-        RunStatus::WaitingAnswer => "waits for an answer",
-        RunStatus::InDoubt => "in doubt",
-        other => other.word(),
     }
 }
 
@@ -109,21 +83,7 @@ pub fn run_look(status: RunStatus) -> TextStyle {
 
 /// Why a step did not run.
 pub fn skipped(reason: Option<SkipReason>) -> &'static str {
-    match reason {
-        Some(SkipReason::When) => "its condition is false",
-        Some(SkipReason::NotApproved) => "it is not among the steps approved",
-        Some(SkipReason::Proven) => "success holds without it",
-        None => "it did not have to run",
-    }
-}
-
-/// `1 step`, `2 steps`.
-pub fn count(n: usize, one: &str) -> String {
-    if n == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{n} {one}s")
-    }
+    reason.map_or("it did not have to run", skip_reason)
 }
 
 /// A slot in doubt as a command names it: with the attempt that is in doubt now.
@@ -137,24 +97,6 @@ pub fn attempt_in_doubt(state: &State, slot: &Slot) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_of_time_read_well() {
-        let all = [-5, 0, 999, 1_050, 59_999, 61_000, 3_600_000, 90_061_000].map(lasted);
-        assert_eq!(
-            all,
-            [
-                "0 ms",
-                "0 ms",
-                "999 ms",
-                "1.0 s",
-                "59.9 s",
-                "1 min 1 s",
-                "1 h 0 min",
-                "25 h 1 min",
-            ]
-        );
-    }
 
     #[test]
     fn a_moment_is_in_utc() {

@@ -35,8 +35,8 @@ fn an_argument_can_be_put_right_before_it_is_approved() {
     approve: provost approve RUN@CARD
     reject: provost reject RUN@CARD --reason WHY
     --- stderr
-    run RUN is taken up again
-    ada put another plan: the other file
+    run RUN: resumed
+    plan: changed by ada: the other file
 
     revision 2: the other file
     changed
@@ -124,7 +124,7 @@ fn another_goal_is_an_event_and_a_yes_to_the_old_one_is_none_to_it() {
         "--reason",
         "said so",
     ];
-    assert_snapshot!(place.run(&amend), @"
+    assert_snapshot!(place.run(&amend), @r"
     exit 3
     --- stdout
     question: there is no plan for the amended goal: no playbook matches the goal. amend the plan too, or stop?
@@ -136,9 +136,9 @@ fn another_goal_is_an_event_and_a_yes_to_the_old_one_is_none_to_it() {
     answer: provost answer RUN@CARD VALUE
     or a plan of yours: provost amend RUN --plan FILE
     --- stderr
-    run RUN is taken up again
-    ada put another goal: Note them for ada (said so)
-    no plan: no playbook matches the goal
+    run RUN: resumed
+    goal: changed by ada: Note them for ada (said so)
+    planner: failed, next is a person: no playbook matches the goal
     question: there is no plan for the amended goal: no playbook matches the goal. amend the plan too, or stop?
     ");
     place.run(&["approve", &format!("{run}@{card}")]).exits(2);

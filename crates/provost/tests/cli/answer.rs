@@ -17,7 +17,7 @@ fn a_question_waits_with_its_command_and_an_answer_goes_on() {
     answer: provost answer RUN@CARD VALUE
     --- stderr
     run RUN: Ask whose orders count
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 2 steps, 1 read; a person is asked about 1 step
       1  whose  (question)   -     answer  of anybody who may approve
@@ -37,10 +37,10 @@ fn a_question_waits_with_its_command_and_an_answer_goes_on() {
 
     holds: the orders were counted
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     answered by ada: "grace"
     whose: succeeded
-    count: shop.orders
+    count: calls shop.orders
     count: succeeded after TIME
     "#);
 }

@@ -25,15 +25,15 @@ fn a_saved_plan_runs() {
     holds: the orders were counted
     --- stderr
     run RUN: Count the orders of ada
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 1 step, 1 read; nothing is asked
       1  count  shop.orders  read  permit  by plain-reads
 
-    count: shop.orders
+    count: calls shop.orders
     count: succeeded after TIME
-    replan: step `count` is there to be looked at
-    the plan stays as it is: playbook count has no rule for this outcome of `count`
+    replanning: the planner asked to see the result of `count`
+    planner: no new plan: playbook count has no rule for this outcome of `count`
     ");
 }
 

@@ -16,7 +16,7 @@ fn a_run_that_waits_is_ended() {
 
     why: provost why RUN
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     cancelled by ada: no longer wanted
     ");
     assert_eq!(place.status(), "cancelled");

@@ -51,7 +51,7 @@ fn place() -> Workplace {
 #[test]
 fn a_plan_carries_out_programs() {
     let place = place();
-    assert_snapshot!(place.run(&["apply", "keep.yaml"]), @"
+    assert_snapshot!(place.run(&["apply", "keep.yaml"]), @r"
     exit 0
     --- stdout
     succeeded: Keep the lines if ada is there
@@ -63,15 +63,15 @@ fn a_plan_carries_out_programs() {
     holds: Keep the lines if ada is there
     --- stderr
     run RUN: Keep the lines if ada is there
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 2 steps, 1 read, 1 write; nothing is asked
       1  find  lines.find  read   permit  by plain-reads
       2  keep  lines.keep  write  permit  by calls
 
-    find: lines.find
+    find: calls lines.find
     find: succeeded after TIME
-    keep: lines.keep
+    keep: calls lines.keep
     keep: succeeded after TIME
     ");
     let kept = std::fs::read_to_string(place.path("lines/kept.txt")).unwrap();

@@ -55,9 +55,9 @@ fn a_value_that_changed_while_the_card_waited_is_asked_about_again() {
     approve: provost approve RUN@CARD
     reject: provost reject RUN@CARD --reason WHY
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     approved by ada
-    count: taken again before `note` begins
+    count: reads again for `note`, with shop.orders
     note: waits for approval
     "#);
     assert_eq!(noted(&place), None);
@@ -71,9 +71,9 @@ fn a_value_that_changed_while_the_card_waited_is_asked_about_again() {
 fn an_unchanged_value_needs_no_second_approval() {
     let (place, run, digest) = waiting();
     let before = place.run(&["trace", &run, "--execution"]).stdout;
-    assert!(!before.contains("taken again"), "{before}");
+    assert!(!before.contains("reads again"), "{before}");
     place.run(&["approve", &format!("{run}@{digest}")]).exits(0);
     let after = place.run(&["trace", &run, "--execution"]).stdout;
-    assert!(after.contains("taken again for `note`"), "{after}");
+    assert!(after.contains("reads again for `note`"), "{after}");
     assert!(noted(&place).is_some());
 }

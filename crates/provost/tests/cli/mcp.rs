@@ -462,7 +462,7 @@ fn what_a_client_leaves_behind_is_taken_up_by_the_next_server() {
     let (code, log) = client.leave();
     assert_eq!(code, Some(0), "{log}");
     let trace = place.run(&["trace", &run]);
-    assert!(trace.stdout.contains("client `firstone`"), "{trace}");
+    assert!(trace.stdout.contains("planner: client firstone"), "{trace}");
     let mut client = Client::of(&place);
     let now = client.after(&run, "planning");
     assert_eq!(now["status"], "waiting_approval", "{now}");

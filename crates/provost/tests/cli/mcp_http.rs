@@ -169,7 +169,7 @@ fn who_sends_the_token_plans_and_can_do_nothing_else() {
     let run = &run["structuredContent"];
     assert_eq!(run["status"], "succeeded", "{run}");
     let trace = place.run(&["trace", run["run"].as_str().unwrap()]);
-    assert!(trace.stdout.contains("client `coder`"), "{trace}");
+    assert!(trace.stdout.contains("planner: client coder"), "{trace}");
     assert_eq!(door.end().0, Some(0));
 }
 

@@ -6,26 +6,26 @@ use super::workplace::Workplace;
 fn a_run_is_stopped_and_let_go_on() {
     let place = Workplace::new();
     let (run, card) = place.waiting();
-    assert_snapshot!(place.run(&["pause", &run, "--reason", "the shop moves"]), @"
+    assert_snapshot!(place.run(&["pause", &run, "--reason", "the shop moves"]), @r"
     exit 0
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     paused, the run stopped by ada: the shop moves
     recorded; the run goes on with: provost resume RUN
     run `RUN` is stopped: no further attempt begins, what is in flight settles
     let go on: provost resume RUN
     ");
     assert_eq!(place.status(), "paused");
-    assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @"
+    assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @r"
     exit 3
     --- stdout
     paused: the run was stopped by ada: the shop moves
     resume: provost resume RUN
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     approved by ada
     ");
-    assert_snapshot!(place.run(&["resume", &run]), @"
+    assert_snapshot!(place.run(&["resume", &run]), @r"
     exit 0
     --- stdout
     succeeded: Note the orders of ada
@@ -36,9 +36,9 @@ fn a_run_is_stopped_and_let_go_on() {
 
     holds: the number of orders stands in the note
     --- stderr
-    run RUN is taken up again
-    run RUN goes on, says ada
-    note: notes.write
+    run RUN: resumed
+    run RUN: resumed by ada
+    note: calls notes.write
     note: succeeded after TIME
     ");
     assert_eq!(place.status(), "succeeded");
@@ -51,7 +51,7 @@ fn a_stop_of_a_tool_binds_runs_that_begin_after_it() {
     place
         .run(&["pause", "--tool", "shop", "--reason", "it is being moved"])
         .exits(0);
-    assert_snapshot!(place.run(&["run", "Count the orders of ada"]), @"
+    assert_snapshot!(place.run(&["run", "Count the orders of ada"]), @r"
     exit 3
     --- stdout
     paused: tool `shop` was stopped by ada: it is being moved
@@ -59,7 +59,7 @@ fn a_stop_of_a_tool_binds_runs_that_begin_after_it() {
       (once the stop is lifted)
     --- stderr
     run RUN: Count the orders of ada
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 1 step, 1 read; nothing is asked
       1  count  shop.orders  read  permit  by plain-reads

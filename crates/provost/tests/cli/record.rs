@@ -78,10 +78,10 @@ fn a_card_goes_out_as_a_file_and_comes_back_signed() {
       provost record yes.json
     "#);
     std::fs::copy(elsewhere.path("yes.json"), place.path("yes.json")).unwrap();
-    assert_snapshot!(place.run(&["record", "yes.json"]), @"
+    assert_snapshot!(place.run(&["record", "yes.json"]), @r"
     exit 0
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     approved by bo, signed
     recorded; the run goes on with: provost resume RUN
     ");
@@ -226,7 +226,7 @@ fn where_signatures_are_required_the_key_decides_who_speaks() {
 
     hint: somebody else must answer: `policies/` says who may
     ");
-    assert_snapshot!(public(&place.run(&with(&["approve", &target], &BO))), @"
+    assert_snapshot!(public(&place.run(&with(&["approve", &target], &BO))), @r"
     exit 0
     --- stdout
     succeeded: Note the orders of ada
@@ -237,9 +237,9 @@ fn where_signatures_are_required_the_key_decides_who_speaks() {
 
     holds: the number of orders stands in the note
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     approved by bo, signed
-    note: notes.write
+    note: calls notes.write
     note: succeeded after TIME
     ");
 }

@@ -17,11 +17,11 @@ fn a_no_is_recorded_and_ends_the_run() {
 
     why: provost why RUN
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     rejected by ada: not today
     note: failed, rejected: not today
-    replan: step `note` was rejected: not today
-    the plan stays as it is: playbook note has no rule for a plan that a person rejected
+    replanning: a person rejected step `note`: not today
+    planner: no new plan: playbook note has no rule for a plan that a person rejected
     ");
     assert_eq!(place.status(), "rejected");
     assert!(!place.path("notes/orders.txt").exists());

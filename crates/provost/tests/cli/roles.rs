@@ -108,13 +108,13 @@ fn a_writer_is_asked_about_in_its_role() {
     reject: provost reject RUN@CARD --reason WHY
     --- stderr
     run RUN: Note how many orders there are
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 2 steps, 1 read, 1 write; a person is asked about 1 step
       1  count  shop.orders  read   permit  by plain-reads        as reader
       2  note   notes.write  write  ask     by production-writes  as writer
 
-    count: shop.orders
+    count: calls shop.orders
     count: succeeded after TIME
     note: waits for approval
     "#);

@@ -18,15 +18,15 @@ fn a_goal_becomes_a_plan_and_an_answer() {
     holds: the orders were counted
     --- stderr
     run RUN: Count the orders of ada
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 1 step, 1 read; nothing is asked
       1  count  shop.orders  read  permit  by plain-reads
 
-    count: shop.orders
+    count: calls shop.orders
     count: succeeded after TIME
-    replan: step `count` is there to be looked at
-    the plan stays as it is: playbook count has no rule for this outcome of `count`
+    replanning: the planner asked to see the result of `count`
+    planner: no new plan: playbook count has no rule for this outcome of `count`
     ");
 }
 
@@ -48,20 +48,20 @@ fn an_observation_leads_to_a_revision() {
     holds: the orders were counted
     --- stderr
     run RUN: Count the orders of nobody
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 1 step, 1 read; nothing is asked
       1  count  shop.orders  read  permit  by plain-reads
 
-    count: shop.orders
+    count: calls shop.orders
     count: succeeded after TIME
-    replan: step `count` is there to be looked at
+    replanning: the planner asked to see the result of `count`
 
     revision 2: nobody of that name ordered anything
     added
       1  everybody  shop.orders  read  permit  by plain-reads
 
-    everybody: shop.orders
+    everybody: calls shop.orders
     everybody: succeeded after TIME
     ");
 }
@@ -90,13 +90,13 @@ fn without_a_terminal_it_prints_the_card_and_the_command() {
     reject: provost reject RUN@CARD --reason WHY
     --- stderr
     run RUN: Note the orders of ada
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 2 steps, 1 read, 1 write; a person is asked about 1 step
       1  count  shop.orders  read   permit  by plain-reads
       2  note   notes.write  write  ask     by production-writes
 
-    count: shop.orders
+    count: calls shop.orders
     count: succeeded after TIME
     note: waits for approval
     "#);
@@ -126,13 +126,13 @@ fn asked_about_the_plan_it_waits_before_anything_runs() {
     reject: provost reject RUN@CARD --reason WHY
     --- stderr
     run RUN: Note the orders of ada
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 2 steps, 1 read, 1 write; a person is asked about 1 step
       1  count  shop.orders  read   permit  by plain-reads
       2  note   notes.write  write  ask     by production-writes
 
-    the plan: waits for approval
+    plan: waits for approval
     ");
 }
 
@@ -186,7 +186,7 @@ fn a_goal_that_two_playbooks_match_is_asked_about() {
     let place = Workplace::new();
     let text = std::fs::read_to_string(place.path("playbooks/count.yaml")).unwrap();
     place.write("playbooks/again.yaml", text);
-    assert_snapshot!(place.run(&["run", "Count the orders of ada"]), @"
+    assert_snapshot!(place.run(&["run", "Count the orders of ada"]), @r"
     exit 3
     --- stdout
     question: which playbook is the goal for: again (Count the orders of {customer}), count (Count the orders of {customer})?
@@ -198,7 +198,7 @@ fn a_goal_that_two_playbooks_match_is_asked_about() {
     answer: provost answer RUN@CARD VALUE
     --- stderr
     run RUN: Count the orders of ada
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
     question: which playbook is the goal for: again (Count the orders of {customer}), count (Count the orders of {customer})?
     ");
     let (run, _) = place.card();
@@ -221,16 +221,16 @@ fn a_goal_that_two_playbooks_match_is_asked_about() {
 
     holds: the orders were counted
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     answered by ada: "again"
 
     plan, revision 1: 1 step, 1 read; nothing is asked
       1  count  shop.orders  read  permit  by plain-reads
 
-    count: shop.orders
+    count: calls shop.orders
     count: succeeded after TIME
-    replan: step `count` is there to be looked at
-    the plan stays as it is: playbook again has no rule for this outcome of `count`
+    replanning: the planner asked to see the result of `count`
+    planner: no new plan: playbook again has no rule for this outcome of `count`
     "#);
 }
 
@@ -246,7 +246,7 @@ fn what_a_goal_leaves_out_is_asked_for() {
 
     hint: say it in the goal, or let `provost run` ask
     ");
-    assert_snapshot!(place.run(&["run", "Count the orders"]), @r#"
+    assert_snapshot!(place.run(&["run", "Count the orders"]), @r"
     exit 3
     --- stdout
     question: the goal does not say which customer: which is it?
@@ -258,9 +258,9 @@ fn what_a_goal_leaves_out_is_asked_for() {
     answer: provost answer RUN@CARD VALUE
     --- stderr
     run RUN: Count the orders
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
     question: the goal does not say which customer: which is it?
-    "#);
+    ");
     let (run, _) = place.card();
     assert_snapshot!(place.run(&["answer", &run, "ada"]), @r#"
     exit 0
@@ -274,16 +274,16 @@ fn what_a_goal_leaves_out_is_asked_for() {
 
     holds: the orders were counted
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     answered by ada: "ada"
 
     plan, revision 1: 1 step, 1 read; nothing is asked
       1  count  shop.orders  read  permit  by plain-reads
 
-    count: shop.orders
+    count: calls shop.orders
     count: succeeded after TIME
-    replan: step `count` is there to be looked at
-    the plan stays as it is: playbook count has no rule for this outcome of `count`
+    replanning: the planner asked to see the result of `count`
+    planner: no new plan: playbook count has no rule for this outcome of `count`
     "#);
     let trace = place.run(&["trace", &run, "--planning"]).exits(0);
     let lines = trace.raw_stdout.lines();
@@ -292,8 +292,8 @@ fn what_a_goal_leaves_out_is_asked_for() {
         .map(|(_, text)| text.trim())
         .collect();
     assert_snapshot!(read.join("\n"), @r#"
-    by rules: the goal has the words of a playbook and not all of its values, so people are asked; criteria `goal`
-    by playbook count, with answers to: params.customer; criteria `counted`; params customer="ada"; planned by playbook `count`
+    goal: interpreted by rules: the goal has the words of a playbook and not all of its values, so people are asked (criteria `goal`)
+    goal: interpreted by playbook count, with answers to: params.customer (criteria `counted`, params customer="ada", planner: playbook count)
     "#);
 }
 

@@ -50,16 +50,16 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
     place.run(&["apply", "page.yaml"]).exits(3);
     let (run, digest) = place.card();
     std::fs::remove_file(place.path("pager.canary")).unwrap();
-    assert_snapshot!(place.run(&["approve", &format!("{run}@{digest}")]), @"
+    assert_snapshot!(place.run(&["approve", &format!("{run}@{digest}")]), @r"
     exit 3
     --- stdout
     paused: the secret file:pager.canary of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
     resume: provost resume RUN
       (once the secret is set)
     --- stderr
-    run RUN is taken up again
+    run RUN: resumed
     approved by ada
-    page: pager.notify
+    page: calls pager.notify
     paused, the secret file:pager.canary of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
     ");
     assert_eq!(place.status(), "paused");
@@ -90,7 +90,7 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
       (once the secret is set)
     ");
     let why = place.run(&["why", &run]).exits(0);
-    let waits = "the run is not over: it waits for a secret that somebody has to set";
+    let waits = "the run is not over: it waits for a secret";
     assert!(why.stdout.contains(waits), "{why}");
     place.run(&["inbox", "--check"]).exits(3);
     place.run(&["work", "--until-idle"]).exits(0);
@@ -98,7 +98,7 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
     place.run(&["resume", &run]).exits(3);
     assert_eq!(pages(&world), 0);
     place.write("pager.canary", TOKEN);
-    assert_snapshot!(place.run(&["resume", &run]), @"
+    assert_snapshot!(place.run(&["resume", &run]), @r"
     exit 0
     --- stdout
     succeeded: Page whoever is on call
@@ -107,9 +107,9 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
 
     holds: Page whoever is on call
     --- stderr
-    run RUN is taken up again
-    run RUN goes on, says ada
-    page: pager.notify, attempt 3
+    run RUN: resumed
+    run RUN: resumed by ada
+    page: calls pager.notify, attempt 3
     page: succeeded after TIME
     ");
     assert_eq!(pages(&world), 1);
@@ -140,7 +140,7 @@ fn whoever_is_told_of_what_waits_is_told_of_a_missing_secret() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(
         told[0]["text"],
-        "the secret file:pager.canary of tool `pager` is missing: it cannot be read: \
+        "paused, the secret file:pager.canary of tool `pager` is missing: it cannot be read: \
          No such file or directory (os error 2)"
     );
     assert_eq!(told[0]["command"], format!("provost resume {run}"));

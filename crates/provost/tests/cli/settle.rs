@@ -85,7 +85,7 @@ fn a_doubt_is_shown_and_settled_by_what_a_person_saw() {
         "I heard it",
     ];
     let seen = [&said[..], &["--output", "{\"rung\": true}"]].concat();
-    assert_snapshot!(place.run(&seen), @"
+    assert_snapshot!(place.run(&seen), @r"
     exit 0
     --- stdout
     succeeded: Ring the bell
@@ -94,8 +94,8 @@ fn a_doubt_is_shown_and_settled_by_what_a_person_saw() {
 
     holds: Ring the bell
     --- stderr
-    run RUN is taken up again
-    ring: settled, happened, says ada: I heard it
+    run RUN: resumed
+    ring: settled as `happened` by ada: I heard it
     ring: succeeded
     ");
     assert_eq!(place.status(), "succeeded");
@@ -112,7 +112,7 @@ fn a_doubt_is_shown_and_settled_by_what_a_person_saw() {
 fn no_other_run_repeats_it_until_somebody_gives_up_on_it() {
     let place = bell();
     let run = doubted(&place);
-    assert_snapshot!(place.run(&["apply", "ring.yaml", "--again"]), @"
+    assert_snapshot!(place.run(&["apply", "ring.yaml", "--again"]), @r"
     exit 1
     --- stdout
     failed: Ring the bell
@@ -123,14 +123,14 @@ fn no_other_run_repeats_it_until_somebody_gives_up_on_it() {
     why: provost why RUN
     --- stderr
     run RUN: Ring the bell
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 1 step, 1 write; nothing is asked
       1  ring  bell.ring  write  permit  by calls
 
     ring: failed, conflict: step `ring` of run RUN may already have done this, and nobody knows yet
-    replan: step `ring` failed (conflict)
-    the plan stays as it is: a plan file has no revision: edit it and apply it again
+    replanning: step `ring` failed (conflict)
+    planner: no new plan: a plan file has no revision: edit it and apply it again
     ");
     place
         .run(&[
@@ -259,6 +259,6 @@ fn where_signatures_are_required_a_doubt_is_settled_by_a_key_alone() {
     let seen = ["--output", "{\"rung\": true}"];
     let signed = super::record::with(&super::record::with(&said, &seen), &super::record::BO);
     let ran = place.run(&signed).exits(0);
-    assert!(ran.stderr.contains("says bo, signed"), "{ran}");
+    assert!(ran.stderr.contains("by bo, signed"), "{ran}");
     assert_eq!(place.status(), "succeeded");
 }

@@ -19,12 +19,12 @@ fn a_call_is_a_plan_of_one_step() {
     holds: s.add was called and answered
     --- stderr
     run RUN: Call s.add
-    solo workspace: who asks may also approve
+    solo workspace: the requester may also approve
 
     plan, revision 1: 1 step, 1 read; nothing is asked
       1  call  s.add  read  permit  by plain-reads
 
-    call: s.add
+    call: calls s.add
     call: succeeded after TIME
     "#);
     // A text is a text, whatever it looks like.

@@ -57,7 +57,7 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
     let (place, run) = waiting();
     assert_eq!(note(&place, "who.txt").as_deref(), Some("ada and grace"));
     let cancelled = place.run(&["cancel", &run, "--undo", "--reason", "not yet"]);
-    assert_snapshot!(cancelled, @"
+    assert_snapshot!(cancelled, @r"
     exit 0
     --- stdout
     cancelled: Write who ordered
@@ -69,14 +69,14 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
 
     why: provost why RUN
     --- stderr
-    run RUN is taken up again
-    cancelled by ada, what happened is undone first: not yet
+    run RUN: resumed
+    cancelled by ada, its writes are undone first: not yet
 
     revision 2: what happened is undone
     added
       6  undo/who  notes.write  write  permit  by calls
 
-    undo/who: notes.write
+    undo/who: calls notes.write
     undo/who: succeeded after TIME
     ");
     assert_eq!(note(&place, "who.txt").as_deref(), Some("ada"));
@@ -142,7 +142,7 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
     "#);
     let trace = place.run(&["trace", &run, "--execution"]).stdout;
     assert!(
-        trace.contains("`undo/who` undoes `who`; not `log`: its step has no `undo`"),
+        trace.contains("`undo/who` undoes `who`; `log` is not undone: its step has no `undo`"),
         "{trace}"
     );
     place.run(&["audit", "verify"]).exits(0);

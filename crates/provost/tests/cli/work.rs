@@ -48,8 +48,8 @@ fn what_somebody_approved_is_driven_and_what_waits_is_left_alone() {
     assert_eq!(
         lines,
         [
-            "run RUN is taken up again",
-            "note: notes.write",
+            "run RUN: resumed",
+            "note: calls notes.write",
             "note: succeeded after TIME",
             "succeeded"
         ],
@@ -87,7 +87,7 @@ fn a_run_whose_process_was_killed_goes_on() {
     child.kill().unwrap();
     child.wait().unwrap();
     let ran = place.run(&IDLE).exits(0);
-    assert!(ran.stderr.contains("was in flight"), "{ran}");
+    assert!(ran.stderr.contains("interrupted calls: `count`"), "{ran}");
     assert_eq!(place.status(), "succeeded", "{ran}");
 }
 

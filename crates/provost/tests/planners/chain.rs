@@ -41,11 +41,11 @@ fn the_playbook_plans_where_the_model_fails() {
     assert_eq!(handed["reason"], said);
     // It is told as it happens, and afterwards.
     let all = flat(&ran.all());
-    assert!(all.contains(&format!("no plan: {said}")), "{all}");
-    assert!(all.contains("asked next: playbook latency"), "{all}");
+    let line = format!("planner: failed, next is playbook latency: {said}");
+    assert!(all.contains(&line), "{all}");
     let run = place.stage.only_run().unwrap();
     let trace = flat(&place.run(&["trace", &run, "--planning"]).stdout);
-    let line = format!("request 1 came to nothing, and playbook latency is asked next: {said}");
+    let line = format!("planner: failed, next is playbook latency (request 1): {said}");
     assert!(trace.contains(&line), "{trace}");
     // The control: without the flag the playbook alone is asked.
     let place = Place::new([]);
@@ -126,7 +126,7 @@ fn what_waits_for_a_person_outlasts_its_process() {
     assert_eq!(place.asked().len(), 4);
     assert_eq!(place.stage.count("QuestionAsked"), 1);
     let why = flat(&place.run(&["why", &run]).stdout);
-    assert!(why.contains("a person"), "{why}");
+    assert!(why.contains("waits for an answer to a question"), "{why}");
 }
 
 #[test]

@@ -85,14 +85,17 @@ fn in_the_mode_iterative_a_subgoal_is_refined_to_the_right_end() {
         .count();
     assert!(same > user(&place, 0).find("# Goal").unwrap(), "{same}");
     let all = flat(&ran.all());
-    assert!(all.contains("the subgoal `rose` is to be refined"), "{all}");
+    assert!(
+        all.contains("replanning: subgoal `rose` needs its steps"),
+        "{all}"
+    );
     let run = place.stage.only_run().unwrap();
     let trace = flat(&place.run(&["trace", &run, "--planning"]).exits(0).stdout);
     for words in [
-        "by model `large` (iterative)",
+        "planner: model large, mode iterative",
         "rules: the mode iterative is asked for, so model large plans step by step",
-        "request 2 for a refinement",
-        "because the subgoal `rose` is to be refined",
+        "asked for a refinement (request 2,",
+        ": subgoal `rose` needs its steps",
     ] {
         assert!(trace.contains(words), "{words}\n{trace}");
     }

@@ -3,13 +3,12 @@
 use crate::tree::{File, Tree, before_tests};
 
 /// Who shows a run: to people, to programs, to clients, in notices.
-const READERS: [&str; 6] = [
+const READERS: [&str; 5] = [
     "crates/provost/src/",
     "crates/provost-engine/src/notify",
     "crates/provost-engine/src/summary",
     "crates/provost-engine/src/inbox",
-    "crates/provost-run/src/trace",
-    "crates/provost-run/src/why",
+    "crates/provost-run/src/read",
 ];
 
 /// Ways to a value as the journal holds it.

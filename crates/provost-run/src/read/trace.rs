@@ -1,18 +1,18 @@
 //! The trace: a run's journal as two views, planning and execution, with counts.
 //!
-//! Owns which view an event belongs to, its one line, and what is counted. Pure: the moments come
-//! with the events. Never shortens, colours or escapes a text: whoever prints it does. INVARIANT:
-//! every event stands in exactly one view.
+//! Owns which view an event belongs to, and what is counted. Pure: the moments come with the
+//! events. Never shortens, colours or escapes a text: whoever prints it does. INVARIANT: every
+//! event is in exactly one view.
 
 use serde::Serialize;
 
 use crate::event::Event;
 
 mod metrics;
-mod text;
 
 pub use metrics::Metrics;
-pub(crate) use text::{counted, line_of, listed};
+
+use super::words::{duration, words};
 
 /// A run's journal in two views.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,15 +51,16 @@ pub fn trace(events: &[(Event, i64)]) -> Trace {
     let mut planning = Vec::new();
     let mut execution = Vec::new();
     for (index, (event, at)) in events.iter().enumerate() {
-        let text = match event {
-            Event::AttemptEnded(ended) => text::ended(ended, took(events, index)),
-            other => line_of(other),
+        let words = words(event);
+        let words = match took(events, index) {
+            Some(ms) => words.detail(duration(ms)),
+            None => words,
         };
         let line = TraceLine {
             seq: index as u64 + 1,
             at_ms: *at,
             kind: event.kind(),
-            text,
+            text: words.full(),
         };
         match view_of(event) {
             TraceView::Planning => planning.push(line),
@@ -134,18 +135,6 @@ fn took(events: &[(Event, i64)], index: usize) -> Option<i64> {
             _ => None,
         })?;
     Some((at - began).max(0))
-}
-
-/// A length of time in the two largest units that matter to a reader.
-#[must_use]
-pub fn duration(ms: i64) -> String {
-    let ms = ms.max(0);
-    match ms {
-        0..=999 => format!("{ms} ms"),
-        1_000..=59_999 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        60_000..=3_599_999 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
-        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
-    }
 }
 
 #[cfg(test)]

@@ -1,52 +1,53 @@
-//! Who is guilty: the plan, the execution, neither, and which events prove it.
+//! The cause of how a run ended: the plan, the execution, neither, and which events prove it.
 //!
-//! Owns the judgment over a run's journal. Pure, and asks nobody: where the events do not decide
-//! it says so, and what would. INVARIANT: a judgment against plan or execution rests on at least
-//! one event, which is named by its number.
+//! Owns the judgment over a run's journal. Pure: where the events do not decide, it says so, and
+//! what would. INVARIANT: a judgment against plan or execution rests on at least one event, which
+//! is named by its number.
 //!
-//! | how it ended | guilty |
+//! | how it ended | cause |
 //! |---|---|
-//! | succeeded, or not over and nothing in doubt | nobody |
+//! | succeeded, or not over and nothing in doubt | none |
 //! | a write in doubt | execution |
 //! | `rejected`, `expired`, `cancelled` | neither |
 //! | `refused`, a proposal did not pass the check | plan |
 //! | `refused`, no proposal was made | undecided |
-//! | `unmet`, every step succeeded | plan; neither, if a person's no shaped the plan |
+//! | `unmet`, every step succeeded | plan; neither, if a person rejected a part |
 //! | `unmet`, steps failed | as those steps |
 //! | `timeout unavailable rate_limited output_invalid tool_bug` | execution |
 //! | `invalid_arguments expression` | plan |
 //! | `not_found` of arguments that rest on no step | plan |
 //! | `not_found` of arguments read from a step | undecided |
-//! | `policy_denied`, policy moved since the check; `drift` | neither |
-//! | one call over and over; the check or the revisions exhausted | plan, if nothing above decides |
+//! | `policy_denied`, policy changed after the check; `drift` | neither |
+//! | the same call repeated; the check or the revisions exhausted | plan, if nothing above decides |
 //! | anything else | undecided |
 
 use serde::Serialize;
 
 use crate::event::{Event, Proven, RunEnded, RunStatus, StepStatus};
 use crate::outcome::Class;
-use crate::state::{WaitKind, Waiting};
-use crate::trace::{line_of, listed};
+use crate::state::Waiting;
 
 mod failure;
 mod story;
 
-use failure::{JudgedFailure, came_to_nothing};
+use failure::{JudgedFailure, is_without_plan};
 use story::Story;
 
-/// Who is guilty of how a run ended.
+use super::words::{listed, waits_for, words};
+
+/// What caused the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
     /// It succeeded, or it is not over.
-    Nobody,
-    /// What was intended.
+    None,
+    /// What was planned.
     Plan,
-    /// What was done.
+    /// What tools and calls did.
     Execution,
-    /// People or the rules.
+    /// A person, or a change of the rules.
     Neither,
-    /// The events do not say.
+    /// The events do not decide it.
     Undecided,
 }
 
@@ -55,7 +56,7 @@ impl Cause {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Self::Nobody => "nobody",
+            Self::None => "none",
             Self::Plan => "plan",
             Self::Execution => "execution",
             Self::Neither => "neither",
@@ -67,8 +68,8 @@ impl Cause {
 /// A judgment with its proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Judgment {
-    /// Who.
-    pub guilty: Cause,
+    /// The part of the system that caused it.
+    pub cause: Cause,
     /// Why, in one sentence.
     pub sentence: String,
     /// The events that prove it, in their order.
@@ -98,7 +99,7 @@ pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Judgment {
         Some((seq, ended)) => over(&story, seq, ended),
     };
     let JudgedFailure {
-        guilty,
+        cause,
         sentence,
         mut seqs,
         would_decide,
@@ -110,40 +111,30 @@ pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Judgment {
         Some(ProofLine {
             seq,
             kind: event.kind(),
-            text: line_of(event),
+            text: words(event).full(),
         })
     });
     Judgment {
-        guilty,
+        cause,
         sentence,
         proof: proof.collect(),
         would_decide,
     }
 }
 
-/// A run that is not over: only a doubt is anybody's fault yet.
+/// A run that is not over: only a doubt has a cause yet.
 fn unfinished(story: &Story<'_>, waits: &[Waiting]) -> JudgedFailure {
     if let Some(judged) = doubt(story) {
         return judged;
     }
     let (sentence, seqs) = match waits.iter().min_by_key(|one| one.asked_at) {
         Some(first) => (
-            format!("the run is not over: it waits for {}", in_words(first)),
+            format!("the run is not over: it waits for {}", waits_for(first)),
             story.asked_for(first),
         ),
         None => ("the run is not over".to_owned(), Vec::new()),
     };
-    JudgedFailure::new(Cause::Nobody, sentence, seqs)
-}
-
-fn in_words(waiting: &Waiting) -> String {
-    match (waiting.kind, &waiting.slot) {
-        (WaitKind::Approval, Some(slot)) => format!("a person's yes about step `{slot}`"),
-        (WaitKind::Approval, None) => "a person's yes about the plan".to_owned(),
-        (WaitKind::Answer, _) => "a person's answer".to_owned(),
-        (WaitKind::Settlement, _) => "a person who says what became of a write".to_owned(),
-        (WaitKind::Secret, _) => "a secret that somebody has to set".to_owned(),
-    }
+    JudgedFailure::new(Cause::None, sentence, seqs)
 }
 
 /// A write whose effect nobody knows.
@@ -153,7 +144,7 @@ fn doubt(story: &Story<'_>) -> Option<JudgedFailure> {
         .iter()
         .find(|(_, settled)| settled.status == StepStatus::InDoubt)?;
     let sentence = format!(
-        "step `{id}` is in doubt: a write was sent, and no answer says whether it took place"
+        "step `{id}` is in doubt: a write was sent, and no answer shows whether it took place"
     );
     let seqs = story.proof_of_step(id, settled.seq);
     Some(JudgedFailure::new(Cause::Execution, sentence, seqs))
@@ -162,7 +153,7 @@ fn doubt(story: &Story<'_>) -> Option<JudgedFailure> {
 fn over(story: &Story<'_>, seq: u64, ended: &RunEnded) -> JudgedFailure {
     let judged = match ended.status {
         RunStatus::Succeeded => {
-            return JudgedFailure::new(Cause::Nobody, "the run succeeded".to_owned(), vec![seq]);
+            return JudgedFailure::new(Cause::None, "the run succeeded".to_owned(), vec![seq]);
         }
         RunStatus::Rejected | RunStatus::Expired | RunStatus::Cancelled => by_people(story, ended),
         RunStatus::Refused => refused(story),
@@ -187,50 +178,50 @@ fn by_people(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
         )
     });
     let sentence = match ended.status {
-        RunStatus::Rejected => "a person said no",
-        RunStatus::Expired => "a person was asked, and nobody answered in time",
-        _ => "a person ended the run",
+        RunStatus::Rejected => "a person rejected the approval",
+        RunStatus::Expired => "nobody answered in time",
+        _ => "a person cancelled the run",
     };
     let last = seqs.last().copied().into_iter().collect();
     JudgedFailure::new(Cause::Neither, sentence.to_owned(), last)
 }
 
-/// No plan ever came into force.
+/// No plan was admissible.
 fn refused(story: &Story<'_>) -> JudgedFailure {
     let seqs = story.seqs_of(|event| matches!(event, Event::PlanRefused { .. }));
-    let given_up = story.seqs_of(came_to_nothing);
+    let given_up = story.seqs_of(is_without_plan);
     if seqs.is_empty() {
-        let sentence = "the planner proposed nothing, so nothing was judged or done".to_owned();
+        let sentence = "the planner proposed no plan".to_owned();
         let decides = "another plan for the goal: a playbook that matches it, or a plan file";
         return JudgedFailure::new(Cause::Undecided, sentence, given_up).decided_by(decides);
     }
     let count = seqs.len();
     let sentence = match count {
-        1 => "the plan that was proposed did not pass the check".to_owned(),
-        _ => format!("none of the {count} plans that were proposed passed the check"),
+        1 => "the proposed plan failed the check".to_owned(),
+        _ => format!("none of the {count} proposed plans passed the check"),
     };
     JudgedFailure::new(Cause::Plan, sentence, [seqs, given_up].concat())
 }
 
-/// A plan was in force, and the run failed.
+/// A run with an admissible plan failed.
 fn failed(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
     let judged = match (&ended.step, ended.class) {
         (Some(step), class) => failure::of_step(story, step, class),
         (None, Some(Class::Unmet)) => unmet(story, ended),
         (None, Some(Class::Drift)) => {
-            let sentence = "the rules in force moved, and no longer admit the plan".to_owned();
+            let sentence = "the rules changed, and the plan no longer passes the check".to_owned();
             let seqs = story.seqs_of(|event| matches!(event, Event::Resumed { .. }));
             JudgedFailure::new(Cause::Neither, sentence, seqs)
         }
         (None, class) => failure::of_class(story, class),
     };
-    if judged.guilty == Cause::Undecided {
+    if judged.cause == Cause::Undecided {
         return failure::exhausted(story).unwrap_or(judged);
     }
     judged
 }
 
-/// Everything ended, but a criterion does not hold.
+/// Every step ended, but a criterion is not proven.
 fn unmet(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
     let open: Vec<&String> = ended
         .criteria
@@ -259,20 +250,20 @@ fn unmet(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
         .collect();
     if !bad.is_empty() {
         let judged = failure::joined(bad);
-        let sentence = format!("{open} does not hold, because {}", judged.sentence);
+        let sentence = format!("{open} is not proven, because {}", judged.sentence);
         return JudgedFailure { sentence, ..judged };
     }
-    let said_no = story.seqs_of(|event| {
+    let not_approved = story.seqs_of(|event| {
         matches!(
             event,
             Event::ApprovalRejected { .. } | Event::ApprovalExpired { .. }
         )
     });
-    if !said_no.is_empty() {
-        let sentence = format!("a person did not say yes, and without that {open} does not hold");
-        return JudgedFailure::new(Cause::Neither, sentence, said_no);
+    if !not_approved.is_empty() {
+        let sentence = format!("{open} is not proven, because a person did not approve a step");
+        return JudgedFailure::new(Cause::Neither, sentence, not_approved);
     }
-    let sentence = format!("every step succeeded, and still {open} does not hold");
+    let sentence = format!("every step succeeded, but {open} is not proven");
     let seqs = story
         .seqs_of(|event| matches!(event, Event::ReplanRequested { why } if !why.is_optional()));
     JudgedFailure::new(Cause::Plan, sentence, seqs)

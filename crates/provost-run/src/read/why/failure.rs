@@ -14,23 +14,24 @@ use super::story::Story;
 use crate::call::Slot;
 use crate::event::{Event, StepStatus};
 use crate::outcome::Class;
+use crate::read::words::{counted, listed};
 
-/// Steps that make one and the same call before it counts as a loop.
+/// Steps that make the same call before it counts as a loop.
 pub(super) const LOOP_STEPS_MIN: usize = 3;
 
 /// A judgment, with the numbers of the events that prove it.
 #[derive(Debug)]
 pub(super) struct JudgedFailure {
-    pub(super) guilty: Cause,
+    pub(super) cause: Cause,
     pub(super) sentence: String,
     pub(super) seqs: Vec<u64>,
     pub(super) would_decide: Option<String>,
 }
 
 impl JudgedFailure {
-    pub(super) fn new(guilty: Cause, sentence: String, seqs: Vec<u64>) -> Self {
+    pub(super) fn new(cause: Cause, sentence: String, seqs: Vec<u64>) -> Self {
         Self {
-            guilty,
+            cause,
             sentence,
             seqs,
             would_decide: None,
@@ -72,36 +73,36 @@ pub(super) fn of_step(story: &Story<'_>, id: &str, class: Option<Class>) -> Judg
     joined(judged.collect())
 }
 
-/// Judges a class that no step carries.
+/// Judges a class that no step has.
 pub(super) fn of_class(story: &Story<'_>, class: Option<Class>) -> JudgedFailure {
     if class == Some(Class::BudgetExceeded) {
         return limit(story);
     }
     let word = class.map_or("no class", Class::word);
-    let sentence = format!("the run ended with {word}, and no step carries it");
+    let sentence = format!("the run ended with {word}, and no step explains it");
     JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
-        .decided_by("the journal of the process that drove the run")
+        .decided_by("the log of the process that worked on the run")
 }
 
 /// Many judgments as one: theirs if they agree.
 pub(super) fn joined(mut all: Vec<JudgedFailure>) -> JudgedFailure {
     let seqs: Vec<u64> = all.iter().flat_map(|judged| judged.seqs.clone()).collect();
-    let guilty: BTreeSet<Cause> = all.iter().map(|judged| judged.guilty).collect();
+    let cause: BTreeSet<Cause> = all.iter().map(|judged| judged.cause).collect();
     let first = (!all.is_empty()).then(|| all.remove(0));
     match first {
-        Some(first) if guilty.len() == 1 => JudgedFailure { seqs, ..first },
+        Some(first) if cause.len() == 1 => JudgedFailure { seqs, ..first },
         _ => JudgedFailure::new(
             Cause::Undecided,
             "steps failed for different reasons".to_owned(),
             seqs,
         )
-        .decided_by("a run in which only one of them is left"),
+        .decided_by("a run in which only one of them fails"),
     }
 }
 
 fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
     let word = class.word();
-    let says = |guilty, text: String| JudgedFailure::new(guilty, text, Vec::new());
+    let says = |cause, text: String| JudgedFailure::new(cause, text, Vec::new());
     match class {
         Class::Timeout
         | Class::Unavailable
@@ -109,11 +110,11 @@ fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
         | Class::OutputInvalid
         | Class::ToolBug => says(
             Cause::Execution,
-            format!("step `{slot}` ended with {word}: the tool did not do its part"),
+            format!("step `{slot}` ended with {word}: the tool failed"),
         ),
         Class::InvalidArguments => says(
             Cause::Plan,
-            format!("step `{slot}` was given arguments that its tool refuses"),
+            format!("step `{slot}` has arguments that its tool refuses"),
         ),
         Class::Expression => says(
             Cause::Plan,
@@ -121,12 +122,12 @@ fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
         ),
         Class::WorkExceeded => says(
             Cause::Plan,
-            format!("what the plan asks of step `{slot}` takes too much work to judge"),
+            format!("a value of step `{slot}` takes too much work to validate"),
         ),
         Class::Unmet => says(Cause::Plan, format!("step `{slot}` did not meet its goal")),
         Class::NotFound => not_found(story, slot),
         Class::PolicyDenied => denied(story, slot),
-        Class::Rejected => says(Cause::Neither, format!("a person said no to step `{slot}`")),
+        Class::Rejected => says(Cause::Neither, format!("a person rejected step `{slot}`")),
         Class::Expired => says(
             Cause::Neither,
             format!("nobody answered about step `{slot}` in time"),
@@ -140,16 +141,14 @@ fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
         Class::BudgetExceeded => limit(story),
         Class::AcceptanceFailed => says(
             Cause::Undecided,
-            format!("step `{slot}` had an answer that its acceptance does not take"),
+            format!("the output of step `{slot}` does not meet its acceptance"),
         )
-        .decided_by(
-            "the evidence of that attempt: whether the answer is right or the acceptance is",
-        ),
+        .decided_by("the evidence of that attempt: whether the output or the acceptance is wrong"),
         Class::PermissionDenied => says(
             Cause::Undecided,
-            format!("the tool refuses the caller of step `{slot}`"),
+            format!("the tool denies the caller of step `{slot}`"),
         )
-        .decided_by("the operator: whether this account was meant to be allowed that call"),
+        .decided_by("the operator: whether this account should be allowed that call"),
         Class::Partial | Class::Stale | Class::BreakerOpen | Class::Ok => {
             says(Cause::Undecided, format!("step `{slot}` ended with {word}"))
                 .decided_by("the evidence of that attempt, and the tool's own record of it")
@@ -157,18 +156,18 @@ fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
     }
 }
 
-/// What was named is not there: the plan's fault if the plan named it by itself.
+/// The named object does not exist: the plan is the cause if the name is its own.
 fn not_found(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
     match feeding_steps(story, slot) {
         Some(from) if from.is_empty() => {
-            let sentence = format!("step `{slot}` names a constant that is not there");
+            let sentence = format!("step `{slot}` names a constant that does not exist");
             let plan = story.plans().next_back().map(|(seq, ..)| seq);
             JudgedFailure::new(Cause::Plan, sentence, plan.into_iter().collect())
         }
         from => {
-            let names = crate::trace::listed(from.unwrap_or_default());
-            let sentence = format!("step `{slot}` named what is not there, as it was read");
-            let decides = format!("the evidence of {names}: whether it held that name then");
+            let names = listed(from.unwrap_or_default());
+            let sentence = format!("step `{slot}` names, as it was read, what does not exist");
+            let decides = format!("the evidence of {names}: whether it has that name");
             JudgedFailure::new(Cause::Undecided, sentence, Vec::new()).decided_by(&decides)
         }
     }
@@ -211,11 +210,11 @@ fn denied(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
         .collect();
     let digests: BTreeSet<_> = policies.iter().map(|(_, digest)| *digest).collect();
     if digests.len() > 1 {
-        let sentence = format!("policy moved since the check, and forbids step `{slot}`");
+        let sentence = format!("policy changed after the check, and forbids step `{slot}`");
         let seqs = policies.into_iter().map(|(seq, _)| seq).collect();
         return JudgedFailure::new(Cause::Neither, sentence, seqs);
     }
-    let sentence = format!("policy forbids step `{slot}` with the values it had in the end");
+    let sentence = format!("policy forbids step `{slot}` with its actual values");
     JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
         .decided_by("whether the plan or the steps it read chose those values")
 }
@@ -233,7 +232,7 @@ fn conflict(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
     }
     let sentence = format!("the state of the world did not allow step `{slot}`");
     JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
-        .decided_by("what changed the thing that the step was about, and when")
+        .decided_by("what changed the target of the step, and when")
 }
 
 /// A limit of the run is reached: by a loop, by retries, or because it is too low.
@@ -245,20 +244,20 @@ fn limit(story: &Story<'_>) -> JudgedFailure {
 }
 
 /// Whether a planner ended without a plan by it.
-pub(super) fn came_to_nothing(event: &Event) -> bool {
+pub(super) fn is_without_plan(event: &Event) -> bool {
     matches!(
         event,
         Event::PlanGivenUp { .. } | Event::PlanHandedOn { .. }
     )
 }
 
-/// A planner that goes round in circles, or has nothing left to propose.
+/// A planner that repeats itself, or has nothing left to propose.
 pub(super) fn exhausted(story: &Story<'_>) -> Option<JudgedFailure> {
     if let Some((steps, seqs)) = story.repeated_call() {
-        let sentence = format!("the plan makes one and the same call over and over: {steps}");
+        let sentence = format!("the plan repeats the same call: {steps}");
         return Some(JudgedFailure::new(Cause::Plan, sentence, seqs));
     }
-    let given_up = story.seqs_of(came_to_nothing);
+    let given_up = story.seqs_of(is_without_plan);
     let last = *given_up.last()?;
     let refused: Vec<u64> = story
         .numbered()
@@ -268,7 +267,7 @@ pub(super) fn exhausted(story: &Story<'_>) -> Option<JudgedFailure> {
     let in_force = story.plans().next_back().map_or(0, |(seq, ..)| seq);
     let after: Vec<u64> = refused.into_iter().filter(|seq| *seq > in_force).collect();
     if !after.is_empty() {
-        let sentence = "no revision that was proposed passed the check".to_owned();
+        let sentence = "no proposed revision passed the check".to_owned();
         return Some(JudgedFailure::new(
             Cause::Plan,
             sentence,
@@ -283,7 +282,7 @@ pub(super) fn exhausted(story: &Story<'_>) -> Option<JudgedFailure> {
     if most > 0 && revised.len() as u64 >= most {
         let sentence = format!(
             "{} of the plan did not help",
-            crate::trace::counted(revised.len(), "revision")
+            counted(revised.len(), "revision")
         );
         return Some(JudgedFailure::new(
             Cause::Plan,

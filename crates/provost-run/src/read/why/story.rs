@@ -1,4 +1,4 @@
-//! A journal as a judge reads it: what is in force, what each step came to, where it stands.
+//! A journal as a judge reads it: the plans, the last status of each step, the attempts.
 //!
 //! Owns look-ups over numbered events. Judges nothing.
 
@@ -11,15 +11,15 @@ use serde_json::Value;
 use crate::call::Slot;
 use crate::event::{Event, RunEnded, SkipReason, StepStatus};
 use crate::outcome::Class;
+use crate::read::words::listed;
 use crate::state::{WaitKind, Waiting};
-use crate::trace::listed;
 
 /// A journal.
 pub(super) struct Story<'e> {
     events: &'e [(Event, i64)],
 }
 
-/// What a step of the plan in force came to.
+/// The last status of a step of the current plan.
 #[derive(Clone, Copy)]
 pub(super) struct Settled {
     pub(super) seq: u64,
@@ -29,7 +29,7 @@ pub(super) struct Settled {
     pub(super) left_out: bool,
 }
 
-/// Who made one and the same call.
+/// The steps that made the same call.
 #[derive(Default)]
 struct Callers<'e> {
     steps: BTreeSet<&'e str>,
@@ -64,7 +64,7 @@ impl<'e> Story<'e> {
         })
     }
 
-    /// Plans that were in force, in order, with their records.
+    /// The plans that passed the check, in order, with their records.
     pub(super) fn plans(
         &self,
     ) -> impl DoubleEndedIterator<Item = (u64, &'e Value, &'e PlanRecord)> {
@@ -76,7 +76,7 @@ impl<'e> Story<'e> {
         })
     }
 
-    /// What each step of the last plan came to.
+    /// The last status of each step of the last plan.
     pub(super) fn steps(&self) -> BTreeMap<&'e str, Settled> {
         let Some((_, _, record)) = self.plans().next_back() else {
             return BTreeMap::new();

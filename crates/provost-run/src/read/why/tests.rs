@@ -1,21 +1,22 @@
-//! Who is guilty, over journals written by hand: a rule, a journal, a judgment.
+//! Who is cause, over journals written by hand: a rule, a journal, a judgment.
 #![expect(clippy::expect_used, reason = "tests")]
 
 use super::*;
 use crate::call::Slot;
+use crate::state::WaitKind;
 use crate::written::journal;
 
 /// A journal in, a judgment out, as it is read aloud.
 fn judged(text: &str) -> String {
-    judged_beside(text, |_| Vec::new())
+    judged_waiting(text, |_| Vec::new())
 }
 
 /// The same of a run that waits for something.
-fn judged_beside(text: &str, waits: impl FnOnce(&Event) -> Vec<Waiting>) -> String {
+fn judged_waiting(text: &str, waits: impl FnOnce(&Event) -> Vec<Waiting>) -> String {
     let events = journal(text);
     let (last, _) = events.last().expect("an event");
     let blame = why(&events, &waits(last));
-    let mut out = format!("{}: {}\n", blame.guilty.word(), blame.sentence);
+    let mut out = format!("{}: {}\n", blame.cause.word(), blame.sentence);
     for line in &blame.proof {
         out.push_str(&format!("  {} {} {}\n", line.seq, line.kind, line.text));
     }
@@ -94,7 +95,7 @@ fn every_class_has_its_party() {
     ];
     for (class, party) in table {
         let blame = failing(class);
-        assert_eq!(blame.guilty, party, "{class}: {}", blame.sentence);
+        assert_eq!(blame.cause, party, "{class}: {}", blame.sentence);
         assert!(
             blame.proof.len() > 1,
             "{class} is proven by its attempt and the end"
@@ -116,11 +117,11 @@ fn a_timeout_is_the_executions() {
          givenup 2 | no rule of the playbook fits
          over failed timeout at:count | step `count` failed: no answer in 5 s"
     ), @r"
-    execution: step `count` ended with timeout: the tool did not do its part
-      9 AttemptStarted `count` attempt 2 of `tickets.count` with e22950b77b7e, permit
-      10 AttemptEnded `count` attempt 2 timeout × unknown: no answer in 5 s
-      11 StepSettled `count` failed (timeout): no answer in 5 s
-      15 RunEnded failed (timeout) at `count`: step `count` failed: no answer in 5 s
+    execution: step `count` ended with timeout: the tool failed
+      9 AttemptStarted count: calls tickets.count, attempt 2 (arguments e22950b77b7e, permit)
+      10 AttemptEnded count: timeout (attempt 2, effect unknown): no answer in 5 s
+      11 StepSettled count: failed, timeout: no answer in 5 s
+      15 RunEnded run: failed at `count`, timeout: step `count` failed: no answer in 5 s
     ");
 }
 
@@ -131,10 +132,10 @@ fn a_write_in_doubt_is_the_executions_before_the_run_is_over() {
          lost count 1 unavailable unknown | the process ended
          settled count in_doubt unavailable | nobody knows whether it took place"
     ), @r"
-    execution: step `count` is in doubt: a write was sent, and no answer says whether it took place
-      7 AttemptStarted `count` attempt 1 of `pager.notify` with e22950b77b7e, permit
-      8 AttemptEnded `count` attempt 1 unavailable × unknown, lost: the process ended
-      9 StepSettled `count` in_doubt (unavailable): nobody knows whether it took place
+    execution: step `count` is in doubt: a write was sent, and no answer shows whether it took place
+      7 AttemptStarted count: calls pager.notify (arguments e22950b77b7e, permit)
+      8 AttemptEnded count: interrupted, its effect is unknown (attempt 1, effect unknown): the process ended
+      9 StepSettled count: in doubt, unavailable: nobody knows whether it took place
     ");
 }
 
@@ -151,11 +152,11 @@ fn a_check_that_nothing_passes_is_the_plans() {
          givenup 3 | 2 proposals were inadmissible
          over refused invalid_arguments | 2 proposals were inadmissible"
     ), @r"
-    plan: none of the 2 plans that were proposed passed the check
-      4 PlanRefused reply 1 does not pass the check: R101 no tool `ticket.count`
-      7 PlanRefused reply 2 does not pass the check: T202 `project` is not there
-      8 PlanGivenUp request 3 brought no plan: 2 proposals were inadmissible
-      9 RunEnded refused (invalid_arguments): 2 proposals were inadmissible
+    plan: none of the 2 proposed plans passed the check
+      4 PlanRefused plan: failed the check (reply 1): R101 no tool `ticket.count`
+      7 PlanRefused plan: failed the check (reply 2): T202 `project` is not there
+      8 PlanGivenUp planner: no new plan (request 3): 2 proposals were inadmissible
+      9 RunEnded run: refused, invalid_arguments: 2 proposals were inadmissible
     ");
 }
 
@@ -167,9 +168,9 @@ fn no_proposal_at_all_is_undecided() {
          givenup 1 | no playbook matches
          over refused invalid_arguments | no playbook matches"
     ), @r"
-    undecided: the planner proposed nothing, so nothing was judged or done
-      3 PlanGivenUp request 1 brought no plan: no playbook matches
-      4 RunEnded refused (invalid_arguments): no playbook matches
+    undecided: the planner proposed no plan
+      3 PlanGivenUp planner: no new plan (request 1): no playbook matches
+      4 RunEnded run: refused, invalid_arguments: no playbook matches
       would decide: another plan for the goal: a playbook that matches it, or a plan file
     ");
 }
@@ -186,9 +187,9 @@ fn a_criterion_unmet_by_steps_that_succeeded_is_the_plans() {
          givenup 2 | nothing more to try
          over failed unmet goal=not | not shown to hold: `goal`"
     ), @r"
-    plan: every step succeeded, and still `goal` does not hold
-      11 ReplanRequested because `goal` not shown to hold
-      14 RunEnded failed (unmet): not shown to hold: `goal`
+    plan: every step succeeded, but `goal` is not proven
+      11 ReplanRequested replanning: not proven: `goal`
+      14 RunEnded run: failed, unmet: not shown to hold: `goal`
     ");
 }
 
@@ -203,11 +204,11 @@ fn a_criterion_unmet_by_a_failed_step_is_judged_by_that_step() {
          givenup 2 | nothing more to try
          over failed unmet goal=not"
     ), @r"
-    execution: `goal` does not hold, because step `count` ended with unavailable: the tool did not do its part
-      7 AttemptStarted `count` attempt 1 of `tickets.count` with e22950b77b7e, permit
-      8 AttemptEnded `count` attempt 1 unavailable × none: connection refused
-      9 StepSettled `count` failed (unavailable): connection refused
-      13 RunEnded failed (unmet)
+    execution: `goal` is not proven, because step `count` ended with unavailable: the tool failed
+      7 AttemptStarted count: calls tickets.count (arguments e22950b77b7e, permit)
+      8 AttemptEnded count: unavailable (attempt 1, effect none): connection refused
+      9 StepSettled count: failed, unavailable: connection refused
+      13 RunEnded run: failed, unmet
     ");
 }
 
@@ -226,9 +227,9 @@ fn a_criterion_unmet_after_a_no_is_nobodys_of_the_two() {
          settled other succeeded
          over failed unmet goal=not"
     ), @r"
-    neither: a person did not say yes, and without that `goal` does not hold
-      8 ApprovalRejected `ada` said no to 8d03c768991c: not tonight
-      17 RunEnded failed (unmet)
+    neither: `goal` is not proven, because a person did not approve a step
+      8 ApprovalRejected rejected by ada (card 8d03c768991c): not tonight
+      17 RunEnded run: failed, unmet
     ");
 }
 
@@ -246,15 +247,15 @@ fn steps_that_disagree_leave_it_undecided() {
          settled b failed invalid_arguments
          over failed unmet goal=not"
     ), @r"
-    undecided: `goal` does not hold, because steps failed for different reasons
-      4 AttemptStarted `a` attempt 1 of `t.a` with 96b43df27ca4, permit
-      5 AttemptStarted `b` attempt 1 of `t.b` with 0ad26a54f3b6, permit
-      6 AttemptEnded `a` attempt 1 timeout × none
-      7 StepSettled `a` failed (timeout)
-      8 AttemptEnded `b` attempt 1 invalid_arguments × none
-      9 StepSettled `b` failed (invalid_arguments)
-      10 RunEnded failed (unmet)
-      would decide: a run in which only one of them is left
+    undecided: `goal` is not proven, because steps failed for different reasons
+      4 AttemptStarted a: calls t.a (arguments 96b43df27ca4, permit)
+      5 AttemptStarted b: calls t.b (arguments 0ad26a54f3b6, permit)
+      6 AttemptEnded a: timeout (attempt 1, effect none)
+      7 StepSettled a: failed, timeout
+      8 AttemptEnded b: invalid_arguments (attempt 1, effect none)
+      9 StepSettled b: failed, invalid_arguments
+      10 RunEnded run: failed, unmet
+      would decide: a run in which only one of them fails
     ");
 }
 
@@ -275,20 +276,20 @@ fn what_is_not_found_is_the_plans_only_if_the_plan_named_it() {
         ))
     };
     insta::assert_snapshot!(run(r#"{"id":"PAY-0","who":"${ params.who }"}"#), @r"
-    plan: step `get` names a constant that is not there
-      3 PlanChecked reply 1, revision 1, 631d3c1b2411; 2 steps; 2 permit
-      4 AttemptStarted `get` attempt 1 of `t.get` with 6b5bd96d7844, permit
-      5 AttemptEnded `get` attempt 1 not_found × none: no such ticket
-      6 StepSettled `get` failed (not_found): no such ticket
-      7 RunEnded failed (not_found) at `get`
+    plan: step `get` names a constant that does not exist
+      3 PlanChecked plan: passed the check (reply 1, revision 1, 631d3c1b2411, 2 steps: 2 permit)
+      4 AttemptStarted get: calls t.get (arguments 6b5bd96d7844, permit)
+      5 AttemptEnded get: not_found (attempt 1, effect none): no such ticket
+      6 StepSettled get: failed, not_found: no such ticket
+      7 RunEnded run: failed at `get`, not_found
     ");
     insta::assert_snapshot!(run(r#"{"id":"${ steps.list.output.rows[0].id }"}"#), @r"
-    undecided: step `get` named what is not there, as it was read
-      4 AttemptStarted `get` attempt 1 of `t.get` with 6b5bd96d7844, permit
-      5 AttemptEnded `get` attempt 1 not_found × none: no such ticket
-      6 StepSettled `get` failed (not_found): no such ticket
-      7 RunEnded failed (not_found) at `get`
-      would decide: the evidence of `list`: whether it held that name then
+    undecided: step `get` names, as it was read, what does not exist
+      4 AttemptStarted get: calls t.get (arguments 6b5bd96d7844, permit)
+      5 AttemptEnded get: not_found (attempt 1, effect none): no such ticket
+      6 StepSettled get: failed, not_found: no such ticket
+      7 RunEnded run: failed at `get`, not_found
+      would decide: the evidence of `list`: whether it has that name
     ");
 }
 
@@ -305,28 +306,28 @@ fn a_list_is_judged_by_its_items() {
          settled count failed partial | 2 of 3 items failed
          over failed partial at:count"
     ), @r"
-    execution: step `count[0]` ended with rate_limited: the tool did not do its part
-      8 AttemptStarted `count[0]` attempt 1 of `t.x` with 80fc364012f5, permit
-      9 AttemptStarted `count[1]` attempt 1 of `t.x` with 96b43df27ca4, permit
-      10 AttemptEnded `count[0]` attempt 1 rate_limited × none
-      11 StepSettled `count[0]` failed (rate_limited)
-      12 AttemptEnded `count[1]` attempt 1 timeout × none
-      13 StepSettled `count[1]` failed (timeout)
-      15 RunEnded failed (partial) at `count`
+    execution: step `count[0]` ended with rate_limited: the tool failed
+      8 AttemptStarted count[0]: calls t.x (arguments 80fc364012f5, permit)
+      9 AttemptStarted count[1]: calls t.x (arguments 96b43df27ca4, permit)
+      10 AttemptEnded count[0]: rate_limited (attempt 1, effect none)
+      11 StepSettled count[0]: failed, rate_limited
+      12 AttemptEnded count[1]: timeout (attempt 1, effect none)
+      13 StepSettled count[1]: failed, timeout
+      15 RunEnded run: failed at `count`, partial
     ");
 }
 
 #[test]
-fn a_persons_word_is_neithers() {
+fn a_persons_statement_is_neithers() {
     insta::assert_snapshot!(one(
         "card c count
          no c bo | wrong team
          settled count failed rejected | wrong team
          over rejected rejected at:count | a person said no: wrong team"
     ), @r"
-    neither: a person said no
-      8 ApprovalRejected `bo` said no to 8d03c768991c: wrong team
-      10 RunEnded rejected (rejected) at `count`: a person said no: wrong team
+    neither: a person rejected the approval
+      8 ApprovalRejected rejected by bo (card 8d03c768991c): wrong team
+      10 RunEnded run: rejected at `count`: a person said no: wrong team
     ");
     insta::assert_snapshot!(one(
         "card c count
@@ -334,22 +335,22 @@ fn a_persons_word_is_neithers() {
          settled count failed expired
          over expired expired at:count"
     ), @r"
-    neither: a person was asked, and nobody answered in time
-      8 ApprovalExpired nobody answered 8d03c768991c in time
-      10 RunEnded expired (expired) at `count`
+    neither: nobody answered in time
+      8 ApprovalExpired approval: expired, nobody answered in time (card 8d03c768991c)
+      10 RunEnded run: expired at `count`
     ");
     insta::assert_snapshot!(one(
         "cancel ada | too late
          over cancelled cancelled"
     ), @r"
-    neither: a person ended the run
-      7 CancelRequested by `ada`: too late
-      8 RunEnded cancelled (cancelled)
+    neither: a person cancelled the run
+      7 CancelRequested cancelled by ada: too late
+      8 RunEnded run: cancelled
     ");
 }
 
 #[test]
-fn policy_that_moved_is_neithers_and_policy_that_stood_is_undecided() {
+fn policy_that_changed_is_neithers_and_the_same_policy_is_undecided() {
     let denied = "settled count failed policy_denied | policy forbids it: `no-prod`
          over failed policy_denied at:count";
     let moved = format!(
@@ -358,22 +359,22 @@ fn policy_that_moved_is_neithers_and_policy_that_stood_is_undecided() {
          {denied}"
     );
     insta::assert_snapshot!(one(&moved), @r"
-    neither: policy moved since the check, and forbids step `count`
-      5 PlanChecked reply 1, revision 1, d6df738387ff; 1 step; 1 permit
-      8 PlanChecked checked again under new terms, revision 1, 749929e42706; 1 step; 1 permit
-      9 StepSettled `count` failed (policy_denied): policy forbids it: `no-prod`
-      10 RunEnded failed (policy_denied) at `count`
+    neither: policy changed after the check, and forbids step `count`
+      5 PlanChecked plan: passed the check (reply 1, revision 1, d6df738387ff, 1 step: 1 permit)
+      8 PlanChecked plan: passed the check again (revision 1, 749929e42706, 1 step: 1 permit)
+      9 StepSettled count: failed, policy_denied: policy forbids it: `no-prod`
+      10 RunEnded run: failed at `count`, policy_denied
     ");
     insta::assert_snapshot!(one(denied), @r"
-    undecided: policy forbids step `count` with the values it had in the end
-      7 StepSettled `count` failed (policy_denied): policy forbids it: `no-prod`
-      8 RunEnded failed (policy_denied) at `count`
+    undecided: policy forbids step `count` with its actual values
+      7 StepSettled count: failed, policy_denied: policy forbids it: `no-prod`
+      8 RunEnded run: failed at `count`, policy_denied
       would decide: whether the plan or the steps it read chose those values
     ");
     insta::assert_snapshot!(one("resumed\nover failed drift"), @r"
-    neither: the rules in force moved, and no longer admit the plan
-      7 Resumed nothing was in flight
-      8 RunEnded failed (drift)
+    neither: the rules changed, and the plan no longer passes the check
+      7 Resumed run: resumed (no call was in flight)
+      8 RunEnded run: failed, drift
     ");
 }
 
@@ -394,11 +395,11 @@ fn a_loop_is_the_plans() {
          settled c failed acceptance_failed
          over failed acceptance_failed at:c"
     ), @r"
-    plan: the plan makes one and the same call over and over: `a`, `b`, `c`
-      4 AttemptStarted `a` attempt 1 of `t.x` with aafef0e98b38, permit
-      7 AttemptStarted `b` attempt 1 of `t.x` with aafef0e98b38, permit
-      10 AttemptStarted `c` attempt 1 of `t.x` with aafef0e98b38, permit
-      13 RunEnded failed (acceptance_failed) at `c`
+    plan: the plan repeats the same call: `a`, `b`, `c`
+      4 AttemptStarted a: calls t.x (arguments aafef0e98b38, permit)
+      7 AttemptStarted b: calls t.x (arguments aafef0e98b38, permit)
+      10 AttemptStarted c: calls t.x (arguments aafef0e98b38, permit)
+      13 RunEnded run: failed at `c`, acceptance_failed
     ");
 }
 
@@ -427,21 +428,21 @@ fn revisions_without_end_are_the_plans_unless_the_failure_says_more() {
     };
     insta::assert_snapshot!(run("partial"), @r"
     plan: 1 revision of the plan did not help
-      10 PlanRevised revision 2; added `b`; removed `a`
-      16 PlanGivenUp request 3 brought no plan: the plan was revised 1 times
-      17 RunEnded failed (partial) at `b`
+      10 PlanRevised revision 2 (added `b`, removed `a`)
+      16 PlanGivenUp planner: no new plan (request 3): the plan was revised 1 times
+      17 RunEnded run: failed at `b`, partial
     ");
     insta::assert_snapshot!(run("timeout"), @r"
-    execution: step `b` ended with timeout: the tool did not do its part
-      11 AttemptStarted `b` attempt 1 of `t.x` with 0ad26a54f3b6, permit
-      12 AttemptEnded `b` attempt 1 timeout × none
-      13 StepSettled `b` failed (timeout)
-      17 RunEnded failed (timeout) at `b`
+    execution: step `b` ended with timeout: the tool failed
+      11 AttemptStarted b: calls t.x (arguments 0ad26a54f3b6, permit)
+      12 AttemptEnded b: timeout (attempt 1, effect none)
+      13 StepSettled b: failed, timeout
+      17 RunEnded run: failed at `b`, timeout
     ");
 }
 
 #[test]
-fn nobody_is_guilty_of_success_or_of_waiting() {
+fn success_and_waiting_have_no_cause() {
     insta::assert_snapshot!(one(
         "start count 1 tickets.count | {}
          end count 1 timeout none again
@@ -450,26 +451,24 @@ fn nobody_is_guilty_of_success_or_of_waiting() {
          settled count succeeded
          over succeeded goal=held"
     ), @r"
-    nobody: the run succeeded
-      12 RunEnded succeeded
+    none: the run succeeded
+      12 RunEnded run: succeeded
     ");
-    insta::assert_snapshot!(judged_beside(&format!("{ONE}card c count"), asked), @r"
-    nobody: the run is not over: it waits for a person's yes about step `count`
-      7 ApprovalRequested 8d03c768991c asks about `count`, 1 call of `pager.notify` (external, high risk)
+    insta::assert_snapshot!(judged_waiting(&format!("{ONE}card c count"), asked), @r"
+    none: the run is not over: it waits for approval of step `count`
+      7 ApprovalRequested count: waits for approval (card 8d03c768991c, 1 call of `pager.notify`, external, high risk)
     ");
     let question = "question q region | which region?";
-    insta::assert_snapshot!(judged_beside(&format!("{ONE}{question}"), asked), @r"
-    nobody: the run is not over: it waits for a person's answer
-      7 QuestionAsked 6f932b84c4ec for the planner (`region`): which region?
+    insta::assert_snapshot!(judged_waiting(&format!("{ONE}{question}"), asked), @r"
+    none: the run is not over: it waits for an answer to a question
+      7 QuestionAsked question (6f932b84c4ec, of the planner, `region`): which region?
     ");
-    insta::assert_snapshot!(one("card c count\nyes c ada"), @r"
-    nobody: the run is not over
-    ");
+    insta::assert_snapshot!(one("card c count\nyes c ada"), @"none: the run is not over");
 }
 
 /// The control: a judge who looks only at the end of the run must fail these pairs.
 #[test]
-fn two_runs_with_one_end_can_have_two_guilty() {
+fn two_runs_with_one_end_can_have_two_causes() {
     let naive = |events: &[(Event, i64)]| match events.last() {
         Some((Event::RunEnded(ended), _)) => ended.class,
         _ => None,
@@ -490,7 +489,7 @@ fn two_runs_with_one_end_can_have_two_guilty() {
         with(r#"{"id":"${ steps.l.output.id }"}"#),
     );
     assert_eq!(naive(&constant), naive(&read));
-    assert_ne!(why(&constant, &[]).guilty, why(&read, &[]).guilty);
+    assert_ne!(why(&constant, &[]).cause, why(&read, &[]).cause);
 }
 
 #[test]
