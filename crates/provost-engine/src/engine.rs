@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use provost_plan::digest::Digest;
 use provost_plan::plan::request::PlanningMode;
 use provost_plan::plan::{Goal, Step};
 use provost_planner::Planner;
@@ -18,6 +19,7 @@ use provost_tools::{OpenError, ToolConfig, Toolbox, Trouble};
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
 use crate::history;
+use crate::inbox::testimony::events_of;
 use crate::inbox::{Archive, BeliefError, Contradiction, Inbox, StatementEnvelope};
 use crate::notify::CommandOf;
 use crate::owner::{ClaimResult, random_name};
@@ -136,6 +138,22 @@ pub struct Record {
     pub run: Run,
 }
 
+/// A run that may be driven, as it stood when its journal was read.
+#[derive(Debug)]
+pub struct FoldedRun {
+    run: Run,
+    /// The link of its last event: who takes it up compares.
+    head: Option<Digest>,
+}
+
+impl FoldedRun {
+    /// Its state.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        self.run.state()
+    }
+}
+
 impl EngineError {
     pub(crate) fn journal(run: &str, reason: impl std::fmt::Display) -> Self {
         Self::Journal {
@@ -152,6 +170,23 @@ impl Engine {
     /// [`EngineError::Store`] if the journal cannot be written, [`EngineError::Tools`] if a tool
     /// cannot be opened.
     pub fn open(workspace: Workspace) -> Result<Self, EngineError> {
+        Self::open_over(Arc::new(workspace), None)
+    }
+
+    /// Opens for driving what was opened to look at: the workspace is not read again, and the
+    /// journal is read through the same connection.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn into_driving(self) -> Result<Self, EngineError> {
+        if self.store.instance().is_some() {
+            return Ok(self);
+        }
+        // Why none if somebody else holds it: what they read through must not change under them.
+        Self::open_over(self.workspace, Arc::into_inner(self.store))
+    }
+
+    fn open_over(workspace: Arc<Workspace>, read: Option<Store>) -> Result<Self, EngineError> {
         // Why before the journal: a workspace whose tools do not open leaves no trace of a try.
         let toolbox = open_tools(&workspace)?;
         let audit = workspace
@@ -162,8 +197,14 @@ impl Engine {
         if let Some(audit) = &audit {
             audit.refuse_lost(&dir)?;
         }
-        let store = Store::open(&dir)?;
-        let engine = Self::with(workspace, store, toolbox)?;
+        let store = match read {
+            Some(mut store) => {
+                store.write_too()?;
+                store
+            }
+            None => Store::open(&dir)?,
+        };
+        let engine = Self::over(workspace, store, toolbox)?;
         if let Some(audit) = &audit {
             audit.hold(&engine.store, &engine.inbox)?;
         }
@@ -186,9 +227,17 @@ impl Engine {
         store: Store,
         toolbox: Toolbox,
     ) -> Result<Self, EngineError> {
+        Self::over(Arc::new(workspace), store, toolbox)
+    }
+
+    fn over(
+        workspace: Arc<Workspace>,
+        store: Store,
+        toolbox: Toolbox,
+    ) -> Result<Self, EngineError> {
         let inbox = Inbox::of(&workspace, &store)?;
         Ok(Self {
-            workspace: Arc::new(workspace),
+            workspace,
             store: Arc::new(store),
             toolbox: Arc::new(toolbox),
             audit: None,
@@ -394,8 +443,27 @@ impl Engine {
         run: &str,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
-        let session = self.claim(run).await?;
+        let session = self.claim(run, None).await?;
         resumed(session, watcher).await
+    }
+
+    /// [`Engine::take_up`] of a run that was looked at already, and of what a person said to it
+    /// then: nothing is folded again unless the run moved since.
+    ///
+    /// # Errors
+    /// As [`Engine::take_up`] and [`Engine::take_up_with`].
+    pub async fn take_up_folded(
+        &self,
+        folded: FoldedRun,
+        envelope: Option<&StatementEnvelope>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Session, EngineError> {
+        let run = folded.state().run.clone();
+        let session = self.claim(&run, Some(folded)).await?;
+        match envelope {
+            Some(envelope) => self.hear_first(session, envelope, watcher).await,
+            None => resumed(session, watcher).await,
+        }
     }
 
     /// Takes up the run that a statement is to, and hears it, after what was posted before; whoever
@@ -410,7 +478,17 @@ impl Engine {
         envelope: &StatementEnvelope,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
-        let mut session = self.claim(&envelope.run).await?;
+        let session = self.claim(&envelope.run, None).await?;
+        self.hear_first(session, envelope, watcher).await
+    }
+
+    /// A claimed run, taken up with a statement heard.
+    async fn hear_first(
+        &self,
+        mut session: Session,
+        envelope: &StatementEnvelope,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Session, EngineError> {
         let posted = self.store.untaken(&envelope.run)?;
         let mut run = session.run().clone();
         if let Err(refused) = self.rehearse_taken_up(&mut run, &posted, envelope) {
@@ -463,7 +541,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Drive`] says why it would not.
     pub fn rehearse(&self, envelope: &StatementEnvelope) -> Result<(), EngineError> {
-        let mut run = self.believed(&envelope.run)?;
+        let mut run = self.fold(&envelope.run)?.run;
         self.rehearse_on(&mut run, envelope, now_ms())
     }
 
@@ -493,7 +571,7 @@ impl Engine {
         })
     }
 
-    async fn claim(&self, run: &str) -> Result<Session, EngineError> {
+    async fn claim(&self, run: &str, folded: Option<FoldedRun>) -> Result<Session, EngineError> {
         let driving = self.drive(run)?;
         match self.store.claim(run).await? {
             ClaimResult::Taken => {}
@@ -504,7 +582,7 @@ impl Engine {
                 });
             }
         }
-        let taken = self.believed(run).and_then(|run| {
+        let taken = self.folded_as_it_stands(run, folded).and_then(|run| {
             self.refuse_damaged(run.state())?;
             let planner = self.planner(&run.state().planner)?;
             Ok((run, planner))
@@ -537,14 +615,31 @@ impl Engine {
         })
     }
 
-    /// A run that may be driven: every event of its journal may stand where it stands.
-    fn believed(&self, run: &str) -> Result<Run, EngineError> {
-        let events = history::events(&self.store, run)?;
-        match self
-            .inbox
-            .fold(&events, self.rules(), &Archive::of(&self.store))
-        {
-            Ok(run) => Ok(run),
+    /// The run as its journal stands now: the one that was folded before, if it did not move since.
+    fn folded_as_it_stands(
+        &self,
+        run: &str,
+        folded: Option<FoldedRun>,
+    ) -> Result<Run, EngineError> {
+        match folded {
+            Some(folded) if folded.head == Some(self.store.run(run)?.head) => Ok(folded.run),
+            _ => Ok(self.fold(run)?.run),
+        }
+    }
+
+    /// A run that may be driven, folded once for whoever looks at it and then takes it up: its
+    /// chain is checked on the way, and every event may stand where it stands.
+    ///
+    /// # Errors
+    /// [`EngineError::Journal`] if an event cannot be read or does not follow, and
+    /// [`EngineError::Contradiction`] if one may not stand.
+    pub fn fold(&self, run: &str) -> Result<FoldedRun, EngineError> {
+        let stored = self.store.load(run)?;
+        let head = stored.last().map(|event| event.link);
+        let events = events_of(&stored).map_err(|reason| EngineError::journal(run, reason))?;
+        let archive = Archive::of(&self.store);
+        match self.inbox.fold(&events, self.rules(), &archive) {
+            Ok(run) => Ok(FoldedRun { run, head }),
             Err(BeliefError::Fold(error)) => Err(EngineError::journal(run, error)),
             Err(BeliefError::Contradiction(found)) => Err(EngineError::Contradiction(found)),
         }

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -78,7 +78,11 @@ pub struct Store {
     dir: PathBuf,
     // Why a `Mutex`: reads are short and rare beside writes, and a connection is not `Sync`.
     reader: Mutex<Connection>,
+    /// Whether the reader takes the file for one that never changes: see [`open::read_only`].
+    frozen: bool,
     writer: Option<Handle>,
+    /// How often the events of a run were read.
+    loads: AtomicU64,
     driven: Arc<Driven>,
 }
 
@@ -98,6 +102,37 @@ struct Handle {
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
     owner: Arc<Owner>,
+}
+
+impl Handle {
+    fn new(dir: &Path, connection: Connection, clock: Clock) -> Result<Self, StoreError> {
+        let owner = Owner::new(dir).map_err(|error| StoreError::NotWritable {
+            path: dir.to_owned(),
+            reason: error.to_string(),
+        })?;
+        let owner = Arc::new(owner);
+        let shared = Arc::new(Shared::default());
+        let (queue, jobs) = sync_channel(QUEUE_REQUESTS_MAX);
+        let writer =
+            writer::Writer::new(connection, clock, Arc::clone(&owner), Arc::clone(&shared));
+        let writer = Arc::new(Mutex::new(writer));
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn({
+                let writer = Arc::clone(&writer);
+                move || writer::run(&jobs, &writer)
+            })
+            .map_err(|error| StoreError::Failed {
+                reason: format!("no thread for the journal: {error}"),
+            })?;
+        Ok(Self {
+            writer,
+            queue: Some(queue),
+            thread: Some(thread),
+            shared,
+            owner,
+        })
+    }
 }
 
 /// The word of the store that events up to [`CommitReceipt::seq`] of a run are committed.
@@ -173,38 +208,29 @@ impl Store {
     }
 
     fn write_through(dir: &Path, connection: Connection, clock: Clock) -> Result<Self, StoreError> {
-        let reader = open::reader_beside_writer(&dir.join(JOURNAL_FILE))?;
-        let owner = Owner::new(dir).map_err(|error| StoreError::NotWritable {
-            path: dir.to_owned(),
-            reason: error.to_string(),
-        })?;
-        let owner = Arc::new(owner);
-        let shared = Arc::new(Shared::default());
-        let (queue, jobs) = sync_channel(QUEUE_REQUESTS_MAX);
-        let writer =
-            writer::Writer::new(connection, clock, Arc::clone(&owner), Arc::clone(&shared));
-        let writer = Arc::new(Mutex::new(writer));
-        let thread = std::thread::Builder::new()
-            .name("journal".to_owned())
-            .spawn({
-                let writer = Arc::clone(&writer);
-                move || writer::run(&jobs, &writer)
-            })
-            .map_err(|error| StoreError::Failed {
-                reason: format!("no thread for the journal: {error}"),
-            })?;
         Ok(Self {
             dir: dir.to_owned(),
-            reader: Mutex::new(reader),
-            writer: Some(Handle {
-                writer,
-                queue: Some(queue),
-                thread: Some(thread),
-                shared,
-                owner,
-            }),
+            reader: Mutex::new(open::reader_beside_writer(&dir.join(JOURNAL_FILE))?),
+            frozen: false,
+            writer: Some(Handle::new(dir, connection, clock)?),
+            loads: AtomicU64::default(),
             driven: Arc::default(),
         })
+    }
+
+    /// Opens for writing what was opened for reading only. Why not anew: whoever looked first
+    /// goes on with the connection it looked through.
+    pub(crate) fn write_too(&mut self) -> Result<(), StoreError> {
+        if self.writer.is_some() {
+            return Ok(());
+        }
+        let connection = open::read_write(&self.dir, None)?;
+        if std::mem::take(&mut self.frozen) {
+            let reader = open::reader_beside_writer(&self.dir.join(JOURNAL_FILE))?;
+            self.reader = Mutex::new(reader);
+        }
+        self.writer = Some(Handle::new(&self.dir, connection, Clock::System)?);
+        Ok(())
     }
 
     /// Opens the journal in `dir` for reading only; works where nothing may be written.
@@ -220,10 +246,13 @@ impl Store {
     /// # Errors
     /// As [`Store::open_read_only`].
     pub fn open_file_read_only(path: &Path) -> Result<Self, StoreError> {
+        let (reader, frozen) = open::read_only(path)?;
         Ok(Self {
             dir: path.parent().unwrap_or(Path::new("")).to_owned(),
-            reader: Mutex::new(open::read_only(path)?),
+            reader: Mutex::new(reader),
+            frozen,
             writer: None,
+            loads: AtomicU64::default(),
             driven: Arc::default(),
         })
     }
@@ -287,11 +316,13 @@ impl Store {
         self.send(|answer| Job::Barrier { answer })
     }
 
-    /// What the writer did so far.
+    /// What was written and read through this handle so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let shared = self.writer.as_ref().map(|writer| &writer.shared);
-        shared.map(|shared| shared.counts()).unwrap_or_default()
+        let counts = shared.map(|shared| shared.counts()).unwrap_or_default();
+        let loads = self.loads.load(Ordering::Relaxed);
+        Counts { loads, ..counts }
     }
 
     /// Why nothing is written any more, if a commit failed: the process must end.
@@ -360,15 +391,8 @@ impl Store {
     /// [`StoreError::UnknownRun`], or [`StoreError::ChainBroken`] with the first event that does
     /// not fit.
     pub fn load(&self, run: &str) -> Result<Vec<StoredEvent>, StoreError> {
-        self.read(|connection| read::load(connection, run, 0))
-    }
-
-    /// The events of a run after `seq`: what is new for somebody who watches it.
-    ///
-    /// # Errors
-    /// As [`Store::load`].
-    pub fn load_after(&self, run: &str, seq: u64) -> Result<Vec<StoredEvent>, StoreError> {
-        self.read(|connection| read::load(connection, run, seq))
+        self.loads.fetch_add(1, Ordering::Relaxed);
+        self.read(|connection| read::load(connection, run))
     }
 
     /// The row of one run.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use provost_engine::engine::{Engine, EngineError, NewRun};
+use provost_engine::engine::{Engine, EngineError, FoldedRun, NewRun};
 use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::limits::NOTIFY_LAST;
 use provost_engine::run::machine::{Input, StepError};
@@ -35,13 +35,16 @@ use post::PostResult;
 pub enum Start {
     /// A new run.
     New(Box<NewRun>),
-    /// A run that is there, and what a person says to it.
-    TakeUp {
-        /// Its id.
-        run: String,
-        /// The person's word.
-        envelope: Option<Box<StatementEnvelope>>,
-    },
+    /// A run that is there.
+    TakeUp(TakeUp),
+}
+
+/// A run to take up, and what a person says to it.
+pub struct TakeUp {
+    /// The run as whoever asked for it saw it.
+    pub folded: Box<FoldedRun>,
+    /// The person's word.
+    pub envelope: Option<Box<StatementEnvelope>>,
 }
 
 /// Drives a run as far as it goes, and says how far that was.
@@ -60,11 +63,11 @@ pub fn drive(
 pub fn record(
     place: &WorkspacePath,
     engine: &Engine,
-    envelope: &StatementEnvelope,
+    spoken: TakeUp,
     watching: Watching,
 ) -> Result<Exit, Failure> {
     with_driver(place, engine, watching, async |driver| {
-        driver.record(envelope).await
+        driver.record(spoken).await
     })
 }
 
@@ -134,8 +137,7 @@ impl Driver<'_> {
         let mut view = self.view();
         let mut session = match start {
             Start::New(new) => self.engine.begin(*new, &mut view).await?,
-            Start::TakeUp { run, envelope } => match self.take_up(&run, envelope, &mut view).await?
-            {
+            Start::TakeUp(start) => match self.take_up(start, &mut view).await? {
                 Some(session) => session,
                 None => return Ok(Exit::Done),
             },
@@ -164,34 +166,24 @@ impl Driver<'_> {
 
     /// Takes a run up with what a person says to it; none if another process drives it and was
     /// told.
-    async fn take_up(
-        &self,
-        run: &str,
-        envelope: Option<Box<StatementEnvelope>>,
-        view: &mut View,
-    ) -> Result<Option<Session>, Failure> {
-        match envelope {
-            None => Ok(Some(self.engine.take_up(run, view).await?)),
-            Some(envelope) => self.heard(&envelope, view).await,
+    async fn take_up(&self, start: TakeUp, view: &mut View) -> Result<Option<Session>, Failure> {
+        let TakeUp { folded, envelope } = start;
+        let envelope = envelope.as_deref();
+        match (
+            self.engine.take_up_folded(*folded, envelope, view).await,
+            envelope,
+        ) {
+            (Ok(session), _) => Ok(Some(session)),
+            (Err(EngineError::Held { pid, .. }), Some(envelope)) => {
+                self.post(envelope, pid, view).await
+            }
+            (Err(error), _) => Err(error.into()),
         }
     }
 
-    /// The run, taken up with this statement heard; none if another process drives it and was told.
-    async fn heard(
-        &self,
-        envelope: &StatementEnvelope,
-        view: &mut View,
-    ) -> Result<Option<Session>, Failure> {
-        match self.engine.take_up_with(envelope, view).await {
-            Ok(session) => Ok(Some(session)),
-            Err(EngineError::Held { pid, .. }) => self.post(envelope, pid, view).await,
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn record(self, envelope: &StatementEnvelope) -> Result<Exit, Failure> {
+    async fn record(self, spoken: TakeUp) -> Result<Exit, Failure> {
         let mut view = self.view();
-        let session = self.heard(envelope, &mut view).await?;
+        let session = self.take_up(spoken, &mut view).await?;
         let Some(session) = session else {
             return Ok(Exit::Done);
         };

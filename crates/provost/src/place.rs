@@ -80,11 +80,25 @@ impl WorkspacePath {
         Ok(self.engine(self.workspace()?)?)
     }
 
+    /// Opens the journal to look at a run that is then driven: see [`WorkspacePath::driving`].
+    pub fn to_speak(&self) -> Result<Engine, Failure> {
+        Ok(Engine::open_to_read(self.workspace()?)?)
+    }
+
+    /// Opens for driving what was opened to look at.
+    pub fn driving(&self, engine: Engine) -> Result<Engine, EngineError> {
+        Ok(self.with_commands(engine.into_driving()?))
+    }
+
     /// Opens the journal and the tools of a workspace; its notices carry commands for this place.
     pub fn engine(&self, workspace: Workspace) -> Result<Engine, EngineError> {
+        Ok(self.with_commands(Engine::open(workspace)?))
+    }
+
+    fn with_commands(&self, engine: Engine) -> Engine {
         let place = self.clone();
         let commands = move |subject: &NoticeSubject<'_>| place.command(&waits::about(subject));
-        Ok(Engine::open(workspace)?.with_commands(Arc::new(commands)))
+        engine.with_commands(Arc::new(commands))
     }
 
     /// Opens the journal to look at runs.

@@ -120,8 +120,9 @@ fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
         .map(|_| ())
 }
 
-/// A connection for somebody who may only read the journal `path`.
-pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
+/// A connection for somebody who may only read the journal `path`, and whether it takes the file
+/// for one that never changes.
+pub(super) fn read_only(path: &Path) -> Result<(Connection, bool), StoreError> {
     let missing = || StoreError::Missing {
         path: path.parent().unwrap_or(path).to_owned(),
     };
@@ -138,7 +139,7 @@ pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
     }
     let connection = reader_beside_writer(path)?;
     match check_format(&connection, path) {
-        Ok(Found::Current | Found::Older) => Ok(connection),
+        Ok(Found::Current | Found::Older) => Ok((connection, false)),
         Ok(Found::Empty) => Err(missing()),
         Err(StoreError::NotWritable { path, .. }) if has_log(&path) => {
             Err(StoreError::LogUnread { path })
@@ -148,7 +149,7 @@ pub(super) fn read_only(path: &Path) -> Result<Connection, StoreError> {
             // can still be read as a file that does not change.
             let connection = immutable(path)?;
             check_format(&connection, path)?;
-            Ok(connection)
+            Ok((connection, true))
         }
         Err(error) => Err(error),
     }

@@ -262,26 +262,21 @@ impl EventRow {
     }
 }
 
-pub(super) fn load(
-    connection: &Connection,
-    id: &str,
-    after: u64,
-) -> Result<Vec<StoredEvent>, StoreError> {
+pub(super) fn load(connection: &Connection, id: &str) -> Result<Vec<StoredEvent>, StoreError> {
     // Why one transaction: the row and the events must be of one moment.
     let tx = connection
         .unchecked_transaction()
         .map_err(StoreError::read)?;
     let head = run(&tx, id)?;
-    let mut previous = link_at(&tx, id, after)?;
     let mut query = tx
         .prepare_cached(&format!(
             "SELECT {EVENT_COLUMNS} FROM events \
-             WHERE run = (SELECT n FROM runs WHERE id = ?1) AND seq > ?2 ORDER BY seq"
+             WHERE run = (SELECT n FROM runs WHERE id = ?1) ORDER BY seq"
         ))
         .map_err(StoreError::read)?;
-    let mut rows = query.query(params![id, after]).map_err(StoreError::read)?;
+    let mut rows = query.query([id]).map_err(StoreError::read)?;
     let mut events = Vec::new();
-    let mut seq = after;
+    let (mut seq, mut previous) = (0, GENESIS);
     while let Some(row) = rows.next().map_err(StoreError::read)? {
         let event = EventRow::read(row).map_err(StoreError::read)?;
         event.check(id, seq, &previous)?;
@@ -325,28 +320,6 @@ pub(super) fn each_event(
         (seq, link) = (event.seq, event.link);
     }
     check_head(&head, seq, &link)
-}
-
-fn link_at(connection: &Connection, id: &str, seq: u64) -> Result<Digest, StoreError> {
-    if seq == 0 {
-        return Ok(GENESIS);
-    }
-    connection
-        .prepare_cached(
-            "SELECT link FROM events WHERE run = (SELECT n FROM runs WHERE id = ?1) AND seq = ?2",
-        )
-        .and_then(|mut query| {
-            query
-                .query_row(params![id, seq], |row| row.get(0))
-                .optional()
-        })
-        .map_err(StoreError::read)?
-        .map(Digest::from_bytes)
-        .ok_or_else(|| StoreError::ChainBroken {
-            run: id.to_owned(),
-            seq,
-            reason: "it is not there".to_owned(),
-        })
 }
 
 /// Checks that the events of a run end where its row says.

@@ -36,7 +36,7 @@ use job::{SettledJob, fail};
 use rows::ChainHead;
 use shown::ShownRow;
 
-/// What the writer did so far.
+/// What was written and read through a handle so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests committed.
@@ -47,6 +47,8 @@ pub struct Counts {
     pub full: u64,
     /// Times the sync mode was switched.
     pub switches: u64,
+    /// Times that the events of a run were read.
+    pub loads: u64,
 }
 
 /// What the writer shares with the handle.
@@ -66,6 +68,7 @@ impl Shared {
             normal: self.normal.load(Ordering::Relaxed),
             full: self.full.load(Ordering::Relaxed),
             switches: self.switches.load(Ordering::Relaxed),
+            loads: 0,
         }
     }
 

@@ -67,23 +67,18 @@ impl FromStr for Setting {
 
 /// Does it.
 pub fn run(verb: AmendArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
-    let envelope = {
-        let engine = place.to_read()?;
-        let record = verb.target.read(&engine)?;
-        let state = record.run.state();
-        let plan = match &verb.plan {
-            Some(path) => Some(of_file(path)?),
-            None if verb.set.is_empty() => None,
-            None => Some(with_settings(state, &verb.set)?),
-        };
-        let statement = Statement::Amend {
-            plan,
-            goal: verb.goal,
-            reason: verb.reason,
-        };
-        say::envelope(&engine, state, statement, &verb.signing)?
+    let run = verb.target.open(place)?;
+    let plan = match &verb.plan {
+        Some(path) => Some(of_file(path)?),
+        None if verb.set.is_empty() => None,
+        None => Some(with_settings(run.state(), &verb.set)?),
     };
-    say::say(envelope, &verb.signing, verb.watching, place)
+    let statement = Statement::Amend {
+        plan,
+        goal: verb.goal,
+        reason: verb.reason,
+    };
+    say::say(run, statement, &verb.signing, verb.watching, place)
 }
 
 fn of_file(path: &std::path::Path) -> Result<PlanText, Failure> {

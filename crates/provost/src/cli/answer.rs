@@ -27,27 +27,23 @@ pub struct AnswerArgs {
 
 /// Does it.
 pub fn run(verb: &AnswerArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
-    let envelope = {
-        let engine = place.to_read()?;
-        let record = verb.target.read(&engine)?;
-        let state = record.run.state();
-        let picked = verb.target.pick(state, TargetWait::Questions, place)?;
-        let found = picked.and_then(|picked| {
-            state
-                .open_questions()
-                .find(|(digest, _)| **digest == picked)
-        });
-        let Some((digest, asked)) = found else {
-            return Err(
-                Failure::usage(format!("several questions of run `{}` wait", state.run))
-                    .hint("`provost inbox` lists them, with commands"),
-            );
-        };
-        let value = question::read(asked, &verb.value)
-            .map_err(|reason| Failure::usage(reason).hint(format!("asked is: {}", asked.text)))?;
-        let question = *digest;
-        let statement = Statement::Answer { question, value };
-        say::envelope(&engine, state, statement, &verb.signing)?
+    let run = verb.target.open(place)?;
+    let state = run.state();
+    let picked = verb.target.pick(state, TargetWait::Questions, place)?;
+    let found = picked.and_then(|picked| {
+        state
+            .open_questions()
+            .find(|(digest, _)| **digest == picked)
+    });
+    let Some((digest, asked)) = found else {
+        return Err(
+            Failure::usage(format!("several questions of run `{}` wait", state.run))
+                .hint("`provost inbox` lists them, with commands"),
+        );
     };
-    say::say(envelope, &verb.signing, verb.watching, place)
+    let value = question::read(asked, &verb.value)
+        .map_err(|reason| Failure::usage(reason).hint(format!("asked is: {}", asked.text)))?;
+    let question = *digest;
+    let statement = Statement::Answer { question, value };
+    say::say(run, statement, &verb.signing, verb.watching, place)
 }

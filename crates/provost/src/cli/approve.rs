@@ -51,30 +51,27 @@ pub fn run(verb: ApproveArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return say::sign_offline(&path, verb.output.as_deref(), yes, &verb.signing);
     }
     say::refuse_output(verb.output.as_deref())?;
-    let envelope = {
+    if let Some(path) = &verb.card {
+        // Why apart: to write a card needs no tool to be as it was locked.
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
         let picked = verb.target.pick(state, TargetWait::Cards, place)?;
-        if let Some(path) = &verb.card {
-            return say::save_card(path, &engine, state, picked);
-        }
-        if verb.only_goal_values {
-            refuse_foreign(picked, state)?;
-        }
-        let card = match picked {
-            Some(card) if verb.target.digest.is_some() => card,
-            only => ask(only, state, place)?,
-        };
-        let steps = verb.steps;
-        say::envelope(
-            &engine,
-            state,
-            Statement::Approve { card, steps },
-            &verb.signing,
-        )?
+        return say::save_card(path, &engine, state, picked);
+    }
+    let run = verb.target.open(place)?;
+    let state = run.state();
+    let picked = verb.target.pick(state, TargetWait::Cards, place)?;
+    if verb.only_goal_values {
+        refuse_foreign(picked, state)?;
+    }
+    let card = match picked {
+        Some(card) if verb.target.digest.is_some() => card,
+        only => ask(only, state, place)?,
     };
-    say::say(envelope, &verb.signing, verb.watching, place)
+    let steps = verb.steps;
+    let yes = Statement::Approve { card, steps };
+    say::say(run, yes, &verb.signing, verb.watching, place)
 }
 
 /// Refuses a card with a value that only an untrusted planner or tool brought.

@@ -9,7 +9,7 @@ use provost_engine::limits::STATEMENT_BYTES_MAX;
 
 use super::Watching;
 use crate::document::reason;
-use crate::drive::record;
+use crate::drive::{TakeUp, record};
 use crate::failure::{Exit, Failure};
 use crate::place::WorkspacePath;
 
@@ -36,7 +36,11 @@ pub fn run(verb: &RecordArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
                 .hint("`-C DIR` names the workspace that a statement is for"),
         );
     }
-    record(place, &engine, &envelope, verb.watching)
+    let spoken = TakeUp {
+        folded: Box::new(engine.fold(&envelope.run)?),
+        envelope: Some(Box::new(envelope)),
+    };
+    record(place, &engine, spoken, verb.watching)
 }
 
 /// The text of a card file or a word.

@@ -47,35 +47,31 @@ pub fn run(verb: RejectArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return say::sign_offline(&path, verb.output.as_deref(), no, &verb.signing);
     }
     say::refuse_output(verb.output.as_deref())?;
-    let envelope = {
-        let engine = place.to_read()?;
-        let record = verb.target.read(&engine)?;
-        let state = record.run.state();
-        let picked = verb.target.pick(state, TargetWait::Cards, place)?;
-        let of_step = |step: &str| {
-            let mut open = state.open_cards();
-            let found = open.find(|(_, card)| card.step() == Some(step));
-            found.map(|(digest, _)| *digest).ok_or_else(|| {
-                Failure::usage(format!("no open card is about step `{step}`"))
-                    .hint("`provost inbox` lists them, with commands")
-            })
-        };
-        let card = match (&verb.step, picked) {
-            (Some(step), _) => of_step(step)?,
-            (None, Some(card)) => card,
-            (None, None) => {
-                let any = state.open_cards().map(|(digest, _)| *digest).next();
-                any.filter(|_| verb.all).ok_or_else(|| {
-                    Failure::usage(format!("several cards of run `{}` are open", state.run))
-                        .hint("`--step STEP` names one of them, `--all` is a no to all")
-                })?
-            }
-        };
-        let all = verb.all;
-        let no = Statement::Reject { card, reason, all };
-        say::envelope(&engine, state, no, &verb.signing)?
+    let run = verb.target.open(place)?;
+    let state = run.state();
+    let picked = verb.target.pick(state, TargetWait::Cards, place)?;
+    let of_step = |step: &str| {
+        let mut open = state.open_cards();
+        let found = open.find(|(_, card)| card.step() == Some(step));
+        found.map(|(digest, _)| *digest).ok_or_else(|| {
+            Failure::usage(format!("no open card is about step `{step}`"))
+                .hint("`provost inbox` lists them, with commands")
+        })
     };
-    say::say(envelope, &verb.signing, verb.watching, place)?;
+    let card = match (&verb.step, picked) {
+        (Some(step), _) => of_step(step)?,
+        (None, Some(card)) => card,
+        (None, None) => {
+            let any = state.open_cards().map(|(digest, _)| *digest).next();
+            any.filter(|_| verb.all).ok_or_else(|| {
+                Failure::usage(format!("several cards of run `{}` are open", state.run))
+                    .hint("`--step STEP` names one of them, `--all` is a no to all")
+            })?
+        }
+    };
+    let all = verb.all;
+    let no = Statement::Reject { card, reason, all };
+    say::say(run, no, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: the no was asked for, and it is recorded.
     Ok(Exit::Done)
 }

@@ -7,7 +7,7 @@ use provost_engine::store::StopScope;
 use super::Watching;
 use super::pause::StopTarget;
 use super::say::{self, SigningArgs};
-use crate::drive::{Start, drive};
+use crate::drive::{Start, TakeUp, drive};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::place::WorkspacePath;
@@ -29,20 +29,16 @@ pub fn run(verb: &ResumeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let Some(target) = &verb.what.target else {
         return lift(verb.what.scope(), place);
     };
-    let engine = place.to_drive()?;
-    let run = target.find(&engine)?;
-    let record = engine.read(&run)?;
-    let state = record.run.state();
-    if state.paused.is_some() {
-        let envelope = say::envelope(&engine, state, Statement::Resume, &verb.signing)?;
-        drop(engine);
-        return say::say(envelope, &verb.signing, verb.watching, place);
+    let run = target.open(place)?;
+    if run.state().paused.is_some() {
+        return say::say(run, Statement::Resume, &verb.signing, verb.watching, place);
     }
-    let start = Start::TakeUp {
-        run,
+    let engine = place.driving(run.engine)?;
+    let start = TakeUp {
+        folded: Box::new(run.folded),
         envelope: None,
     };
-    drive(place, &engine, start, verb.watching)
+    drive(place, &engine, Start::TakeUp(start), verb.watching)
 }
 
 /// Lets a scope go on. It drives nothing, and so needs no tool, lock or playbook to be in order;

@@ -17,8 +17,9 @@ use provost_engine::store::Store;
 use provost_plan::digest::Digest;
 
 use super::Watching;
+use super::target::TargetRun;
 use crate::document::reason;
-use crate::drive::{Start, drive, record, typed_yes};
+use crate::drive::{Start, TakeUp, drive, record, typed_yes};
 use crate::failure::{Exit, Failure};
 use crate::keyring::{KeyChoice, LocalSigner};
 use crate::output;
@@ -38,7 +39,7 @@ pub struct SigningArgs {
 }
 
 /// The word that `engine`'s workspace takes for this.
-pub fn envelope(
+fn envelope(
     engine: &Engine,
     state: &State,
     statement: Statement,
@@ -49,20 +50,24 @@ pub fn envelope(
     signer.envelope(engine.inbox().store(), state, statement)
 }
 
-/// Says a word to its run: drives it where nobody does, or only records it.
+/// Makes a statement to a run: drives it where nobody does, or only records it.
 pub fn say(
-    envelope: StatementEnvelope,
+    run: TargetRun,
+    statement: Statement,
     how: &SigningArgs,
     watching: Watching,
     place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
-    let engine = place.to_drive()?;
+    let envelope = envelope(&run.engine, run.state(), statement, how)?;
+    let engine = place.driving(run.engine)?;
+    let spoken = TakeUp {
+        folded: Box::new(run.folded),
+        envelope: Some(Box::new(envelope)),
+    };
     if how.record {
-        return record(place, &engine, &envelope, watching);
+        return record(place, &engine, spoken, watching);
     }
-    let run = envelope.run.clone();
-    let envelope = Some(Box::new(envelope));
-    drive(place, &engine, Start::TakeUp { run, envelope }, watching)
+    drive(place, &engine, Start::TakeUp(spoken), watching)
 }
 
 /// Says to a run what only stops it. Where the workspace can be driven it is said as anything else;
@@ -98,9 +103,14 @@ pub fn stop(
             return post_alone(&store, &history.state, statement, (how, &failure), place);
         }
     };
-    let envelope = envelope(&engine, &history.state, statement, how)?;
-    drop(engine);
-    say(envelope, how, watching, place)
+    let folded = engine.fold(run)?;
+    say(
+        TargetRun { engine, folded },
+        statement,
+        how,
+        watching,
+        place,
+    )
 }
 
 /// Posts what stops a run from the journal alone, and says that nothing else was done.

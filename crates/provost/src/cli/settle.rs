@@ -68,21 +68,16 @@ pub fn run(verb: &SettleArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         })?),
         None => None,
     };
-    let envelope = {
-        let engine = place.to_read()?;
-        let record = verb.target.read(&engine)?;
-        let state = record.run.state();
-        let (slot, attempt) = meant.find(state, place)?;
-        let statement = Statement::Settle {
-            slot,
-            attempt,
-            settled: verb.settled(),
-            output,
-            reason: verb.reason.clone(),
-        };
-        say::envelope(&engine, state, statement, &verb.signing)?
+    let run = verb.target.open(place)?;
+    let (slot, attempt) = meant.find(run.state(), place)?;
+    let statement = Statement::Settle {
+        slot,
+        attempt,
+        settled: verb.settled(),
+        output,
+        reason: verb.reason.clone(),
     };
-    say::say(envelope, &verb.signing, verb.watching, place)?;
+    say::say(run, statement, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: what was said is recorded.
     Ok(Exit::Done)
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
-use provost_engine::engine::{Engine, Record};
+use provost_engine::engine::{Engine, FoldedRun, Record};
 use provost_engine::history::History;
 use provost_engine::run::state::State;
 use provost_engine::store::Store;
@@ -72,7 +72,30 @@ impl TargetWait {
     }
 }
 
+/// A run that somebody speaks to or takes up: the workspace is read once for it, the journal
+/// opened once, and the run folded once.
+pub struct TargetRun {
+    /// What it was looked at through; opened for driving only by whoever drives.
+    pub engine: Engine,
+    /// The run.
+    pub folded: FoldedRun,
+}
+
+impl TargetRun {
+    /// Its state.
+    pub fn state(&self) -> &State {
+        self.folded.state()
+    }
+}
+
 impl Target {
+    /// Opens the workspace to speak to the run. Nothing is written or created yet.
+    pub fn open(&self, place: &WorkspacePath) -> Result<TargetRun, Failure> {
+        let engine = place.to_speak()?;
+        let folded = engine.fold(&self.find(&engine)?)?;
+        Ok(TargetRun { engine, folded })
+    }
+
     /// The run as its journal alone tells it.
     pub fn history(&self, store: &Store) -> Result<History, Failure> {
         Ok(History::read(store, &self.find_in(store)?)?)
