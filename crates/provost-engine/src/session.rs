@@ -16,7 +16,7 @@ use provost_planner::Planner;
 use provost_run::admission::Admission;
 use provost_run::call::Slot;
 use provost_run::card::{Card, Question};
-use provost_run::event::{EVENT_VERSION, Event, EventError, PlannerChoice, RunEnded, RunStatus};
+use provost_run::event::{EVENT_VERSION, Event, PlannerChoice, RunEnded, RunStatus};
 use provost_run::machine::{Command, Input, Output, Receipt, Run, SealError, StepError};
 use provost_run::outcome::Reply;
 use provost_run::state::{FoldError, State};
@@ -24,15 +24,18 @@ use provost_tools::Toolbox;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::inbox::{Contradiction, Inbox, StatementError};
+use crate::inbox::{Inbox, StatementError};
 use crate::limits::TURN_TIME_MAX;
 use crate::notify::{NotifyTarget, made};
 use crate::store::{Append, Driving, Evidence, NewEvent, Payload, Store, StoreError};
 use crate::summary;
 use crate::workspace::{PlannerError, Workspace};
 
+mod checkpoint;
 mod statements;
 mod turn;
+
+use checkpoint::Checkpoint;
 
 pub use statements::{IGNORED, TAKEN};
 
@@ -40,6 +43,7 @@ pub use statements::{IGNORED, TAKEN};
 pub struct Session {
     // Why boxed: a session is moved from future to future, and each has room for it.
     run: Box<Run>,
+    checkpoint: Checkpoint,
     store: Arc<Store>,
     toolbox: Arc<Toolbox>,
     workspace: Arc<Workspace>,
@@ -105,13 +109,7 @@ pub enum DriveError {
     /// The store's receipt does not cover the commands.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// An event of the journal may not stand where it stands.
-    #[error(transparent)]
-    Contradiction(Box<Contradiction>),
-    /// A stored event cannot be read.
-    #[error(transparent)]
-    Event(#[from] EventError),
-    /// The journal does not fold.
+    /// What was kept does not fold.
     #[error(transparent)]
     Fold(#[from] FoldError),
     /// A person's word does not count.
@@ -138,6 +136,7 @@ impl Session {
             ahead,
             _driving: driving,
             run: Box::new(run),
+            checkpoint: Checkpoint::default(),
             store,
             toolbox,
             planner,
@@ -226,8 +225,7 @@ impl Session {
                 Err(DriveError::Store(StoreError::NotAdmitted {
                     denials, earlier, ..
                 })) => {
-                    // Why from the journal: what the machine made of the input was not kept.
-                    *self.run = self.reread(hears)?;
+                    *self.run = self.checkpoint.restore(&self.run, hears)?;
                     said.denials.extend(denials);
                     said.earlier.extend(earlier);
                 }
@@ -235,7 +233,7 @@ impl Session {
                     // Why once more, and only hearing: the input counts, and what would begin by it
                     // begins after the statements.
                     (hears, self.words_due) = (true, true);
-                    *self.run = self.reread(hears)?;
+                    *self.run = self.checkpoint.restore(&self.run, hears)?;
                     // Why not again: to proceed is to hear no more, and they are not heard yet.
                     if matches!(input, Input::Proceed) {
                         return Ok(());
@@ -304,6 +302,7 @@ impl Session {
             }
         };
         watcher.kept(first_seq, &append, self.run.state());
+        self.checkpoint.keep(&self.run, append);
         for command in commands.open(&receipt)? {
             self.obey(command);
         }
@@ -475,6 +474,7 @@ impl Session {
     /// The run was there before this process: words may wait for it.
     pub(crate) fn expect_words(&mut self) {
         (self.words_due, self.is_new) = (true, false);
+        self.checkpoint = Checkpoint::of(&self.run);
     }
 
     /// Gives the run back, so that another process may take it up at once.

@@ -418,6 +418,31 @@ impl Run {
         })
     }
 
+    /// Takes in events that follow its last one and were kept: nothing is judged or evaluated.
+    ///
+    /// # Errors
+    /// [`FoldError`] if they do not follow.
+    pub fn replay<'e>(
+        &mut self,
+        events: impl IntoIterator<Item = (&'e Event, i64)>,
+    ) -> Result<(), FoldError> {
+        for (event, at) in events {
+            self.state.apply(event, at)?;
+            self.seq += 1;
+        }
+        Ok(())
+    }
+
+    /// The run as a fold of its journal gives it, whatever this process did with it.
+    #[must_use]
+    pub fn as_folded(&self) -> Self {
+        Self {
+            held: false,
+            hears: true,
+            ..self.clone()
+        }
+    }
+
     /// The state.
     #[must_use]
     pub fn state(&self) -> &State {

@@ -271,11 +271,7 @@ impl From<DriveError> for Failure {
             },
             DriveError::Step(error) => Self::from(error),
             DriveError::Seal(error) => Self::failed(error.to_string()),
-            DriveError::Event(error) => Self::failed(error.to_string()),
             DriveError::Fold(error) => Self::failed(error.to_string()),
-            DriveError::Contradiction(found) => {
-                Self::failed(found.to_string()).hint(Contradiction::HINT)
-            }
             DriveError::Statement(error) => Self::from(error),
         }
     }

@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod folding;
 mod forged;
 mod forged_rows;
 mod forged_tables;

@@ -1,0 +1,65 @@
+//! The run as it was kept: what the machine makes of an input that is not kept is taken back.
+//!
+//! Owns the events that were kept since a copy of the run, and the way from both to the run. Reads
+//! no journal. INVARIANT: a checkpoint and its events fold to what the journal folds to.
+
+use provost_run::event::Event;
+use provost_run::machine::Run;
+use provost_run::state::FoldError;
+
+/// Most events that are kept beside a copy of a short run; beside a long one there are as many as
+/// it has, so that copies cost each event the same, however long the run gets.
+const EVENTS_MIN: usize = 64;
+
+/// A copy of a run, and the events that were kept since.
+#[derive(Default)]
+pub(super) struct Checkpoint {
+    /// None for a run that began in this process and has all its events here.
+    copy: Option<Box<Run>>,
+    events: Vec<(Event, i64)>,
+}
+
+impl Checkpoint {
+    /// Of a run that was taken up.
+    pub(super) fn of(run: &Run) -> Self {
+        Self {
+            copy: Some(Box::new(run.as_folded())),
+            events: Vec::new(),
+        }
+    }
+
+    /// Takes in events that were kept, after which the run is `run`.
+    pub(super) fn keep(&mut self, run: &Run, events: Vec<Event>) {
+        let at = run.state().last_at;
+        self.events
+            .extend(events.into_iter().map(|event| (event, at)));
+        let copied = self.copy.as_ref().map_or(0, |copy| copy.seq());
+        let most = usize::try_from(copied)
+            .unwrap_or(usize::MAX)
+            .max(EVENTS_MIN);
+        if self.events.len() > most {
+            *self = Self::of(run);
+        }
+    }
+
+    /// The run as it was kept, where `run` is what became of it; `hears` is whether people were
+    /// still to be heard by then.
+    pub(super) fn restore(&mut self, run: &Run, hears: bool) -> Result<Run, FoldError> {
+        let events = self.events.iter().map(|(event, at)| (event, *at));
+        let mut kept = match &self.copy {
+            Some(copy) => {
+                let mut kept = Run::clone(copy);
+                kept.replay(events)?;
+                kept
+            }
+            None => Run::from_journal(events, run.rules().clone())?,
+        };
+        if run.is_held() {
+            kept.hold();
+        }
+        if !hears {
+            kept.go_on();
+        }
+        Ok(kept)
+    }
+}
