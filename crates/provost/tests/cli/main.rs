@@ -39,6 +39,8 @@ mod key;
 mod mcp;
 mod mcp_http;
 mod notify;
+#[cfg(target_os = "linux")]
+mod openings;
 mod pause;
 mod plan;
 mod policy;
