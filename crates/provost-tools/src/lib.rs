@@ -29,6 +29,7 @@ mod deadline;
 mod fault;
 mod kinds;
 mod limits;
+mod linked_path;
 pub mod openapi;
 mod protected_paths;
 mod toolbox;

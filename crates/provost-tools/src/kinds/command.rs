@@ -36,6 +36,7 @@ use serde_json::Value;
 use crate::adapter::{Adapter, CallFuture};
 use crate::config::{ResponseError, ResponseFormat, media_with_sandbox};
 use crate::fault::{Fault, Request, one_line};
+use crate::linked_path::{LinkError, LinkedPath};
 use crate::protected_paths::ProtectedPaths;
 
 mod argv;
@@ -54,7 +55,7 @@ const WORDS_CHARS_MAX: usize = 200;
 #[derive(Clone, Debug)]
 pub(crate) struct CommandTool {
     base: PathBuf,
-    dir: PathBuf,
+    dir: LinkedPath,
     settings: Arc<CommandSettings>,
     protected: Arc<ProtectedPaths>,
 }
@@ -67,7 +68,7 @@ impl CommandTool {
     ) -> Result<Self, String> {
         let base = protected.base().to_owned();
         let tool = Self {
-            dir: base.join(&settings.root.value),
+            dir: LinkedPath::open(&base, &settings.root.value),
             base,
             settings: Arc::new(settings.clone()),
             protected: Arc::clone(protected),
@@ -80,37 +81,42 @@ impl CommandTool {
 
     /// What protected thing the working directory holds or lies in, as it stands now.
     fn reached(&self) -> Option<String> {
-        let real = std::fs::canonicalize(&self.dir).ok()?;
+        let real = self.dir.current().ok()?;
         self.protected.overlapping(&real)
     }
 
-    fn check_root(&self) -> Result<(), Fault> {
+    /// The working directory, or what keeps a program from working there.
+    fn check_root(&self) -> Result<PathBuf, Fault> {
         let shown = &self.settings.root.value;
         if let Some(name) = self.reached() {
             let message = format!("the folder `{shown}` reaches `{name}`");
             return Err(Fault::no_effect(Class::PermissionDenied, message));
         }
-        if !self.dir.is_dir() {
-            let message = format!(
-                "the folder `{shown}` is not there; create it, or correct `root` in provost.toml"
-            );
-            return Err(Fault::no_effect(Class::Unavailable, message));
+        match self.dir.locate() {
+            Ok(dir) if dir.is_dir() => Ok(dir),
+            Err(LinkError::Moved) => Err(self.dir.drift("folder")),
+            Ok(_) | Err(LinkError::Unreachable(_)) => {
+                let message = format!(
+                    "the folder `{shown}` is not there; create it, or correct `root` in \
+                     provost.toml"
+                );
+                Err(Fault::no_effect(Class::Unavailable, message))
+            }
         }
-        Ok(())
     }
 
     async fn execute(&self, line: &CommandLine, request: &Request) -> Result<ProgramOutput, Fault> {
-        self.check_root()?;
+        let dir = self.check_root()?;
         let key = request.key.clone().map_or(Value::Null, Value::from);
         let args = Value::Object(request.args.clone());
         let argv = line.argv.fill(&args, &key)?;
         self.check_pins(line)?;
         let env = self.variables(request)?;
         let sandbox = self.settings.sandbox.as_ref();
-        let sandbox = sandbox.map(|sandbox| sandbox.rules(&self.base, Some(&self.dir)));
+        let sandbox = sandbox.map(|sandbox| sandbox.rules(&self.base, Some(&dir)));
         let ended = Program {
             argv: &argv,
-            dir: &self.dir,
+            dir: &dir,
             env: &env,
             timeout: request.timeout,
             output_bytes_max: request.operation.max_bytes,
@@ -125,7 +131,7 @@ impl CommandTool {
     fn check_pins(&self, line: &CommandLine) -> Result<(), Fault> {
         let scope = PinScope {
             base: &self.base,
-            dir: &self.dir,
+            dir: self.dir.path(),
             path: &self.settings.path,
             pin: self.settings.pin,
         };

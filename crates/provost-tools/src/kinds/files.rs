@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | a result, or a file that was written, grew, moved or went, and synced | `ok` | happened |
 //! | the root is missing or cannot be read | `unavailable` | none |
+//! | the root leads to another folder than when the workspace was opened | `drift` | none |
 //! | no such file or folder, or no file fits `glob` | `not_found` | none |
 //! | a path that leaves the root, a link, a protected file | `permission_denied` | none |
 //! | a path or pattern that is none | `invalid_arguments` | none |
@@ -33,6 +34,7 @@ use serde_json::{Value, json};
 use crate::adapter::{Adapter, CallFuture};
 use crate::deadline::{Deadline, blocking};
 use crate::fault::{Fault, Request};
+use crate::linked_path::LinkedPath;
 use crate::protected_paths::ProtectedPaths;
 
 mod append;
@@ -66,7 +68,7 @@ pub(crate) struct Files {
 pub(crate) struct RootPath {
     tool: String,
     shown: String,
-    path: PathBuf,
+    path: LinkedPath,
     protected: Arc<ProtectedPaths>,
 }
 
@@ -77,13 +79,13 @@ impl Files {
         settings: &FilesSettings,
         protected: &Arc<ProtectedPaths>,
     ) -> Result<Self, String> {
-        let path = protected.base().join(&settings.root.value);
-        if let Ok(real) = std::fs::canonicalize(&path)
+        let path = LinkedPath::open(protected.base(), &settings.root.value);
+        if let Ok(real) = path.current()
             && let Some(name) = protected.reachable_from(&real)
         {
             return Err(name);
         }
-        if let Some(name) = lexical(&path).and_then(|path| protected.overlapping(&path)) {
+        if let Some(name) = lexical(path.path()).and_then(|path| protected.overlapping(&path)) {
             return Err(name);
         }
         Ok(Self {

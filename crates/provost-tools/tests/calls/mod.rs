@@ -28,6 +28,7 @@ mod definitions;
 mod files;
 mod http;
 mod injections;
+mod links;
 mod mcp;
 mod mcp_http;
 mod model;

@@ -36,6 +36,7 @@ mod inbox;
 mod init;
 mod interrupt;
 mod key;
+mod links;
 mod mcp;
 mod mcp_http;
 mod notify;

@@ -26,6 +26,7 @@ use crate::config::{
     TemplateFields, ToolScope, bad_setting, check_references, property_names, read_operations,
 };
 use crate::limits::COMMAND_MEMORY_BYTES_MIN;
+use crate::linked_path::LinkedPath;
 use crate::protected_paths::ProtectedPaths;
 
 /// Where programs are looked for, unless the operator says.
@@ -91,6 +92,10 @@ impl CommandSettings {
             "secrets": secrets_value,
             "memory_bytes": memory_bytes_max,
         });
+        if let (Value::Object(map), Some(root)) = (&mut connection, &root) {
+            let target = LinkedPath::target(&base, &root.value);
+            map.extend(target.map(|real| ("leads_to".to_owned(), real.into())));
+        }
         if let (Value::Object(map), Some(sandbox)) = (&mut connection, &sandbox) {
             map.insert("sandbox".to_owned(), sandbox.value.clone());
         }

@@ -20,6 +20,7 @@ use super::glob::Glob;
 use super::path::RelativePath;
 use crate::fault::Fault;
 use crate::limits::{PATH_DEPTH_MAX, WALK_ENTRIES_MAX};
+use crate::linked_path::LinkError;
 use crate::protected_paths::is_key_name;
 
 const FOLDER: OFlags = OFlags::RDONLY
@@ -55,17 +56,22 @@ impl<'a> OpenRoot<'a> {
             );
             Fault::no_effect(Class::Unavailable, message)
         };
-        let real = std::fs::canonicalize(&place.path).map_err(|error| {
-            if error.kind() == std::io::ErrorKind::NotFound {
-                unusable("is not there".to_owned())
-            } else {
-                unusable(format!("cannot be reached: {error}"))
-            }
-        })?;
-        if let Some(name) = place.protected.overlapping(&real) {
+        if let Some(name) = place
+            .path
+            .current()
+            .ok()
+            .and_then(|real| place.protected.overlapping(&real))
+        {
             let message = format!("the folder `{}` reaches `{name}`", place.shown);
             return Err(Fault::no_effect(Class::PermissionDenied, message));
         }
+        let real = place.path.locate().map_err(|error| match error {
+            LinkError::Moved => place.path.drift("folder"),
+            LinkError::Unreachable(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                unusable("is not there".to_owned())
+            }
+            LinkError::Unreachable(error) => unusable(format!("cannot be reached: {error}")),
+        })?;
         let folder = rustix::fs::open(&real, FOLDER, Mode::empty())
             .map_err(|errno| unusable(format!("cannot be opened: {errno}")))?;
         Ok(Self { place, folder })

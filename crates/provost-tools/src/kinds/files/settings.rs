@@ -10,7 +10,7 @@ use provost_plan::catalog::{Effect, Operation};
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Files, schemas};
 use crate::adapter::{Adapter, Overreach, ToolSettings};
@@ -18,6 +18,7 @@ use crate::config::{
     KeySupport, OperationFields, OperationParts, ReadTable, ToolScope, bad_setting, output_schema,
     read_operations,
 };
+use crate::linked_path::LinkedPath;
 use crate::protected_paths::ProtectedPaths;
 
 /// What is needed to reach the root and run its operations.
@@ -149,12 +150,7 @@ impl FilesReader<'_> {
             input: Schema::compile(schemas::input(verb)).ok()?,
             output: Schema::compile(schemas::output(verb)).ok(),
             errors_no_effect: false,
-            endpoint: json!({
-                "kind": "files",
-                "root": self.root,
-                "op": verb.word(),
-                "overwrite": overwrite,
-            }),
+            endpoint: self.endpoint(verb, overwrite),
         };
         let mut operation = declared.operation(fields, parts);
         if writes || verb == FilesVerb::Append {
@@ -162,6 +158,20 @@ impl FilesReader<'_> {
             operation.content.insert("text".to_owned());
         }
         Some((Action { verb, overwrite }, operation))
+    }
+
+    fn endpoint(&self, verb: FilesVerb, overwrite: bool) -> Value {
+        let mut endpoint = json!({
+            "kind": "files",
+            "root": self.root,
+            "op": verb.word(),
+            "overwrite": overwrite,
+        });
+        if let Value::Object(map) = &mut endpoint {
+            let target = LinkedPath::target(self.scope.config.base, self.root);
+            map.extend(target.map(|real| ("leads_to".to_owned(), real.into())));
+        }
+        endpoint
     }
 
     /// The built-in operation that `op` names, or else the name itself.

@@ -5,7 +5,7 @@
 //! otherwise.
 
 use std::net::IpAddr;
-use std::path::{Component, Path};
+use std::path::Path;
 
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
@@ -19,6 +19,7 @@ use tokio_postgres::config::{Host, SslMode};
 use super::effects;
 use super::parameters::Dialect;
 use crate::config::bad_setting;
+use crate::linked_path::LinkedPath;
 
 /// Where a database is.
 #[derive(Clone, Debug)]
@@ -115,23 +116,12 @@ impl DatabaseAddress {
         }
     }
 
-    /// Where the file of a database really is, if a link leads there.
+    /// Where the file of a database, or that of the certificates, really is, if a link leads there.
     pub(crate) fn link_target(&self, base: &Path) -> Option<String> {
-        let Self::File(file) = self else { return None };
-        let base = std::fs::canonicalize(base).ok()?;
-        let real = std::fs::canonicalize(base.join(&file.value)).ok()?;
-        let mut plain = base.clone();
-        for part in Path::new(&file.value).components() {
-            match part {
-                Component::ParentDir => {
-                    plain.pop();
-                }
-                Component::CurDir => {}
-                part => plain.push(part),
-            }
+        match self {
+            Self::File(file) => LinkedPath::target(base, &file.value),
+            Self::Server(server) => LinkedPath::target(base, server.ca.as_ref()?),
         }
-        let shown = real.strip_prefix(&base).unwrap_or(&real);
-        (real != plain).then(|| shown.display().to_string())
     }
 
     pub(crate) fn span(&self) -> Span {

@@ -11,6 +11,7 @@
 //! | rows, or a write that was committed, now or earlier under the same key | `ok` | happened |
 //! | no connection, or it is lost before `COMMIT` was sent | `unavailable` | none |
 //! | it is lost after `COMMIT` was sent | `unavailable` | unknown |
+//! | `ca` leads to another file than when the workspace was opened | `drift` | none |
 //! | the password is missing: the run pauses and names it | `unavailable` | none |
 //! | a write with a key, and no table for keys | `unavailable` | none |
 //! | the key stands for another call | `conflict` | none |
@@ -37,6 +38,7 @@ use super::address::PostgresServer;
 use super::settings::SqlStatement;
 use crate::fault::{Fault, Request};
 use crate::limits::STOP_GRACE;
+use crate::linked_path::LinkedPath;
 
 mod connect;
 mod meaning;
@@ -49,6 +51,8 @@ pub(super) struct PostgresDatabase {
     tool: String,
     server: PostgresServer,
     base: PathBuf,
+    /// The file `ca`.
+    ca: Option<LinkedPath>,
 }
 
 /// Whether `COMMIT` was sent: from then on nobody knows until the server says.
@@ -75,6 +79,7 @@ impl PostgresDatabase {
         Self {
             tool: tool.to_owned(),
             server: server.clone(),
+            ca: server.ca.as_ref().map(|ca| LinkedPath::open(&base, ca)),
             base,
         }
     }

@@ -30,6 +30,7 @@ use provost_run::outcome::Reply;
 use super::settings::SqlStatement;
 use crate::deadline::{Deadline, blocking};
 use crate::fault::{Fault, Request};
+use crate::linked_path::LinkedPath;
 use crate::protected_paths::ProtectedPaths;
 
 mod connection;
@@ -40,9 +41,7 @@ mod run;
 pub(super) struct SqliteDatabase {
     tool: String,
     shown: String,
-    path: PathBuf,
-    /// Where that led when it was opened, if anywhere.
-    real: Option<PathBuf>,
+    path: LinkedPath,
     protected: Arc<ProtectedPaths>,
 }
 
@@ -53,12 +52,10 @@ impl SqliteDatabase {
         shown: &str,
         protected: &Arc<ProtectedPaths>,
     ) -> Result<Self, String> {
-        let path = protected.base().join(shown);
         let database = Self {
             tool: tool.to_owned(),
             shown: shown.to_owned(),
-            real: std::fs::canonicalize(&path).ok(),
-            path,
+            path: LinkedPath::open(protected.base(), shown),
             protected: Arc::clone(protected),
         };
         match database.protected_name() {
@@ -85,7 +82,7 @@ impl SqliteDatabase {
     }
 
     fn protected_name(&self) -> Option<String> {
-        let real = canonical(&self.path)?;
+        let real = canonical(self.path.path())?;
         match std::fs::metadata(&real) {
             Ok(meta) => self.protected.matching_file(&real, &meta),
             // Why: what is not there yet may still be created later under a protected name.

@@ -17,6 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::PostgresDatabase;
 use super::meaning::not_connected;
 use crate::fault::Fault;
+use crate::linked_path::{LinkError, LinkedPath};
 
 impl PostgresDatabase {
     pub(super) async fn connect(&self, time: Duration) -> Result<Client, Fault> {
@@ -56,7 +57,7 @@ impl PostgresDatabase {
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(refused)?;
-        let config = match &self.server.ca {
+        let config = match &self.ca {
             Some(ca) => builder.with_root_certificates(self.roots(ca)?),
             None => builder.with_platform_verifier().map_err(refused)?,
         };
@@ -64,12 +65,17 @@ impl PostgresDatabase {
     }
 
     /// The certificates in the file `ca`, below the workspace.
-    fn roots(&self, ca: &str) -> Result<RootCertStore, Fault> {
+    fn roots(&self, ca: &LinkedPath) -> Result<RootCertStore, Fault> {
+        let shown = self.server.ca.as_deref().unwrap_or_default();
         let refused = |error: String| {
-            let message = format!("the certificates in `{ca}` cannot be used: {error}");
+            let message = format!("the certificates in `{shown}` cannot be used: {error}");
             Fault::no_effect(Class::Unavailable, message)
         };
-        let text = std::fs::read(self.base.join(ca)).map_err(|error| refused(error.to_string()))?;
+        let real = ca.locate().map_err(|error| match error {
+            LinkError::Moved => ca.drift("file of certificates"),
+            LinkError::Unreachable(error) => refused(error.to_string()),
+        })?;
+        let text = std::fs::read(real).map_err(|error| refused(error.to_string()))?;
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(&text) {
             let certificate = certificate.map_err(|error| refused(error.to_string()))?;

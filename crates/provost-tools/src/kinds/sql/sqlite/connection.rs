@@ -18,6 +18,7 @@ use super::SqliteDatabase;
 use crate::deadline::Deadline;
 use crate::fault::Fault;
 use crate::limits::{SQL_BYTES_MAX, SQL_LOCK_WAIT, SQL_STEPS_PER_LOOK};
+use crate::linked_path::LinkError;
 
 /// The first bytes of every SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -36,25 +37,18 @@ pub(super) enum AccessMode {
 impl SqliteDatabase {
     /// The database file as it is now, or what is wrong with it.
     pub(super) fn locate(&self) -> Result<PathBuf, Fault> {
-        let real = std::fs::canonicalize(&self.path).map_err(|error| {
-            if error.kind() == std::io::ErrorKind::NotFound {
-                return self.unusable(
+        let real = self.path.locate().map_err(|error| match error {
+            LinkError::Moved => self.path.drift("database"),
+            LinkError::Unreachable(error) if error.kind() == std::io::ErrorKind::NotFound => self
+                .unusable(
                     "is not there",
                     "create it, or correct `database` in provost.toml",
-                );
-            }
-            self.unusable(
+                ),
+            LinkError::Unreachable(error) => self.unusable(
                 &format!("cannot be reached: {error}"),
                 "check its permissions",
-            )
+            ),
         })?;
-        if self.real.as_ref().is_some_and(|before| *before != real) {
-            let message = format!(
-                "the database `{}` leads to another file than when the workspace was opened",
-                self.shown
-            );
-            return Err(Fault::no_effect(Class::Drift, message));
-        }
         if self.protected_name().is_some() {
             let message = format!("the database `{}` governs this workspace", self.shown);
             return Err(Fault::no_effect(Class::PermissionDenied, message));
