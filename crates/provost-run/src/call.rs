@@ -9,9 +9,11 @@ use std::time::Duration;
 use provost_plan::approve::ApprovedPlan;
 use provost_plan::catalog::{Effect, Operation};
 use provost_plan::digest::{Digest, Domain};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::state::PREVIEW_ATTEMPT;
+/// The number of every preview.
+pub(crate) const PREVIEW_ATTEMPT: u32 = 0;
 
 /// A call that policy or a person allowed, of a step of an approved plan.
 ///
@@ -47,15 +49,109 @@ pub struct Call {
 }
 
 /// Which step, and which of its items.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Slot {
     /// The step's id.
     pub step: String,
     /// The item of a `for_each`, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<usize>,
+}
+
+/// What a call is made for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PurposeFields", into = "PurposeFields")]
+pub enum Purpose {
+    /// For what its step is about.
+    #[default]
+    Effect,
+    /// To take a reading again that is too old for a step.
+    Retake {
+        /// The id of that step.
+        for_step: String,
+    },
+    /// To show a person what a call is about.
+    Preview {
+        /// The digest of that call's arguments.
+        of: Digest,
+    },
+    /// To prove what the write of the step did.
+    Confirm,
+    /// To ask whether an earlier attempt of the step took place.
+    Reconcile,
+}
+
+/// A purpose as journals hold it: at most one of these.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct PurposeFields {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    reconciles: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retakes_for: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    confirms: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previews: Option<Digest>,
+}
+
+impl From<PurposeFields> for Purpose {
+    fn from(fields: PurposeFields) -> Self {
+        match fields {
+            PurposeFields {
+                retakes_for: Some(for_step),
+                ..
+            } => Self::Retake { for_step },
+            PurposeFields {
+                previews: Some(of), ..
+            } => Self::Preview { of },
+            PurposeFields {
+                reconciles: true, ..
+            } => Self::Reconcile,
+            PurposeFields { confirms: true, .. } => Self::Confirm,
+            _ => Self::Effect,
+        }
+    }
+}
+
+impl From<Purpose> for PurposeFields {
+    fn from(purpose: Purpose) -> Self {
+        let mut fields = Self::default();
+        match purpose {
+            Purpose::Effect => {}
+            Purpose::Retake { for_step } => fields.retakes_for = Some(for_step),
+            Purpose::Preview { of } => fields.previews = Some(of),
+            Purpose::Confirm => fields.confirms = true,
+            Purpose::Reconcile => fields.reconciles = true,
+        }
+        fields
+    }
+}
+
+impl Purpose {
+    /// Whether it is a read beside a call, of which no effect can come.
+    #[must_use]
+    pub fn is_auxiliary(&self) -> bool {
+        match self {
+            Self::Effect | Self::Retake { .. } => false,
+            Self::Preview { .. } | Self::Confirm | Self::Reconcile => true,
+        }
+    }
+
+    /// Whether it shows a person what a call is about: no attempt of the step.
+    #[must_use]
+    pub fn is_preview(&self) -> bool {
+        matches!(self, Self::Preview { .. })
+    }
+
+    /// The step for which a reading is taken again.
+    #[must_use]
+    pub fn retaken_for(&self) -> Option<&str> {
+        match self {
+            Self::Retake { for_step } => Some(for_step),
+            Self::Effect | Self::Preview { .. } | Self::Confirm | Self::Reconcile => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Slot {

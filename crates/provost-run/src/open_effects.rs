@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use provost_plan::digest::Digest;
 
-use crate::call::Slot;
+use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, AttemptStarted, Event, Settlement, StepStatus};
 use crate::outcome::Landing;
 
@@ -108,12 +108,10 @@ impl OpenEffects {
 
     fn started(&mut self, started: &AttemptStarted, at_ms: i64) {
         let slot = &started.slot;
-        let beside =
-            started.confirms || started.retakes_for.is_some() || started.previews.is_some();
-        let flight = match started.reconciles {
-            true => Flight::Reconciling,
-            false if beside => Flight::Beside,
-            false => Flight::Own,
+        let flight = match started.purpose {
+            Purpose::Reconcile => Flight::Reconciling,
+            Purpose::Confirm | Purpose::Retake { .. } | Purpose::Preview { .. } => Flight::Beside,
+            Purpose::Effect => Flight::Own,
         };
         self.flights.insert(slot.clone(), flight);
         if flight == Flight::Own && !started.read {

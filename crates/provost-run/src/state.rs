@@ -43,7 +43,6 @@ pub use fold::FoldError;
 pub use followup::{FailureReview, Followup, Followups, Report};
 use frontier::Frontier;
 pub use goal::PendingGoal;
-pub(crate) use item::PREVIEW_ATTEMPT;
 pub use item::{InFlight, ItemState, Previewed, StepState};
 pub use objection::{Objection, Signatory};
 pub use progress::Progress;

@@ -11,12 +11,12 @@ use provost_plan::plan::request::{PlanRequest, Why};
 use provost_plan::work::WorkBudget;
 
 use crate::admission::{Admission, AdmissionEntry};
-use crate::call::{Call, Slot};
+use crate::call::{Call, Purpose, Slot};
 use crate::earlier::CallKey;
 use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, Command, Effort, Input, Output, Rules, StepError, TurnOptions};
 use crate::outcome::{Class, Landing};
-use crate::state::{Dependency, FailureReview, InFlight, State, UndoProgress};
+use crate::state::{Dependency, FailureReview, ItemState, State, UndoProgress};
 use crate::statement::{Signer, Statement};
 
 mod admit;
@@ -388,28 +388,15 @@ impl<'r> Turn<'r> {
             record: None,
         })?;
         for (slot, attempt) in lost {
-            let flight = self
-                .state
-                .item(&slot)
-                .and_then(|item| item.in_flight.as_ref());
-            let asks = flight.is_some_and(InFlight::is_beside);
+            let purpose = self.state.item(&slot).and_then(ItemState::purpose);
+            let landing = match purpose.is_some_and(Purpose::is_auxiliary) {
+                true => Landing::None,
+                false => Landing::Unknown,
+            };
             let ended = AttemptEnded {
-                slot: slot.clone(),
-                attempt,
-                class: Class::Unavailable,
-                landing: if asks {
-                    Landing::None
-                } else {
-                    Landing::Unknown
-                },
                 message: Some("the process ended before an answer was recorded".to_owned()),
-                evidence: None,
-                retry_at: None,
                 lost: true,
-                unsent: false,
-                secret: false,
-                used: None,
-                shows: None,
+                ..AttemptEnded::new(&slot, attempt, Class::Unavailable, landing)
             };
             self.attempt_over(&slot, ended)?;
         }

@@ -22,7 +22,7 @@ use provost_plan::policy::{AskTerms, Decision, OnExpiry, Principal, PrincipalKin
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::call::Slot;
+use crate::call::{Purpose, Slot};
 use crate::card::{Card, CardSubject, ConcreteCall, Question, QuestionPurpose, StepAsk};
 use crate::event::{
     AskMode, AttemptEnded, AttemptStarted, Event, PlannerChoice, Proven, RunCreated, RunEnded,
@@ -464,10 +464,10 @@ fn started(words: &[&str], args: &str) -> Event {
         verdict: verdict(false),
         approval: None,
         read: !words.contains(&"write"),
-        reconciles: false,
-        retakes_for: None,
-        confirms: words.contains(&"confirms"),
-        previews: None,
+        purpose: match words.contains(&"confirms") {
+            true => Purpose::Confirm,
+            false => Purpose::Effect,
+        },
         sinks: None,
         money: None,
         tokens: None,

@@ -11,7 +11,7 @@ use provost_plan::policy::Verdict;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::Slot;
+use crate::call::{Purpose, Slot};
 use crate::card::Shown;
 use crate::earlier::EarlierCalls;
 use crate::outcome::{Class, Landing, Used};
@@ -46,18 +46,9 @@ pub struct AttemptStarted {
     pub approval: Option<Digest>,
     /// Whether it is a read.
     pub read: bool,
-    /// Whether it is the read that asks if an earlier attempt took place.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub reconciles: bool,
-    /// The step for which a reading that is too old is taken again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retakes_for: Option<String>,
-    /// Whether it is the read that proves what an earlier attempt wrote.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub confirms: bool,
-    /// Of the read that shows a person what a call is about: the digest of the call's arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previews: Option<Digest>,
+    /// What it is made for.
+    #[serde(flatten)]
+    pub purpose: Purpose,
     /// The digest of the values at sinks, of what is no read: no other call with the same begins
     /// while this one is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,6 +141,24 @@ impl Missing {
 }
 
 impl AttemptEnded {
+    /// The end of an attempt of which nothing more is to be said.
+    pub(crate) fn new(slot: &Slot, attempt: u32, class: Class, landing: Landing) -> Self {
+        Self {
+            slot: slot.clone(),
+            attempt,
+            class,
+            landing,
+            message: None,
+            evidence: None,
+            retry_at: None,
+            lost: false,
+            unsent: false,
+            used: None,
+            secret: false,
+            shows: None,
+        }
+    }
+
     /// Whether it is a try of the step: what was lost or not sent is none.
     #[must_use]
     pub fn is_try(&self) -> bool {

@@ -6,13 +6,11 @@ use provost_plan::digest::Digest;
 use provost_plan::money::Money;
 use serde_json::{Value, json};
 
+use crate::call::{PREVIEW_ATTEMPT, Purpose};
 use crate::card::PreviewResult;
 use crate::earlier::EarlierCalls;
 use crate::event::{Created, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
-
-/// The number of every preview.
-pub(crate) const PREVIEW_ATTEMPT: u32 = 0;
 
 /// What is remembered of a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,35 +120,28 @@ pub struct InFlight {
     pub read: bool,
     /// Whether a key is sent.
     pub keyed: bool,
-    /// Whether it asks if an earlier attempt took place.
-    pub reconciles: bool,
-    /// The step for which a reading is taken again.
-    pub retakes_for: Option<String>,
-    /// Whether it proves what an earlier attempt wrote.
-    pub confirms: bool,
-    /// Of a preview: the digest of the call's arguments, and the closure digest of the step.
-    pub previews: Option<(Digest, Digest)>,
+    /// What it is made for.
+    pub purpose: Purpose,
+    /// The closure digest of its step.
+    pub closure: Digest,
     /// The money that is reserved for it.
     pub money: Money,
     /// The tokens that are reserved for it.
     pub tokens: u64,
 }
 
-impl InFlight {
-    /// Whether it is a read beside a call, of which no effect can come.
-    #[must_use]
-    pub fn is_beside(&self) -> bool {
-        self.reconciles || self.confirms || self.previews.is_some()
-    }
-}
-
 impl ItemState {
+    /// What the attempt in flight is made for.
+    #[must_use]
+    pub fn purpose(&self) -> Option<&Purpose> {
+        self.in_flight.as_ref().map(|flight| &flight.purpose)
+    }
+
     /// The number of the attempt in flight.
     #[must_use]
     pub fn flying(&self) -> Option<u32> {
-        let flight = self.in_flight.as_ref()?;
         // Why 0: a preview is no attempt of the step, whose own numbers go on without it.
-        let shows = flight.previews.is_some();
+        let shows = self.purpose()?.is_preview();
         Some(if shows { PREVIEW_ATTEMPT } else { self.attempt })
     }
 

@@ -6,7 +6,7 @@
 
 use super::Turn;
 use crate::admission::{AdmissionEntry, Begin, Denial, Stop, health, tool_of};
-use crate::call::Slot;
+use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, AttemptStarted, Event, Missing, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
@@ -92,7 +92,7 @@ impl Turn<'_> {
             // Why: a call that was not made says nothing about its tool.
             healthy: health(ended.class, !ended.is_try()),
             // Why not of a read that asks: only what settles the doubt ends it.
-            known: !flight.reconciles && !unknown,
+            known: flight.purpose != Purpose::Reconcile && !unknown,
             breaker: self.rules.admission.of_tool(tool).breaker,
         }
     }

@@ -15,22 +15,11 @@ use provost_plan::policy::Verdict;
 use serde_json::Value;
 
 use super::Turn;
-use crate::call::{Call, Slot};
+use crate::call::{Call, Purpose, Slot};
 use crate::earlier::EarlierCalls;
 use crate::event::{AttemptEnded, AttemptStarted, Event};
 use crate::machine::{Blob, StepError};
 use crate::outcome::{Class, Landing};
-
-/// What a read is made for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReadPurpose {
-    /// To ask whether a write took place.
-    Reconcile,
-    /// To prove that it did.
-    Confirm,
-    /// To show what a call with these arguments is about.
-    Preview(Digest),
-}
 
 /// A read that may begin.
 pub(super) struct AuxiliaryRead<'o> {
@@ -48,7 +37,7 @@ impl Turn<'_> {
     /// Records that a read begins, and makes it.
     pub(super) fn begin_beside(
         &mut self,
-        purpose: ReadPurpose,
+        purpose: Purpose,
         read: AuxiliaryRead<'_>,
         call: Call,
     ) -> Result<(), StepError> {
@@ -75,13 +64,7 @@ impl Turn<'_> {
             verdict,
             approval: None,
             read: true,
-            reconciles: purpose == ReadPurpose::Reconcile,
-            retakes_for: None,
-            confirms: purpose == ReadPurpose::Confirm,
-            previews: match purpose {
-                ReadPurpose::Preview(of) => Some(of),
-                ReadPurpose::Reconcile | ReadPurpose::Confirm => None,
-            },
+            purpose,
             sinks: None,
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),

@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use super::Turn;
 use super::admit::BREAKER_DEFERRALS_MAX;
-use super::beside::{AuxiliaryRead, ReadPurpose, holds};
+use super::beside::{AuxiliaryRead, holds};
 use super::scope::Roots;
 use crate::admission::Denial;
-use crate::call::{Call, Slot};
+use crate::call::{Call, Purpose, Slot};
 use crate::event::Event;
 use crate::machine::StepError;
 use crate::outcome::{Class, Reply};
@@ -107,7 +107,7 @@ impl Turn<'_> {
             verdict,
             spend,
         };
-        self.begin_beside(ReadPurpose::Confirm, read, call)
+        self.begin_beside(Purpose::Confirm, read, call)
     }
 
     fn deferrals(&self, slot: &Slot) -> u32 {

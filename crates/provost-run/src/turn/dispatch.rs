@@ -24,7 +24,7 @@ use super::scope::Roots;
 use super::secret;
 use super::sinks::{same_sinks, sinks_digest};
 use super::work::items_of;
-use crate::call::{Call, Slot, idempotency_key};
+use crate::call::{Call, Purpose, Slot, idempotency_key};
 use crate::card::{ConcreteCall, QuestionPurpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
@@ -435,7 +435,7 @@ impl Turn<'_> {
         record: &StepRecord,
         candidate: Candidate,
         approval: Option<Digest>,
-        retakes_for: Option<&str>,
+        purpose: Purpose,
     ) -> Result<(), StepError> {
         self.look_up(&candidate);
         let Candidate {
@@ -453,7 +453,7 @@ impl Turn<'_> {
             return self.emit(Event::AdmissionRefused { slot, limit });
         }
         if let Some(denial) = self.said.denials.get(&slot).cloned() {
-            return match retakes_for {
+            return match purpose.retaken_for() {
                 Some(id) => self.put_off_all(id, &denial),
                 None => self.put_off(&slot, denial),
             };
@@ -488,10 +488,7 @@ impl Turn<'_> {
             verdict,
             approval,
             read: operation.effect.is_read(),
-            reconciles: false,
-            retakes_for: retakes_for.map(str::to_owned),
-            confirms: false,
-            previews: None,
+            purpose,
             sinks: (!operation.effect.is_read()).then_some(sinks),
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),

@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use super::Turn;
 use super::admit::BREAKER_DEFERRALS_MAX;
-use super::beside::{AuxiliaryRead, ReadPurpose};
+use super::beside::AuxiliaryRead;
 use crate::admission::Denial;
-use crate::call::{Call, Slot};
+use crate::call::{Call, Purpose, Slot};
 use crate::event::{Event, SettledBy, Settlement, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
@@ -94,7 +94,7 @@ impl Turn<'_> {
         let asks = |item: &crate::state::ItemState| {
             item.in_flight
                 .as_ref()
-                .is_some_and(|flight| flight.reconciles)
+                .is_some_and(|flight| flight.purpose == Purpose::Reconcile)
         };
         self.state.items().any(|(_, item)| asks(item)) || !self.reconcilable().is_empty()
     }
@@ -277,7 +277,7 @@ impl Turn<'_> {
             verdict,
             spend,
         };
-        self.begin_beside(ReadPurpose::Reconcile, read, call)
+        self.begin_beside(Purpose::Reconcile, read, call)
     }
 
     /// Takes what a reconcile read brought.

@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::Turn;
 use super::dispatch::Candidate;
 use crate::admission::Denial;
-use crate::call::Slot;
+use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
@@ -57,7 +57,7 @@ impl Turn<'_> {
         match self.freshen(step, &candidate.slot)? {
             Fresh::Moved => return Ok(true),
             Fresh::NotYet => {}
-            Fresh::Enough => self.start(record, candidate, card, None)?,
+            Fresh::Enough => self.start(record, candidate, card, Purpose::Effect)?,
         }
         Ok(false)
     }
@@ -259,7 +259,8 @@ impl Turn<'_> {
                 return Ok(());
             }
             if let Some((_, record)) = plan.checked().step(&slot.step) {
-                self.start(record, call, None, Some(id))?;
+                let for_step = id.clone();
+                self.start(record, call, None, Purpose::Retake { for_step })?;
             }
             let over = self
                 .state
@@ -390,8 +391,8 @@ impl Turn<'_> {
     }
 
     fn retakes_for(&self, slot: &Slot) -> Option<String> {
-        let flight = self.state.item(slot)?.in_flight.as_ref()?;
-        flight.retakes_for.clone()
+        let purpose = self.state.item(slot)?.purpose()?;
+        purpose.retaken_for().map(str::to_owned)
     }
 
     /// Whether what is in flight at a slot takes a reading again.

@@ -14,15 +14,14 @@ use provost_plan::policy::{Decision, Verdict};
 use serde_json::{Map, Value};
 
 use super::Turn;
-use super::beside::{AuxiliaryRead, ReadPurpose};
+use super::beside::AuxiliaryRead;
 use super::dispatch::Candidate;
 use crate::admission::Denial;
-use crate::call::{Call, Slot};
+use crate::call::{Call, PREVIEW_ATTEMPT, Purpose, Slot};
 use crate::card::{CardPreview, PreviewResult, Shown};
 use crate::event::{AttemptEnded, Event};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
-use crate::state::PREVIEW_ATTEMPT;
 
 /// Most of one output that a card shows: bytes in all, characters of a text, entries of a list or
 /// a map, levels.
@@ -81,13 +80,7 @@ impl Turn<'_> {
     fn is_any_previewing(&self, id: &str) -> bool {
         let items = self.state.steps.get(id).into_iter().flat_map(|s| &s.items);
         let mut flights = items.filter_map(|item| item.in_flight.as_ref());
-        flights.any(|flight| flight.previews.is_some())
-    }
-
-    /// Whether what is in flight at a slot is a preview.
-    pub(super) fn is_previewing(&self, slot: &Slot) -> bool {
-        let flight = self.state.item(slot).and_then(|i| i.in_flight.as_ref());
-        flight.is_some_and(|flight| flight.previews.is_some())
+        flights.any(|flight| flight.purpose.is_preview())
     }
 
     /// What is there to show of a call; begins the read if it has to be made.
@@ -210,7 +203,9 @@ impl Turn<'_> {
             verdict,
             spend,
         };
-        let purpose = ReadPurpose::Preview(candidate.args_digest);
+        let purpose = Purpose::Preview {
+            of: candidate.args_digest,
+        };
         self.begin_beside(purpose, read, call).map(Ok)
     }
 

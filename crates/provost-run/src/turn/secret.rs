@@ -15,6 +15,7 @@ use provost_plan::plan::Step;
 
 use super::Turn;
 use super::scope::Roots;
+use crate::call::Purpose;
 use crate::event::{AttemptStarted, Event};
 use crate::outcome::Class;
 use crate::shown::WITHHELD;
@@ -99,16 +100,17 @@ impl Turn<'_> {
             return BTreeSet::new();
         };
         let own = secrets_of(record);
-        if started.confirms {
-            let labels = record.confirm.iter().flat_map(|confirm| &confirm.labels);
-            return secret_names(labels);
+        match &started.purpose {
+            Purpose::Confirm => {
+                secret_names(record.confirm.iter().flat_map(|confirm| &confirm.labels))
+            }
+            Purpose::Reconcile | Purpose::Preview { .. } if !own.is_empty() => {
+                // Why all: which of them came from a secret argument is the operator's template.
+                let all = started.args.as_object().into_iter().flatten();
+                all.map(|(name, _)| name.clone()).collect()
+            }
+            _ => own,
         }
-        if (started.reconciles || started.previews.is_some()) && !own.is_empty() {
-            // Why all: which of them came from a secret argument is the operator's template.
-            let all = started.args.as_object().into_iter().flatten();
-            return all.map(|(name, _)| name.clone()).collect();
-        }
-        own
     }
 
     /// What a question asks, unless it would tell a secret.

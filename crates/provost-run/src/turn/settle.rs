@@ -13,11 +13,11 @@ use super::Turn;
 use super::beside::holds;
 use super::scope::Roots;
 use super::work::keepable;
-use crate::call::Slot;
+use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, Created, Event, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
-use crate::state::{InFlight, ItemState, StepState, WriteRecord};
+use crate::state::{ItemState, StepState, WriteRecord};
 use crate::view;
 
 impl Turn<'_> {
@@ -39,8 +39,10 @@ impl Turn<'_> {
         mut reply: Reply,
     ) -> Result<(), StepError> {
         self.expect_flying(slot, attempt)?;
+        let purpose = self.state.item(slot).and_then(ItemState::purpose);
+        let purpose = purpose.cloned().unwrap_or_default();
         // Why first: what a preview lacks is said on the card, and stops nothing.
-        if self.is_previewing(slot) {
+        if purpose.is_preview() {
             return self.previewed(slot, reply);
         }
         // Why the landing: only of what was surely not sent is it known that nothing came of it.
@@ -48,17 +50,13 @@ impl Turn<'_> {
         if let Some(secret) = lacks.filter(|_| reply.landing == Landing::None) {
             return self.not_sent(slot, attempt, reply, secret);
         }
-        let flight = self
-            .state
-            .item(slot)
-            .and_then(|item| item.in_flight.as_ref());
-        if flight.is_some_and(|flight| flight.reconciles) {
-            return self.reconciled(slot, attempt, reply);
+        match purpose {
+            Purpose::Reconcile => self.reconciled(slot, attempt, reply),
+            Purpose::Confirm => self.confirmed(slot, attempt, reply),
+            Purpose::Effect | Purpose::Retake { .. } | Purpose::Preview { .. } => {
+                self.answered(slot, attempt, reply)
+            }
         }
-        if flight.is_some_and(|flight| flight.confirms) {
-            return self.confirmed(slot, attempt, reply);
-        }
-        self.answered(slot, attempt, reply)
     }
 
     /// Takes that an attempt was not made for want of a secret, whatever it was for.
@@ -72,18 +70,10 @@ impl Turn<'_> {
         let reason = reply.message.clone().unwrap_or_default();
         let evidence = self.keep(reply.media, reply.evidence);
         let ended = AttemptEnded {
-            slot: slot.clone(),
-            attempt,
-            class: reply.class,
-            landing: reply.landing,
             message: reply.message,
             evidence: Some(evidence),
-            retry_at: None,
-            lost: false,
             unsent: true,
-            secret: false,
-            used: None,
-            shows: None,
+            ..AttemptEnded::new(slot, attempt, reply.class, reply.landing)
         };
         self.attempt_over(slot, ended)?;
         self.miss(slot, secret, &reason)
@@ -115,18 +105,11 @@ impl Turn<'_> {
         };
         let retry_at = self.retry_at(slot, class, landing, retry_after);
         let ended = AttemptEnded {
-            slot: slot.clone(),
-            attempt,
-            class,
-            landing,
             message,
             evidence: Some(digest),
             retry_at,
-            lost: false,
-            unsent: false,
-            secret: false,
             used,
-            shows: None,
+            ..AttemptEnded::new(slot, attempt, class, landing)
         };
         match judged {
             Ok(output) if self.is_retaking(slot) => self.retaken(slot, ended, output, digest),
@@ -144,11 +127,8 @@ impl Turn<'_> {
         slot: &Slot,
         ended: AttemptEnded,
     ) -> Result<(), StepError> {
-        let flight = self
-            .state
-            .item(slot)
-            .and_then(|item| item.in_flight.as_ref());
-        if flight.is_some_and(InFlight::is_beside) {
+        let purpose = self.state.item(slot).and_then(ItemState::purpose);
+        if purpose.is_some_and(Purpose::is_auxiliary) {
             // Why nothing more: the doubt, the write or the question stands, and the read is made
             // again.
             return self.emit(Event::AttemptEnded(ended));

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use crate::case::{Case, failed, ok, plan_reply};
 use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::plan::request::{PlanReply, PlannerQuestion, PlanningMode};
+use provost_run::call::Purpose;
 use provost_run::event::Event;
 use provost_run::machine::Run;
 use provost_run::outcome::{Class, Landing};
@@ -374,4 +375,25 @@ answer: done
         .ends("page", failed(Class::Timeout, Landing::Unknown))
         .tick(3_602_000)
         .cancel("ada")
+}
+
+#[test]
+fn the_purpose_of_a_call_stands_in_the_fields_of_the_first_journals() {
+    let of = Digest::of_bytes(Domain::Args, b"{}");
+    for (purpose, fields) in [
+        (Purpose::Effect, json!({})),
+        (Purpose::Confirm, json!({ "confirms": true })),
+        (Purpose::Reconcile, json!({ "reconciles": true })),
+        (Purpose::Preview { of }, json!({ "previews": of })),
+        (
+            Purpose::Retake {
+                for_step: "pay".to_owned(),
+            },
+            json!({ "retakes_for": "pay" }),
+        ),
+    ] {
+        assert_eq!(serde_json::to_value(&purpose).unwrap(), fields);
+        let read: Purpose = serde_json::from_value(fields).unwrap();
+        assert_eq!(read, purpose);
+    }
 }

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost_engine::run::call::Slot;
+use provost_engine::run::call::{Purpose, Slot};
 use provost_engine::run::event::{Event, PlannerChoice};
 use provost_engine::run::read::words::{Words, duration, words};
 use provost_engine::run::state::State;
@@ -158,11 +158,7 @@ impl Narrator {
         let mut words = words(event);
         match event {
             Event::AttemptStarted(started) => {
-                let side_call = started.reconciles
-                    || started.confirms
-                    || started.retakes_for.is_some()
-                    || started.previews.is_some();
-                if !side_call {
+                if started.purpose == Purpose::Effect {
                     self.started.insert(started.slot.clone(), at);
                 }
             }

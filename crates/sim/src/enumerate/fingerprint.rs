@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use provost_plan::plan::request::Why;
-use provost_run::call::Slot;
+use provost_run::call::{Purpose, Slot};
 use provost_run::card::PreviewResult;
 use provost_run::event::PlannerChoice;
 use provost_run::machine::Run;
@@ -335,10 +335,15 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         preview,
     } = item;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
-    let asks = in_flight
-        .as_ref()
-        .map(|flight| (flight.reconciles, flight.confirms, flight.previews));
-    (settled, *attempt > 0, tries, asks).hash(hasher);
+    (settled, *attempt > 0, tries, in_flight.is_some()).hash(hasher);
+    // Why not for which step a reading is taken again: nothing depends on it.
+    let asks = in_flight.as_ref().map(|flight| match flight.purpose {
+        Purpose::Effect | Purpose::Retake { .. } => (0, None),
+        Purpose::Confirm => (1, None),
+        Purpose::Reconcile => (2, None),
+        Purpose::Preview { of } => (3, Some((of, flight.closure))),
+    });
+    asks.hash(hasher);
     (reconcile_tries, confirming, deferrals).hash(hasher);
     final_at.map(|at| (at - now).max(0)).hash(hasher);
     let old = observed_at.is_some_and(|at| now > at + FRESH_MS);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::plan::undo::undone_by;
 use provost_plan::policy::Decision;
-use provost_run::call::Slot;
+use provost_run::call::{Purpose, Slot};
 use provost_run::card::{Card, CardSubject};
 use provost_run::event::{AttemptStarted, Event, SettledBy, Settlement};
 use provost_run::statement::RecordedStatement;
@@ -157,9 +157,9 @@ impl Reading {
             _ if self.is_paused => false,
             Stopped::No => true,
             // Why: what became of a call is asked before it is undone.
-            Stopped::ForGood(undo) => undo && (undoes || started.reconciles),
+            Stopped::ForGood(undo) => undo && (undoes || started.purpose == Purpose::Reconcile),
         };
-        let asks = started.reconciles || started.previews.is_some() || started.confirms;
+        let asks = started.purpose.is_auxiliary();
         let ended = self.over.contains(slot) && !started.read && !asks;
         let gone = !undoes && !self.steps.contains(&slot.step);
         let asked = started.verdict.decision == Decision::Ask && !asks;
@@ -293,9 +293,8 @@ impl Reading {
 
     fn begins(&mut self, started: &AttemptStarted) {
         let slot = &started.slot;
-        let beside = started.reconciles || started.previews.is_some() || started.confirms;
         self.begun.insert(slot.step.clone());
-        if started.read || beside {
+        if started.read || started.purpose.is_auxiliary() {
             return;
         }
         self.wrote.insert(slot.step.clone());

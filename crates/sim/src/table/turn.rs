@@ -4,6 +4,7 @@
 
 use provost_plan::plan::request::{PlanReply, Why};
 use provost_plan::plan::undo::undone_by;
+use provost_run::call::Purpose;
 use provost_run::event::{
     Event, RunEnded, RunStatus, SettledBy, Settlement, SkipReason, StepStatus,
 };
@@ -134,20 +135,24 @@ impl Turn<'_> {
         self.any(|e| matches!(e, Event::RunEnded(RunEnded { status, .. }) if *status == wanted))
     }
 
+    fn begins(&self, wanted: impl Fn(&Purpose) -> bool) -> bool {
+        self.any(|e| matches!(e, Event::AttemptStarted(started) if wanted(&started.purpose)))
+    }
+
     pub(super) fn reconciles(&self) -> bool {
-        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.reconciles))
+        self.begins(|purpose| *purpose == Purpose::Reconcile)
     }
 
     pub(super) fn retakes(&self) -> bool {
-        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.retakes_for.is_some()))
+        self.begins(|purpose| matches!(purpose, Purpose::Retake { .. }))
     }
 
     pub(super) fn confirms(&self) -> bool {
-        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.confirms))
+        self.begins(|purpose| *purpose == Purpose::Confirm)
     }
 
     pub(super) fn previews(&self) -> bool {
-        self.any(|e| matches!(e, Event::AttemptStarted(started) if started.previews.is_some()))
+        self.begins(Purpose::is_preview)
     }
 
     /// Whether a preview ended, with something to show or without, and a person is asked.

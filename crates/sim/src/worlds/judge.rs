@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::policy::Decision;
-use provost_run::call::Slot;
+use provost_run::call::{Purpose, Slot};
 use provost_run::card::{Card, CardSubject};
 use provost_run::event::{AttemptEnded, AttemptStarted, Event, Proven, RunEnded, RunStatus};
 use provost_run::event::{SettledBy, Settlement, StepStatus};
@@ -191,7 +191,10 @@ impl<'j> Judge<'j> {
 
     fn started(&mut self, started: &AttemptStarted, at: i64, state: &State) {
         let slot = &started.slot;
-        if started.reconciles || started.previews.is_some() {
+        if matches!(
+            started.purpose,
+            Purpose::Reconcile | Purpose::Preview { .. }
+        ) {
             self.flying.insert(slot.clone());
             self.asking.insert(slot.clone());
             if self.stopped {
@@ -203,7 +206,11 @@ impl<'j> Judge<'j> {
             self.broke(&format!("an attempt of {slot} began after a stop"));
         }
         let other = self.unplanned || self.former.contains(&slot.step);
-        if other && !started.read && !started.confirms && state.cancelled.is_none() {
+        if other
+            && !started.read
+            && started.purpose != Purpose::Confirm
+            && state.cancelled.is_none()
+        {
             self.broke(&format!("{slot} began under a goal it was not planned for"));
         }
         let wait = self.ends.get(slot).and_then(|ended| ended.retry_at);
@@ -234,9 +241,10 @@ impl<'j> Judge<'j> {
             self.broke(&format!("{slot} repeats a call that is in doubt"));
         }
         // Why: each time a reading is taken again, for whichever step, it has tries of its own.
-        let before = self.starts.get(slot).and_then(|s| s.retakes_for.as_ref());
+        let before = self.starts.get(slot).and_then(|s| s.purpose.retaken_for());
+        let again = started.purpose.retaken_for();
         let had = self.had.remove(slot);
-        if started.retakes_for.is_some() && (had || before != started.retakes_for.as_ref()) {
+        if again.is_some() && (had || before != again) {
             self.tries.remove(slot);
         }
         self.flying.insert(slot.clone());

@@ -10,6 +10,7 @@ use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, PlanReply, RequestKind};
 use serde::Serialize;
 
+use crate::call::Purpose;
 use crate::card::{CardSubject, QuestionPurpose};
 use crate::event::{Event, Proven, StepStatus};
 use crate::outcome::Class;
@@ -156,9 +157,8 @@ impl Metrics {
         match event {
             Event::AttemptStarted(started) => {
                 self.attempts += 1;
-                let beside = started.reconciles || started.confirms || started.previews.is_some();
-                let again = started.attempt > 1 && started.retakes_for.is_none();
-                self.retries += u64::from(again && !beside);
+                let is_own = started.purpose == Purpose::Effect;
+                self.retries += u64::from(is_own && started.attempt > 1);
             }
             Event::AttemptEnded(ended) if ended.class != Class::Ok => {
                 *self.failures.entry(ended.class.word()).or_default() += 1;
@@ -178,7 +178,7 @@ impl Metrics {
                 self.dependency_faults += u64::from(*class == Class::Expression);
                 let attempted = events.iter().any(|(event, _)| {
                     matches!(event, Event::AttemptStarted(started)
-                        if started.slot == *slot && started.previews.is_none())
+                        if started.slot == *slot && !started.purpose.is_preview())
                 });
                 // Why: a conflict without an attempt is the machine's own, over a write in doubt.
                 self.duplicates_held += u64::from(*class == Class::Conflict && !attempted);
@@ -203,7 +203,10 @@ fn follow<'e>(steps: &mut BTreeMap<&'e str, StepStatus>, event: &'e Event) {
             }
         }
         Event::AttemptStarted(started)
-            if started.retakes_for.is_none() && started.previews.is_none() =>
+            if !matches!(
+                started.purpose,
+                Purpose::Retake { .. } | Purpose::Preview { .. }
+            ) =>
         {
             steps.insert(&started.slot.step, StepStatus::Running);
         }

@@ -139,7 +139,7 @@ impl<'e> Story<'e> {
         // Why not of a preview: it is no attempt of the step.
         let began = self.numbered().rev().find(|(_, event)| {
             matches!(event, Event::AttemptStarted(started)
-                if started.slot == *slot && started.previews.is_none())
+                if started.slot == *slot && !started.purpose.is_preview())
         });
         let ended = self.numbered().rev().find(|(_, event)| {
             matches!(event, Event::AttemptEnded(ended)
@@ -177,7 +177,7 @@ impl<'e> Story<'e> {
         let mut calls: BTreeMap<(&str, Digest), Callers<'_>> = BTreeMap::new();
         for (seq, event) in self.numbered() {
             if let Event::AttemptStarted(started) = event
-                && started.previews.is_none()
+                && !started.purpose.is_preview()
             {
                 let key = (started.operation.as_str(), started.args_digest);
                 let callers = calls.entry(key).or_default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Tone, Words, listed, run_status, skip_reason, step_status};
-use crate::call::Slot;
+use crate::call::{Purpose, Slot};
 use crate::event::{
     AttemptEnded, AttemptStarted, Event, NotUndone, RunEnded, RunStatus, SkipReason, StepStatus,
 };
@@ -39,20 +39,21 @@ pub(super) fn not_reconciled(slot: &Slot, reason: &str) -> Words {
 /// The beginning of a call, by what it is for.
 pub(super) fn started(started: &AttemptStarted) -> Words {
     let operation = &started.operation;
-    let (verb, rest) = if started.reconciles {
-        ("reconciles", format!(" with {operation}"))
-    } else if let Some(step) = &started.retakes_for {
-        ("reads again", format!(" for `{step}`, with {operation}"))
-    } else if started.previews.is_some() {
-        ("previews", format!(" its target with {operation}"))
-    } else if started.confirms {
-        ("confirms", format!(" its write with {operation}"))
-    } else {
-        let again = match started.attempt {
-            0 | 1 => String::new(),
-            number => format!(", attempt {number}"),
-        };
-        ("calls", format!(" {operation}{again}"))
+    let (verb, rest) = match &started.purpose {
+        Purpose::Reconcile => ("reconciles", format!(" with {operation}")),
+        Purpose::Retake { for_step } => {
+            let rest = format!(" for `{for_step}`, with {operation}");
+            ("reads again", rest)
+        }
+        Purpose::Preview { .. } => ("previews", format!(" its target with {operation}")),
+        Purpose::Confirm => ("confirms", format!(" its write with {operation}")),
+        Purpose::Effect => {
+            let again = match started.attempt {
+                0 | 1 => String::new(),
+                number => format!(", attempt {number}"),
+            };
+            ("calls", format!(" {operation}{again}"))
+        }
     };
     let approval = started
         .approval

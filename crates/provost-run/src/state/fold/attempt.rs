@@ -5,58 +5,40 @@
 use provost_plan::digest::Digest;
 
 use super::{item_mut, step_mut};
-use crate::call::Slot;
+use crate::call::{Purpose, Slot};
 use crate::card::PreviewResult;
 use crate::event::{AttemptEnded, AttemptStarted, Settlement, StepStatus};
 use crate::outcome::{Class, Landing, Used};
 use crate::state::fold::FoldError;
-use crate::state::{InFlight, Previewed, State, WriteRecord};
+use crate::state::{InFlight, ItemState, Previewed, State, WriteRecord};
 
 pub(super) fn attempt_started(
     state: &mut State,
     started: &AttemptStarted,
     at: i64,
 ) -> Result<(), FoldError> {
-    let kind = "AttemptStarted";
     state.attempts += 1;
     state.money = state
         .money
         .saturating_add(started.money.unwrap_or_default());
     state.tokens = state.tokens.saturating_add(started.tokens.unwrap_or(0));
-    if let Some(of) = &started.retakes_for {
-        return retaking(state, started, of);
+    match &started.purpose {
+        Purpose::Retake { for_step } => retaking(state, started, for_step),
+        Purpose::Preview { .. } => previewing(state, started),
+        Purpose::Confirm => confirming(state, started),
+        Purpose::Reconcile => reconciling(state, started),
+        Purpose::Effect => calling(state, started, at),
     }
-    if let Some(of) = started.previews {
-        return previewing(state, started, of);
-    }
-    if !started.reconciles {
-        step_mut(state, &started.slot.step, kind)?.set_status(StepStatus::Running);
-    }
-    let item = item_mut(state, &started.slot, kind)?;
-    item.deferrals = 0;
-    if started.reconciles {
-        item.attempt = started.attempt;
-        item.retry_at = None;
-        item.reconcile_tries += 1;
-        item.in_flight = Some(in_flight(started));
-        return Ok(());
-    }
-    if started.confirms {
-        item.attempt = started.attempt;
-        item.retry_at = None;
-        let first = item.confirming.is_none();
-        item.confirming.get_or_insert(0);
-        item.in_flight = Some(in_flight(started));
-        state.calls += u64::from(first);
-        return Ok(());
-    }
+}
+
+/// The call that a step is about.
+fn calling(state: &mut State, started: &AttemptStarted, at: i64) -> Result<(), FoldError> {
+    let item = running(state, started)?;
     let first = item.attempt == 0;
-    item.attempt = started.attempt;
     item.first_at = item.first_at.or(Some(at));
     item.tool = Some(started.tool);
     item.key.clone_from(&started.key);
-    item.retry_at = None;
-    item.in_flight = Some(in_flight(started));
+    fly(item, started);
     if !started.read {
         item.earlier = Some((started.args_digest, started.earlier.clone()));
     }
@@ -78,6 +60,41 @@ pub(super) fn attempt_started(
     Ok(())
 }
 
+/// The item of an attempt of a step that runs by it.
+fn running<'s>(
+    state: &'s mut State,
+    started: &AttemptStarted,
+) -> Result<&'s mut ItemState, FoldError> {
+    let kind = "AttemptStarted";
+    step_mut(state, &started.slot.step, kind)?.set_status(StepStatus::Running);
+    item_mut(state, &started.slot, kind)
+}
+
+/// Notes an attempt that a place was found for.
+fn fly(item: &mut ItemState, started: &AttemptStarted) {
+    item.attempt = started.attempt;
+    item.deferrals = 0;
+    item.retry_at = None;
+    item.in_flight = Some(in_flight(started));
+}
+
+fn confirming(state: &mut State, started: &AttemptStarted) -> Result<(), FoldError> {
+    let item = running(state, started)?;
+    let first = item.confirming.is_none();
+    item.confirming.get_or_insert(0);
+    fly(item, started);
+    state.calls += u64::from(first);
+    Ok(())
+}
+
+/// A tool is asked about a doubt, which stands.
+fn reconciling(state: &mut State, started: &AttemptStarted) -> Result<(), FoldError> {
+    let item = item_mut(state, &started.slot, "AttemptStarted")?;
+    item.reconcile_tries += 1;
+    fly(item, started);
+    Ok(())
+}
+
 /// A reading is taken again: what it brought before stands until it is there.
 fn retaking(state: &mut State, started: &AttemptStarted, of: &str) -> Result<(), FoldError> {
     let kind = "AttemptStarted";
@@ -95,7 +112,7 @@ fn retaking(state: &mut State, started: &AttemptStarted, of: &str) -> Result<(),
 }
 
 /// A person is about to be asked: nothing of the step itself has begun.
-fn previewing(state: &mut State, started: &AttemptStarted, of: Digest) -> Result<(), FoldError> {
+fn previewing(state: &mut State, started: &AttemptStarted) -> Result<(), FoldError> {
     let kind = "AttemptStarted";
     let step = step_mut(state, &started.slot.step, kind)?;
     if step.status == StepStatus::Pending {
@@ -103,10 +120,7 @@ fn previewing(state: &mut State, started: &AttemptStarted, of: Digest) -> Result
     }
     let item = item_mut(state, &started.slot, kind)?;
     item.preview = None;
-    item.in_flight = Some(InFlight {
-        previews: Some((of, started.closure)),
-        ..in_flight(started)
-    });
+    item.in_flight = Some(in_flight(started));
     Ok(())
 }
 
@@ -140,10 +154,8 @@ fn in_flight(started: &AttemptStarted) -> InFlight {
         args_digest: started.args_digest,
         read: started.read,
         keyed: started.key.is_some(),
-        reconciles: started.reconciles,
-        retakes_for: started.retakes_for.clone(),
-        confirms: started.confirms,
-        previews: None,
+        purpose: started.purpose.clone(),
+        closure: started.closure,
         money: started.money.unwrap_or_default(),
         tokens: started.tokens.unwrap_or(0),
     }
@@ -162,32 +174,51 @@ pub(super) fn attempt_ended(
     if let (Some(attempt), Some(used)) = (&attempt, &ended.used) {
         paid(state, attempt, used);
     }
-    if let Some(of) = attempt.as_ref().and_then(|attempt| attempt.previews) {
-        return previewed(state, ended, of, at);
+    if let Some(flight) = &attempt
+        && let Purpose::Preview { of } = flight.purpose
+    {
+        return previewed(state, ended, (of, flight.closure), at);
     }
     let item = item_mut(state, &ended.slot, kind)?;
-    if let Some(attempt) = &attempt
-        && ended.class == Class::Ok
-        && !attempt.reconciles
-        && !attempt.confirms
-    {
+    match attempt.as_ref().map(|attempt| &attempt.purpose) {
+        Some(Purpose::Reconcile) => {
+            item.retry_at = ended.retry_at;
+            item.reconcile_tries = item.reconcile_tries.saturating_sub(1 - tried);
+        }
+        Some(Purpose::Confirm) => {
+            item.retry_at = ended.retry_at;
+            item.confirming = item.confirming.map(|tries| tries + tried);
+        }
+        Some(Purpose::Retake { .. }) => {
+            // Why nothing else: the earlier outcome stands, and its evidence with it.
+            note_args(item, ended, attempt.as_ref());
+            item.retaking = item.retaking.map(|tries| tries + tried);
+        }
+        Some(Purpose::Effect | Purpose::Preview { .. }) | None => {
+            return call_ended(state, ended, attempt);
+        }
+    }
+    Ok(())
+}
+
+/// Notes the arguments of a call that brought an output.
+fn note_args(item: &mut ItemState, ended: &AttemptEnded, attempt: Option<&InFlight>) {
+    if let Some(attempt) = attempt.filter(|_| ended.class == Class::Ok) {
         item.args = Some(attempt.args_digest);
     }
-    if attempt.as_ref().is_some_and(|a| a.retakes_for.is_some()) {
-        // Why nothing else: the earlier outcome stands, and its evidence with it.
-        item.retaking = item.retaking.map(|tries| tries + tried);
-        return Ok(());
-    }
+}
+
+/// An attempt ended of the call that a step is about.
+fn call_ended(
+    state: &mut State,
+    ended: &AttemptEnded,
+    attempt: Option<InFlight>,
+) -> Result<(), FoldError> {
+    let kind = "AttemptEnded";
+    let item = item_mut(state, &ended.slot, kind)?;
+    note_args(item, ended, attempt.as_ref());
     item.retry_at = ended.retry_at;
-    if attempt.as_ref().is_some_and(|attempt| attempt.reconciles) {
-        item.reconcile_tries = item.reconcile_tries.saturating_sub(1 - tried);
-        return Ok(());
-    }
-    if attempt.as_ref().is_some_and(|attempt| attempt.confirms) {
-        item.confirming = item.confirming.map(|tries| tries + tried);
-        return Ok(());
-    }
-    item.tries += tried;
+    item.tries += u32::from(ended.is_try());
     item.landing = Some(ended.landing);
     item.class = Some(ended.class);
     item.evidence = ended.evidence.or(item.evidence);
