@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_plan::approve::ApprovedPlan;
-use provost_plan::catalog::{Effect, Operation};
+use provost_plan::catalog::{Catalog, Effect, Operation};
 use provost_plan::digest::{Digest, Domain};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::event::AttemptStarted;
 
 /// The number of every preview.
 pub(crate) const PREVIEW_ATTEMPT: u32 = 0;
@@ -20,10 +22,10 @@ pub(crate) const PREVIEW_ATTEMPT: u32 = 0;
 /// It has no public constructor:
 ///
 /// ```compile_fail,E0624
-/// use provost_run::call::{Call, Slot};
-/// use provost_plan::{approve::ApprovedPlan, catalog::Operation};
-/// fn forge(plan: &ApprovedPlan, slot: Slot, operation: std::sync::Arc<Operation>) {
-///     Call::under(plan, slot, 1, operation, serde_json::json!({}), None);
+/// use provost_run::{call::Call, event::AttemptStarted};
+/// use provost_plan::{approve::ApprovedPlan, catalog::Catalog};
+/// fn forge(plan: &ApprovedPlan, catalog: &Catalog, intent: &AttemptStarted) {
+///     Call::new(plan, catalog, intent);
 /// }
 /// ```
 ///
@@ -164,106 +166,43 @@ impl std::fmt::Display for Slot {
 }
 
 impl Call {
-    /// The call of `slot` under `plan`; `None` if the plan has no such step with this operation.
-    pub(crate) fn under(
+    /// The call that `intent` records; `None` unless `plan` has it, or names the read that it is
+    /// beside a call of the plan.
+    pub(crate) fn new(
         plan: &ApprovedPlan,
-        slot: Slot,
-        attempt: u32,
-        operation: Arc<Operation>,
-        args: Value,
-        key: Option<String>,
+        catalog: &Catalog,
+        intent: &AttemptStarted,
     ) -> Option<Self> {
-        let (step, _) = plan.checked().step(&slot.step)?;
-        if step.tool()?.value != operation.name {
-            return None;
-        }
-        let timeout = step
-            .timeout
-            .map_or(operation.timeout, |t| t.min(operation.timeout));
-        Some(Self {
-            slot,
-            attempt,
-            operation,
-            args,
-            key,
-            timeout,
-        })
-    }
-
-    /// The read that asks whether the write of `slot` under `plan` took place, and the closure
-    /// digest of that step; `None` unless the plan has the write and the write names this read.
-    pub(crate) fn reconciling(
-        plan: &ApprovedPlan,
-        slot: Slot,
-        attempt: u32,
-        write: &Operation,
-        read: Arc<Operation>,
-        args: Value,
-    ) -> Option<(Self, Digest)> {
-        let (step, record) = plan.checked().step(&slot.step)?;
-        let named = write
-            .reconcile
-            .as_ref()
-            .is_some_and(|r| r.tool == read.name);
-        if !named || !read.effect.is_read() || step.tool()?.value != write.name {
-            return None;
-        }
-        let call = Self {
-            slot,
-            attempt,
-            timeout: read.timeout,
-            operation: read,
-            args,
-            key: None,
+        let (step, _) = plan.checked().step(&intent.slot.step)?;
+        let operation = catalog.get(&intent.operation)?;
+        let tool = &step.tool()?.value;
+        let of_step = || catalog.get(tool);
+        let timeout = operation.timeout;
+        let within_step = || step.timeout.map_or(timeout, |t| t.min(timeout));
+        let is_read = operation.effect == Effect::Read;
+        let (named, timeout) = match &intent.purpose {
+            Purpose::Effect | Purpose::Retake { .. } => (Some(tool), within_step()),
+            Purpose::Confirm if is_read => {
+                let confirm = step.confirm.as_ref();
+                (confirm.map(|confirm| &confirm.tool.value), within_step())
+            }
+            Purpose::Preview { .. } if is_read => {
+                let preview = of_step().and_then(|of| of.preview.as_ref());
+                (preview.map(|preview| &preview.tool), timeout)
+            }
+            Purpose::Reconcile if operation.effect.is_read() => {
+                let reconcile = of_step().and_then(|of| of.reconcile.as_ref());
+                (reconcile.map(|reconcile| &reconcile.tool), timeout)
+            }
+            Purpose::Confirm | Purpose::Preview { .. } | Purpose::Reconcile => return None,
         };
-        Some((call, record.closure))
-    }
-
-    /// The read that shows a person what the call of `slot` under `plan` is about; `None` unless
-    /// the plan has that call and it names this read.
-    pub(crate) fn previewing(
-        plan: &ApprovedPlan,
-        slot: Slot,
-        of: &Operation,
-        read: Arc<Operation>,
-        args: Value,
-    ) -> Option<Self> {
-        let (step, _) = plan.checked().step(&slot.step)?;
-        let named = of.preview.as_ref().is_some_and(|p| p.tool == read.name);
-        if !named || read.effect != Effect::Read || step.tool()?.value != of.name {
-            return None;
-        }
-        Some(Self {
-            slot,
-            attempt: PREVIEW_ATTEMPT,
-            timeout: read.timeout,
-            operation: read,
-            args,
-            key: None,
-        })
-    }
-
-    /// The read that proves what `slot` wrote under `plan`; `None` unless its step names it.
-    pub(crate) fn confirming(
-        plan: &ApprovedPlan,
-        slot: Slot,
-        attempt: u32,
-        read: Arc<Operation>,
-        args: Value,
-    ) -> Option<Self> {
-        let (step, _) = plan.checked().step(&slot.step)?;
-        let named = &step.confirm.as_ref()?.tool.value;
-        if *named != read.name || read.effect != Effect::Read {
-            return None;
-        }
-        let timeout = step.timeout.unwrap_or(read.timeout).min(read.timeout);
-        Some(Self {
-            slot,
-            attempt,
+        (named == Some(&operation.name)).then(|| Self {
+            slot: intent.slot.clone(),
+            attempt: intent.attempt,
+            operation: Arc::clone(operation),
+            args: intent.args.clone(),
+            key: intent.key.clone(),
             timeout,
-            operation: read,
-            args,
-            key: None,
         })
     }
 

@@ -99,7 +99,9 @@ impl Turn<'_> {
 
     /// What becomes of an attempt that was not admitted.
     pub(super) fn put_off(&mut self, slot: &Slot, denial: Denial) -> Result<(), StepError> {
-        let deferrals = self.state.item(slot).map_or(0, |item| item.deferrals);
+        if let Some(because) = self.gives_up(slot, &denial) {
+            return self.settle_failed(slot, Class::BreakerOpen, because.to_owned());
+        }
         match denial {
             Denial::Stopped(Stop { what, by, reason }) => self.emit(Event::Paused {
                 by,
@@ -114,18 +116,12 @@ impl Turn<'_> {
                 );
                 self.settle_failed(slot, Class::Conflict, message)
             }
-            Denial::Later {
-                broken: true,
-                because,
-                ..
-            } if deferrals >= BREAKER_DEFERRALS_MAX => {
-                self.settle_failed(slot, Class::BreakerOpen, because)
-            }
             Denial::Later { until, because, .. } => {
                 let until = until.max(self.now + 1);
                 self.defer(slot, until, because)
             }
             Denial::Full { because } => {
+                let deferrals = self.state.item(slot).map_or(0, |item| item.deferrals);
                 let (first, most) = PLACE_WAIT_MS;
                 let wait = first.saturating_mul(1 << deferrals.min(10)).min(most);
                 self.defer(slot, self.now.saturating_add(wait), because)

@@ -5,29 +5,18 @@
 //! `confirm` succeeds by a reading over which its `accept` holds, and by nothing else.
 
 use provost_plan::check::StepRecord;
-use provost_plan::digest::canonical;
 use provost_plan::expr::Template;
 use provost_plan::plan::{SideCall, Step};
-use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
 use super::Turn;
-use super::admit::BREAKER_DEFERRALS_MAX;
-use super::beside::{AuxiliaryRead, holds};
+use super::beside::{AuxiliaryRead, Hindrance, holds};
 use super::scope::Roots;
-use crate::admission::Denial;
-use crate::call::{Call, Purpose, Slot};
+use crate::call::{Purpose, Slot};
 use crate::event::Event;
 use crate::machine::StepError;
 use crate::outcome::{Class, Reply};
 use crate::state::ItemState;
-
-/// A read that could be made.
-struct ConfirmRead {
-    operation: std::sync::Arc<provost_plan::catalog::Operation>,
-    args: Value,
-    verdict: Verdict,
-}
 
 impl Turn<'_> {
     /// Settles what took place and was accepted, unless it has to be read back first.
@@ -61,57 +50,21 @@ impl Turn<'_> {
         if full {
             return Ok(());
         }
-        let ConfirmRead {
-            operation,
-            args,
-            verdict,
-        } = match self.reading(step, record, &slot) {
-            Ok(reading) => reading,
+        let began = match self.reading(step, record, &slot) {
+            Ok(reading) => self.begin_read(reading)?,
             Err(reason) => return self.unconfirmed(&slot, &reason),
         };
-        let text = canonical(&args);
-        let spend = operation.spend(u64::try_from(text.len()).ok());
-        let first = self
-            .state
-            .item(&slot)
-            .is_none_or(|item| item.confirming.is_none());
-        if let Some(limit) = self.limit_reached(first, &spend) {
-            return self.emit(Event::AdmissionRefused { slot, limit });
-        }
-        match self.said.denials.get(&slot).cloned() {
-            Some(Denial::Later {
-                broken: true,
-                because,
-                ..
-            }) if self.deferrals(&slot) >= BREAKER_DEFERRALS_MAX => {
-                return self.unconfirmed(&slot, &because);
+        match began {
+            Ok(()) => Ok(()),
+            Err(Hindrance::Limit(limit)) => self.emit(Event::AdmissionRefused { slot, limit }),
+            Err(Hindrance::Denied(denial)) => match self.gives_up(&slot, &denial) {
+                Some(because) => self.unconfirmed(&slot, because),
+                None => self.put_off(&slot, denial),
+            },
+            Err(Hindrance::NotInPlan) => {
+                self.unconfirmed(&slot, "the plan in force has no such read")
             }
-            Some(denial) => return self.put_off(&slot, denial),
-            None => {}
         }
-        let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
-        let plan = self.state.plan.clone();
-        let call = plan.as_ref().and_then(|plan| {
-            let (slot, operation) = (slot.clone(), operation.clone());
-            Call::confirming(plan, slot, attempt, operation, args.clone())
-        });
-        let Some(call) = call else {
-            return self.unconfirmed(&slot, "the plan in force has no such read");
-        };
-        let read = AuxiliaryRead {
-            slot,
-            attempt,
-            operation: &operation,
-            closure: record.closure,
-            args,
-            verdict,
-            spend,
-        };
-        self.begin_beside(Purpose::Confirm, read, call)
-    }
-
-    fn deferrals(&self, slot: &Slot) -> u32 {
-        self.state.item(slot).map_or(0, |item| item.deferrals)
     }
 
     /// The concrete read of a slot, or why there is none.
@@ -120,7 +73,7 @@ impl Turn<'_> {
         step: &Step,
         record: &StepRecord,
         slot: &Slot,
-    ) -> Result<ConfirmRead, String> {
+    ) -> Result<AuxiliaryRead, String> {
         let gone = || "the tool is not the one the plan was checked under".to_owned();
         let confirm = step.confirm.as_ref().ok_or_else(gone)?;
         let known = record.confirm.as_ref().ok_or_else(gone)?;
@@ -141,36 +94,7 @@ impl Turn<'_> {
             .args
             .eval(&scope)
             .map_err(|error| error.to_string())?;
-        if let Some(violation) = operation
-            .input
-            .violations_within(&args, &self.purse)
-            .first()
-        {
-            let (place, message) = (&violation.pointer, &violation.message);
-            return Err(format!("argument `{place}`: {message}"));
-        }
-        let empty = serde_json::Map::new();
-        let verdict = self.rules.policy.decide(&CallFacts {
-            principal: &self.state.principal,
-            operation,
-            role: step.role().unwrap_or_default(),
-            args: args.as_object().unwrap_or(&empty),
-            unknown: &std::collections::BTreeSet::new(),
-            labels: &known.labels,
-            control: &record.control,
-            inputs_validated: true,
-            // Why: the call that it is made beside was judged by its values.
-            values_from_goal: true,
-            repeats: Some(0),
-        });
-        if verdict.decision != Decision::Permit {
-            return Err("policy does not permit it by itself".to_owned());
-        }
-        Ok(ConfirmRead {
-            operation: operation.clone(),
-            args,
-            verdict,
-        })
+        self.permitted(slot, Purpose::Confirm, operation, args)
     }
 
     /// Takes what the read that proves a write brought.
@@ -190,10 +114,7 @@ impl Turn<'_> {
             ..
         } = reply;
         let digest = self.keep(media, evidence);
-        let tool = self
-            .confirm_of(slot)
-            .map(|confirm| confirm.tool.value.as_str());
-        match self.brought(tool, class, output, message) {
+        match self.brought(slot, class, output, message) {
             Ok(read) => {
                 self.end_beside(slot, attempt, None, digest, None)?;
                 match self.proves(slot, &read) {

@@ -1,7 +1,6 @@
 //! From a step that may run to a call that does.
 //!
-//! Owns readiness, guards, lists, arguments, the verdict on concrete values and the limits. The
-//! one place where a [`Call`] is made.
+//! Owns readiness, guards, lists, arguments, the verdict on concrete values and the limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use super::scope::Roots;
 use super::secret;
 use super::sinks::{same_sinks, sinks_digest};
 use super::work::items_of;
-use crate::call::{Call, Purpose, Slot, idempotency_key};
+use crate::call::{Purpose, Slot, idempotency_key};
 use crate::card::{ConcreteCall, QuestionPurpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
@@ -460,22 +459,8 @@ impl Turn<'_> {
         }
         let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
         let key = self.key_of(&slot, &operation, record.closure);
-        let call = self.state.plan.as_ref().and_then(|plan| {
-            Call::under(
-                plan,
-                slot.clone(),
-                attempt,
-                operation.clone(),
-                args.clone(),
-                key.clone(),
-            )
-        });
-        let Some(call) = call else {
-            let message = "the plan in force has no such call".to_owned();
-            return self.settle_failed(&slot, Class::ToolBug, message);
-        };
         let sinks = sinks_digest(&operation, &args);
-        self.emit(Event::AttemptStarted(AttemptStarted {
+        let intent = AttemptStarted {
             slot,
             attempt,
             operation: operation.name.clone(),
@@ -493,9 +478,14 @@ impl Turn<'_> {
             money: (spend.money > Money::ZERO).then_some(spend.money),
             tokens: (spend.tokens > 0).then_some(spend.tokens),
             earlier: before.calls,
-        }))?;
-        self.calls.push(call);
-        Ok(())
+        };
+        match self.call_of_intent(&intent) {
+            Some(call) => self.begin(intent, call),
+            None => {
+                let message = "the plan in force has no such call".to_owned();
+                self.settle_failed(&intent.slot, Class::ToolBug, message)
+            }
+        }
     }
 
     /// The key that is sent with every attempt of a call, where its tool honours one.

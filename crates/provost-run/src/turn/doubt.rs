@@ -3,35 +3,24 @@
 //! Owns the reconcile read, a person's settlement and what follows from either. Never repeats the
 //! write itself. INVARIANT: a doubt ends by an event that says who ended it, and by nothing else.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_plan::catalog::{Operation, Reconcile, WriteInDoubt};
 use provost_plan::digest::{Digest, canonical};
-use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::plan::Retry;
-use provost_plan::policy::{CallFacts, Decision, OperationFacts, Verdict};
+use provost_plan::policy::OperationFacts;
 use serde_json::Value;
 
 use super::Turn;
-use super::admit::BREAKER_DEFERRALS_MAX;
-use super::beside::AuxiliaryRead;
+use super::beside::{AuxiliaryRead, Hindrance};
 use crate::admission::Denial;
-use crate::call::{Call, Purpose, Slot};
+use crate::call::{Purpose, Slot};
 use crate::event::{Event, SettledBy, Settlement, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
-use crate::state::Act;
+use crate::state::{Act, ItemState};
 use crate::statement::{Signer, StatementRecord};
-
-/// A reconcile read that could be made.
-struct ReconcileRead {
-    write: Arc<Operation>,
-    read: Arc<Operation>,
-    args: Value,
-    verdict: Verdict,
-}
 
 /// Who ends a doubt, and what is recorded of what they said.
 struct SettlementSource {
@@ -91,11 +80,7 @@ impl Turn<'_> {
 
     /// Whether a read about a doubt is on its way or will be.
     pub(super) fn is_reconciling(&self) -> bool {
-        let asks = |item: &crate::state::ItemState| {
-            item.in_flight
-                .as_ref()
-                .is_some_and(|flight| flight.purpose == Purpose::Reconcile)
-        };
+        let asks = |item: &ItemState| item.purpose() == Some(&Purpose::Reconcile);
         self.state.items().any(|(_, item)| asks(item)) || !self.reconcilable().is_empty()
     }
 
@@ -139,15 +124,10 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn inquiry(&self, slot: &Slot) -> Result<ReconcileRead, String> {
+    fn inquiry(&self, slot: &Slot) -> Result<AuxiliaryRead, String> {
         let gone = || "the tool has no reconcile read any more".to_owned();
-        let (write, reconcile) = self.reconcile_of(slot).ok_or_else(gone)?;
-        let read = self
-            .rules
-            .catalog
-            .get(&reconcile.tool)
-            .ok_or_else(gone)?
-            .clone();
+        let (_, reconcile) = self.reconcile_of(slot).ok_or_else(gone)?;
+        let read = self.rules.catalog.get(&reconcile.tool).ok_or_else(gone)?;
         let key = self.sent_key(slot);
         let written = self.written_args(slot).ok_or_else(gone)?;
         let doubted = WriteInDoubt {
@@ -157,53 +137,7 @@ impl Turn<'_> {
         let args = reconcile
             .request(doubted)
             .map_err(|error| error.to_string())?;
-        if let Some(violation) = read.input.violations_within(&args, &self.purse).first() {
-            let (place, message) = (&violation.pointer, &violation.message);
-            return Err(format!(
-                "argument `{place}` of the reconcile read: {message}"
-            ));
-        }
-        let verdict = self.verdict_on_read(slot, &read, &args);
-        if verdict.decision != Decision::Permit {
-            return Err(format!("policy does not permit `{}` by itself", read.name));
-        }
-        Ok(ReconcileRead {
-            write,
-            read,
-            args,
-            verdict,
-        })
-    }
-
-    /// Policy's word on a read beside a call. Its arguments come from the call's: each is as little
-    /// trusted as the least trusted of those.
-    pub(super) fn verdict_on_read(&self, slot: &Slot, read: &Operation, args: &Value) -> Verdict {
-        let empty = serde_json::Map::new();
-        let args = args.as_object().unwrap_or(&empty);
-        let plan = self.state.plan.as_ref();
-        let record = plan
-            .and_then(|plan| plan.checked().step(&slot.step))
-            .map(|(_, r)| r);
-        let joined = record.map_or_else(Label::trusted, |r| Label::join_all(r.labels.values()));
-        let labels: BTreeMap<String, Label> = args
-            .keys()
-            .map(|name| (name.clone(), joined.clone()))
-            .collect();
-        let control = record.map_or_else(Label::trusted, |record| record.control.clone());
-        self.rules.policy.decide(&CallFacts {
-            principal: &self.state.principal,
-            operation: read,
-            // Why none: the read is the operator's, whatever role the write was in.
-            role: "",
-            args,
-            unknown: &std::collections::BTreeSet::new(),
-            labels: &labels,
-            control: &control,
-            inputs_validated: true,
-            // Why: the call that it is made beside was judged by its values.
-            values_from_goal: true,
-            repeats: Some(0),
-        })
+        self.permitted(slot, Purpose::Reconcile, read, args)
     }
 
     fn sent_key(&self, slot: &Slot) -> Value {
@@ -218,66 +152,29 @@ impl Turn<'_> {
     /// What becomes of a read about a doubt that was not admitted: the doubt stands, whatever it
     /// was, and a person has it where waiting does not help.
     fn put_off_inquiry(&mut self, slot: Slot, denial: Denial) -> Result<(), StepError> {
-        let deferrals = self.state.item(&slot).map_or(0, |item| item.deferrals);
-        let because = match denial {
-            Denial::Budget { because } => because,
+        let because = match &denial {
+            Denial::Budget { because } => because.clone(),
             Denial::Doubt { run, .. } => format!("run {run} is in doubt about the same"),
-            Denial::Later {
-                broken: true,
-                because,
-                ..
-            } if deferrals >= BREAKER_DEFERRALS_MAX => because,
-            denial @ (Denial::Stopped(_) | Denial::Later { .. } | Denial::Full { .. }) => {
-                return self.put_off(&slot, denial);
+            Denial::Stopped(_) | Denial::Later { .. } | Denial::Full { .. } => {
+                match self.gives_up(&slot, &denial) {
+                    Some(because) => because.to_owned(),
+                    None => return self.put_off(&slot, denial),
+                }
             }
         };
         let reason = format!("no read may begin: {because}");
         self.emit(Event::ReconcileGivenUp { slot, reason })
     }
 
-    /// Records that the tool is asked, and asks it.
-    fn inquire(&mut self, slot: Slot, inquiry: ReconcileRead) -> Result<(), StepError> {
-        let ReconcileRead {
-            write,
-            read,
-            args,
-            verdict,
-        } = inquiry;
-        let text = canonical(&args);
-        let spend = read.spend(u64::try_from(text.len()).ok());
-        if let Some(limit) = self.limit_reached(false, &spend) {
-            let reason = format!("no read may begin: {limit}");
-            return self.emit(Event::ReconcileGivenUp { slot, reason });
-        }
-        if let Some(denial) = self.said.denials.get(&slot).cloned() {
-            return self.put_off_inquiry(slot, denial);
-        }
-        let attempt = self.state.item(&slot).map_or(1, |item| item.attempt + 1);
-        let plan = self.state.plan.clone();
-        let call = plan.as_ref().and_then(|plan| {
-            Call::reconciling(
-                plan,
-                slot.clone(),
-                attempt,
-                &write,
-                read.clone(),
-                args.clone(),
-            )
-        });
-        let Some((call, closure)) = call else {
-            let reason = "the plan in force has no such call".to_owned();
-            return self.emit(Event::ReconcileGivenUp { slot, reason });
+    /// Asks the tool, unless something keeps the read from beginning.
+    fn inquire(&mut self, slot: Slot, inquiry: AuxiliaryRead) -> Result<(), StepError> {
+        let reason = match self.begin_read(inquiry)? {
+            Ok(()) => return Ok(()),
+            Err(Hindrance::Denied(denial)) => return self.put_off_inquiry(slot, denial),
+            Err(Hindrance::Limit(limit)) => format!("no read may begin: {limit}"),
+            Err(Hindrance::NotInPlan) => "the plan in force has no such call".to_owned(),
         };
-        let read = AuxiliaryRead {
-            slot,
-            attempt,
-            operation: &read,
-            closure,
-            args,
-            verdict,
-            spend,
-        };
-        self.begin_beside(Purpose::Reconcile, read, call)
+        self.emit(Event::ReconcileGivenUp { slot, reason })
     }
 
     /// Takes what a reconcile read brought.
@@ -301,9 +198,8 @@ impl Turn<'_> {
             let failed = (class != Class::Ok).then(|| (class, message.unwrap_or_default()));
             return self.end_beside(slot, attempt, failed, digest, None);
         }
-        let read = self.reconcile_of(slot).map(|(_, reconcile)| reconcile.tool);
         let told = self
-            .brought(read.as_deref(), class, output, message)
+            .brought(slot, class, output, message)
             .and_then(|output| self.told(slot, &output));
         match told {
             Ok((tool, landed, output)) => {

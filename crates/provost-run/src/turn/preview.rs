@@ -4,24 +4,21 @@
 //! decides anything by it: one that fails neither keeps the question back nor answers it.
 //! INVARIANT: what a card shows was read for the very arguments that the card asks about.
 
-use std::sync::Arc;
-
-use provost_plan::catalog::{Effect, Operation};
+use provost_plan::catalog::Effect;
 use provost_plan::check::StepRecord;
-use provost_plan::digest::canonical;
 use provost_plan::plan::Step;
-use provost_plan::policy::{Decision, Verdict};
 use serde_json::{Map, Value};
 
 use super::Turn;
-use super::beside::AuxiliaryRead;
+use super::beside::{AuxiliaryRead, Hindrance};
 use super::dispatch::Candidate;
 use crate::admission::Denial;
-use crate::call::{Call, PREVIEW_ATTEMPT, Purpose, Slot};
+use crate::call::{PREVIEW_ATTEMPT, Purpose, Slot};
 use crate::card::{CardPreview, PreviewResult, Shown};
 use crate::event::{AttemptEnded, Event};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
+use crate::state::ItemState;
 
 /// Most of one output that a card shows: bytes in all, characters of a text, entries of a list or
 /// a map, levels.
@@ -38,13 +35,6 @@ enum PreviewSource {
     At(Box<CardPreview>),
     /// It is on its way, or has to wait for its place.
     Waits,
-}
-
-/// A read that could be made.
-struct PreviewRead {
-    operation: Arc<Operation>,
-    args: Value,
-    verdict: Verdict,
 }
 
 impl Turn<'_> {
@@ -79,8 +69,8 @@ impl Turn<'_> {
 
     fn is_any_previewing(&self, id: &str) -> bool {
         let items = self.state.steps.get(id).into_iter().flat_map(|s| &s.items);
-        let mut flights = items.filter_map(|item| item.in_flight.as_ref());
-        flights.any(|flight| flight.purpose.is_preview())
+        let mut flights = items.filter_map(ItemState::purpose);
+        flights.any(Purpose::is_preview)
     }
 
     /// What is there to show of a call; begins the read if it has to be made.
@@ -113,7 +103,7 @@ impl Turn<'_> {
             return Ok(PreviewSource::At(Box::new(preview)));
         }
         let began = match asked.and_then(|args| self.reading_of(candidate, args)) {
-            Ok(reading) => self.begin_preview(record, candidate, reading)?,
+            Ok(reading) => self.begin_preview(&candidate.slot, reading)?,
             Err(reason) => Err(reason),
         };
         Ok(match began {
@@ -126,7 +116,7 @@ impl Turn<'_> {
     }
 
     /// The concrete read, or why there is none.
-    fn reading_of(&self, candidate: &Candidate, args: Value) -> Result<PreviewRead, String> {
+    fn reading_of(&self, candidate: &Candidate, args: Value) -> Result<AuxiliaryRead, String> {
         if !candidate.secrets.is_empty() {
             return Err("the call carries a secret, which no card may show".to_owned());
         }
@@ -134,79 +124,39 @@ impl Turn<'_> {
         let operation = declared.and_then(|declared| self.rules.catalog.get(&declared.tool));
         let operation = operation
             .filter(|read| read.effect == Effect::Read && !read.secret)
-            .ok_or_else(|| "the catalog has no such read".to_owned())?
-            .clone();
-        if let Some(violation) = operation
-            .input
-            .violations_within(&args, &self.purse)
-            .first()
-        {
-            let (place, message) = (&violation.pointer, &violation.message);
-            return Err(format!("argument `{place}`: {message}"));
-        }
-        let verdict = self.verdict_on_read(&candidate.slot, &operation, &args);
-        if verdict.decision != Decision::Permit {
-            return Err("policy does not permit it by itself".to_owned());
-        }
-        Ok(PreviewRead {
-            operation,
-            args,
-            verdict,
-        })
+            .ok_or_else(|| "the catalog has no such read".to_owned())?;
+        let of = candidate.args_digest;
+        self.permitted(&candidate.slot, Purpose::Preview { of }, operation, args)
     }
 
     /// Begins the read, unless it has to wait for what this run has under way; or says why it
     /// cannot be made now.
     fn begin_preview(
         &mut self,
-        record: &StepRecord,
-        candidate: &Candidate,
-        reading: PreviewRead,
+        slot: &Slot,
+        reading: AuxiliaryRead,
     ) -> Result<Result<(), String>, StepError> {
-        let PreviewRead {
-            operation,
-            args,
-            verdict,
-        } = reading;
         let busy = self.state.in_flight() as u64;
         if busy >= self.state.limits_in_force().concurrency {
             return Ok(Ok(()));
         }
-        let spend = operation.spend(u64::try_from(canonical(&args).len()).ok());
-        if let Some(limit) = self.limit_reached(false, &spend) {
-            return Ok(Err(format!("no read may begin: {limit}")));
+        let denial = match self.begin_read(reading)? {
+            Ok(()) => return Ok(Ok(())),
+            Err(Hindrance::Limit(limit)) => return Ok(Err(format!("no read may begin: {limit}"))),
+            Err(Hindrance::NotInPlan) => {
+                return Ok(Err("the plan in force has no such call".to_owned()));
+            }
+            Err(Hindrance::Denied(denial)) => denial,
+        };
+        match denial {
+            Denial::Full { .. } if busy > 0 => Ok(Ok(())),
+            Denial::Full { because }
+            | Denial::Later { because, .. }
+            | Denial::Budget { because } => Ok(Err(because)),
+            denial @ (Denial::Stopped(_) | Denial::Doubt { .. }) => {
+                self.put_off(slot, denial).map(Ok)
+            }
         }
-        let slot = candidate.slot.clone();
-        match self.said.denials.get(&slot).cloned() {
-            Some(denial @ Denial::Stopped(_)) => return self.put_off(&slot, denial).map(Ok),
-            Some(Denial::Full { .. }) if busy > 0 => return Ok(Ok(())),
-            Some(
-                Denial::Full { because }
-                | Denial::Later { because, .. }
-                | Denial::Budget { because },
-            ) => return Ok(Err(because)),
-            Some(Denial::Doubt { .. }) | None => {}
-        }
-        let call = self.state.plan.as_ref().and_then(|plan| {
-            let (of, read) = (&candidate.operation, operation.clone());
-            Call::previewing(plan, slot.clone(), of, read, args.clone())
-        });
-        let Some(call) = call else {
-            return Ok(Err("the plan in force has no such call".to_owned()));
-        };
-        let read = AuxiliaryRead {
-            slot,
-            attempt: PREVIEW_ATTEMPT,
-            operation: &operation,
-            closure: record.closure,
-            args,
-            verdict,
-            spend,
-        };
-        let purpose = Purpose::Preview {
-            of: candidate.args_digest,
-        };
-        self.begin_beside(purpose, read, call).map(Ok)
     }
 
     /// Takes what a preview brought, or why it brought nothing.
@@ -223,26 +173,19 @@ impl Turn<'_> {
         } = reply;
         let digest = self.keep(media, evidence);
         let flight = self.state.item(slot).and_then(|i| i.in_flight.as_ref());
-        let tool = flight.map(|flight| flight.operation.clone());
-        let known = tool.as_deref().and_then(|t| self.rules.catalog.get(t));
+        let known = flight.and_then(|flight| self.rules.catalog.get(&flight.operation));
         let untrusted = known.is_none_or(|operation| !operation.trusted);
-        let (class, message, shows) = match self.brought(tool.as_deref(), class, output, message) {
+        let (class, message, shows) = match self.brought(slot, class, output, message) {
             Ok(output) => (Class::Ok, None, Some(shown(&output, untrusted))),
             Err((class, message)) => (class, Some(shortened(&message).0), None),
         };
         self.emit(Event::AttemptEnded(AttemptEnded {
-            slot: slot.clone(),
-            attempt: PREVIEW_ATTEMPT,
-            class,
-            landing: Landing::None,
             message,
             evidence: Some(digest),
-            retry_at: None,
-            lost: false,
             unsent: lacks.is_some(),
-            secret: false,
             used,
             shows,
+            ..AttemptEnded::new(slot, PREVIEW_ATTEMPT, class, Landing::None)
         }))
     }
 }

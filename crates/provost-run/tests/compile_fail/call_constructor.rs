@@ -1,11 +1,10 @@
-use std::sync::Arc;
-
 use provost_plan::approve::ApprovedPlan;
-use provost_plan::catalog::Operation;
-use provost_run::call::{Call, Slot};
+use provost_plan::catalog::Catalog;
+use provost_run::call::Call;
+use provost_run::event::AttemptStarted;
 
-fn forge(plan: &ApprovedPlan, slot: Slot, operation: Arc<Operation>) -> Option<Call> {
-    Call::under(plan, slot, 1, operation, serde_json::json!({}), None)
+fn forge(plan: &ApprovedPlan, catalog: &Catalog, intent: &AttemptStarted) -> Option<Call> {
+    Call::new(plan, catalog, intent)
 }
 
 fn main() {
