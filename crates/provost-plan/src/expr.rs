@@ -32,6 +32,8 @@ pub use analysis::cases;
 pub use analysis::guards::{Fact, Read};
 pub use status::StepStatus;
 
+pub(crate) use functions::{clauses_of_format, fault_of_literals};
+
 use analysis::label::Labelling;
 use analysis::refs;
 use eval::Evaluator;

@@ -21,7 +21,7 @@ use crate::work::WorkBudget;
 pub(super) struct EvalFault {
     pub(super) reason: String,
     /// Whether `&&`, `||`, `all` and `exists` must not pass over it.
-    fatal: bool,
+    pub(super) fatal: bool,
 }
 
 impl EvalFault {

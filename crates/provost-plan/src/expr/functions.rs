@@ -3,19 +3,46 @@
 //! Owns what each function takes and gives. Arity and form were checked when the expression was
 //! read. INVARIANT: a function touches no byte that it has not paid for.
 
+use super::Scope;
 use super::eval::{EvalFault, Evaluated, Evaluator, Fuel, order, unfit};
 use super::json;
-use super::text::compile_pattern;
+use super::text::{TextPattern, compile_pattern};
 use super::time;
-use super::tree::Function;
+use super::tree::{Expr, Function};
 use super::value::{Item, List, as_double};
+use crate::schema::Kinds;
+use crate::work::WorkBudget;
+
+pub(super) mod format;
+mod lists;
+mod numbers;
+mod texts;
 
 /// The price of compiling a regular expression.
 const PATTERN_UNITS: u64 = 10_000;
+/// Most work of a call of literals during a check.
+const LITERALS_WORK_MAX: u64 = 100_000;
+/// The room that a text takes beside its bytes.
+const TEXT_BYTES: usize = 64;
 /// How many places of a pattern, each looked at for one byte of a text, are one unit.
 const PLACES_A_UNIT: u64 = 8;
 /// How many places a pattern counts beside its own.
 const PLACES_LEAST: u64 = 8;
+
+/// Why a call of literals has no value, by the evaluation that a run does.
+pub(crate) fn fault_of_literals(call: &Expr) -> Option<String> {
+    let purse = WorkBudget::of(LITERALS_WORK_MAX);
+    let scope = Scope::new().paid_from(&purse);
+    let fault = Evaluator::new(&scope).eval(call).err()?;
+    // Why: where it is cut short for its cost, a run may well evaluate it.
+    (!fault.fatal).then_some(fault.reason)
+}
+
+/// What the clauses of a text to format take; none if it cannot be read.
+pub(crate) fn clauses_of_format(text: &str) -> Vec<Kinds> {
+    let clauses = format::clauses(text).unwrap_or_default();
+    clauses.into_iter().map(format::Clause::takes).collect()
+}
 
 impl<'v> Evaluator<'v> {
     pub(super) fn call(&mut self, function: Function, arguments: &[Item<'v>]) -> Evaluated<'v> {
@@ -67,7 +94,49 @@ impl<'v> Evaluator<'v> {
                 other => Err(unfit("first", other)),
             },
             Function::Json => json::text(first, &mut self.fuel).map(Item::text),
+            _ => self.extension(function, first, arguments),
         }
+    }
+
+    /// The functions of CEL's extensions, and ours that are like them.
+    fn extension(
+        &mut self,
+        function: Function,
+        first: &Item<'v>,
+        arguments: &[Item<'v>],
+    ) -> Evaluated<'v> {
+        let rest = arguments.get(1..).unwrap_or_default();
+        match (function, first) {
+            (Function::Reverse, Item::List(list)) => self.list_function(function, list, rest),
+            (
+                Function::Abs
+                | Function::Ceil
+                | Function::Floor
+                | Function::MathRound
+                | Function::Sign
+                | Function::Trunc,
+                number,
+            ) => numbers::one(function, number),
+            (Function::Greatest | Function::Least, _) => self.extreme_number(function, arguments),
+            (Function::Range, count) => self.range(count),
+            (Function::Keys | Function::Values, Item::Map(map)) => self.parts_of(function, map),
+            (Function::Keys | Function::Values, other) => Err(unfit(function.name(), other)),
+            (
+                Function::Distinct
+                | Function::Flatten
+                | Function::Slice
+                | Function::Sort
+                | Function::Zip,
+                Item::List(list),
+            ) => self.list_function(function, list, rest),
+            (_, Item::Text(text)) => self.text_function(function, text.as_str(), rest),
+            (_, other) => Err(unfit(function.name(), other)),
+        }
+    }
+
+    /// Pays for a text that is made, of so many bytes.
+    fn pay_text(&mut self, bytes: usize) -> Result<(), EvalFault> {
+        self.fuel.spend_bytes(bytes.saturating_add(TEXT_BYTES))
     }
 
     fn search(
@@ -99,20 +168,26 @@ impl<'v> Evaluator<'v> {
     }
 
     fn matches(&mut self, text: &str, pattern: &str) -> Result<bool, EvalFault> {
+        let known = self.pattern(text, pattern)?;
+        Ok(known.is_some_and(|known| known.regex.is_match(text)))
+    }
+
+    /// A pattern, and what it takes to look for it in a text is paid for.
+    fn pattern(&mut self, text: &str, pattern: &str) -> Result<Option<&TextPattern>, EvalFault> {
         if !self.patterns.contains_key(pattern) {
             self.fuel.spend(PATTERN_UNITS)?;
             let compiled = compile_pattern(pattern).map_err(EvalFault::new)?;
             self.patterns.insert(pattern.to_owned(), compiled);
         }
         let Some(known) = self.patterns.get(pattern) else {
-            return Ok(false);
+            return Ok(None);
         };
         // Why: at each byte of the text a search can be at every place of the pattern at once.
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         let each = known.places.saturating_add(PLACES_LEAST);
         self.fuel
             .spend(bytes.saturating_mul(each) / PLACES_A_UNIT)?;
-        Ok(known.regex.is_match(text))
+        Ok(Some(known))
     }
 
     fn list<'i>(
@@ -262,6 +337,18 @@ fn boolean<'v>(item: &Item<'v>) -> Evaluated<'v> {
             _ => Err(EvalFault::new("the text is neither true nor false")),
         },
         other => Err(unfit("bool", other)),
+    }
+}
+
+/// A whole number that a function takes, such as a position.
+fn whole(function: Function, item: &Item<'_>) -> Result<i64, EvalFault> {
+    match item {
+        Item::Int(value) => Ok(*value),
+        Item::Double(value) if value.fract() == 0.0 => match truncated(*value)? {
+            Item::Int(value) => Ok(value),
+            other => Err(unfit(function.name(), &other)),
+        },
+        other => Err(unfit(function.name(), other)),
     }
 }
 

@@ -7,6 +7,7 @@
 use std::sync::{Arc, LazyLock};
 
 use cel::{Context, Env, Value as CelValue};
+use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
 
 use super::eval::{EvalFault, Evaluated, unfit};
@@ -29,13 +30,21 @@ pub(super) fn timestamp<'v>(item: &Item<'v>) -> Evaluated<'v> {
         Item::Int(seconds) => Timestamp::from_second(*seconds)
             .map(Item::Time)
             .map_err(|_| EvalFault::new("the time is out of range")),
-        Item::Text(text) => {
-            text.as_str().parse().map(Item::Time).map_err(|_| {
-                EvalFault::new("the text is not a time such as `2026-01-31T08:00:00Z`")
-            })
-        }
+        Item::Text(text) => parse_timestamp(text.as_str()).map(Item::Time),
         other => Err(unfit("timestamp", other)),
     }
+}
+
+fn parse_timestamp(text: &str) -> Result<Timestamp, EvalFault> {
+    text.parse().map_err(|_| {
+        // Why not taken: which moment it is hangs on a zone, and none is the run's.
+        EvalFault::new(match text.parse::<DateTime>() {
+            Ok(local) => format!(
+                "the time has no zone: write `{local}Z`, or its offset, as in `{local}+02:00`"
+            ),
+            Err(_) => "the text is not a time such as `2026-01-31T08:00:00Z`".to_owned(),
+        })
+    })
 }
 
 pub(super) fn duration<'v>(item: &Item<'v>) -> Evaluated<'v> {

@@ -264,6 +264,35 @@ functions! {
     Join = "join", 1..=2, Both, "The texts of a list, with a separator.";
     First = "first", 1..=1, Both, "The first item of a list.";
     Json = "json", 1..=1, Both, "The canonical JSON text of a value.";
+    JsonParse = "json_parse", 1..=1, Global, "The value of a JSON text; of an unknown type.";
+    Capture = "capture", 2..=2, Both, "What a literal pattern finds in a text; null if nothing.";
+    CharAt = "charAt", 2..=2, Method, "The character at a position; `''` at the end.";
+    Format = "format", 2..=2, Method, "A text with the values of a list in its `%` clauses.";
+    IndexOf = "indexOf", 2..=3, Method, "The first position of a text in another, or -1.";
+    LastIndexOf = "lastIndexOf", 2..=3, Method, "The last position of a text in another, or -1.";
+    LowerAscii = "lowerAscii", 1..=1, Method, "The text with ASCII letters in lower case.";
+    Replace = "replace", 3..=4, Method, "The text with another in place of each one sought.";
+    Reverse = "reverse", 1..=1, Method, "A text or list from its end to its beginning.";
+    Split = "split", 2..=3, Method, "The texts between the separators.";
+    Substring = "substring", 2..=3, Method, "The characters from a position up to another.";
+    Trim = "trim", 1..=1, Method, "The text without white space at both ends.";
+    UpperAscii = "upperAscii", 1..=1, Method, "The text with ASCII letters in upper case.";
+    Distinct = "distinct", 1..=1, Method, "The items of a list, each once.";
+    Flatten = "flatten", 1..=2, Method, "The items of the lists in a list.";
+    Range = "lists.range", 1..=1, Global, "The whole numbers from 0 up to, not with, a number.";
+    Slice = "slice", 3..=3, Method, "The items from a position up to, not with, another.";
+    Sort = "sort", 1..=1, Method, "The items of a list, the least first.";
+    Zip = "zip", 2..=2, Global, "The pairs of the items of two lists of one length.";
+    Keys = "keys", 1..=1, Both, "The keys of a map, in order.";
+    Values = "values", 1..=1, Both, "The values of a map, in the order of its keys.";
+    Abs = "math.abs", 1..=1, Global, "The number without its sign.";
+    Ceil = "math.ceil", 1..=1, Global, "The next whole number up, as a number.";
+    Floor = "math.floor", 1..=1, Global, "The next whole number down, as a number.";
+    Greatest = "math.greatest", 1..=16, Global, "The largest number of a list or the arguments.";
+    Least = "math.least", 1..=16, Global, "The least number of a list, or of the arguments.";
+    MathRound = "math.round", 1..=1, Global, "The nearest whole number, as a number.";
+    Sign = "math.sign", 1..=1, Global, "-1, 0 or 1, as the number is.";
+    Trunc = "math.trunc", 1..=1, Global, "The number without its fraction.";
 }
 
 impl Function {
@@ -271,6 +300,30 @@ impl Function {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| f.name() == name)
+    }
+
+    /// The namespaces of functions: `math` of `math.abs`.
+    pub(super) const NAMESPACES: [&'static str; 2] = ["lists", "math"];
+
+    /// Whether what it gives says what stands at some place of a text. Why it matters: whoever
+    /// wrote the text can put words there, so what is left of it stays text.
+    #[must_use]
+    pub fn looks_into_text(self) -> bool {
+        matches!(
+            self,
+            Self::Contains
+                | Self::StartsWith
+                | Self::EndsWith
+                | Self::Matches
+                | Self::Capture
+                | Self::CharAt
+                | Self::IndexOf
+                | Self::LastIndexOf
+                | Self::JsonParse
+                | Self::Replace
+                | Self::Split
+                | Self::Substring
+        )
     }
 
     /// Whether it may be called as a method, and as a plain function.

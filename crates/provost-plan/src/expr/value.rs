@@ -172,6 +172,22 @@ impl<'v> Item<'v> {
         }
     }
 
+    /// A value that no scope holds.
+    pub(super) fn owned(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Number(number) => Self::number(&number),
+            Value::String(text) => Self::text(text),
+            Value::Array(items) => Self::list(items.into_iter().map(Self::owned).collect()),
+            Value::Object(map) => {
+                let entries = map.into_iter();
+                let entries = entries.map(|(key, value)| (Key::Text(key), Self::owned(value)));
+                Self::Map(Dict::Made(Rc::new(entries.collect())))
+            }
+        }
+    }
+
     fn number(number: &Number) -> Self {
         number.as_i64().map_or_else(
             || Self::Double(number.as_f64().unwrap_or(f64::NAN)),

@@ -4,7 +4,7 @@
 //! of it than how many there are or whether it is there (`size`, `has`), a number, a flag or a time
 //! that is read from it, or which of the words that the plan writes out it is as a whole (`==`,
 //! `!=`, `in`, a key of a literal map). What is left carries no words. A search in a text
-//! (`contains` …) and the order of texts stay text. Which label a path of the scope has is the
+//! (`contains` …), a piece of one (`split` …) and the order of texts stay text. Which label a path of the scope has is the
 //! caller's word. INVARIANT: how a guard is spelt does not change its label.
 
 use super::refs::{self, BoundName};
@@ -106,7 +106,9 @@ impl<'a> Labelling<'a> {
             ExprKind::Map(_) | ExprKind::Path(..) | ExprKind::Chain(..) | ExprKind::Negate(_) => {
                 self.join_closed(&expr.children())
             }
-            ExprKind::Call(function, _) if !searches(*function) && *function != Function::Size => {
+            ExprKind::Call(function, _)
+                if !function.looks_into_text() && *function != Function::Size =>
+            {
                 self.join_closed(&expr.children())
             }
             ExprKind::Var(_) => self.label(expr).lowered(),
@@ -265,13 +267,5 @@ fn closes(function: Function) -> bool {
             | Function::Type
             | Function::Timestamp
             | Function::Duration
-    )
-}
-
-/// Whether a function looks for a text in another.
-fn searches(function: Function) -> bool {
-    matches!(
-        function,
-        Function::Contains | Function::StartsWith | Function::EndsWith | Function::Matches
     )
 }

@@ -8,9 +8,11 @@ use super::{Mark, Parsed, Parser};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Root;
+use crate::expr::functions::format;
 use crate::expr::text::compile_pattern;
 use crate::expr::tree::{Access, Expr, ExprKind, Function, WalkKind};
 use crate::limits::INTEGER_MAX;
+use crate::source::Span;
 
 const TYPE_NAMES: [&str; 7] = [
     "int",
@@ -20,6 +22,25 @@ const TYPE_NAMES: [&str; 7] = [
     "list",
     "map",
     "null_type",
+];
+
+/// What functions are called elsewhere, and what does the same here.
+const FOREIGN_NAMES: [(&str, &str); 15] = [
+    ("len", "size"),
+    ("length", "size"),
+    ("count", "size"),
+    ("lower", "lowerAscii"),
+    ("toLowerCase", "lowerAscii"),
+    ("upper", "upperAscii"),
+    ("toUpperCase", "upperAscii"),
+    ("strip", "trim"),
+    ("includes", "contains"),
+    ("parseJson", "json_parse"),
+    ("fromjson", "json_parse"),
+    ("tojson", "json"),
+    ("unique", "distinct"),
+    ("sorted", "sort"),
+    ("str", "string"),
 ];
 
 impl Parser<'_> {
@@ -59,6 +80,14 @@ impl Parser<'_> {
             return self.call(token, arguments, false, mark);
         }
         let bound = self.variables.iter().rev().find(|v| v.name == name);
+        if bound.is_none()
+            && Function::NAMESPACES.contains(&name)
+            && let Some(function) = self.in_namespace(token)
+        {
+            self.at += 3;
+            let arguments = self.list(TokenKind::TokRightParen, Self::expr)?;
+            return self.call(function, arguments, false, mark);
+        }
         if let Some(variable) = bound.cloned() {
             return self.node(ExprKind::Var(variable), mark);
         }
@@ -78,6 +107,23 @@ impl Parser<'_> {
             },
         };
         self.node(kind, mark)
+    }
+
+    /// The whole name of a function such as `math.abs`, where one stands behind its namespace.
+    fn in_namespace(&self, namespace: Token) -> Option<Token> {
+        let [dot, name, open] = self.tokens.get(self.at..self.at + 3)? else {
+            return None;
+        };
+        let is_call = (dot.kind, name.kind, open.kind)
+            == (
+                TokenKind::TokDot,
+                TokenKind::TokIdent,
+                TokenKind::TokLeftParen,
+            );
+        is_call.then_some(Token {
+            end: name.end,
+            ..namespace
+        })
     }
 
     /// The id behind `steps`: a name that stands in the text, so that what is read is known.
@@ -126,13 +172,7 @@ impl Parser<'_> {
     ) -> Parsed<Expr> {
         let written = self.written(name);
         let Some(function) = Function::from_name(written) else {
-            let known = Function::ALL.iter().map(|f| f.name());
-            let known = known.chain(WalkKind::NAMES).chain(["has"]);
-            let message = format!("there is no function `{written}`");
-            return Err(Box::new(
-                Diagnostic::new(Code::BadExpression, self.place(name), message)
-                    .did_you_mean(written, known),
-            ));
+            return Err(self.unknown_function(name));
         };
         if !function.allows(method) {
             let (message, hint) = if method {
@@ -151,15 +191,62 @@ impl Parser<'_> {
             let message = format!("`{written}` does not take {count} arguments");
             return self.refuse(self.place(name), message, "");
         }
-        if function == Function::Matches
-            && let Some(Expr {
-                kind: ExprKind::Text(pattern),
-                span,
-            }) = arguments.get(1)
-            && let Err(reason) = compile_pattern(pattern)
-        {
-            return self.refuse(*span, reason, "");
+        if let Some((span, reason)) = text_problem(function, &arguments) {
+            return self.refuse(span, reason, "");
         }
         self.node(ExprKind::Call(function, arguments), mark)
+    }
+
+    fn unknown_function(&self, name: Token) -> Box<Diagnostic> {
+        let written = self.written(name);
+        let message = format!("there is no function `{written}`");
+        let finding = Diagnostic::new(Code::BadExpression, self.place(name), message);
+        let meant = FOREIGN_NAMES.iter().find(|(other, _)| *other == written);
+        let here = Function::ALL.iter().map(|f| f.name());
+        let in_namespace = here.clone().find(|name| {
+            let last = name.split_once('.').map(|(_, last)| last);
+            last == Some(written)
+        });
+        Box::new(match meant.map(|(_, here)| *here).or(in_namespace) {
+            Some(here) => finding.hint(format!("write `{here}`")),
+            None => finding.did_you_mean(written, here.chain(WalkKind::NAMES).chain(["has"])),
+        })
+    }
+}
+
+/// What is wrong with a text that a function is given as it stands in the plan.
+fn text_problem(function: Function, arguments: &[Expr]) -> Option<(Span, String)> {
+    let literal = |at: usize| match arguments.get(at) {
+        Some(Expr {
+            kind: ExprKind::Text(text),
+            span,
+        }) => Some((text.as_str(), *span)),
+        _ => None,
+    };
+    match function {
+        Function::Matches => {
+            let (pattern, span) = literal(1)?;
+            Some((span, compile_pattern(pattern).err()?))
+        }
+        Function::Capture => match (literal(1), arguments.get(1)) {
+            (Some((pattern, span)), _) => Some((span, compile_pattern(pattern).err()?)),
+            (None, Some(pattern)) => Some((
+                pattern.span,
+                "the pattern of `capture` must stand in the text as it is".to_owned(),
+            )),
+            (None, None) => None,
+        },
+        Function::Format => {
+            let (text, span) = literal(0)?;
+            let clauses = match format::clauses(text) {
+                Ok(clauses) => clauses,
+                Err(reason) => return Some((span, reason)),
+            };
+            let ExprKind::List(values) = &arguments.get(1)?.kind else {
+                return None;
+            };
+            Some((span, format::miscount(clauses.len(), values.len())?))
+        }
+        _ => None,
     }
 }

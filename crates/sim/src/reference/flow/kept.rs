@@ -79,6 +79,14 @@ impl Flow<'_> {
                 | Function::StartsWith
                 | Function::EndsWith
                 | Function::Matches
+                | Function::Capture
+                | Function::CharAt
+                | Function::IndexOf
+                | Function::JsonParse
+                | Function::LastIndexOf
+                | Function::Replace
+                | Function::Split
+                | Function::Substring
                 | Function::Size,
                 _,
             ) => self.label(expr, bound),
