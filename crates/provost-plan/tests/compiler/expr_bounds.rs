@@ -268,6 +268,7 @@ proptest! {
     fn no_tokens_make_the_reader_panic(tokens in prop::collection::vec(prop::sample::select(vec![
         "steps", "a", ".", "output", "(", ")", "[", "]", "{", "}", "?", ":", ",", "1", "1.5", "'s'",
         "has", "map", "all", "filter", "size", "first", "+", "-", "!", "==", "in", "&&", "||", "x",
+        "math", "lists", "abs", "range", "split", "format", "capture", "zip", "keys", "sort",
     ]), 0..40)) {
         let text = tokens.join(" ");
         if let Ok(template) = parse(&format!("${{ {text} }}")) {

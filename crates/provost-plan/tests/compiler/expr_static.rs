@@ -142,6 +142,21 @@ fn labels_are_joined_and_lowered_only_where_a_closed_kind_is_left() {
         ("${ [steps.a.output.n].map(x, x) }", Data),
         ("${ first(steps.a.output.rows).n }", Data),
         ("${ json(steps.a.output) }", Text),
+        // A piece of a text stays text, whatever is made of it.
+        ("${ steps.a.output.s.substring(0, 1) == 'x' }", Text),
+        ("${ steps.a.output.s.split(',')[0] == 'x' }", Text),
+        ("${ size(steps.a.output.s.split(',')) > 1 }", Text),
+        ("${ steps.a.output.s.indexOf('x') > 0 }", Text),
+        ("${ steps.a.output.s.lastIndexOf('x') > 0 }", Text),
+        ("${ int(steps.a.output.s.capture('[0-9]+')) > 1 }", Text),
+        ("${ steps.a.output.s.charAt(0) == 'x' }", Text),
+        ("${ steps.a.output.s.replace('a', 'b') == 'x' }", Text),
+        ("${ json_parse(steps.a.output.s).ok == true }", Text),
+        // All of it, as it stands, is compared like the text itself.
+        ("${ steps.a.output.s.trim().lowerAscii() == 'x' }", Data),
+        ("${ math.abs(steps.a.output.n) }", Data),
+        ("${ keys(steps.a.output.m) }", Text),
+        ("${ [steps.a.output.n].sort() }", Data),
         ("${ has(steps.a.output.n) }", Data),
     ];
     for (text, wanted) in cases {

@@ -19,6 +19,7 @@ mod check_worst;
 mod corpus;
 mod expr_bounds;
 mod expr_eval;
+mod expr_extensions;
 mod expr_static;
 mod machine_readable;
 mod plan_read;

@@ -28,7 +28,7 @@ fn outputs() -> [Value; 3] {
     ]
 }
 
-const TERMS: [&str; 9] = [
+const TERMS: [&str; 19] = [
     "json(output.map(x, output)).matches('[ab]*a[ab]{64}c')",
     "json(output.map(x, output)).contains('c')",
     "json(json(json(output.map(x, output)))).contains('c')",
@@ -38,6 +38,16 @@ const TERMS: [&str; 9] = [
     "join(output.map(x, json(x)), '').contains('c')",
     "join(output.map(x, join(output.map(y, json(y)), '')), '').contains('c')",
     "{'a': output, 'b': output.map(x, {'x': x})} == {'a': 1}",
+    "size(json(output).split('')) < 0",
+    "output.map(x, json(x).split('a')) == []",
+    "json(output).replace('a', json(output)) == ''",
+    "size(json_parse(json(output))) < 0",
+    "size(json_parse('[' + output.map(x, '{\"\":0}').join(',') + ']')) < 0",
+    "output.map(x, zip(output, output)) == []",
+    "output.map(x, lists.range(10000)) == []",
+    "output.map(x, output.distinct().sort()) == []",
+    "output.map(x, [output, output].flatten()) == []",
+    "output.map(x, '%s %s'.format([output, x])) == []",
 ];
 
 fn cases() -> Vec<(String, Value)> {
