@@ -3,20 +3,18 @@
 //! Owns the rules of operators and functions. Reads no value. INVARIANT: an operand is refused only
 //! if no value it can have is one the operator takes.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::expr::tree::{Access, Arith, Compare, Expr, ExprKind, Function, Walk, WalkKind};
+use crate::expr::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
 use crate::expr::{Root, Segment};
 use crate::schema::{Kinds, PathType, Type};
 use crate::source::Span;
 
-static SIZE: LazyLock<Type> =
-    LazyLock::new(|| Type::of_json(&json!({"type": "integer", "minimum": 0})));
+mod functions;
 
 /// Most words of an enumeration that a hint lists.
 const NAMES_SHOWN_MAX: usize = 12;
@@ -155,6 +153,7 @@ pub(crate) fn type_of(tree: &Expr, names: &TypedNames<'_>, found: &mut Vec<Diagn
     let mut typing = Typing {
         names,
         variables,
+        read: BTreeSet::new(),
         found,
     };
     typing.expr(tree)
@@ -178,6 +177,8 @@ pub(crate) fn segments(accesses: &[Access]) -> Vec<Segment> {
 struct Typing<'a, 'd> {
     names: &'a TypedNames<'a>,
     variables: BTreeMap<u32, Typed>,
+    /// The variables whose values stand in the scope.
+    read: BTreeSet<u32>,
     found: &'d mut Vec<Diagnostic>,
 }
 
@@ -225,7 +226,7 @@ impl Typing<'_, '_> {
                 let no = self.expr(no);
                 yes.union(&no)
             }
-            ExprKind::Call(function, arguments) => self.call(*function, arguments),
+            ExprKind::Call(function, arguments) => self.call(expr, *function, arguments),
             ExprKind::Walk(walk) => self.walk(walk),
         }
     }
@@ -452,41 +453,19 @@ impl Typing<'_, '_> {
         }
     }
 
-    fn call(&mut self, function: Function, arguments: &[Expr]) -> Typed {
-        use Function as F;
-        let of = format!("`{}`", function.name());
-        let (wanted, result) = signature(function);
-        let mut typed = Vec::new();
-        for (at, argument) in arguments.iter().enumerate() {
-            let wanted = wanted.get(at).or(wanted.last());
-            typed.push(match wanted {
-                Some(wanted) => self.operand(argument, *wanted, &of),
-                None => self.expr(argument),
-            });
-        }
-        let first = typed.into_iter().next().unwrap_or(Typed::of(Kinds::ANY));
-        let item = || match &first.exact {
-            Exact::Kinds | Exact::Reported => None,
-            Exact::Value(_) | Exact::Type(_) => first.to_type().item().map(Typed::ty),
-        };
-        match function {
-            F::Dyn => first,
-            F::First => item().unwrap_or(Typed::of(Kinds::JSON)),
-            F::Min | F::Max if arguments.len() == 1 => item().unwrap_or(Typed::of(Kinds::JSON)),
-            F::Min | F::Max => Typed::of(first.kinds.as_numbers()),
-            F::Sum => match item() {
-                Some(item) if item.kinds.within(Kinds::INTEGER) => Typed::of(Kinds::INTEGER),
-                _ => Typed::of(Kinds::NUMBER),
-            },
-            F::Round if arguments.len() == 1 => Typed::of(Kinds::INTEGER),
-            F::Size => Typed::ty(SIZE.clone()),
-            _ => Typed::of(result),
-        }
-    }
-
     fn walk(&mut self, walk: &Walk) -> Typed {
         let list = self.operand(&walk.list, Kinds::LIST | Kinds::MAP, "a comprehension");
+        let is_read = self.is_read(&walk.list);
+        if is_read {
+            self.read.insert(walk.variable.id);
+        }
         let item = if list.kinds == Kinds::MAP {
+            if is_read {
+                let message = "a comprehension does not walk the keys of a map that a step gave";
+                let finding = Diagnostic::new(Code::OperandType, walk.list.span, message);
+                self.found
+                    .push(finding.hint("write `keys(…)` or `values(…)` around the map"));
+            }
             Typed::of(Kinds::TEXT)
         } else if list.kinds.meets(Kinds::MAP)
             || matches!(list.exact, Exact::Kinds | Exact::Reported)
@@ -558,35 +537,6 @@ fn arithmetic(operator: Arith, left: Kinds, right: Kinds) -> Kinds {
         allow(Kinds::TIME, Kinds::TIME, Kinds::DURATION);
     }
     result
-}
-
-/// What a function takes, argument by argument (the last for all further ones), and makes.
-fn signature(function: Function) -> (Vec<Kinds>, Kinds) {
-    use Function as F;
-    let text = Kinds::TEXT;
-    let when = Kinds::TIME | Kinds::DURATION;
-    match function {
-        F::Size => (vec![text | Kinds::LIST | Kinds::MAP], Kinds::INTEGER),
-        F::Contains | F::StartsWith | F::EndsWith | F::Matches => (vec![text, text], Kinds::BOOL),
-        F::Int => (vec![Kinds::NUMBER | text | Kinds::TIME], Kinds::INTEGER),
-        F::Double => (vec![Kinds::NUMBER | text], Kinds::NUMBER),
-        F::String => (vec![Kinds::NUMBER | text | Kinds::BOOL | when], text),
-        F::Bool => (vec![Kinds::BOOL | text], Kinds::BOOL),
-        F::Dyn => (vec![Kinds::ANY], Kinds::ANY),
-        F::Type => (vec![Kinds::ANY], Kinds::ANY),
-        F::Timestamp => (vec![text | Kinds::INTEGER | Kinds::TIME], Kinds::TIME),
-        F::Duration => (vec![text | Kinds::DURATION], Kinds::DURATION),
-        F::FullYear | F::Month | F::Date | F::DayOfMonth | F::DayOfWeek | F::DayOfYear => {
-            (vec![Kinds::TIME, text], Kinds::INTEGER)
-        }
-        F::Hours | F::Minutes | F::Seconds | F::Milliseconds => (vec![when, text], Kinds::INTEGER),
-        F::Round => (vec![Kinds::NUMBER, Kinds::INTEGER], Kinds::NUMBER),
-        F::Sum => (vec![Kinds::LIST], Kinds::NUMBER),
-        F::Min | F::Max => (vec![Kinds::LIST | Kinds::NUMBER | text | when], Kinds::JSON),
-        F::Join => (vec![Kinds::LIST, text], text),
-        F::First => (vec![Kinds::LIST], Kinds::JSON),
-        F::Json => (vec![Kinds::ANY], text),
-    }
 }
 
 #[cfg(test)]
