@@ -18,6 +18,7 @@ use crate::limits::DIAGNOSTICS_MAX;
 use crate::plan::{CallRole, Step, StepKind};
 
 mod fresh;
+mod settings;
 mod stale;
 mod targets;
 mod undo;
@@ -32,11 +33,12 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         found.extend(risk(step, operation));
         found.extend(confirm(pass, step, operation));
         found.extend(undo::bad(pass, step, operation));
+        found.extend(settings::vain(step, operation));
         if !operation.effect.is_read() {
             found.extend(acceptance(pass, step, operation));
             found.extend(repetition(pass, step, operation));
-            found.extend(targets::items(step, operation));
         }
+        found.extend(targets::items(step, operation));
     }
     let mut meetings = Vec::new();
     let mut uncounted = 0;

@@ -16,16 +16,23 @@ use crate::plan::{OnFailure, Step};
 use crate::schema::path::PathFault;
 use crate::schema::{Kinds, PathType, Places};
 
-type GuardFacts = BTreeSet<Fact>;
+pub(crate) type GuardFacts = BTreeSet<Fact>;
 
 /// What the guard of each step says if it is true; read once, however many rest on it.
-type Guards<'a> = BTreeMap<&'a str, GuardFacts>;
+pub(crate) type Guards<'a> = BTreeMap<&'a str, GuardFacts>;
+
+/// What the guards of all steps say.
+pub(crate) fn of_plan<'a>(pass: &Pass<'a>) -> Guards<'a> {
+    let steps = pass.plan.steps.iter();
+    let guarded = steps.filter_map(|step| Some((step.id.value.as_str(), step.when.as_ref()?)));
+    guarded
+        .map(|(id, when)| (id, when.facts_if_true()))
+        .collect()
+}
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
-    let guards: Guards<'_> = (pass.plan.steps.iter())
-        .filter_map(|step| Some((step.id.value.as_str(), step.when.as_ref()?.facts_if_true())))
-        .collect();
+    let guards = of_plan(pass);
     for step in &pass.plan.steps {
         let from = found.len();
         of_step(pass, &guards, step, &mut found);
@@ -81,7 +88,7 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
 }
 
 /// The facts with all that follows from them: a step that succeeded was not skipped by its `when`.
-fn implied(guards: &Guards<'_>, mut facts: GuardFacts) -> GuardFacts {
+pub(crate) fn implied(guards: &Guards<'_>, mut facts: GuardFacts) -> GuardFacts {
     // Each step's guard is added once, the nearest first; what is not followed only counts as not
     // guarded.
     let mut added: BTreeSet<String> = BTreeSet::new();

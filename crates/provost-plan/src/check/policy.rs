@@ -17,6 +17,7 @@ use crate::plan::{CallRole, Step};
 use crate::policy::{AskTerms, CallFacts, Decision, Verdict};
 use crate::source::Spanned;
 
+mod asked;
 mod envelope;
 mod role;
 
@@ -78,6 +79,8 @@ fn values_from_goal(
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let outside = role::outside(pass);
     pass.diagnostics.extend(outside);
+    let nobody = asked::nobody(pass);
+    pass.diagnostics.extend(nobody);
     let beyond = envelope::beyond(pass);
     pass.diagnostics.extend(beyond);
     let faulty: BTreeSet<&str> = pass

@@ -30,7 +30,7 @@ struct Subsumed {
 ///
 /// Why these: what is wrong in an expression by itself is said once; only where an operand is
 /// merely never equal does the whole that can never hold say more.
-const SUBSUMED: [Subsumed; 3] = [
+const SUBSUMED: [Subsumed; 4] = [
     Subsumed {
         code: Code::ImpossibleProof,
         lies: Lies::Inside,
@@ -40,6 +40,11 @@ const SUBSUMED: [Subsumed; 3] = [
         code: Code::OperandType,
         lies: Lies::Around,
         by: |d| d.code == Code::ImpossibleProof,
+    },
+    Subsumed {
+        code: Code::HollowCondition,
+        lies: Lies::Inside,
+        by: is_error,
     },
     Subsumed {
         code: Code::ConstantGuard,

@@ -11,9 +11,12 @@ use super::Pass;
 use super::graph::{references, step_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::plan::{Claim, Step};
+use crate::plan::readings::is_output;
+use crate::plan::{Claim, Step, StepKind};
 use crate::source::Span;
 
+mod agree;
+mod claims;
 mod effect;
 mod envelope;
 mod order;
@@ -28,7 +31,10 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     effect::run(pass, &mut found);
     envelope::run(pass, &mut found);
     order::run(pass, &mut found);
-    proofs::run(pass, &mut found);
+    let accepted = solve::accepted(pass);
+    proofs::run(pass, &accepted, &mut found);
+    agree::run(pass, &accepted, &mut found);
+    claims::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 
@@ -67,16 +73,32 @@ fn plain(pass: &Pass<'_>) -> Vec<Diagnostic> {
     }
     found.extend(pass.plan.answer.iter().filter_map(unsupported));
     let used = used(pass);
-    let unread = pass.plan.steps.iter().filter(|step| {
-        let reads = pass.operation(step).is_some_and(|op| op.effect.is_read());
-        reads && !used.contains(step.id.value.as_str())
-    });
-    found.extend(unread.map(|step| {
-        let message = format!("nothing uses what `{}` reads", step.id.value);
-        Diagnostic::new(Code::UnreadOutput, step.id.span, message)
-            .hint("read it in a step, in `success` or in `answer`, or leave the step out")
-            .step(&step.id.value)
-    }));
+    let answers = answers_used(pass);
+    for step in &pass.plan.steps {
+        let id = &step.id.value;
+        let (message, hint) = match &step.kind {
+            StepKind::Question { .. }
+                if step.accept.is_empty() && !answers.contains(id.as_str()) =>
+            {
+                (
+                    format!("nothing uses what a person answers to `{id}`"),
+                    "read `output` of it in a step or in `answer`, or do not ask",
+                )
+            }
+            StepKind::Tool { .. }
+                if pass.operation(step).is_some_and(|op| op.effect.is_read())
+                    && !used.contains(id.as_str()) =>
+            {
+                (
+                    format!("nothing uses what `{id}` reads"),
+                    "read it in a step, in `success` or in `answer`, or leave the step out",
+                )
+            }
+            _ => continue,
+        };
+        let finding = Diagnostic::new(Code::UnreadOutput, step.id.span, message);
+        found.push(finding.hint(hint).step(id));
+    }
     found
 }
 
@@ -94,6 +116,33 @@ fn unsupported(claim: &Claim) -> Option<Diagnostic> {
         )
         .hint("read a step in it, or name steps in `cites`")
     })
+}
+
+/// The steps whose output is read or cited: a question that is only waited for is not.
+fn answers_used<'a>(pass: &'a Pass<'_>) -> BTreeSet<&'a str> {
+    let steps = pass.plan.steps.iter();
+    let in_steps = steps.clone().flat_map(|step| {
+        let own = step.id.value.as_str();
+        let reads = references(step).filter(|read| is_output(read));
+        reads.filter_map(step_of).filter(move |id| *id != own)
+    });
+    let claims = pass.plan.answer.iter();
+    let said = claims
+        .clone()
+        .flat_map(|claim| std::iter::once(&claim.text).chain(&claim.when));
+    let proofs = pass.plan.success.iter().map(|proof| &proof.check);
+    let read = proofs
+        .chain(said)
+        .flat_map(|template| template.references());
+    let cited = claims
+        .flat_map(|claim| &claim.cites)
+        .map(|cite| cite.value.as_str());
+    // Why: whoever refines a subgoal further reads what was answered in it.
+    let open = steps.filter(|step| step.is_open_subgoal());
+    let children = open.flat_map(|step| pass.plan.children(&step.id.value));
+    let read = read.filter(|read| is_output(read)).filter_map(step_of);
+    let told = children.map(|child| child.id.value.as_str());
+    in_steps.chain(read).chain(cited).chain(told).collect()
 }
 
 /// The steps whose observation matters: read, cited, or accepted before another step goes on.

@@ -99,6 +99,7 @@ codes! {
     BadConfirm = "E307", Error, "a `confirm` that cannot prove a write";
     NeedlessFresh = "E308", Warning, "`fresh` where no reading is acted on";
     BadUndo = "E309", Error, "an `undo` that takes nothing back";
+    VainSetting = "E310", Warning, "a setting of a step that its tool does not follow";
     UntrustedSink = "F401", Note, "untrusted data decides who or what is reached";
     UntrustedControl = "F402", Note, "untrusted text decides whether something runs";
     SecretLeaves = "F403", Error, "a secret leaves for the outside";
@@ -114,8 +115,9 @@ codes! {
     Asks = "V602", Note, "policy asks a person about a step";
     OutsideRole = "V603", Error, "a tool that the role of its step does not admit";
     OutsideEnvelope = "V604", Error, "a step that the envelope of its subgoal does not admit";
+    AsksNobody = "V605", Warning, "a question to a person or group that there is not";
     ConstantCheck = "S701", Error, "a proof that does not look at any step";
-    UnreadOutput = "S702", Warning, "a read whose output nothing uses";
+    UnreadOutput = "S702", Warning, "a read or a question whose output nothing uses";
     NoSteps = "S703", Error, "a plan without steps";
     UnsupportedClaim = "S704", Warning, "a claim in the answer that cites nothing";
     NoAnswer = "S705", Warning, "a plan without an answer";
@@ -123,11 +125,14 @@ codes! {
     VagueCriterion = "S707", Warning, "a criterion that does not say what has to hold";
     ImpossibleProof = "S708", Error, "a proof or an acceptance that can never be true";
     NeedlessOrder = "S709", Warning, "an entry of `needs` that something else implies";
-    RepeatedRead = "S710", Warning, "a read that an earlier step made already";
+    RepeatedRead = "S710", Warning, "a call that gives nothing new: the same was made already";
     EarlyEffect = "S711", Warning, "an effect beside a call that can still fail";
     ConstantGuard = "S712", Warning, "a guard that is always the same";
     WideEnvelope = "S713", Warning, "an envelope wider than what it could be used for";
     ReadsProveEffect = "S714", Warning, "a criterion that wants an effect, proven by reads alone";
+    HollowCondition = "S715", Warning, "an acceptance or a proof that is always true";
+    AgainstProof = "S716", Warning, "a guard and a proof that say opposite things";
+    UnsureClaim = "S717", Warning, "a claim that cites what may not have happened";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";

@@ -23,7 +23,7 @@ pub(super) fn items(step: &Step, operation: &Operation) -> Option<Diagnostic> {
     let StepKind::Tool { args, .. } = &step.kind else {
         return None;
     };
-    if each.max_items.value < 2 || operation.idempotency == Idempotency::Natural {
+    if each.max_items.value < 2 {
         return None;
     }
     let varies = |value: &ArgTree| {
@@ -36,10 +36,22 @@ pub(super) fn items(step: &Step, operation: &Operation) -> Option<Diagnostic> {
             return None;
         }
         let message = format!("`{id}` makes the same call for every item");
+        // Why: what changes nothing more is only made in vain.
+        let in_vain = operation.effect.is_read() || operation.idempotency == Idempotency::Natural;
+        let (code, hint) = match in_vain {
+            true => (
+                Code::RepeatedRead,
+                "read `item` in its arguments, or leave `for_each` out",
+            ),
+            false => (
+                Code::RepeatedCall,
+                "read `item` in its arguments, or say that it is meant: `approval: required`",
+            ),
+        };
         return Some(
-            Diagnostic::new(Code::RepeatedCall, step.id.span, message)
+            Diagnostic::new(code, step.id.span, message)
                 .related(each.list.span(), "once for each item of this list")
-                .hint("read `item` in its arguments, or say that it is meant: `approval: required`")
+                .hint(hint)
                 .step(id),
         );
     }
@@ -47,7 +59,8 @@ pub(super) fn items(step: &Step, operation: &Operation) -> Option<Diagnostic> {
         .entries()
         .iter()
         .filter(|(name, _)| operation.is_sink(name));
-    if operation.effect != Effect::Destructive || sinks.any(|(_, value)| varies(value)) {
+    let settled = operation.idempotency == Idempotency::Natural;
+    if settled || operation.effect != Effect::Destructive || sinks.any(|(_, value)| varies(value)) {
         return None;
     }
     let message = format!("the items of `{id}` write to one target at the same time");

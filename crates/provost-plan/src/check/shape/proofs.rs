@@ -1,32 +1,36 @@
-//! Part of the pass `shape`: proofs and acceptances that nothing meets, guards that decide nothing.
+//! Part of the pass `shape`: conditions that nothing meets, and conditions that everything meets.
 //!
-//! Owns S708 and S712. What excludes what is [`super::solve`]'s. INVARIANT: S708 is a proof; a
-//! guard that is only cautious (of a status, of null) is let pass.
+//! Owns S708, S712 and S715. What excludes what is [`super::solve`]'s. INVARIANT: S708 and S715 are
+//! proofs; a guard that is only cautious (of a status, of null) is let pass.
 
-use super::solve::{Assume, ImpossibleCase, Solver};
+use super::solve::{Accepted, Assume, ImpossibleCase, Solver};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::graph::step_of;
 use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::cases::{Case, both};
+use crate::expr::cases::{Case, both, cases};
 use crate::expr::{Root, Segment, StepStatus, Template};
+use crate::plan::Step;
 use crate::source::Span;
 
-pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn run(pass: &Pass<'_>, accepted: &Accepted, found: &mut Vec<Diagnostic>) {
     let end = Site::end();
     let solver = Solver {
         pass,
         site: &end,
         statuses: Statuses::End,
         trust: Assume::Everything,
+        accepted: Some(accepted),
     };
     let proofs = pass.plan.success.iter();
     let reading = proofs.filter(|p| p.check.references().any(|r| step_of(r).is_some()));
     let mut together = Together::new(&solver, "the proof can never hold");
     for proof in reading {
         together.add(&proof.check, found, |finding| finding);
+        let what = format!("the proof of `{}`", proof.criterion.value);
+        found.extend(hollow(&solver, &proof.check, &what));
     }
     for step in &pass.plan.steps {
         let id = &step.id.value;
@@ -40,7 +44,9 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 site: &site,
                 statuses: Statuses::Before,
                 trust: Assume::Everything,
+                accepted: Some(accepted),
             };
+            hollow_acceptance(&solver, step, found);
             let what = "nothing the tool can give is accepted";
             let mut together = Together::new(&solver, what);
             for accept in accepts {
@@ -48,7 +54,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
             }
         }
         if let Some(when) = &step.when
-            && let Some(finding) = guard(pass, &Site::before(step), when)
+            && let Some(finding) = guard(pass, accepted, &Site::before(step), when)
         {
             found.push(finding.step(id));
         }
@@ -119,7 +125,12 @@ impl<'s> Together<'s> {
 }
 
 /// A guard that decides nothing.
-fn guard(pass: &Pass<'_>, site: &Site<'_>, when: &Template) -> Option<Diagnostic> {
+fn guard(
+    pass: &Pass<'_>,
+    accepted: &Accepted,
+    site: &Site<'_>,
+    when: &Template,
+) -> Option<Diagnostic> {
     let whole = when.whole()?;
     let finding = |message: String| Diagnostic::new(Code::ConstantGuard, when.span(), message);
     // Why: a day of the week, say, decides something; the id of a run does not.
@@ -133,23 +144,82 @@ fn guard(pass: &Pass<'_>, site: &Site<'_>, when: &Template) -> Option<Diagnostic
             finding(message.to_owned()).hint("leave it out, or read what a step observed"),
         );
     }
-    let solver = |trust| Solver {
+    let solver = |trust, accepted| Solver {
         pass,
         site,
         statuses: Statuses::Before,
         trust,
+        accepted,
     };
-    let never = |truth, trust| {
-        let cases = whole.cases(truth)?;
-        solver(trust).never(&cases)
-    };
-    if let Some(never) = never(true, Assume::NoParams) {
+    let careless = solver(Assume::NoParams, Some(accepted));
+    let never = whole.cases(true).and_then(|cases| careless.never(&cases));
+    if let Some(never) = never {
         let message = format!("`when` is never true: {}", never.reason);
         return Some(finding(message).label("the step never runs"));
     }
-    never(false, Assume::NoCaution).map(|_| {
-        finding("`when` is always true".to_owned())
-            .label("the step always runs")
-            .hint("leave it out, or ask for what you mean")
-    })
+    // Why not what was accepted: whoever asks for it once more is only careful.
+    let careful = solver(Assume::NoCaution, None);
+    let always = |cases: Option<Vec<Case>>| careful.never(&cases?);
+    if always(whole.cases(false)).is_some() {
+        return Some(
+            finding("`when` is always true".to_owned())
+                .label("the step always runs")
+                .hint("leave it out, or ask for what you mean"),
+        );
+    }
+    let mut parts = whole.conjuncts().iter();
+    let vacuous = parts.find(|part| always(cases(part, false)).is_some())?;
+    let message = "a part of `when` is always true";
+    Some(
+        Diagnostic::new(Code::ConstantGuard, vacuous.span, message)
+            .label("this decides nothing")
+            .hint("leave it out, or ask for what you mean"),
+    )
+}
+
+/// The conditions of `accept` and `confirm` that accept whatever comes.
+fn hollow_acceptance(solver: &Solver<'_, '_>, step: &Step, found: &mut Vec<Diagnostic>) {
+    let id = &step.id.value;
+    let confirm = step.confirm.iter().flat_map(|confirm| &confirm.accept);
+    let own = step.accept.iter().map(|accept| (accept, Root::Output));
+    for (accept, about) in own.chain(confirm.map(|accept| (accept, Root::Read))) {
+        let (what, name) = match about {
+            Root::Read => (format!("the `confirm` of `{id}`"), "read"),
+            _ => (format!("the `accept` of `{id}`"), "output"),
+        };
+        let looks = accept.references().any(|read| read.root == about);
+        let finding = if accept.whole().is_none() {
+            None
+        } else if looks {
+            hollow(solver, accept, &what)
+        } else {
+            let message = format!("{what} does not look at `{name}`");
+            Some(
+                Diagnostic::new(Code::HollowCondition, accept.span(), message)
+                    .label("holds or not whatever the call did")
+                    .hint(format!(
+                        "ask for something of `{name}` that a failure has not"
+                    )),
+            )
+        };
+        found.extend(finding.map(|finding| finding.step(id)));
+    }
+}
+
+/// A condition that holds whatever is read.
+fn hollow(solver: &Solver<'_, '_>, template: &Template, what: &str) -> Option<Diagnostic> {
+    // Why not what was accepted: a proof may well be what was accepted before.
+    let solver = Solver {
+        accepted: None,
+        ..*solver
+    };
+    let whole = template.whole()?;
+    let otherwise = whole.cases(false)?;
+    solver.never(&otherwise)?;
+    let message = format!("{what} is true whatever is read");
+    Some(
+        Diagnostic::new(Code::HollowCondition, template.span(), message)
+            .label("this is never false, so it proves nothing")
+            .hint("ask for what is so only if it worked: a state, an id, a number"),
+    )
 }

@@ -5,7 +5,7 @@
 //! what is not decided can be.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -13,9 +13,10 @@ use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
 use crate::check::typing::TypedPlace;
-use crate::expr::cases::{Case, Demand, DemandSubject};
+use crate::expr::cases::{Case, Demand, DemandSubject, presence};
 use crate::expr::tree::Compare;
 use crate::expr::{Reference, Root, Segment, StepStatus};
+use crate::plan::Step;
 use crate::schema::{Kinds, Type};
 use crate::source::Span;
 
@@ -44,6 +45,34 @@ pub(super) struct Solver<'p, 'a> {
     pub(super) site: &'p Site<'a>,
     pub(super) statuses: Statuses,
     pub(super) trust: Assume,
+    /// What the outputs of steps were accepted by, where that counts.
+    pub(super) accepted: Option<&'p Accepted>,
+}
+
+/// What holds of the output of each step that succeeded, by its `accept`.
+pub(super) type Accepted = BTreeMap<String, Case>;
+
+/// What the `accept` of each step says of its output, where it says one thing.
+pub(super) fn accepted(pass: &Pass<'_>) -> Accepted {
+    let of_step = |step: &Step| {
+        let cases = step.accept.iter().filter_map(|accept| {
+            let mut cases = accept.whole()?.cases(true)?;
+            let only = cases.pop()?;
+            cases.is_empty().then_some(only)
+        });
+        let demands = cases.flatten().filter_map(|(mut subject, demand)| {
+            let is_own = subject.root == Root::Output;
+            subject.root = Root::Step(step.id.value.clone());
+            let output = Segment::Field("output".to_owned());
+            subject.path.insert(0, output);
+            is_own.then_some((subject, demand))
+        });
+        demands.collect::<Case>()
+    };
+    // Why not of a list: its output is the list of all, and each item was accepted by itself.
+    let steps = pass.plan.steps.iter().filter(|s| s.for_each.is_none());
+    let all = steps.map(|step| (step.id.value.clone(), of_step(step)));
+    all.filter(|(_, case)| !case.is_empty()).collect()
 }
 
 impl Solver<'_, '_> {
@@ -60,15 +89,44 @@ impl Solver<'_, '_> {
         }))
     }
 
-    fn excluded(&self, case: &Case) -> Option<ImpossibleCase> {
+    /// Why a case never comes up, if it does not.
+    pub(super) fn excluded(&self, case: &Case) -> Option<ImpossibleCase> {
         let mut subjects: BTreeMap<&DemandSubject, Vec<&Demand>> = BTreeMap::new();
         for (subject, demand) in case {
             subjects.entry(subject).or_default().push(demand);
+        }
+        for (subject, demand) in self.accepted_in(case) {
+            if let Some(known) = subjects.get_mut(subject) {
+                known.push(demand);
+            }
+        }
+        let there = there(&subjects);
+        for (subject, demand) in &there {
+            if let Some(known) = subjects.get_mut(subject) {
+                known.push(demand);
+            }
         }
         let mut reasons = subjects
             .iter()
             .filter_map(|(subject, demands)| self.contradiction(subject, demands));
         reasons.next()
+    }
+
+    /// What was accepted of the outputs that a case is about.
+    fn accepted_in<'c>(&'c self, case: &Case) -> impl Iterator<Item = &'c (DemandSubject, Demand)> {
+        let read: BTreeSet<&str> = case
+            .iter()
+            .filter_map(|(subject, _)| match &subject.root {
+                Root::Step(id) => Some(id.as_str()),
+                _ => None,
+            })
+            .collect();
+        let accepted = self.accepted.into_iter();
+        let of = accepted.flat_map(move |all| {
+            let known = read.iter().filter_map(|id| all.get(*id));
+            known.flatten().collect::<Vec<_>>()
+        });
+        of.collect::<Vec<_>>().into_iter()
     }
 
     fn contradiction(
@@ -111,9 +169,6 @@ impl Solver<'_, '_> {
     }
 
     fn of_status(&self, id: &str, demands: &[&Demand]) -> Option<ImpossibleCase> {
-        if self.trust == Assume::NoCaution {
-            return None;
-        }
         let fits = |word: &str| demands.iter().all(|demand| meets(&json!(word), demand));
         let step = self.pass.plan.step(id)?;
         let asked: Vec<&str> = StepStatus::words()
@@ -131,7 +186,11 @@ impl Solver<'_, '_> {
             Some(_) if parent == reader => Statuses::End,
             _ => self.statuses,
         };
-        let possible = statuses.of(self.pass, step);
+        // Why: a guard may ask with care for what cannot be otherwise, but only for an end.
+        let possible = match self.trust {
+            Assume::NoCaution => Statuses::ENDS.to_vec(),
+            Assume::Everything | Assume::NoParams => statuses.of(self.pass, step),
+        };
         if asked.iter().any(|word| possible.contains(word)) {
             return None;
         }
@@ -165,7 +224,37 @@ fn words<'d>(demands: &[&'d Demand]) -> impl Iterator<Item = &'d str> {
     texts.into_iter()
 }
 
+/// What must hold where a place is read: what it lies in is not null, and long enough.
+fn there(subjects: &BTreeMap<&DemandSubject, Vec<&Demand>>) -> Vec<(DemandSubject, Demand)> {
+    let mut there = Vec::new();
+    for subject in subjects.keys() {
+        for (at, segment) in subject.path.iter().enumerate() {
+            let holder = |is_size| DemandSubject {
+                root: subject.root.clone(),
+                path: subject.path.get(..at).unwrap_or_default().to_vec(),
+                is_size,
+            };
+            let through = subject.path.get(..=at).unwrap_or_default();
+            let demand = Demand::Compares(Compare::Equal, json!(true));
+            there.push((presence(&subject.root, through), demand));
+            if at > 0 {
+                let demand = Demand::Compares(Compare::NotEqual, Value::Null);
+                there.push((holder(false), demand));
+            }
+            if let Segment::Index(index) = segment {
+                let demand = Demand::Compares(Compare::Greater, json!(index));
+                there.push((holder(true), demand));
+            }
+        }
+    }
+    there
+}
+
 fn shown(subject: &DemandSubject) -> String {
+    // Why: the text of what is computed is no text that anybody wrote.
+    if let Root::Unknown(_) = subject.root {
+        return "one condition".to_owned();
+    }
     let reference = Reference {
         root: subject.root.clone(),
         path: subject.path.clone(),
@@ -232,7 +321,7 @@ fn of_type(shown: &str, ty: &Type, demands: &[&Demand]) -> Option<String> {
 }
 
 /// Whether a value meets a demand; in doubt it does.
-fn meets(value: &Value, demand: &Demand) -> bool {
+pub(super) fn meets(value: &Value, demand: &Demand) -> bool {
     let equal = |other: &Value| order(value, other) == Some(Ordering::Equal) || value == other;
     match demand {
         Demand::Nothing => false,

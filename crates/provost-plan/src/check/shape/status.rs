@@ -20,6 +20,9 @@ pub(super) enum Statuses {
 }
 
 impl Statuses {
+    /// The words of a step that has ended: no condition is asked about one that has not.
+    pub(super) const ENDS: [&'static str; 4] = ["succeeded", "failed", "skipped", "blocked"];
+
     /// The words that the status of `step` can be.
     pub(super) fn of(self, pass: &Pass<'_>, step: &Step) -> Vec<&'static str> {
         if pass.base.settled.contains(&step.id.value) {

@@ -2,21 +2,25 @@
 //!
 //! Owns the reading of conditions as a choice of cases, each a list of demands that hold together.
 //! Knows no schema: whether a demand can be met is the check's question. INVARIANT: whenever the
-//! expression comes to the value, every demand of some case holds; what is not understood asks
-//! nothing.
+//! expression comes to the value, every demand of some case holds; what is computed is a subject
+//! of its own, by its text, of which nothing is known but that it is equal to itself.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::facts::is_variable;
 use super::guards::place;
 use crate::expr::eval::Evaluator;
-use crate::expr::tree::{Compare, Expr, ExprKind, Function, WalkKind};
-use crate::expr::{Expression, Root, Scope, Segment};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
+use crate::expr::{Expression, Reference, Root, Scope, Segment};
+use crate::source::Span;
 
 /// Most cases that are told apart; of an expression with more nothing is proven.
 const CASES_MAX: usize = 64;
 
-/// What a demand is about.
+/// What a demand is about: a fixed place, or what is computed, whose text is an unknown root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DemandSubject {
     /// Where its path begins.
@@ -48,6 +52,14 @@ impl Expression {
     pub fn cases(&self, truth: bool) -> Option<Vec<Case>> {
         cases(&self.tree, truth)
     }
+
+    /// The conditions that it joins with `&&`; itself, if it joins none.
+    pub(crate) fn conjuncts(&self) -> &[Expr] {
+        match &self.tree.kind {
+            ExprKind::And(terms) => terms,
+            _ => std::slice::from_ref(&self.tree),
+        }
+    }
 }
 
 /// The cases of both.
@@ -67,7 +79,8 @@ fn either(mut a: Vec<Case>, b: Vec<Case>) -> Option<Vec<Case>> {
     (a.len() <= CASES_MAX).then_some(a)
 }
 
-fn cases(expr: &Expr, truth: bool) -> Option<Vec<Case>> {
+/// The cases in which a part of an expression comes to `truth`, see [`Expression::cases`].
+pub(crate) fn cases(expr: &Expr, truth: bool) -> Option<Vec<Case>> {
     if let Some(value) = constant(expr) {
         return Some(if value == Value::Bool(truth) {
             anything()
@@ -116,11 +129,11 @@ fn terms_of(terms: &[Expr], truth: bool, and: bool) -> Option<Vec<Case>> {
 
 fn compared(operator: Compare, left: &Expr, right: &Expr, truth: bool) -> Option<Vec<Case>> {
     let is_equality = matches!(operator, Compare::Equal | Compare::NotEqual);
-    if is_equality && is_condition(left) && is_condition(right) {
+    if is_equality && (is_condition(left) || is_condition(right)) {
         let same = (operator == Compare::Equal) == truth;
         let yes = both(&cases(left, true)?, &cases(right, same)?)?;
         let no = both(&cases(left, false)?, &cases(right, !same)?)?;
-        return either(yes, no);
+        return either(either(yes, no)?, neither(left, right, same));
     }
     let (one, other) = (subject(left), subject(right));
     if let (Some(one), Some(other)) = (&one, &other) {
@@ -129,10 +142,12 @@ fn compared(operator: Compare, left: &Expr, right: &Expr, truth: bool) -> Option
             Compare::NotEqual | Compare::Less | Compare::Greater => truth,
             Compare::In => false,
         };
-        return Some(if one == other && never {
-            vec![vec![(one.clone(), Demand::Nothing)]]
-        } else {
-            anything()
+        if one == other && never {
+            return Some(vec![vec![(one.clone(), Demand::Nothing)]]);
+        }
+        return Some(match relation(operator, left, right) {
+            Some((subject, holds)) => demand(subject, Compare::Equal, Value::Bool(holds == truth)),
+            None => anything(),
         });
     }
     Some(match (one, constant(left), other, constant(right)) {
@@ -146,6 +161,37 @@ fn compared(operator: Compare, left: &Expr, right: &Expr, truth: bool) -> Option
         }
         _ => anything(),
     })
+}
+
+/// Where two sides differ although neither is the other's opposite: one of them is no boolean.
+fn neither(left: &Expr, right: &Expr, same: bool) -> Vec<Case> {
+    let other = match (is_condition(left), is_condition(right)) {
+        (true, false) => subject(right),
+        (false, true) => subject(left),
+        _ => None,
+    };
+    let neither = |subject: DemandSubject| {
+        let is_not = |value| Demand::Compares(Compare::NotEqual, Value::Bool(value));
+        vec![(subject.clone(), is_not(true)), (subject, is_not(false))]
+    };
+    // Why: what is no boolean is equal to no condition.
+    other.filter(|_| !same).map(neither).into_iter().collect()
+}
+
+/// A comparison of two computed values as a subject, and whether that is true where this is.
+fn relation(operator: Compare, left: &Expr, right: &Expr) -> Option<(DemandSubject, bool)> {
+    let (left, right) = (text(left)?, text(right)?);
+    let equal = |a: &str, b: &str| format!("({} == {})", a.min(b), a.max(b));
+    let (text, holds) = match operator {
+        Compare::Equal => (equal(&left, &right), true),
+        Compare::NotEqual => (equal(&left, &right), false),
+        Compare::Less => (format!("({left} < {right})"), true),
+        Compare::GreaterEqual => (format!("({left} < {right})"), false),
+        Compare::Greater => (format!("({right} < {left})"), true),
+        Compare::LessEqual => (format!("({right} < {left})"), false),
+        Compare::In => (format!("({left} in {right})"), true),
+    };
+    Some((computed(text, false), holds))
 }
 
 /// The comparison that holds if this one came to `truth`.
@@ -194,19 +240,136 @@ fn is_condition(expr: &Expr) -> bool {
     }
 }
 
-/// What a demand on `expr` is about, if it is one fixed place.
+/// What a demand on `expr` is about: nothing if it is a constant, or of a variable.
 fn subject(expr: &Expr) -> Option<DemandSubject> {
-    let (expr, is_size) = match &expr.kind {
+    if constant(expr).is_some() {
+        return None;
+    }
+    let (inner, is_size) = match &expr.kind {
         ExprKind::Call(Function::Size, arguments) => (arguments.first()?, true),
-        ExprKind::Has(_) => return None,
         _ => (expr, false),
     };
-    let (root, path) = place(expr)?;
-    (!is_variable(&root) && !path.contains(&Segment::Any)).then_some(DemandSubject {
-        root,
-        path,
+    if let ExprKind::Has(path) = &inner.kind
+        && let Some((root, path)) = place(path).filter(|(root, _)| !is_variable(root))
+    {
+        return Some(presence(&root, &path));
+    }
+    match place(inner) {
+        Some((root, path)) if !is_variable(&root) && !path.contains(&Segment::Any) => {
+            Some(DemandSubject {
+                root,
+                path,
+                is_size,
+            })
+        }
+        _ => Some(computed(text(inner)?, is_size)),
+    }
+}
+
+/// Whether a path is there, as a subject: true wherever anything behind it is read.
+#[must_use]
+pub fn presence(root: &Root, path: &[Segment]) -> DemandSubject {
+    let reference = Reference {
+        root: root.clone(),
+        path: path.to_vec(),
+        tested: true,
+        span: Span::default(),
+    };
+    computed(format!("has({reference})"), false)
+}
+
+fn computed(text: String, is_size: bool) -> DemandSubject {
+    DemandSubject {
+        root: Root::Unknown(text),
+        path: Vec::new(),
         is_size,
-    })
+    }
+}
+
+/// An expression as a text that is the same for the same expression, wherever it stands; none if
+/// it hangs on a variable from outside.
+fn text(expr: &Expr) -> Option<String> {
+    let mut text = String::new();
+    write(expr, &mut Vec::new(), &mut text)?;
+    Some(text)
+}
+
+fn write(expr: &Expr, bound: &mut Vec<u32>, out: &mut String) -> Option<()> {
+    let all = |parts: &[&Expr], bound: &mut Vec<u32>, out: &mut String| {
+        parts.iter().try_for_each(|part| {
+            out.push(' ');
+            write(part, bound, out)
+        })
+    };
+    out.push('(');
+    match &expr.kind {
+        ExprKind::Root(root) => out.push_str(&root.to_string()),
+        ExprKind::Var(variable) => {
+            let depth = bound.iter().rposition(|id| *id == variable.id)?;
+            let _ = write!(out, "${depth}");
+        }
+        ExprKind::Path(base, accesses) => {
+            write(base, bound, out)?;
+            for access in accesses {
+                match access {
+                    Access::Field(name) => {
+                        let _ = write!(out, ".{name:?}");
+                    }
+                    Access::Index(index) => all(&[index], bound, out)?,
+                }
+            }
+        }
+        ExprKind::Chain(first, rest) => {
+            write(first, bound, out)?;
+            for (operator, operand) in rest {
+                let _ = write!(out, " {}", operator.symbol());
+                write(operand, bound, out)?;
+            }
+        }
+        ExprKind::Compare(operator, left, right) => {
+            out.push_str(operator.symbol());
+            all(&[left, right], bound, out)?;
+        }
+        ExprKind::Call(function, arguments) => {
+            out.push_str(function.name());
+            all(&arguments.iter().collect::<Vec<_>>(), bound, out)?;
+        }
+        ExprKind::Walk(walk) => {
+            let _ = write!(out, "{:?}", walk.kind);
+            write(&walk.list, bound, out)?;
+            bound.push(walk.variable.id);
+            let parts: Vec<&Expr> = walk.filter.iter().chain([&walk.body]).collect();
+            let whole = all(&parts, bound, out);
+            bound.pop();
+            whole?;
+        }
+        kind => {
+            out.push_str(&word(kind));
+            all(&expr.children(), bound, out)?;
+        }
+    }
+    out.push(')');
+    Some(())
+}
+
+/// What tells the other kinds of expression apart.
+fn word(kind: &ExprKind) -> Cow<'_, str> {
+    match kind {
+        ExprKind::Null => "null".into(),
+        ExprKind::Bool(value) => value.to_string().into(),
+        ExprKind::Int(value) => value.to_string().into(),
+        ExprKind::Double(value) => format!("{value:?}").into(),
+        ExprKind::Text(value) => format!("{value:?}").into(),
+        ExprKind::Type(name) => (*name).into(),
+        ExprKind::List(_) => "list".into(),
+        ExprKind::Map(_) => "map".into(),
+        ExprKind::Has(_) => "has".into(),
+        ExprKind::Not(_) => "!".into(),
+        ExprKind::Negate(_) => "-".into(),
+        ExprKind::And(_) => "&&".into(),
+        ExprKind::Or(_) => "||".into(),
+        _ => "?".into(),
+    }
 }
 
 /// The value of what reads nothing and is cheap to compute.

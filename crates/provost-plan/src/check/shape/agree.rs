@@ -1,0 +1,287 @@
+//! Part of the pass `shape`: a proof and the guard of a step that say opposite things.
+//!
+//! Owns S716. Looks at runs that go as they are planned: nothing fails that may not, nothing is
+//! left out, so a guarded step succeeds where its guard holds and is skipped elsewhere. What
+//! excludes what is [`super::solve`]'s. INVARIANT: behind each finding is such a run in which the
+//! proof is false for a step that did as its guard says, or the proof that it holds in none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::solve::{Accepted, Assume, Solver, meets};
+use super::status::Statuses;
+use crate::check::Pass;
+use crate::check::scope::Site;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::expr::cases::{Case, Demand, DemandSubject, both};
+use crate::expr::{Root, Segment};
+use crate::plan::{OnFailure, Proof, Step};
+
+/// Most steps whose ends are told apart in one case.
+const ENDS_MAX: usize = 12;
+/// Most ways in which the steps of one case can end.
+const WORLDS_MAX: usize = 128;
+
+pub(super) fn run(pass: &Pass<'_>, accepted: &Accepted, found: &mut Vec<Diagnostic>) {
+    let end = Site::end();
+    let solver = Solver {
+        pass,
+        site: &end,
+        statuses: Statuses::End,
+        trust: Assume::Everything,
+        accepted: Some(accepted),
+    };
+    for proof in &pass.plan.success {
+        found.extend(of_proof(&solver, proof));
+    }
+}
+
+fn of_proof(solver: &Solver<'_, '_>, proof: &Proof) -> Option<Diagnostic> {
+    let whole = proof.check.whole()?;
+    let (holds, fails) = (whole.cases(true)?, whole.cases(false)?);
+    if solver.never(&holds).is_some() || solver.never(&fails).is_some() {
+        return None;
+    }
+    let name = &proof.criterion.value;
+    let pass = solver.pass;
+    let asked = asked(pass, &holds, &fails);
+    let guarded = asked.iter().find(|step| step.when.is_some());
+    let planned = |guards| Planned {
+        solver,
+        guards,
+        fails: true,
+        about: None,
+    };
+    if let Some(step) = guarded
+        && !planned(Guards::Hold).possible(&holds)?
+        && planned(Guards::Ignored).possible(&holds)?
+    {
+        let id = &step.id.value;
+        let message = format!("the proof of `{name}` holds only where `{id}` and `when` disagree");
+        return Some(finding(proof, step, message));
+    }
+    for step in asked {
+        let id = &step.id.value;
+        // Why only what the proof asks for, where a step is skipped: a guard may be stricter, and
+        // then the goal is not reached.
+        let subjects: BTreeSet<&DemandSubject> = holds
+            .iter()
+            .chain(&fails)
+            .flatten()
+            .map(|(subject, _)| subject)
+            .collect();
+        let does = [
+            (
+                "succeeded",
+                "runs where the proof of",
+                "says that it must not",
+                None,
+            ),
+            (
+                "skipped",
+                "is skipped where the proof of",
+                "says that it runs",
+                Some(&subjects),
+            ),
+        ];
+        for (word, does, says, about) in does {
+            let against = |case: &&Case| says_only(case, id, word) && decides(pass, case, id);
+            let against: Vec<Case> = fails.iter().filter(against).cloned().collect();
+            let planned = Planned {
+                about,
+                fails: false,
+                ..planned(Guards::Hold)
+            };
+            if !against.is_empty() && planned.possible(&against)? {
+                let message = format!("`{id}` {does} `{name}` {says}");
+                return Some(finding(proof, step, message));
+            }
+        }
+    }
+    None
+}
+
+fn finding(proof: &Proof, step: &Step, message: String) -> Diagnostic {
+    let when = step.when.as_ref().map(|when| when.span());
+    Diagnostic::new(Code::AgainstProof, when.unwrap_or(step.id.span), message)
+        .related(proof.check.span(), "the proof")
+        .hint("ask for the same in `when` and in the proof")
+        .step(&step.id.value)
+}
+
+/// The calls whose status the cases ask for, in the order of the plan.
+fn asked<'p>(pass: &'p Pass<'_>, holds: &[Case], fails: &[Case]) -> Vec<&'p Step> {
+    let subjects = || {
+        holds
+            .iter()
+            .chain(fails)
+            .flatten()
+            .map(|(subject, _)| subject)
+    };
+    let steps = pass.plan.steps.iter().filter(|step| step.tool().is_some());
+    let is_asked = |step: &&Step| subjects().any(|s| status_of(s) == Some(&step.id.value));
+    steps.filter(is_asked).collect()
+}
+
+/// The step whose status a subject is.
+fn status_of(subject: &DemandSubject) -> Option<&String> {
+    match (&subject.root, subject.path.as_slice()) {
+        (Root::Step(id), [Segment::Field(field)]) if field == "status" => Some(id),
+        _ => None,
+    }
+}
+
+/// Whether a case asks for `word` as the status of a step and not for the other of the two ends
+/// that a guard decides.
+fn says_only(case: &Case, id: &str, word: &str) -> bool {
+    let allows = |word: &str| {
+        let mut demands = case
+            .iter()
+            .filter(|(s, _)| status_of(s).is_some_and(|of| of == id));
+        demands.all(|(_, demand)| meets(&word.into(), demand))
+    };
+    let other = ["succeeded", "skipped"]
+        .into_iter()
+        .filter(|other| *other != word);
+    allows(word) && other.into_iter().all(|other| !allows(other))
+}
+
+/// Whether a case asks for something that a guard of the step could have asked for too.
+fn decides(pass: &Pass<'_>, case: &Case, id: &str) -> bool {
+    let is_later = |other: &str| other == id || pass.order.is_before(id, other);
+    let later = pass
+        .plan
+        .steps
+        .iter()
+        .filter(|step| is_later(&step.id.value));
+    let later: Vec<Root> = later
+        .map(|step| Root::Step(step.id.value.clone()))
+        .collect();
+    // Why not what is asked of null: that is care, and no choice.
+    let chooses = case
+        .iter()
+        .filter(|(_, demand)| !matches!(demand, Demand::Compares(_, value) if value.is_null()));
+    chooses
+        .map(|(subject, _)| subject)
+        .any(|subject| match &subject.root {
+            Root::Step(other) => status_of(subject).is_none() && !is_later(other),
+            Root::Unknown(text) => !later.iter().any(|root| text.contains(&format!("({root}"))),
+            Root::Params => true,
+            _ => false,
+        })
+}
+
+/// Whether steps run as their guards say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guards {
+    Hold,
+    Ignored,
+}
+
+/// The runs that are looked at.
+#[derive(Clone, Copy)]
+struct Planned<'s, 'p, 'a> {
+    solver: &'s Solver<'p, 'a>,
+    guards: Guards,
+    /// Whether a step may fail that the plan goes on without.
+    fails: bool,
+    /// What alone decides, where that matters.
+    about: Option<&'s BTreeSet<&'s DemandSubject>>,
+}
+
+impl Planned<'_, '_, '_> {
+    /// Whether one of the cases comes up; nothing if that is not decided.
+    fn possible(&self, cases: &[Case]) -> Option<bool> {
+        let mut worlds: Vec<(Case, Ends)> = cases
+            .iter()
+            .cloned()
+            .map(|case| (case, Ends::new()))
+            .collect();
+        let mut tried = 0;
+        while let Some((case, ends)) = worlds.pop() {
+            tried += 1;
+            if tried > WORLDS_MAX {
+                return None;
+            }
+            let open = case.iter().find_map(|(subject, _)| open(subject, &ends));
+            match open.map(|id| self.solver.pass.plan.step(id)) {
+                None if self.comes_up(&case, &ends) => return Some(true),
+                None => {}
+                Some(step) => worlds.extend(self.told(&case, &ends, step?)?),
+            }
+        }
+        Some(false)
+    }
+
+    /// A case with each way in which one more step ends.
+    fn told(&self, case: &Case, ends: &Ends, step: &Step) -> Option<Vec<(Case, Ends)>> {
+        if ends.len() >= ENDS_MAX || !is_plain(self.solver.pass, step) {
+            return None;
+        }
+        let mut all = Vec::new();
+        for (word, runs) in ends_of(step) {
+            if word == "failed" && !self.fails {
+                continue;
+            }
+            let mut ends = ends.clone();
+            ends.insert(step.id.value.clone(), word);
+            let guard = step.when.as_ref().filter(|_| self.guards == Guards::Hold);
+            let joined = match guard {
+                Some(guard) => both(std::slice::from_ref(case), &guard.whole()?.cases(runs)?)?,
+                None => vec![case.clone()],
+            };
+            all.extend(joined.into_iter().map(|case| (case, ends.clone())));
+        }
+        Some(all)
+    }
+
+    /// Whether a case comes up where the steps have ended so.
+    fn comes_up(&self, case: &Case, ends: &Ends) -> bool {
+        let agrees = case.iter().all(|(subject, demand)| match &subject.root {
+            Root::Step(id) => match (status_of(subject), ends.get(id)) {
+                (Some(_), Some(word)) => meets(&(*word).into(), demand),
+                (None, Some(word)) => *word == "succeeded",
+                (_, None) => true,
+            },
+            _ => true,
+        });
+        let own = case
+            .iter()
+            .filter(|(subject, _)| status_of(subject).is_none());
+        let rest: Case = own.cloned().collect();
+        let is_about = |subject| self.about.is_none_or(|about| about.contains(subject));
+        agrees
+            && rest.iter().all(|(subject, _)| is_about(subject))
+            && self.solver.excluded(&rest).is_none()
+    }
+}
+
+/// How steps ended.
+type Ends = BTreeMap<String, &'static str>;
+
+/// The step that a subject is of, if its end is not told yet; what failed has an error.
+fn open<'s>(subject: &'s DemandSubject, ends: &Ends) -> Option<&'s str> {
+    let Root::Step(id) = &subject.root else {
+        return None;
+    };
+    let is_error = subject.path.first() == Some(&Segment::Field("error".to_owned()));
+    (!ends.contains_key(id) && !is_error).then_some(id)
+}
+
+/// How a step can end in a run as planned, and whether its guard holds then.
+fn ends_of(step: &Step) -> Vec<(&'static str, bool)> {
+    let mut ends = vec![("succeeded", true)];
+    if step.when.is_some() {
+        ends.push(("skipped", false));
+    }
+    if matches!(step.on_failure, OnFailure::Continue | OnFailure::Escalate) {
+        ends.push(("failed", true));
+    }
+    ends
+}
+
+/// Whether a step runs by its own guard alone, now or never before.
+fn is_plain(pass: &Pass<'_>, step: &Step) -> bool {
+    let id = &step.id.value;
+    pass.plan.parent(id).is_none() && !pass.base.settled.contains(id)
+}
