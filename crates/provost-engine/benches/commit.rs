@@ -127,6 +127,7 @@ fn step(run: &str, at: u64) -> Append {
             waits: Vec::new(),
         },
         durable: true,
+        only_of_goal: false,
     }
 }
 

@@ -310,14 +310,6 @@ impl Engine {
         new: NewRun,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
-        if !new.again
-            && let Some(row) = self.store.unfinished_of(&new.goal.text)?
-        {
-            return Err(EngineError::SameGoal {
-                run: row.id,
-                status: row.status,
-            });
-        }
         let planner = self.planner(&new.planner)?;
         // Why boxed: what asks a server would take much room in every run.
         Box::pin(self.refuse_unfit(&new.planner)).await?;
@@ -344,12 +336,15 @@ impl Engine {
                     .map_err(DriveError::from)?;
             let driving = self.drive(&run.state().run)?;
             let mut session = self.session(run, Arc::clone(&planner), driving);
-            match session.keep(output, watcher).await {
+            match session.begin(output, !new.again, watcher).await {
                 Err(DriveError::Store(StoreError::NotAdmitted {
                     denials, earlier, ..
                 })) => {
                     said.denials.extend(denials);
                     said.earlier.extend(earlier);
+                }
+                Err(DriveError::Store(StoreError::SameGoal { run, status })) => {
+                    return Err(EngineError::SameGoal { run, status });
                 }
                 kept => return Ok(kept.map(|()| session)?),
             }

@@ -244,10 +244,25 @@ impl Session {
         }
     }
 
-    /// Keeps an output and starts what it commands.
-    pub(crate) async fn keep(
+    /// Keeps the first output of a run, unless it is to be the only one of its goal and is not.
+    pub(crate) async fn begin(
         &mut self,
         output: Output,
+        only_of_goal: bool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), DriveError> {
+        self.append(output, only_of_goal, watcher).await
+    }
+
+    /// Keeps an output and starts what it commands.
+    async fn keep(&mut self, output: Output, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
+        self.append(output, false, watcher).await
+    }
+
+    async fn append(
+        &mut self,
+        output: Output,
+        only_of_goal: bool,
         watcher: &mut dyn Watcher,
     ) -> Result<(), DriveError> {
         let Output {
@@ -292,6 +307,7 @@ impl Session {
                     notices,
                     row: summary::projection(&self.run),
                     durable: sync,
+                    only_of_goal,
                 })
                 .await?;
             let durable = kept.is_durable();

@@ -416,7 +416,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
     pub fn unfinished_of(&self, goal: &str) -> Result<Option<RunRow>, StoreError> {
-        self.read(|connection| read::unfinished_of(connection, goal))
+        self.read(|connection| read::unfinished_of(connection, goal).map_err(StoreError::read))
     }
 
     /// The one run whose id begins with `prefix`.

@@ -5,6 +5,8 @@
 //! event's link covers its header and the digest of its payload, never the payload itself, so a
 //! body can be erased; a commit's link covers the links of all its events in order.
 
+use std::sync::Arc;
+
 use provost_plan::digest::{Digest, Domain, canonical};
 use serde_json::Value;
 
@@ -84,6 +86,26 @@ impl CommitEntries {
         text.push_str(&self.text);
         text.push_str("]]");
         Digest::of_bytes(Domain::Commit, text.as_bytes())
+    }
+}
+
+/// A commit that is open: its number, what it follows, and its entries so far.
+pub(super) struct OpenCommit {
+    pub(super) store: Arc<str>,
+    pub(super) n: u64,
+    pub(super) previous: Digest,
+    pub(super) entries: CommitEntries,
+}
+
+impl OpenCommit {
+    /// The commit of `store` after commit `last`, whose link is `previous`.
+    pub(super) fn after(store: Arc<str>, (last, previous): (u64, Digest)) -> Self {
+        Self {
+            store,
+            n: last + 1,
+            previous,
+            entries: CommitEntries::new(),
+        }
     }
 }
 

@@ -98,6 +98,14 @@ pub enum StoreError {
         /// Equal calls of other runs that are not as they were known.
         earlier: Vec<(CallKey, EarlierCalls)>,
     },
+    /// A run that is not over has the same goal.
+    #[error("run `{run}` has the same goal and is not finished: it is {status}")]
+    SameGoal {
+        /// The run.
+        run: String,
+        /// Its status.
+        status: String,
+    },
     /// Somebody said something to the run, which its driver has to hear before anything begins.
     #[error("run {run} has statements to hear before anything of it begins")]
     Unheard {
@@ -242,6 +250,7 @@ impl StoreError {
             Self::Busy | Self::QueueFull => "try again in a moment",
             Self::ReadOnly
             | Self::NotAdmitted { .. }
+            | Self::SameGoal { .. }
             | Self::Unheard { .. }
             | Self::Closed
             | Self::UnknownRun { .. }

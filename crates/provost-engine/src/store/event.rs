@@ -30,6 +30,8 @@ pub struct Append {
     pub row: Projection,
     /// Whether they, and every earlier event of the run, must survive a loss of power.
     pub durable: bool,
+    /// Whether a run that they create is refused where one that is not over has its goal.
+    pub only_of_goal: bool,
 }
 
 /// An event to append.
@@ -178,6 +180,7 @@ pub(super) struct Prepared {
     /// What tells the rows of these from others.
     pub(super) waits_digest: Vec<u8>,
     pub(super) durable: bool,
+    pub(super) only_of_goal: bool,
 }
 
 #[derive(Debug)]
@@ -243,6 +246,7 @@ impl Prepared {
             waits_digest: waits::digest(&append.row.waits),
             waits: append.row.waits,
             durable: append.durable,
+            only_of_goal: append.only_of_goal,
         })
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::StoreError;
-use super::chain::{CommitEntries, GENESIS};
+use super::chain::{GENESIS, OpenCommit};
 use super::event::PreparedEvent;
 use super::prune::{self, PruneBatch};
 use super::read::{self, EVENT_COLUMNS, EventRow};
@@ -170,8 +170,8 @@ fn head(connection: &Connection) -> rusqlite::Result<ChainHead> {
 /// Appends to the log, inside the transaction and the commit that are open.
 pub(super) fn append(
     connection: &Connection,
-    entries: &mut CommitEntries,
-    (commit, at_ms): (u64, i64),
+    commit: &mut OpenCommit,
+    at_ms: i64,
     log: &[LogEvent],
 ) -> rusqlite::Result<()> {
     if log.is_empty() {
@@ -179,7 +179,7 @@ pub(super) fn append(
     }
     let head = head(connection)?;
     let events: Vec<_> = log.iter().map(|event| event.prepared(at_ms)).collect();
-    let (seq, link) = rows::insert_events(connection, (entries, commit), (RUN, &head), &events)?;
+    let (seq, link) = rows::insert_events(connection, commit, RUN, &head, &events)?;
     connection
         .prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?
         .execute([END, &format!("{seq} {link}")])
@@ -204,10 +204,9 @@ pub(super) fn carry(connection: &Connection, at_ms: i64) -> Result<(), StoreErro
         return Ok(());
     }
     let store = read::store_name(connection)?;
-    let (last, previous) = read::last_commit(connection)?;
-    let mut entries = CommitEntries::new();
-    append(connection, &mut entries, (last + 1, at_ms), &log).map_err(read)?;
-    rows::insert_commit(connection, entries, (&store, &previous, last + 1)).map_err(read)
+    let mut commit = OpenCommit::after(store.into(), read::last_commit(connection)?);
+    append(connection, &mut commit, at_ms, &log).map_err(read)?;
+    rows::insert_commit(connection, commit).map_err(read)
 }
 
 /// What was put right, in words with its moment, the oldest first.

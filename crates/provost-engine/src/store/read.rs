@@ -125,7 +125,7 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ru
 pub(super) fn unfinished_of(
     connection: &Connection,
     goal: &str,
-) -> Result<Option<RunRow>, StoreError> {
+) -> rusqlite::Result<Option<RunRow>> {
     let unfinished = RunFilter::unfinished().statuses;
     let marks = vec!["?"; unfinished.len()].join(", ");
     let key = goal_words(goal);
@@ -134,15 +134,12 @@ pub(super) fn unfinished_of(
         .into_iter()
         .chain(unfinished.into_iter().map(Sql::from));
     // Why the rows without words too: an older version wrote them, and their goal still counts.
-    let mut query = connection
-        .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM runs WHERE (goal_words = ? OR goal_words IS NULL) \
-             AND status IN ({marks}) ORDER BY updated_at DESC, n DESC"
-        ))
-        .map_err(StoreError::read)?;
-    let rows = query.query_map(rusqlite::params_from_iter(values), row);
-    for found in rows.map_err(StoreError::read)? {
-        let found = found.map_err(StoreError::read)?;
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM runs WHERE (goal_words = ? OR goal_words IS NULL) \
+         AND status IN ({marks}) ORDER BY updated_at DESC, n DESC"
+    ))?;
+    for found in query.query_map(rusqlite::params_from_iter(values), row)? {
+        let found = found?;
         if goal_words(&found.goal) == key {
             return Ok(Some(found));
         }

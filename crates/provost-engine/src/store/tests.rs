@@ -30,6 +30,7 @@ fn append(after: u64, size: usize) -> Append {
             waits: Vec::new(),
         },
         durable: true,
+        only_of_goal: false,
     }
 }
 

@@ -16,12 +16,12 @@ use provost_run::admission::AdmissionEntry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::admission::{AdmissionTx, Refusal};
-use super::chain::{CommitEntries, GENESIS};
+use super::chain::{GENESIS, OpenCommit};
 use super::error::plain;
 use super::event::Prepared;
 use super::guard::Guarded;
 use super::log::{self, LogEvent};
-use super::{CommitReceipt, StoreError, notices, words};
+use super::{CommitReceipt, StoreError, notices, read, words};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
@@ -186,10 +186,7 @@ pub(super) struct Writer {
 
 /// A transaction that is open.
 struct Batch {
-    store: Arc<str>,
-    commit: u64,
-    previous: Digest,
-    entries: CommitEntries,
+    commit: OpenCommit,
     barrier: bool,
     durable: bool,
     /// Lock files of dead owners, to be removed once the takeover is committed.
@@ -301,8 +298,7 @@ impl Writer {
                 Ok((row.get::<_, u64>(0)?, row.get::<_, [u8; 32]>(1)?))
             })
             .optional()?;
-        let (commit, previous) =
-            last.map_or((0, GENESIS), |(n, link)| (n, Digest::from_bytes(link)));
+        let last = last.map_or((0, GENESIS), |(n, link)| (n, Digest::from_bytes(link)));
         let store = match &self.store {
             Some(store) => Arc::clone(store),
             None => self
@@ -312,10 +308,7 @@ impl Writer {
         };
         self.store = Some(Arc::clone(&store));
         Ok(Batch {
-            store,
-            commit: commit + 1,
-            previous,
-            entries: CommitEntries::new(),
+            commit: OpenCommit::after(store, last),
             barrier: false,
             durable,
             dead: Vec::new(),
@@ -323,9 +316,8 @@ impl Writer {
     }
 
     fn end(&mut self, batch: Batch) -> rusqlite::Result<()> {
-        if batch.entries.len() > 0 || batch.barrier {
-            let at = (&*batch.store, &batch.previous, batch.commit);
-            rows::insert_commit(&self.connection, batch.entries, at)?;
+        if batch.commit.entries.len() > 0 || batch.barrier {
+            rows::insert_commit(&self.connection, batch.commit)?;
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         Ok(())
@@ -406,7 +398,10 @@ impl Writer {
             Some((head, _)) if head.owner.as_deref() != Some(self.owner.instance()) => {
                 return Ok(Err(StoreError::Moved { run: run.clone() }));
             }
-            None if append.expect_seq == 0 => None,
+            None if append.expect_seq == 0 => match self.same_goal(append)? {
+                Ok(()) => None,
+                Err(error) => return Ok(Err(error)),
+            },
             Some(found) => Some(found),
             None => return Ok(Err(StoreError::UnknownRun { run: run.clone() })),
         };
@@ -421,11 +416,11 @@ impl Writer {
         };
         notices::keep(&self.connection, &append.notices, &opened)?;
         self.keep_evidence(append)?;
-        let into = (&mut batch.entries, batch.commit);
         let (seq, link) = rows::insert_events(
             &self.connection,
-            into,
-            (run.as_str(), &head),
+            &mut batch.commit,
+            run,
+            &head,
             &append.events,
         )?;
         let updated_at = append.events.last().map_or(0, |event| event.at_ms);
@@ -455,6 +450,19 @@ impl Writer {
         }))
     }
 
+    /// Refuses a run whose goal another has that is not over, if it is to be the only one. Why in
+    /// the transaction that creates it: of two that begin at once, one sees the other.
+    fn same_goal(&self, append: &Prepared) -> rusqlite::Result<Result<(), StoreError>> {
+        if !append.only_of_goal {
+            return Ok(Ok(()));
+        }
+        let found = read::unfinished_of(&self.connection, &append.goal)?;
+        Ok(found.map_or(Ok(()), |row| {
+            let (run, status) = (row.id, row.status);
+            Err(StoreError::SameGoal { run, status })
+        }))
+    }
+
     /// Changes what runs share by the entries of an append; the tools whose breaker opened.
     fn admit(
         &mut self,
@@ -471,11 +479,11 @@ impl Writer {
             return Ok(Err(StoreError::Unheard { run }));
         }
         let (entries, owner) = (&append.admission, Arc::clone(&self.owner));
-        let held =
-            self.guarded
-                .hold(&self.connection, (entries, batch.entries.len()), |named| {
-                    owner.lives(named)
-                })?;
+        let held = self.guarded.hold(
+            &self.connection,
+            (entries, batch.commit.entries.len()),
+            |named| owner.lives(named),
+        )?;
         match held {
             Ok(rows) if rows.is_empty() => {}
             Ok(rows) => self.log(batch, &[LogEvent::TablesRestored { rows }])?,
@@ -504,8 +512,8 @@ impl Writer {
 
     /// Appends to the log of the workspace.
     fn log(&self, batch: &mut Batch, events: &[LogEvent]) -> rusqlite::Result<()> {
-        let at = (batch.commit, self.clock.now_ms());
-        log::append(&self.connection, &mut batch.entries, at, events)
+        let at_ms = self.clock.now_ms();
+        log::append(&self.connection, &mut batch.commit, at_ms, events)
     }
 
     fn create(&mut self, append: &Prepared) -> rusqlite::Result<ChainHead> {

@@ -19,6 +19,7 @@ mod children;
 mod crashing;
 mod earlier;
 mod flips;
+mod goals;
 mod heads;
 mod logged;
 mod opening;
@@ -50,6 +51,7 @@ fn append(run: &str, after: u64, count: u64) -> Append {
             waits: Vec::new(),
         },
         durable: false,
+        only_of_goal: false,
     }
 }
 

@@ -57,6 +57,7 @@ fn keep(store: &Store, after: u64, event: &Event, at_ms: i64, state: &State) {
             waits: waiting(state),
         },
         durable: false,
+        only_of_goal: false,
     };
     store.append(append).wait().unwrap();
 }

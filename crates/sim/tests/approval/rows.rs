@@ -39,6 +39,7 @@ fn stored(history: &History, cut: usize) -> tempfile::TempDir {
             waits: Vec::new(),
         },
         durable: true,
+        only_of_goal: false,
     };
     store.append(append).wait().unwrap();
     dir

@@ -6,7 +6,7 @@
 use provost_plan::digest::Digest;
 use rusqlite::{Connection, Row, params};
 
-use crate::store::chain::{self, CommitEntries, Header};
+use crate::store::chain::{self, Header, OpenCommit};
 use crate::store::event::PreparedEvent;
 
 /// The run's number, its owner, its last event and that event's link.
@@ -29,11 +29,12 @@ impl ChainHead {
     }
 }
 
-/// Appends events to a run in commit `commit`; where the run stands after them.
+/// Appends events to a run in a commit; where the run stands after them.
 pub(in crate::store) fn insert_events(
     connection: &Connection,
-    (entries, commit): (&mut CommitEntries, u64),
-    (run, head): (&str, &ChainHead),
+    commit: &mut OpenCommit,
+    run: &str,
+    head: &ChainHead,
     events: &[PreparedEvent],
 ) -> rusqlite::Result<(u64, Digest)> {
     let mut insert = connection.prepare_cached(
@@ -54,7 +55,7 @@ pub(in crate::store) fn insert_events(
         insert.execute(params![
             head.n,
             seq,
-            commit,
+            commit.n,
             event.at_ms,
             event.kind,
             event.version,
@@ -62,19 +63,24 @@ pub(in crate::store) fn insert_events(
             event.digest.bytes(),
             link.bytes(),
         ])?;
-        entries.push(run, seq, &link);
+        commit.entries.push(run, seq, &link);
     }
     Ok((seq, link))
 }
 
-/// Appends commit `n` of these entries to the chain of the store's commits.
+/// Appends a commit to the chain of the store's commits.
 pub(in crate::store) fn insert_commit(
     connection: &Connection,
-    entries: CommitEntries,
-    (store, previous, n): (&str, &Digest, u64),
+    commit: OpenCommit,
 ) -> rusqlite::Result<()> {
+    let OpenCommit {
+        store,
+        n,
+        previous,
+        entries,
+    } = commit;
     let events = entries.len();
-    let link = entries.link(store, previous, n);
+    let link = entries.link(&store, &previous, n);
     connection
         .prepare_cached("INSERT INTO commits (n, events, link) VALUES (?1, ?2, ?3)")?
         .execute(params![n, events, link.bytes()])
