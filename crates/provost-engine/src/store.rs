@@ -24,6 +24,7 @@ mod admission;
 mod backup;
 mod budgets;
 mod chain;
+mod change;
 mod due;
 mod earlier;
 mod effects;
@@ -48,6 +49,7 @@ mod words;
 mod writer;
 
 pub use admission::ToolStatus;
+pub use change::{Change, Changed};
 pub use due::DueRuns;
 pub use error::{FindError, StoreError};
 pub use event::{Append, Evidence, NewEvent, Payload, Projection, StoredEvent, StoredEvidence};
@@ -65,7 +67,6 @@ pub use writer::Counts;
 
 use event::Prepared;
 use heads::ChainTip;
-use log::LogEvent;
 use pending::Answer;
 use writer::{Job, Shared, Wake};
 
@@ -293,18 +294,7 @@ impl Store {
     }
 
     /// Makes a change that is no event, durably. An error of the database ends all writing.
-    fn change(
-        &self,
-        change: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static,
-    ) -> Pending<()> {
-        self.change_logged(move |connection| change(connection).map(|()| Vec::new()))
-    }
-
-    /// [`Store::change`] with what it says to the log of the workspace.
-    fn change_logged(
-        &self,
-        change: impl FnOnce(&Connection) -> rusqlite::Result<Vec<LogEvent>> + Send + 'static,
-    ) -> Pending<()> {
+    pub fn change(&self, change: Change) -> Pending<Changed> {
         self.send(|answer| Job::Change {
             change: Box::new(change),
             answer,

@@ -105,7 +105,9 @@ impl Engine {
                 let said = Some("it was over before anybody was told".to_owned());
                 self.store().notice_done(notice.n, now, said, None).await?;
             }
-            DeliveryStatus::No { why } => self.store().notice_failed(notice.n, why.clone()).await?,
+            DeliveryStatus::No { why } => {
+                self.store().notice_failed(notice.n, why.clone()).await?;
+            }
         }
         let text = notice.notice.get("text").and_then(Value::as_str);
         Ok(Some(Delivered {

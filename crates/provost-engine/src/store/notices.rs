@@ -4,13 +4,10 @@
 //! whoever tries to deliver it moves its moment first, so that two do not try at once, and one
 //! that was killed while it tried leaves the row to the next.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use rusqlite::{Connection, Row, params};
 use serde_json::Value;
 
-use super::{Pending, Store, StoreError};
+use super::{Change, Changed, Pending, Store, StoreError};
 
 /// A notice to keep.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,21 +152,12 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the journal cannot be written.
     pub async fn take_notice(&self, notice: &DueNotice, until: i64) -> Result<bool, StoreError> {
-        let (n, due) = (notice.n, notice.due_ms);
-        let taken = Arc::new(AtomicBool::new(false));
-        let noted = Arc::clone(&taken);
-        self.change(move |connection| {
-            let changed = connection
-                .prepare_cached(
-                    "UPDATE notices SET due_ms = ?3, tries = tries + 1 \
-                     WHERE n = ?1 AND due_ms = ?2 AND done_ms IS NULL",
-                )?
-                .execute(params![n, due, until])?;
-            noted.store(changed == 1, Ordering::Release);
-            Ok(())
-        })
-        .await?;
-        Ok(taken.load(Ordering::Acquire))
+        let take = Change::TakeNotice {
+            n: notice.n,
+            due_ms: notice.due_ms,
+            until_ms: until,
+        };
+        Ok(self.change(take).await? == Changed::Noticed(true))
     }
 
     /// Notes that a notice was delivered, or why it need not be; `next` follows it.
@@ -179,22 +167,52 @@ impl Store {
         at_ms: i64,
         said: Option<String>,
         next: Option<NewNotice>,
-    ) -> Pending<()> {
-        self.change(move |connection| {
-            connection
-                .prepare_cached("UPDATE notices SET done_ms = ?2, said = ?3 WHERE n = ?1")?
-                .execute(params![n, at_ms, said])?;
-            next.iter().try_for_each(|next| insert(connection, next))
+    ) -> Pending<Changed> {
+        self.change(Change::NoticeDone {
+            n,
+            at_ms,
+            said,
+            next,
         })
     }
 
     /// Notes why a notice could not be delivered.
-    pub fn notice_failed(&self, n: i64, said: String) -> Pending<()> {
-        self.change(move |connection| {
-            connection
-                .prepare_cached("UPDATE notices SET said = ?2 WHERE n = ?1")?
-                .execute(params![n, said])
-                .map(|_| ())
-        })
+    pub fn notice_failed(&self, n: i64, said: String) -> Pending<Changed> {
+        self.change(Change::NoticeFailed { n, said })
     }
+}
+
+/// Moves the moment of a notice, unless somebody else did; whether it was so.
+pub(super) fn take(
+    connection: &Connection,
+    n: i64,
+    due_ms: i64,
+    until_ms: i64,
+) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "UPDATE notices SET due_ms = ?3, tries = tries + 1 \
+             WHERE n = ?1 AND due_ms = ?2 AND done_ms IS NULL",
+        )?
+        .execute(params![n, due_ms, until_ms])
+        .map(|changed| changed == 1)
+}
+
+pub(super) fn done(
+    connection: &Connection,
+    n: i64,
+    at_ms: i64,
+    said: Option<String>,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE notices SET done_ms = ?2, said = ?3 WHERE n = ?1")?
+        .execute(params![n, at_ms, said])
+        .map(|_| ())
+}
+
+pub(super) fn failed(connection: &Connection, n: i64, said: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE notices SET said = ?2 WHERE n = ?1")?
+        .execute(params![n, said])
+        .map(|_| ())
 }

@@ -5,7 +5,6 @@
 //! on; what went is written down in the transaction that drops it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use provost_plan::digest::Digest;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::log::{self, LogEvent, Logged};
 use super::read::{self, RunFilter};
-use super::{JOURNAL_FILE, Store, StoreError};
+use super::{Change, Changed, JOURNAL_FILE, Store, StoreError};
 use crate::limits::{BUSY_WAIT, PRUNED_PIECES_MAX};
 
 /// What pruning dropped, or would drop.
@@ -57,21 +56,19 @@ impl Store {
         if candidates.digests.is_empty() {
             return Ok(candidates.found);
         }
-        let dropped = Arc::new(Mutex::new((0, 0)));
-        let told = Arc::clone(&dropped);
-        let (digests, through) = (std::mem::take(&mut candidates.digests), candidates.through);
-        self.change_logged(move |connection| {
-            let pieces = drop_bytes(connection, digests, through, now_ms)?;
-            let bytes = pieces.iter().map(|piece| piece.size).sum();
-            let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = (count, bytes);
-            Ok(logged(&pieces, now_ms))
-        })
-        .wait()?;
+        let prune = Change::Prune {
+            digests: std::mem::take(&mut candidates.digests),
+            through: candidates.through,
+            at_ms: now_ms,
+        };
+        let changed = self.change(prune).wait()?;
         // Why ignored: the bytes are gone from the tables; the log empties with the next
         // checkpoint, if somebody reads just now.
         let _ = self.empty_log();
-        let (pieces, bytes) = *dropped.lock().unwrap_or_else(PoisonError::into_inner);
+        let (pieces, bytes) = match changed {
+            Changed::Pruned { pieces, bytes } => (pieces, bytes),
+            Changed::Done | Changed::Noticed(_) => (0, 0),
+        };
         Ok(Pruned {
             pieces,
             bytes,
@@ -172,6 +169,19 @@ fn digests_after<'t>(text: &'t str, words: &str) -> impl Iterator<Item = Digest>
         let at = at + skipped;
         text.get(at..at + PREFIX.len() + 64)?.parse().ok()
     })
+}
+
+/// Drops what may still go; what is answered, and what the log says of it.
+pub(super) fn drop_unnamed(
+    connection: &Connection,
+    digests: BTreeSet<Digest>,
+    through: i64,
+    at_ms: i64,
+) -> rusqlite::Result<(Changed, Vec<LogEvent>)> {
+    let dropped = drop_bytes(connection, digests, through, at_ms)?;
+    let bytes = dropped.iter().map(|piece| piece.size).sum();
+    let pieces = u64::try_from(dropped.len()).unwrap_or(u64::MAX);
+    Ok((Changed::Pruned { pieces, bytes }, logged(&dropped, at_ms)))
 }
 
 /// Drops what may still go inside the transaction that is open; what went.

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use super::log::{LogEvent, Logged};
-use super::{Pending, Store, StoreError};
+use super::{Change, Changed, Pending, Store, StoreError};
 
 /// What a stop binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,42 +72,14 @@ impl Stopped {
 
 impl Store {
     /// Stops something; a stop of the same name is replaced.
-    pub fn stop(&self, stopped: &Stopped) -> Pending<()> {
-        let stopped = stopped.clone();
-        self.change_logged(move |connection| {
-            connection.execute(
-                "INSERT OR REPLACE INTO stops VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![
-                    stopped.scope.word(),
-                    stopped.name,
-                    stopped.by,
-                    stopped.reason,
-                    stopped.at_ms
-                ],
-            )?;
-            let placed = LogEvent::StopPlaced(Placed {
-                scope: stopped.scope.word().to_owned(),
-                name: stopped.name,
-                by: stopped.by,
-                reason: stopped.reason,
-                at_ms: stopped.at_ms,
-            });
-            Ok(vec![placed])
-        })
+    pub fn stop(&self, stopped: &Stopped) -> Pending<Changed> {
+        self.change(Change::Stop(stopped.clone()))
     }
 
     /// Lets something go on, as `by` says.
-    pub fn unstop(&self, scope: StopScope, name: &str, by: &str) -> Pending<()> {
+    pub fn unstop(&self, scope: StopScope, name: &str, by: &str) -> Pending<Changed> {
         let (name, by) = (name.to_owned(), by.to_owned());
-        self.change_logged(move |connection| {
-            let gone = connection.execute(
-                "DELETE FROM stops WHERE scope = ?1 AND name = ?2",
-                params![scope.word(), name],
-            )?;
-            let scope = scope.word().to_owned();
-            let lifted = LogEvent::StopLifted { scope, name, by };
-            Ok(if gone == 0 { Vec::new() } else { vec![lifted] })
-        })
+        self.change(Change::Unstop { scope, name, by })
     }
 
     /// Everything that is stopped, the oldest first.
@@ -117,6 +89,42 @@ impl Store {
     pub fn stops(&self) -> Result<Vec<Stopped>, StoreError> {
         self.read(|connection| stops(connection).map_err(StoreError::read))
     }
+}
+
+/// Writes a stop's row; what the log says of it.
+pub(super) fn stop(connection: &Connection, stopped: Stopped) -> rusqlite::Result<LogEvent> {
+    connection.execute(
+        "INSERT OR REPLACE INTO stops VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            stopped.scope.word(),
+            stopped.name,
+            stopped.by,
+            stopped.reason,
+            stopped.at_ms
+        ],
+    )?;
+    Ok(LogEvent::StopPlaced(Placed {
+        scope: stopped.scope.word().to_owned(),
+        name: stopped.name,
+        by: stopped.by,
+        reason: stopped.reason,
+        at_ms: stopped.at_ms,
+    }))
+}
+
+/// Deletes a stop's row; what the log says of it, if there was one.
+pub(super) fn unstop(
+    connection: &Connection,
+    scope: StopScope,
+    name: String,
+    by: String,
+) -> rusqlite::Result<Option<LogEvent>> {
+    let gone = connection.execute(
+        "DELETE FROM stops WHERE scope = ?1 AND name = ?2",
+        params![scope.word(), name],
+    )?;
+    let scope = scope.word().to_owned();
+    Ok((gone > 0).then_some(LogEvent::StopLifted { scope, name, by }))
 }
 
 /// A stop as the log of the workspace and a row of the table have it.

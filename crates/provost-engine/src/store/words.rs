@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::{Pending, Store, StoreError};
+use super::{Change, Changed, Pending, Store, StoreError};
 use crate::limits::WORDS_AT_ONCE_MAX;
 
 /// A word that nobody has taken yet.
@@ -37,25 +37,15 @@ impl Store {
     }
 
     /// Posts a word for whoever drives the run; resolves when it is on the disk.
-    pub fn post(&self, run: &str, text: &str, at_ms: i64) -> Pending<()> {
+    pub fn post(&self, run: &str, text: &str, at_ms: i64) -> Pending<Changed> {
         let (run, text) = (run.to_owned(), text.to_owned());
-        self.change(move |connection| {
-            connection
-                .prepare_cached("INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, ?3)")?
-                .execute(params![run, text, at_ms])
-                .map(|_| ())
-        })
+        self.change(Change::Post { run, text, at_ms })
     }
 
     /// Notes what became of a posted word; resolves when it is on the disk.
-    pub fn take(&self, n: i64, became: &str) -> Pending<()> {
+    pub fn take(&self, n: i64, became: &str) -> Pending<Changed> {
         let became = became.to_owned();
-        self.change(move |connection| {
-            connection
-                .prepare_cached("UPDATE words SET taken = ?2 WHERE n = ?1 AND taken IS NULL")?
-                .execute(params![n, became])
-                .map(|_| ())
-        })
+        self.change(Change::Take { n, became })
     }
 
     /// The words posted for a run that nobody took, in the order they came; the first
@@ -115,6 +105,25 @@ impl Store {
                 .map_err(StoreError::read)
         })
     }
+}
+
+pub(super) fn post(
+    connection: &Connection,
+    run: &str,
+    text: &str,
+    at_ms: i64,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, ?3)")?
+        .execute(params![run, text, at_ms])
+        .map(|_| ())
+}
+
+pub(super) fn take(connection: &Connection, n: i64, became: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE words SET taken = ?2 WHERE n = ?1 AND taken IS NULL")?
+        .execute(params![n, became])
+        .map(|_| ())
 }
 
 /// Whether a statement was posted for the run that nobody took.

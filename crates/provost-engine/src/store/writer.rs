@@ -21,7 +21,7 @@ use super::error::plain;
 use super::event::Prepared;
 use super::guard::Guarded;
 use super::log::{self, LogEvent};
-use super::{CommitReceipt, StoreError, notices, read, words};
+use super::{CommitReceipt, StoreError, change, notices, read, words};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
@@ -356,11 +356,12 @@ impl Writer {
             Job::Change { change, answer } => {
                 // Why a barrier: a transaction without an event has to sync all the same.
                 batch.barrier = true;
-                let changed = change(&self.connection).and_then(|log| self.log(batch, &log));
+                let changed = change::make(&self.connection, *change)
+                    .and_then(|(changed, log)| self.log(batch, &log).map(|()| changed));
                 match changed {
-                    Ok(()) => settled.push(SettledJob::Done(answer, Ok(()))),
+                    Ok(changed) => settled.push(SettledJob::Changed(answer, Ok(changed))),
                     Err(error) => {
-                        settled.push(SettledJob::Done(answer, Err(StoreError::Closed)));
+                        settled.push(SettledJob::Changed(answer, Err(StoreError::Closed)));
                         return Err(error);
                     }
                 }

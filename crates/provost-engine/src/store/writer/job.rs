@@ -3,18 +3,10 @@
 //! Owns the forms of a request before and after its transaction. Never touches the database.
 //! INVARIANT: every request is answered exactly once, unless who asked has gone.
 
-use rusqlite::Connection;
-
 use crate::owner::ClaimResult;
 use crate::store::event::Prepared;
-use crate::store::log::LogEvent;
 use crate::store::pending::Answer;
-use crate::store::{CommitReceipt, StoreError};
-
-/// A change of what is no event of a run, inside the transaction of a batch; what it says to the
-/// log of the workspace.
-pub(in crate::store) type JobChange =
-    Box<dyn FnOnce(&Connection) -> rusqlite::Result<Vec<LogEvent>> + Send>;
+use crate::store::{Change, Changed, CommitReceipt, StoreError};
 
 /// A request to the writer, with who waits for it.
 pub(in crate::store) enum Job {
@@ -28,8 +20,8 @@ pub(in crate::store) enum Job {
         answer: Answer<()>,
     },
     Change {
-        change: JobChange,
-        answer: Answer<()>,
+        change: Box<Change>,
+        answer: Answer<Changed>,
     },
     Barrier {
         answer: Answer<()>,
@@ -55,6 +47,7 @@ impl Job {
 pub(super) enum SettledJob {
     Append(Answer<CommitReceipt>, Result<CommitReceipt, StoreError>),
     Claim(Answer<ClaimResult>, Result<ClaimResult, StoreError>),
+    Changed(Answer<Changed>, Result<Changed, StoreError>),
     Done(Answer<()>, Result<(), StoreError>),
 }
 
@@ -64,6 +57,7 @@ impl SettledJob {
         match self {
             Self::Append(answer, result) => drop(answer.send(result)),
             Self::Claim(answer, result) => drop(answer.send(result)),
+            Self::Changed(answer, result) => drop(answer.send(result)),
             Self::Done(answer, result) => drop(answer.send(result)),
         }
     }
@@ -72,6 +66,7 @@ impl SettledJob {
         match self {
             Self::Append(answer, _) => drop(answer.send(Err(error))),
             Self::Claim(answer, _) => drop(answer.send(Err(error))),
+            Self::Changed(answer, _) => drop(answer.send(Err(error))),
             Self::Done(answer, _) => drop(answer.send(Err(error))),
         }
     }
@@ -81,7 +76,8 @@ pub(super) fn fail(job: Job, error: StoreError) {
     match job {
         Job::Append(_, answer) => drop(answer.send(Err(error))),
         Job::Claim { answer, .. } => drop(answer.send(Err(error))),
-        Job::Release { answer, .. } | Job::Change { answer, .. } | Job::Barrier { answer } => {
+        Job::Change { answer, .. } => drop(answer.send(Err(error))),
+        Job::Release { answer, .. } | Job::Barrier { answer } => {
             drop(answer.send(Err(error)));
         }
         Job::Look => {}
