@@ -38,8 +38,10 @@ pub const CONCURRENT_CALLS_MAX: u64 = 256;
 pub const DRIVEN_RUNS_MAX: usize = 64;
 /// How often a process that works looks for runs and words.
 pub const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// The longest that such a process does not look where nobody seems to have written: a run whose
-/// process died leaves no trace in the journal.
+/// How often a process looks whether another one wrote, for all its runs together.
+pub const WOKEN_EVERY: Duration = Duration::from_millis(40);
+/// The longest that a process does not look for runs and statements where nobody seems to have
+/// written: a run whose process died leaves no trace in the journal.
 pub const LOOK_MIN_EVERY: Duration = Duration::from_secs(1);
 /// The longest wait of a run that such a process sits out.
 pub const SAT_OUT_MAX: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@
 //! events it follows from.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -56,8 +56,9 @@ pub struct Session {
     timer: Option<i64>,
     inbox: Arc<Inbox>,
     notify: Arc<[NotifyTarget]>,
-    /// What the store's number of changes was at the last look for words.
-    words_seen: Option<i64>,
+    /// What the store's number of changes was at the last look for words, and when that was.
+    words_seen: Option<u64>,
+    words_looked: Instant,
     words_due: bool,
     is_new: bool,
     /// How long a wait may be that this process sits out; none if it sits out all.
@@ -148,6 +149,7 @@ impl Session {
             notify: Arc::clone(workspace.notify()),
             workspace,
             words_seen: None,
+            words_looked: Instant::now(),
             words_due: false,
             is_new: true,
             patience_ms: None,

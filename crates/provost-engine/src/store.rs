@@ -45,6 +45,7 @@ mod tests;
 mod used;
 mod verify;
 mod waits;
+mod woken;
 mod words;
 mod writer;
 
@@ -84,6 +85,7 @@ pub struct Store {
     writer: Option<Handle>,
     /// How often the events of a run were read.
     loads: AtomicU64,
+    woken: woken::Woken,
     driven: Arc<Driven>,
 }
 
@@ -215,6 +217,7 @@ impl Store {
             frozen: false,
             writer: Some(Handle::new(dir, connection, clock)?),
             loads: AtomicU64::default(),
+            woken: woken::Woken::default(),
             driven: Arc::default(),
         })
     }
@@ -254,6 +257,7 @@ impl Store {
             frozen,
             writer: None,
             loads: AtomicU64::default(),
+            woken: woken::Woken::default(),
             driven: Arc::default(),
         })
     }
@@ -312,7 +316,12 @@ impl Store {
         let shared = self.writer.as_ref().map(|writer| &writer.shared);
         let counts = shared.map(|shared| shared.counts()).unwrap_or_default();
         let loads = self.loads.load(Ordering::Relaxed);
-        Counts { loads, ..counts }
+        let looks = self.woken.looks();
+        Counts {
+            loads,
+            looks,
+            ..counts
+        }
     }
 
     /// Why nothing is written any more, if a commit failed: the process must end.

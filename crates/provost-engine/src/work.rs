@@ -106,7 +106,7 @@ struct Worker<'e> {
     driving: BTreeSet<String>,
     resting: BTreeMap<String, RetryDelay>,
     /// The store's number of changes at the last look, when that was, and what it found.
-    version: Option<i64>,
+    woken: Option<u64>,
     looked: Option<Instant>,
     last: DueRuns,
     words_left: bool,
@@ -144,7 +144,7 @@ pub async fn work_on(
         scope,
         driving: BTreeSet::new(),
         resting: BTreeMap::new(),
-        version: None,
+        woken: None,
         looked: None,
         last: DueRuns::default(),
         words_left: false,
@@ -188,8 +188,8 @@ impl<'e> Worker<'e> {
         if self.driving.len() >= self.working.runs_max {
             return Ok(false);
         }
-        let version = Some(self.engine.store().data_version()?);
-        let written = version != std::mem::replace(&mut self.version, version);
+        let woken = Some(self.engine.store().woken()?);
+        let written = woken != std::mem::replace(&mut self.woken, woken);
         let moment = self.last.next_ms.is_some_and(|at| at <= now_ms());
         let long = self
             .looked
@@ -256,7 +256,7 @@ impl<'e> Worker<'e> {
     fn ended(&mut self, run: &str, became: Result<Option<DriveEnd>, EngineError>) {
         self.driving.remove(run);
         // Why: what it left may be due at once, and there is room for another.
-        self.version = None;
+        self.woken = None;
         match became {
             Ok(Some(stop)) => {
                 self.resting.remove(run);

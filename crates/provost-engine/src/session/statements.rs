@@ -4,13 +4,14 @@
 //! is noted as taken only after the event that follows from it is kept, and the machine knows a
 //! word it took before: so none counts twice, and none is lost between the two.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use provost_run::machine::StepError;
 
 use super::{DriveError, Session, Watcher};
 use crate::clock::now_ms;
 use crate::inbox::StatementEnvelope;
+use crate::limits::LOOK_MIN_EVERY;
 use crate::store::{PostedStatement, StoreError};
 
 /// What stands beside a word that counted.
@@ -40,7 +41,7 @@ impl Session {
     /// # Errors
     /// [`DriveError`] if the journal fails; a word that does not count is no error.
     pub async fn hear_posted(&mut self, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
-        self.words_due = false;
+        (self.words_due, self.words_looked) = (false, Instant::now());
         let posted = self.store.untaken(&self.state().run)?;
         self.hear_these(&posted, watcher).await
     }
@@ -77,14 +78,16 @@ impl Session {
         Ok(format!("{IGNORED}{why}"))
     }
 
-    /// Notes whether another connection wrote since the last look: then words may have come.
+    /// Notes whether somebody wrote since the last look, or it is long ago: then words may have
+    /// come.
     pub(super) fn look_for_words(&mut self) -> Result<(), StoreError> {
         if std::mem::take(&mut self.is_new) {
             // Why not at once: nobody can speak to a run before it is there.
             return Ok(());
         }
-        let version = Some(self.store.data_version()?);
-        self.words_due |= version != std::mem::replace(&mut self.words_seen, version);
+        let woken = Some(self.store.woken()?);
+        self.words_due |= woken != std::mem::replace(&mut self.words_seen, woken)
+            || self.words_looked.elapsed() >= LOOK_MIN_EVERY;
         Ok(())
     }
 
@@ -95,11 +98,16 @@ impl Session {
     pub async fn words_come(&self) -> Result<(), StoreError> {
         let mut seen = None;
         loop {
-            let version = Some(self.store.data_version()?);
-            if version != seen && !self.store.untaken(&self.state().run)?.is_empty() {
-                return Ok(());
+            let now = (self.store.woken()?, Instant::now());
+            let due = seen.is_none_or(|(woken, looked): (u64, Instant)| {
+                woken != now.0 || looked.elapsed() >= LOOK_MIN_EVERY
+            });
+            if due {
+                if !self.store.untaken(&self.state().run)?.is_empty() {
+                    return Ok(());
+                }
+                seen = Some(now);
             }
-            seen = version;
             tokio::time::sleep(LOOK).await;
         }
     }

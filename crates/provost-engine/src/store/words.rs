@@ -92,19 +92,6 @@ impl Store {
                 .map_err(StoreError::read)
         })
     }
-
-    /// A number that changes whenever another connection commits: cheap to ask for, often.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the journal cannot be read.
-    pub fn data_version(&self) -> Result<i64, StoreError> {
-        self.read(|connection| {
-            connection
-                .prepare_cached("PRAGMA data_version")
-                .and_then(|mut query| query.query_row([], |row| row.get(0)))
-                .map_err(StoreError::read)
-        })
-    }
 }
 
 pub(super) fn post(

@@ -49,6 +49,8 @@ pub struct Counts {
     pub switches: u64,
     /// Times that the events of a run were read.
     pub loads: u64,
+    /// Times that was looked whether somebody else wrote.
+    pub looks: u64,
 }
 
 /// What the writer shares with the handle.
@@ -69,6 +71,7 @@ impl Shared {
             full: self.full.load(Ordering::Relaxed),
             switches: self.switches.load(Ordering::Relaxed),
             loads: 0,
+            looks: 0,
         }
     }
 

@@ -27,6 +27,7 @@ mod owning;
 mod speed;
 mod tampering;
 mod waits;
+mod waking;
 
 /// `count` events for `run` after event `after`.
 fn append(run: &str, after: u64, count: u64) -> Append {
