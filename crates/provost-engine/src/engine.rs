@@ -25,7 +25,7 @@ use crate::notify::CommandOf;
 use crate::owner::{ClaimResult, random_name};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
-use crate::store::{Driving, FindError, PostedStatement, Store, StoreError};
+use crate::store::{Backend, Driving, FindError, PostedStatement, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
 
 /// A workspace with its journal and its tools.
@@ -553,7 +553,8 @@ impl Engine {
     }
 
     fn session(&self, run: Run, planner: Arc<dyn Planner>, driving: Driving) -> Session {
-        let (store, toolbox) = ((self.store.clone(), driving), self.toolbox.clone());
+        let store: Arc<dyn Backend> = Arc::clone(&self.store) as _;
+        let (store, toolbox) = ((store, driving), self.toolbox.clone());
         let workspace = Arc::clone(&self.workspace);
         Session::new(run, store, toolbox, planner, self.inbox.clone(), workspace)
     }

@@ -25,16 +25,28 @@ pub enum ClaimResult {
     },
 }
 
-/// What is known of another owner.
-#[derive(Debug)]
-pub(crate) enum OwnerStatus {
+/// What is known of an owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnerStatus {
+    /// It lives, or nobody can tell that it does not.
     Alive {
+        /// Its process id, if its lock file says so.
         pid: Option<u32>,
     },
-    Dead {
-        /// Its lock file, if there still is one.
-        file: Option<PathBuf>,
-    },
+    /// It is dead, and that is proven: what it owned may be taken.
+    Dead(DeathProof),
+    /// It has not been heard of for too long, and may live all the same: nothing of it is taken. A
+    /// kernel lock never says so; it is for stores whose owners are on other machines.
+    Silent,
+}
+
+/// What shows that an owner is dead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeathProof {
+    /// The kernel gave its lock to somebody else; the file is only litter.
+    LockFree(PathBuf),
+    /// It has no lock file any more: it ended as it should, or was found dead before.
+    NoLock,
 }
 
 /// This process as an owner, for as long as the value lives.
@@ -91,24 +103,24 @@ impl Owner {
 
     /// Whether the owner called `instance` is this process or another that lives.
     pub(crate) fn lives(&self, instance: &str) -> bool {
-        instance == self.instance || matches!(self.standing_of(instance), OwnerStatus::Alive { .. })
+        instance == self.instance || !matches!(self.status_of(instance), OwnerStatus::Dead(_))
     }
 
     /// Whether the owner called `instance` lives. A file that cannot be opened or locked for
     /// another reason than being locked counts as alive: nothing is taken on a guess.
-    pub(crate) fn standing_of(&self, instance: &str) -> OwnerStatus {
+    pub(crate) fn status_of(&self, instance: &str) -> OwnerStatus {
         let path = self.dir.join(format!("{instance}.lock"));
         let mut file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return OwnerStatus::Dead { file: None };
+                return OwnerStatus::Dead(DeathProof::NoLock);
             }
             Err(_) => return OwnerStatus::Alive { pid: None },
         };
         // Why the lock may go at once: a dead owner's instance is never used again, and the row
         // is changed in the transaction that is open around this.
         match file.try_lock() {
-            Ok(()) => OwnerStatus::Dead { file: Some(path) },
+            Ok(()) => OwnerStatus::Dead(DeathProof::LockFree(path)),
             Err(_) => {
                 let mut text = String::new();
                 let read = file.read_to_string(&mut text);

@@ -27,7 +27,7 @@ use crate::clock::now_ms;
 use crate::inbox::{Inbox, StatementError};
 use crate::limits::TURN_TIME_MAX;
 use crate::notify::{NotifyTarget, made};
-use crate::store::{Append, Driving, Evidence, NewEvent, Payload, Store, StoreError};
+use crate::store::{Append, Backend, Driving, Evidence, NewEvent, Payload, StoreError};
 use crate::summary;
 use crate::workspace::{PlannerError, Workspace};
 
@@ -44,7 +44,7 @@ pub struct Session {
     // Why boxed: a session is moved from future to future, and each has room for it.
     run: Box<Run>,
     checkpoint: Checkpoint,
-    store: Arc<Store>,
+    store: Arc<dyn Backend>,
     toolbox: Arc<Toolbox>,
     workspace: Arc<Workspace>,
     /// The planner, with the choice that it is.
@@ -124,7 +124,7 @@ const TICK: Duration = Duration::from_millis(120);
 impl Session {
     pub(crate) fn new(
         run: Run,
-        (store, driving): (Arc<Store>, Driving),
+        (store, driving): (Arc<dyn Backend>, Driving),
         toolbox: Arc<Toolbox>,
         planner: Arc<dyn Planner>,
         inbox: Arc<Inbox>,
@@ -407,7 +407,7 @@ impl Session {
                 _ = halt.changed() => {}
                 _ = ticks.tick() => {
                     watcher.tick(self.run.state());
-                    self.look_for_words()?;
+                    self.look_for_words().await?;
                 }
             }
         }

@@ -18,9 +18,10 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 use crate::limits::QUEUE_REQUESTS_MAX;
-use crate::owner::{ClaimResult, Owner};
+use crate::owner::{ClaimResult, Owner, OwnerStatus};
 
 mod admission;
+mod backend;
 mod backup;
 mod budgets;
 mod chain;
@@ -50,6 +51,7 @@ mod words;
 mod writer;
 
 pub use admission::ToolStatus;
+pub use backend::Backend;
 pub use change::{Change, Changed};
 pub use due::DueRuns;
 pub use error::{FindError, StoreError};
@@ -86,6 +88,7 @@ pub struct Store {
     /// How often the events of a run were read.
     loads: AtomicU64,
     woken: woken::Woken,
+    clock: Clock,
     driven: Arc<Driven>,
 }
 
@@ -215,7 +218,8 @@ impl Store {
             dir: dir.to_owned(),
             reader: Mutex::new(open::reader_beside_writer(&dir.join(JOURNAL_FILE))?),
             frozen: false,
-            writer: Some(Handle::new(dir, connection, clock)?),
+            writer: Some(Handle::new(dir, connection, clock.clone())?),
+            clock,
             loads: AtomicU64::default(),
             woken: woken::Woken::default(),
             driven: Arc::default(),
@@ -233,7 +237,7 @@ impl Store {
             let reader = open::reader_beside_writer(&self.dir.join(JOURNAL_FILE))?;
             self.reader = Mutex::new(reader);
         }
-        self.writer = Some(Handle::new(&self.dir, connection, Clock::System)?);
+        self.writer = Some(Handle::new(&self.dir, connection, self.clock.clone())?);
         Ok(())
     }
 
@@ -255,6 +259,7 @@ impl Store {
             dir: path.parent().unwrap_or(Path::new("")).to_owned(),
             reader: Mutex::new(reader),
             frozen,
+            clock: Clock::System,
             writer: None,
             loads: AtomicU64::default(),
             woken: woken::Woken::default(),
@@ -272,6 +277,21 @@ impl Store {
     #[must_use]
     pub fn instance(&self) -> Option<&str> {
         self.writer.as_ref().map(|writer| writer.owner.instance())
+    }
+
+    /// Whether an owner of runs lives. Whoever only reads has no lock to try, and takes everybody
+    /// for alive.
+    ///
+    /// # Errors
+    /// None now; a store on another machine has to ask.
+    pub fn owner_status(&self, instance: &str) -> Result<OwnerStatus, StoreError> {
+        Ok(match &self.writer {
+            Some(writer) if writer.owner.instance() == instance => OwnerStatus::Alive {
+                pid: Some(std::process::id()),
+            },
+            Some(writer) => writer.owner.status_of(instance),
+            None => OwnerStatus::Alive { pid: None },
+        })
     }
 
     /// Appends events to a run, in the order of the calls. The events are queued when this

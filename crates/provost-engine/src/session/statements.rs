@@ -12,7 +12,7 @@ use super::{DriveError, Session, Watcher};
 use crate::clock::now_ms;
 use crate::inbox::StatementEnvelope;
 use crate::limits::LOOK_MIN_EVERY;
-use crate::store::{PostedStatement, StoreError};
+use crate::store::{Change, PostedStatement, StoreError};
 
 /// What stands beside a word that counted.
 pub const TAKEN: &str = "taken";
@@ -42,7 +42,7 @@ impl Session {
     /// [`DriveError`] if the journal fails; a word that does not count is no error.
     pub async fn hear_posted(&mut self, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
         (self.words_due, self.words_looked) = (false, Instant::now());
-        let posted = self.store.untaken(&self.state().run)?;
+        let posted = self.store.untaken(&self.state().run).await?;
         self.hear_these(&posted, watcher).await
     }
 
@@ -54,7 +54,8 @@ impl Session {
     ) -> Result<(), DriveError> {
         for one in posted {
             let became = self.hear_one(one, watcher).await?;
-            self.store.take(one.n, &became).await?;
+            let n = one.n;
+            self.store.change(Change::Take { n, became }).await?;
         }
         Ok(())
     }
@@ -80,12 +81,12 @@ impl Session {
 
     /// Notes whether somebody wrote since the last look, or it is long ago: then words may have
     /// come.
-    pub(super) fn look_for_words(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn look_for_words(&mut self) -> Result<(), StoreError> {
         if std::mem::take(&mut self.is_new) {
             // Why not at once: nobody can speak to a run before it is there.
             return Ok(());
         }
-        let woken = Some(self.store.woken()?);
+        let woken = Some(self.store.woken().await?);
         self.words_due |= woken != std::mem::replace(&mut self.words_seen, woken)
             || self.words_looked.elapsed() >= LOOK_MIN_EVERY;
         Ok(())
@@ -98,12 +99,12 @@ impl Session {
     pub async fn words_come(&self) -> Result<(), StoreError> {
         let mut seen = None;
         loop {
-            let now = (self.store.woken()?, Instant::now());
+            let now = (self.store.woken().await?, Instant::now());
             let due = seen.is_none_or(|(woken, looked): (u64, Instant)| {
                 woken != now.0 || looked.elapsed() >= LOOK_MIN_EVERY
             });
             if due {
-                if !self.store.untaken(&self.state().run)?.is_empty() {
+                if !self.store.untaken(&self.state().run).await?.is_empty() {
                     return Ok(());
                 }
                 seen = Some(now);

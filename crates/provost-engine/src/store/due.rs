@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, params};
 
 use super::{Store, StoreError};
-use crate::owner::OwnerStatus;
 
 /// What a look at the runs finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl Store {
     fn lives_elsewhere(&self, owner: &str) -> bool {
         match &self.writer {
             Some(writer) if writer.owner.instance() == owner => false,
-            Some(writer) => matches!(writer.owner.standing_of(owner), OwnerStatus::Alive { .. }),
+            Some(writer) => writer.owner.lives(owner),
             None => true,
         }
     }

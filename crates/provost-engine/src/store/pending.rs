@@ -1,4 +1,4 @@
-//! The future of a request to the writer.
+//! The future of a request to a store: of one to the writer, or one that is answered already.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ pub struct Pending<T>(PendingState<T>);
 
 #[derive(Debug)]
 enum PendingState<T> {
-    Failed(Option<StoreError>),
+    Ready(Option<Result<T, StoreError>>),
     Queued(oneshot::Receiver<Result<T, StoreError>>),
 }
 
@@ -27,8 +27,14 @@ impl<T> Pending<T> {
         (sender, Self(PendingState::Queued(receiver)))
     }
 
+    /// One that is answered already.
+    #[must_use]
+    pub fn ready(answer: Result<T, StoreError>) -> Self {
+        Self(PendingState::Ready(Some(answer)))
+    }
+
     pub(super) fn failed(error: StoreError) -> Self {
-        Self(PendingState::Failed(Some(error)))
+        Self::ready(Err(error))
     }
 
     /// Waits on this thread. Not for use inside an asynchronous task: `await` it there.
@@ -37,7 +43,7 @@ impl<T> Pending<T> {
     /// The [`StoreError`] of the request.
     pub fn wait(self) -> Result<T, StoreError> {
         match self.0 {
-            PendingState::Failed(error) => Err(error.unwrap_or(StoreError::Closed)),
+            PendingState::Ready(answer) => answer.unwrap_or(Err(StoreError::Closed)),
             PendingState::Queued(receiver) => {
                 receiver.blocking_recv().unwrap_or(Err(StoreError::Closed))
             }
@@ -50,8 +56,8 @@ impl<T> Future for Pending<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            PendingState::Failed(error) => {
-                Poll::Ready(Err(error.take().unwrap_or(StoreError::Closed)))
+            PendingState::Ready(answer) => {
+                Poll::Ready(answer.take().unwrap_or(Err(StoreError::Closed)))
             }
             PendingState::Queued(receiver) => Pin::new(receiver)
                 .poll(cx)

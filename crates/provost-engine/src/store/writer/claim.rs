@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::{Batch, Writer};
-use crate::owner::{ClaimResult, OwnerStatus};
+use crate::owner::{ClaimResult, DeathProof, OwnerStatus};
 use crate::store::StoreError;
 
 impl Writer {
@@ -20,10 +20,13 @@ impl Writer {
         let mine = self.owner.instance();
         let before = match head.owner.as_deref() {
             Some(owner) if owner == mine => return Ok(Ok(ClaimResult::Taken)),
-            Some(owner) => match self.owner.standing_of(owner) {
+            Some(owner) => match self.owner.status_of(owner) {
                 OwnerStatus::Alive { pid } => return Ok(Ok(ClaimResult::HeldBy { pid })),
-                OwnerStatus::Dead { file } => {
-                    batch.dead.extend(file);
+                OwnerStatus::Silent => return Ok(Ok(ClaimResult::HeldBy { pid: None })),
+                OwnerStatus::Dead(proof) => {
+                    if let DeathProof::LockFree(file) = proof {
+                        batch.dead.push(file);
+                    }
                     Some(owner)
                 }
             },
