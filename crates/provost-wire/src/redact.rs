@@ -88,6 +88,21 @@ impl Redactor {
         clean
     }
 
+    /// The bytes without the secrets, where something before them was cut off: the end of a secret
+    /// that stands at their beginning goes with it.
+    #[must_use]
+    pub fn redact_rest(&self, bytes: &[u8]) -> Vec<u8> {
+        let clean = self.redact(bytes);
+        let ended = self
+            .needles
+            .iter()
+            .filter_map(|needle| ended(needle, &clean));
+        match ended.max().and_then(|length| clean.get(length..)) {
+            Some(rest) => [MARK, rest].concat(),
+            None => clean,
+        }
+    }
+
     fn needle_at(&self, rest: &[u8]) -> Option<usize> {
         self.needles
             .iter()
@@ -173,6 +188,17 @@ fn begun(needle: &[u8], bytes: &[u8]) -> Option<usize> {
         needle
             .get(..*length)
             .is_some_and(|part| bytes.ends_with(part))
+    };
+    (1..=most).rev().find(stands)
+}
+
+/// How many bytes at the beginning of a text are the end of a needle.
+fn ended(needle: &[u8], bytes: &[u8]) -> Option<usize> {
+    let most = needle.len().saturating_sub(1).min(bytes.len());
+    let stands = |length: &usize| {
+        needle
+            .get(needle.len() - *length..)
+            .is_some_and(|part| bytes.starts_with(part))
     };
     (1..=most).rev().find(stands)
 }
@@ -307,6 +333,15 @@ mod tests {
                 assert!(rest.len() < "[redacted]".len() + 3, "{clean}");
             }
         }
+        // The same where the beginning was cut off.
+        let text = format!("{VALUE} behind");
+        for from in 1..VALUE.len() {
+            if let Some(rest) = text.get(from..) {
+                let clean = String::from_utf8(redactor().redact_rest(rest.as_bytes())).unwrap();
+                assert_eq!(clean, "[redacted] behind");
+            }
+        }
+        assert_eq!(redactor().redact_rest(b" behind"), b" behind");
         // The controls: what is whole stays whole, and what was cut elsewhere loses nothing.
         let whole = format!("before {VALUE}");
         assert_eq!(

@@ -13,6 +13,7 @@
 //! | so, and the output is no JSON or no UTF-8 | `output_invalid` | happened |
 //! | the arguments cannot be built | `invalid_arguments` | none |
 //! | a secret is missing: the run pauses and names it | `unavailable` | none |
+//! | its arguments are longer than the system takes | `invalid_arguments` | none |
 //! | it cannot be started | `unavailable` | none |
 //! | what it runs is not what it was when the workspace was opened | `drift` | none |
 //! | it exits with a code that `exit` names, but `unavailable` | as named | none |
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use provost_plan::catalog::KeyCarrier;
+use provost_plan::digest::canonical;
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
@@ -48,8 +50,10 @@ pub(crate) use settings::CommandSettings;
 use pin::{PinScope, PinnedFiles};
 use settings::CommandLine;
 
-/// Most characters of a program's own words in a message.
+/// Most characters of what a program wrote to one of its outputs, in a message.
 const WORDS_CHARS_MAX: usize = 200;
+/// How many of them are the beginning, where more was written.
+const WORDS_HEAD_CHARS: usize = 60;
 
 /// An open command tool.
 #[derive(Clone, Debug)]
@@ -110,12 +114,14 @@ impl CommandTool {
         let key = request.key.clone().map_or(Value::Null, Value::from);
         let args = Value::Object(request.args.clone());
         let argv = line.argv.fill(&args, &key)?;
+        let stdin = line.stdin.as_deref().map(|name| stdin_of(request, name));
         self.check_pins(line)?;
         let env = self.variables(request)?;
         let sandbox = self.settings.sandbox.as_ref();
         let sandbox = sandbox.map(|sandbox| sandbox.rules(&self.base, Some(&dir)));
         let ended = Program {
             argv: &argv,
+            stdin: stdin.as_ref().map(String::as_bytes),
             dir: &dir,
             env: &env,
             timeout: request.timeout,
@@ -186,10 +192,21 @@ impl Adapter for CommandTool {
     }
 }
 
+/// What a program reads from its standard input: a text as it is, another value as its JSON, and
+/// nothing for an argument that the call leaves out.
+fn stdin_of(request: &Request, name: &str) -> String {
+    match request.args.get(name) {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => canonical(other),
+    }
+}
+
 /// What a command means that did not end by itself.
 fn program_fault(error: &ProgramError, request: &Request) -> Fault {
     let (class, landing) = match error {
         ProgramError::NotStarted { .. } => (Class::Unavailable, Landing::None),
+        ProgramError::TooLong { .. } => (Class::InvalidArguments, Landing::None),
         ProgramError::TimedOut => {
             let time = duration::print(request.timeout);
             let message = format!("the command did not end within {time}, and was ended");
@@ -246,18 +263,46 @@ fn output(printed: &[u8], answer: ResponseFormat) -> Result<Value, String> {
     })
 }
 
-/// How it ended and, in short, what it says about it.
+/// How it ended and, in short, what it says about it: the beginning and the end of both outputs.
 fn words(ended: &ProgramOutput, redactor: &Redactor) -> String {
-    let said = match ended.stderr_is_cut {
-        true => redactor.redact_cut(&ended.stderr),
-        false => redactor.redact(&ended.stderr),
-    };
-    let said = String::from_utf8_lossy(&said);
-    let said: String = said.chars().take(WORDS_CHARS_MAX).collect();
     let status = &ended.status;
-    if said.trim().is_empty() {
-        format!("the command ended with {status}")
-    } else {
-        format!("the command ended with {status}: {said}")
+    let said = match ended.stderr_is_cut {
+        true => {
+            let (head, tail) = (&ended.stderr, &ended.stderr_tail);
+            let head = one_line_of(&redactor.redact_cut(head));
+            let tail = one_line_of(&redactor.redact_rest(tail));
+            // Why a gap even where one of them is short: something is missing there.
+            ends(&format!("{head} … {tail}"))
+        }
+        false => {
+            let whole = [ended.stderr.as_slice(), &ended.stderr_tail].concat();
+            ends(&one_line_of(&redactor.redact(&whole)))
+        }
+    };
+    let printed = ends(&one_line_of(&redactor.redact(&ended.stdout)));
+    match (said.is_empty(), printed.is_empty()) {
+        (true, true) => format!("the command ended with {status}"),
+        (false, true) => format!("the command ended with {status}: {said}"),
+        (true, false) => format!("the command ended with {status}; stdout: {printed}"),
+        (false, false) => format!("the command ended with {status}: {said}; stdout: {printed}"),
     }
+}
+
+/// What was written, in one line.
+fn one_line_of(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let clean = text.replace(char::is_control, " ");
+    clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A line, of which the middle is left out where it is long.
+fn ends(line: &str) -> String {
+    let count = line.chars().count();
+    if count <= WORDS_CHARS_MAX {
+        return line.to_owned();
+    }
+    let head: String = line.chars().take(WORDS_HEAD_CHARS).collect();
+    let rest = WORDS_CHARS_MAX - WORDS_HEAD_CHARS - 3;
+    let tail: String = line.chars().skip(count - rest).collect();
+    format!("{} … {}", head.trim_end(), tail.trim_start())
 }

@@ -29,6 +29,12 @@ argv = ["printf", "[%s]", "--name=${ args.text }"]
 effect = "read"
 input = { type = "object", properties = { text = { type = "string" } }, required = ["text"] }
 
+[tools.sh.ops.count]
+argv = ["wc", "-c"]
+stdin = "text"
+effect = "read"
+input = { type = "object", properties = { text = {} } }
+
 [tools.sh.ops.env]
 argv = ["env"]
 effect = "read"
@@ -181,7 +187,7 @@ async fn how_it_ends_says_what_came_of_it() {
         sh.bytes {}
         output_invalid happened: not text in UTF-8
         sh.save {"code": 3}
-        not_found none: it went wrong
+        not_found none: it went wrong; stdout: done
         sh.save {"code": 4}
         unavailable unknown: it went wrong
         sh.save {"code": 9}
@@ -194,6 +200,54 @@ async fn how_it_ends_says_what_came_of_it() {
         output_invalid unknown: more than 2000 bytes
     "#;
     check_calls(&bench, table).await;
+}
+
+#[tokio::test]
+async fn a_failed_command_tells_the_beginning_and_the_end_of_both_outputs() {
+    let workspace = Workspace::new();
+    workspace.write(
+        "work/build",
+        "echo compiling; seq 1 80; echo 'test result: FAILED'; seq 1 4000 >&2; \
+         echo 'error: it does not fit' >&2; exit 101",
+    );
+    let tool = "[tools.sh]\nkind = \"command\"\nroot = \"work\"\n\
+                [tools.sh.ops.build]\nargv = [\"sh\", \"build\"]\neffect = \"read\"";
+    let reply = workspace.open(tool).call("sh.build", json!({})).await;
+    let (ended, message) = said(&reply);
+    assert_eq!(ended, "unavailable unknown");
+    for part in [
+        "exit status: 101: 1 2 3 4",
+        "3999 4000 error: it does not fit; stdout: compiling 1 2 3",
+        "79 80 test result: FAILED",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(message.chars().count() <= 500, "{message}");
+}
+
+#[tokio::test]
+async fn an_argument_goes_to_the_standard_input_however_long_it_is() {
+    let bench = bench();
+    let long = "a".repeat(200_000);
+    let counts = [
+        (json!({ "text": long }), "200000"),
+        (json!({ "text": "-n @x $HOME\n" }), "12"),
+        (json!({ "text": [1, "a"] }), "7"),
+        (json!({}), "0"),
+    ];
+    for (args, wanted) in counts {
+        let output = bench.output("sh.count", args).await;
+        assert_eq!(output["text"].as_str().unwrap().trim(), wanted);
+    }
+    // Control: the same text as an argument is refused before anything runs, and in its own words.
+    let reply = bench.call("sh.value", json!({ "text": long })).await;
+    let (ended, message) = said(&reply);
+    assert_eq!(ended, "invalid_arguments none");
+    assert!(
+        message.contains("longer than the system takes"),
+        "{message}"
+    );
+    assert!(message.contains("standard input"), "{message}");
 }
 
 #[tokio::test]
@@ -467,6 +521,10 @@ argv = ["bin/tool"]
 
 argv = ["tool", 1]
 #> W801 an argument is a text
+
+argv = ["tool"]
+stdin = "nam"
+#> W801 `stdin` names `nam`, which `input` lacks
 
 argv = ["tool", "-${ args.name }"]
 #> W801 `-${ args.name }` would let a call choose the option

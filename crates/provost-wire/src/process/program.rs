@@ -5,6 +5,7 @@
 //! becomes the program; the arguments are never its language. INVARIANT: no program begins without
 //! its bounds, and nothing that it starts outlives the call (`ProcessTree` ends it).
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,7 +15,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 
 use super::sandbox::{Sandbox, SandboxLevel};
 use super::tree::ProcessTree;
@@ -29,11 +30,16 @@ const GO: &[u8] = b"go\n";
 /// The codes of a shell that could not become the program: it may not, or it is not there.
 const NOT_BECOME: [(i32, Errno); 2] = [(126, Errno::ACCESS), (127, Errno::NOENT)];
 
+/// What a shell says of arguments that the system does not take.
+const TOO_LONG: &str = "Argument list too long";
+
 /// A program that is run to its end for what it prints.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
     /// The program and its arguments; no shell reads them.
     pub argv: &'a [String],
+    /// What it reads from its standard input; nothing if it is none.
+    pub stdin: Option<&'a [u8]>,
     /// The folder that it runs in.
     pub dir: &'a Path,
     /// All its variables; a program without a `/` in its name is looked for along its `PATH`.
@@ -59,7 +65,9 @@ pub struct ProgramOutput {
     pub stdout: Vec<u8>,
     /// The beginning of what it wrote to stderr.
     pub stderr: Vec<u8>,
-    /// Whether it wrote more to it than that.
+    /// The end of what it wrote to stderr, if it wrote more than its beginning.
+    pub stderr_tail: Vec<u8>,
+    /// Whether something is left out between the two.
     pub stderr_is_cut: bool,
     /// How much of its sandbox the kernel enforced, if it had one.
     pub sandbox_level: Option<SandboxLevel>,
@@ -75,6 +83,15 @@ pub enum ProgramError {
         program: String,
         /// Why the system did not start it, in words for people.
         reason: String,
+    },
+    /// Its arguments are longer than the system takes: it did not start.
+    #[error(
+        "the arguments of `{program}` are longer than the system takes (131,071 bytes each): give \
+         long texts to its standard input"
+    )]
+    TooLong {
+        /// The name of the program, as the command has it.
+        program: String,
     },
     /// The time was over; it was ended.
     #[error("it did not end within the time")]
@@ -130,13 +147,9 @@ impl Program<'_> {
         let leader = id.and_then(Pid::from_raw);
         tree.set_leader(leader);
         self.set_limits(leader)?;
-        let ended = async {
-            if let Some(mut gate) = child.stdin.take() {
-                // Why ignored: with a closed gate the program does not begin, and that is heard.
-                let _ = gate.write_all(GO).await;
-            }
-            self.collect(&mut child, &tree).await
-        };
+        let gate = child.stdin.take();
+        // Why at once: a program that prints while it reads would wait for ever.
+        let ended = async { tokio::join!(self.feed(gate), self.collect(&mut child, &tree)).1 };
         match tokio::time::timeout(self.timeout, ended).await {
             Ok(Ok(ended)) => self.check_started(
                 ProgramOutput {
@@ -155,9 +168,21 @@ impl Program<'_> {
     }
 
     fn not_started(&self, reason: &dyn ToString) -> ProgramError {
-        ProgramError::NotStarted {
-            program: self.name().to_owned(),
-            reason: reason.to_string(),
+        let (program, reason) = (self.name().to_owned(), reason.to_string());
+        if reason == io::Error::from(Errno::TOOBIG).to_string() {
+            return ProgramError::TooLong { program };
+        }
+        ProgramError::NotStarted { program, reason }
+    }
+
+    /// Opens the gate, and writes what the program reads. What cannot be written is ignored: with a
+    /// closed gate the program does not begin, which is heard, and no program has to read it all.
+    async fn feed(&self, gate: Option<ChildStdin>) {
+        let Some(mut gate) = gate else { return };
+        if gate.write_all(GO).await.is_ok()
+            && let Some(text) = self.stdin
+        {
+            let _ = gate.write_all(text).await;
         }
     }
 
@@ -166,7 +191,12 @@ impl Program<'_> {
         let is_given = |name: &str| self.env.iter().any(|(given, _)| given == name);
         let own = OF_SHELL.into_iter().filter(|name| !is_given(name));
         let unset: String = own.map(|name| format!(" {name}")).collect();
-        format!(r#"read -r go && [ "$go" = go ] && unset go{unset} && exec "$@" </dev/null"#)
+        // Why nothing is lost: a shell reads a line of a pipe byte by byte.
+        let input = match self.stdin {
+            Some(_) => "",
+            None => " </dev/null",
+        };
+        format!(r#"read -r go && [ "$go" = go ] && unset go{unset} && exec "$@"{input}"#)
     }
 
     fn start(&self, tree: &ProcessTree) -> Result<(Child, Option<SandboxLevel>), ProgramError> {
@@ -220,6 +250,9 @@ impl Program<'_> {
             .stderr
             .starts_with(format!("{}:", tree.name()).as_bytes());
         match code {
+            Some(_) if by_shell && String::from_utf8_lossy(&ended.stderr).contains(TOO_LONG) => {
+                Err(self.not_started(&io::Error::from(Errno::TOOBIG)))
+            }
             Some((_, error)) if by_shell => Err(self.not_started(&io::Error::from(*error))),
             _ => Ok(ended),
         }
@@ -235,25 +268,22 @@ impl Program<'_> {
         };
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let most = usize::try_from(self.output_bytes_max).unwrap_or(usize::MAX);
-        let (mut printed, mut stderr_bytes) = (Vec::new(), Vec::new());
-        let (mut is_more, mut stderr_is_cut) = (false, true);
+        let (mut printed, mut said) = (Vec::new(), Ends::default());
+        let mut is_more = false;
         let status = {
             let reading = async {
-                let print = read(stdout, &mut printed, most, true);
-                let say = read(stderr, &mut stderr_bytes, CHILD_STDERR_BYTES_MAX, false);
+                let print = read(stdout, &mut printed, most);
+                let say = said.read(stderr);
                 tokio::pin!(print, say);
                 tokio::select! {
                     more = &mut print => {
                         is_more = more;
                         // Why: who printed too much is not listened to any longer.
                         if !more {
-                            stderr_is_cut = say.await;
+                            say.await;
                         }
                     }
-                    cut = &mut say => {
-                        stderr_is_cut = cut;
-                        is_more = print.await;
-                    }
+                    () = &mut say => is_more = print.await,
                 }
             };
             tokio::pin!(reading);
@@ -284,37 +314,58 @@ impl Program<'_> {
             code: status.code(),
             status: status.to_string(),
             stdout: printed,
-            stderr: stderr_bytes,
-            stderr_is_cut,
+            stderr: said.head,
+            stderr_is_cut: said.is_cut || !said.is_whole,
+            stderr_tail: said.tail.into(),
             sandbox_level: None,
         })
     }
 }
 
-/// Reads to the end and keeps the beginning; with `stops`, only until there is more than that.
-/// Whether there was more.
-async fn read(
-    from: Option<impl AsyncRead + Unpin>,
-    kept: &mut Vec<u8>,
-    most: usize,
-    stops: bool,
-) -> bool {
+/// Reads until there is more than may be kept. Whether there was more.
+async fn read(from: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>, most: usize) -> bool {
     let Some(mut from) = from else { return false };
-    let (mut part, mut is_more) = ([0; 8192], false);
+    let mut part = [0; 8192];
     while let Ok(count @ 1..) = from.read(&mut part).await {
         let room = most.saturating_sub(kept.len());
-        is_more |= count > room;
         kept.extend(part.iter().take(count.min(room)));
-        if is_more && stops {
-            break;
+        if count > room {
+            return true;
         }
     }
-    is_more
+    false
+}
+
+/// The beginning and the end of what a program says.
+#[derive(Default)]
+struct Ends {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    is_cut: bool,
+    is_whole: bool,
+}
+
+impl Ends {
+    /// Reads to the end.
+    async fn read(&mut self, from: Option<impl AsyncRead + Unpin>) {
+        if let Some(mut from) = from {
+            let mut part = [0; 8192];
+            while let Ok(count @ 1..) = from.read(&mut part).await {
+                let room = CHILD_STDERR_BYTES_MAX.saturating_sub(self.head.len());
+                self.head.extend(part.iter().take(count.min(room)));
+                self.tail.extend(part.iter().take(count).skip(room));
+                let over = self.tail.len().saturating_sub(CHILD_STDERR_BYTES_MAX);
+                self.is_cut |= over > 0;
+                self.tail.drain(..over);
+            }
+        }
+        self.is_whole = true;
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::string_slice, clippy::unwrap_used, reason = "tests")]
 
     use std::os::unix::fs::PermissionsExt as _;
     use std::time::Instant;
@@ -328,14 +379,24 @@ mod tests {
         argv: &[&str],
         timeout: Duration,
     ) -> Result<ProgramOutput, ProgramError> {
+        run_with(dir, argv, timeout, None).await
+    }
+
+    async fn run_with(
+        dir: &Path,
+        argv: &[&str],
+        timeout: Duration,
+        stdin: Option<&[u8]>,
+    ) -> Result<ProgramOutput, ProgramError> {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
         let program = Program {
             argv: &argv,
+            stdin,
             dir,
             env: &[("PATH".to_owned(), path)],
             timeout,
-            output_bytes_max: 10_000,
+            output_bytes_max: 1_000_000,
             memory_bytes_max: Some(MEMORY),
             sandbox: None,
         };
@@ -366,6 +427,53 @@ mod tests {
         assert_eq!(ended.stdout, b"a b|$HOME|`id`||-n|*|\\n|'|");
         let ended = run(dir.path(), &["cat"], LONG).await.unwrap();
         assert_eq!((ended.code, ended.stdout.as_slice()), (Some(0), &b""[..]));
+    }
+
+    #[tokio::test]
+    async fn standard_input_arrives_whole_whether_or_not_it_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "go\n$HOME `id` ä\n".repeat(20_000);
+        let ended = run_with(dir.path(), &["cat"], LONG, Some(text.as_bytes())).await;
+        assert_eq!(ended.unwrap().stdout, text.as_bytes());
+        let ended = run_with(dir.path(), &["true"], LONG, Some(text.as_bytes())).await;
+        assert_eq!(ended.unwrap().code, Some(0));
+        let ended = run_with(dir.path(), &["wc", "-c"], LONG, Some(b"")).await;
+        assert_eq!(ended.unwrap().stdout, b"0\n");
+    }
+
+    #[tokio::test]
+    async fn arguments_that_the_system_does_not_take_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = "a".repeat(131_072);
+        let ended = run(dir.path(), &["printf", &long], LONG).await;
+        assert!(
+            matches!(ended, Err(ProgramError::TooLong { .. })),
+            "{ended:?}"
+        );
+        // Control: one byte less is taken.
+        let ended = run(dir.path(), &["printf", &long[1..]], LONG)
+            .await
+            .unwrap();
+        assert_eq!(ended.stdout.len(), 131_071);
+    }
+
+    #[tokio::test]
+    async fn of_what_a_program_says_its_beginning_and_its_end_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let says = "echo first >&2; seq 1 20000 >&2; echo last >&2; exit 1";
+        let ended = run(dir.path(), &["sh", "-c", says], LONG).await.unwrap();
+        assert!(ended.stderr.starts_with(b"first\n1\n") && ended.stderr_is_cut);
+        assert!(ended.stderr_tail.ends_with(b"20000\nlast\n"));
+        assert_eq!(ended.stderr_tail.len(), CHILD_STDERR_BYTES_MAX);
+        // Control: what is short is whole, and has no other end.
+        let ended = run(dir.path(), &["sh", "-c", "echo one >&2"], LONG)
+            .await
+            .unwrap();
+        assert_eq!(
+            (ended.stderr, ended.stderr_is_cut),
+            (b"one\n".to_vec(), false)
+        );
+        assert!(ended.stderr_tail.is_empty());
     }
 
     #[tokio::test]

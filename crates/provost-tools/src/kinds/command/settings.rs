@@ -60,6 +60,8 @@ pub(crate) struct CommandSettings {
 #[derive(Clone, Debug)]
 pub(crate) struct CommandLine {
     pub(crate) argv: Argv,
+    /// The argument that goes to the program's standard input.
+    pub(crate) stdin: Option<String>,
     pub(crate) exit: BTreeMap<i32, Class>,
     pub(crate) answer: ResponseFormat,
     /// What it runs, as it was when the workspace was opened.
@@ -221,6 +223,7 @@ impl CommandReader<'_> {
         let exit = exit(fields);
         let argv_value = fields.required("argv").map(Node::to_value);
         let argv = argv(fields);
+        let stdin = fields.text("stdin");
         let (input, argv) = (exchange.input?, argv?);
         check_key(declared.idempotency(), fields);
         let keyed = matches!(declared.idempotency(), Idempotency::Key { .. });
@@ -232,6 +235,9 @@ impl CommandReader<'_> {
             keyed,
             fields,
         );
+        if let Some(name) = &stdin {
+            check_stdin(name, &known, fields);
+        }
         let pins = PinnedFiles::read(&self.pins, &argv.constants()).unwrap_or_else(|message| {
             let span = fields.span();
             bad_setting(fields, span, message);
@@ -244,8 +250,10 @@ impl CommandReader<'_> {
             "exit": exit_value,
             "response": exchange.answer.word(),
         });
-        if let (Value::Object(map), Some(files)) = (&mut endpoint, pins.value()) {
-            map.insert("files".to_owned(), files);
+        if let Value::Object(map) = &mut endpoint {
+            let stdin = stdin.as_ref().map(|name| name.value.clone().into());
+            map.extend(stdin.map(|name: Value| ("stdin".to_owned(), name)));
+            map.extend(pins.value().map(|files| ("files".to_owned(), files)));
         }
         let parts = OperationParts {
             description: format!("carries out the operator's command `{name}`"),
@@ -259,11 +267,22 @@ impl CommandReader<'_> {
         let operation = declared.operation(fields, parts);
         let line = CommandLine {
             argv,
+            stdin: stdin.map(|name| name.value),
             exit,
             answer: exchange.answer,
             pins,
         };
         Some((line, operation))
+    }
+}
+
+/// Reports a standard input that no argument of the call fills.
+fn check_stdin(name: &Spanned<String>, known: &[&str], fields: &mut Fields<'_, '_>) {
+    if !known.contains(&name.value.as_str()) {
+        let message = format!("`stdin` names `{}`, which `input` lacks", name.value);
+        let finding = Diagnostic::new(Code::BadWorkspace, name.span, message)
+            .did_you_mean(&name.value, known.iter().copied());
+        fields.diagnostics().push(finding);
     }
 }
 
