@@ -1,4 +1,4 @@
-//! Files below a root: list, read, search, write, append, move, delete.
+//! Files below a root: list, read, search, write, edit, append, move, delete; and new folders.
 //!
 //! Owns the tool kind `files`. Every path is opened folder by folder from the root's own handle,
 //! following no symbolic link, so there is no path that leaves the root and no moment at which
@@ -16,6 +16,7 @@
 //! | a path that leaves the root, a link, a protected file | `permission_denied` | none |
 //! | a path or pattern that is none | `invalid_arguments` | none |
 //! | what is to be written exists already, or a file has several names | `conflict` | none |
+//! | the text to edit does not stand there once, or the file was changed meanwhile | `conflict` | none |
 //! | a key that stands for another text or file | `conflict` | none |
 //! | a key whose file others changed, so that it cannot be told | `conflict` | unknown |
 //! | text that is no UTF-8, a result larger than `max_bytes` | `output_invalid` | happened |
@@ -119,6 +120,8 @@ impl Adapter for Files {
                     FilesVerb::Write => {
                         write::write(&root, &request, action.overwrite).map(json_reply)
                     }
+                    FilesVerb::Edit => write::edit(&root, &request).map(json_reply),
+                    FilesVerb::Folder => write::make_folder(&root, &request).map(json_reply),
                     FilesVerb::Append => append::append(&root, &request, deadline).map(json_reply),
                     FilesVerb::Move => change::rename(&root, &request).map(json_reply),
                     FilesVerb::Delete => change::delete(&root, &request).map(json_reply),

@@ -13,6 +13,8 @@ max_bytes = 2000
 [tools.notes.ops.read]
 [tools.notes.ops.search]
 [tools.notes.ops.write]
+[tools.notes.ops.edit]
+[tools.notes.ops.folder]
 [tools.notes.ops.move]
 [tools.notes.ops.delete]
 [tools.notes.ops.replace]
@@ -322,4 +324,65 @@ async fn a_file_is_moved_and_deleted_below_the_root() {
         .call("notes.delete", json!({"path": "sub/c.md"}))
         .await;
     assert_eq!(said(&again).0, "not_found none");
+}
+
+#[tokio::test]
+async fn an_edit_replaces_a_text_that_stands_once_and_nothing_else() {
+    let bench = bench();
+    let file = bench.workspace.path("notes/plan.md");
+    std::fs::write(&file, "one\ntwo, three\ntwo\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let edit = |old: &str, new: &str| json!({"path": "plan.md", "old": old, "new": new});
+    let output = bench.output("notes.edit", edit("three\n", "3\n")).await;
+    assert_eq!(output, json!({"path": "plan.md", "bytes": 15, "line": 2}));
+    let text = || std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text(), "one\ntwo, 3\ntwo\n");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let table = r#"
+        notes.edit {"path": "plan.md", "old": "two", "new": "2"}
+        conflict none: more than once
+        notes.edit {"path": "plan.md", "old": "three", "new": "3"}
+        conflict none: does not stand
+        notes.edit {"path": "none.md", "old": "a", "new": "b"}
+        not_found none: no file
+        notes.edit {"path": "binary.bin", "old": "a", "new": "b"}
+        invalid_arguments none: UTF-8
+        notes.edit {"path": "big.md", "old": "a", "new": "b"}
+        output_invalid none: max_bytes
+        notes.edit {"path": "../provost.toml", "old": "secret", "new": "b"}
+        permission_denied none: leave the root
+        notes.edit {"path": "server.pem", "old": "a", "new": "b"}
+        permission_denied none: key
+    "#;
+    check_calls(&bench, table).await;
+    assert_eq!(text(), "one\ntwo, 3\ntwo\n");
+    let linked = bench.workspace.path("notes/second.md");
+    std::fs::hard_link(&file, linked).unwrap();
+    let reply = bench.call("notes.edit", edit("one", "1")).await;
+    assert_eq!(said(&reply).0, "conflict none");
+}
+
+#[tokio::test]
+async fn a_folder_is_made_once_and_asked_for_as_often_as_one_likes() {
+    let bench = bench();
+    let folder = json!({"path": "new"});
+    for created in [true, false] {
+        let output = bench.output("notes.folder", folder.clone()).await;
+        assert_eq!(output, json!({"path": "new", "created": created}));
+    }
+    assert!(bench.workspace.path("notes/new").is_dir());
+    symlink("..", bench.workspace.path("notes/up")).unwrap();
+    let table = r#"
+        notes.folder {"path": "a.md"}
+        conflict none: no folder
+        notes.folder {"path": "up"}
+        conflict none: no folder
+        notes.folder {"path": "none/inner"}
+        not_found none: none
+        notes.folder {"path": "../beside"}
+        permission_denied none: leave the root
+    "#;
+    check_calls(&bench, table).await;
+    assert!(!bench.workspace.path("beside").exists());
 }

@@ -16,6 +16,10 @@ pub(super) fn description(verb: FilesVerb) -> &'static str {
         FilesVerb::List => "lists the files below the root, all or those that fit `glob`",
         FilesVerb::Read => "reads one text file",
         FilesVerb::Write => "writes one text file whole; its folder must exist",
+        FilesVerb::Edit => {
+            "replaces `old`, which must stand exactly once in one text file, by `new`"
+        }
+        FilesVerb::Folder => "makes one folder; the folder around it must exist",
         FilesVerb::Append => {
             "adds text at the end of one file, or begins it; its folder must exist"
         }
@@ -41,7 +45,17 @@ pub(super) fn input(verb: FilesVerb) -> Value {
     });
     match verb {
         FilesVerb::List => closed(&json!({"glob": glob}), &[]),
-        FilesVerb::Read | FilesVerb::Delete => closed(&json!({"path": path}), &["path"]),
+        FilesVerb::Read | FilesVerb::Delete | FilesVerb::Folder => {
+            closed(&json!({"path": path}), &["path"])
+        }
+        FilesVerb::Edit => closed(
+            &json!({
+                "path": path,
+                "old": {"type": "string", "minLength": 1},
+                "new": {"type": "string"},
+            }),
+            &["path", "old", "new"],
+        ),
         FilesVerb::Move => closed(&json!({"path": path, "to": path}), &["path", "to"]),
         FilesVerb::Write | FilesVerb::Append => closed(
             &json!({"path": path, "text": {"type": "string"}}),
@@ -105,6 +119,18 @@ pub(super) fn output(verb: FilesVerb) -> Value {
         FilesVerb::Write | FilesVerb::Append => closed(
             &json!({"path": {"type": "string"}, "bytes": count, "created": {"type": "boolean"}}),
             &["path", "bytes", "created"],
+        ),
+        FilesVerb::Edit => closed(
+            &json!({
+                "path": {"type": "string"},
+                "bytes": count,
+                "line": {"type": "integer", "minimum": 1},
+            }),
+            &["path", "bytes", "line"],
+        ),
+        FilesVerb::Folder => closed(
+            &json!({"path": {"type": "string"}, "created": {"type": "boolean"}}),
+            &["path", "created"],
         ),
         FilesVerb::Move => closed(
             &json!({"path": {"type": "string"}, "to": {"type": "string"}, "bytes": count}),

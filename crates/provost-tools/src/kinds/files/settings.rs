@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use provost_plan::catalog::{Effect, Operation};
+use provost_plan::catalog::{Effect, Idempotency, Operation};
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::schema::Schema;
 use provost_plan::source::Spanned;
@@ -43,18 +43,22 @@ pub(crate) enum FilesVerb {
     Read,
     Search,
     Write,
+    Edit,
     Append,
+    Folder,
     Move,
     Delete,
 }
 
 impl FilesVerb {
-    const WORDS: [(&'static str, Self); 7] = [
+    const WORDS: [(&'static str, Self); 9] = [
         ("list", Self::List),
         ("read", Self::Read),
         ("search", Self::Search),
         ("write", Self::Write),
+        ("edit", Self::Edit),
         ("append", Self::Append),
+        ("folder", Self::Folder),
         ("move", Self::Move),
         ("delete", Self::Delete),
     ];
@@ -65,7 +69,9 @@ impl FilesVerb {
             Self::Read => "read",
             Self::Search => "search",
             Self::Write => "write",
+            Self::Edit => "edit",
             Self::Append => "append",
+            Self::Folder => "folder",
             Self::Move => "move",
             Self::Delete => "delete",
         }
@@ -135,7 +141,9 @@ impl FilesReader<'_> {
         let overwrite = writes && fields.boolean("overwrite").unwrap_or(false);
         let (default, floor) = match verb {
             Some(FilesVerb::Write) if overwrite => (Effect::Destructive, Effect::Write),
-            Some(FilesVerb::Write | FilesVerb::Append) => (Effect::Write, Effect::Write),
+            Some(FilesVerb::Write | FilesVerb::Edit | FilesVerb::Append | FilesVerb::Folder) => {
+                (Effect::Write, Effect::Write)
+            }
             Some(FilesVerb::Move | FilesVerb::Delete) => (Effect::Destructive, Effect::Destructive),
             Some(FilesVerb::List | FilesVerb::Read | FilesVerb::Search) | None => {
                 (Effect::Read, Effect::Read)
@@ -156,6 +164,13 @@ impl FilesReader<'_> {
         if writes || verb == FilesVerb::Append {
             // Why: the text reaches nobody by itself; the path decides where it goes.
             operation.content.insert("text".to_owned());
+        }
+        if verb == FilesVerb::Edit {
+            operation.content.extend(["old", "new"].map(str::to_owned));
+        }
+        if verb == FilesVerb::Folder && operation.idempotency == Idempotency::None {
+            // Why: a folder that is there already is what was asked for.
+            operation.idempotency = Idempotency::Natural;
         }
         Some((Action { verb, overwrite }, operation))
     }

@@ -1,4 +1,4 @@
-//! Writing one file, whole or not at all.
+//! Writing or editing one file, whole or not at all, and making a folder.
 //!
 //! Owns the temporary file and its renaming. Never follows a link, never writes into a file that
 //! has a second name. INVARIANT: at every moment the name leads to the old text or the new one.
@@ -28,31 +28,134 @@ pub(super) fn write(
 ) -> Result<Value, Fault> {
     let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
     let text = request.text("text").unwrap_or_default();
+    let (_, name) = path.split();
+    root.check_name(name, &path.shown())?;
+    let folder = root.parent(&path)?;
+    let old = existing(root, &path, &folder, overwrite)?;
+    let draft = Draft {
+        path: &path,
+        folder: &folder,
+        old: old.as_ref(),
+        overwrite,
+    };
+    draft.put(root, text.as_bytes())?;
+    Ok(json!({"path": path.shown(), "bytes": text.len(), "created": old.is_none()}))
+}
+
+/// Replaces a text that stands once in a file.
+pub(super) fn edit(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
+    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let (old, new) = (request.text("old"), request.text("new"));
+    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     let shown = path.shown();
     let (_, name) = path.split();
     root.check_name(name, &shown)?;
     let folder = root.parent(&path)?;
-    let old = existing(root, &path, &folder, overwrite)?;
-    let draft =
-        TempFile::create(&folder).map_err(|errno| root.broken(&shown, &errno.to_string()))?;
-    draft
-        .fill(text.as_bytes(), old.as_ref())
-        .map_err(|error| root.broken(&shown, &error.to_string()))?;
-    let published = if overwrite {
-        draft.replace(name)
-    } else {
-        draft.publish(name)
+    let conflict = |message: String| Fault::no_effect(Class::Conflict, message);
+    let Some(before) = existing(root, &path, &folder, true)? else {
+        let message = format!("there is no file `{shown}`");
+        return Err(Fault::no_effect(Class::NotFound, message));
     };
-    match published {
-        Ok(()) => {}
-        Err(Errno::EXIST) => return Err(exists(&shown)),
-        Err(errno) => return Err(root.broken(&shown, &errno.to_string())),
+    // Why none: what cannot be read was not changed.
+    let bytes = root
+        .read(&path, request.operation.max_bytes)
+        .map_err(|fault| Fault {
+            landing: Landing::None,
+            ..fault
+        })?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let message = format!("`{shown}` is not text in UTF-8");
+        Fault::no_effect(Class::InvalidArguments, message)
+    })?;
+    let at = match (text.find(old), text.rfind(old)) {
+        (Some(first), Some(last)) if first == last => first,
+        (Some(_), _) => {
+            let message = "stands more than once; give more of the text around it";
+            return Err(conflict(format!("`old` {message} (`{shown}`)")));
+        }
+        (None, _) => {
+            let message = format!("`old` does not stand in `{shown}`; read the file again");
+            return Err(conflict(message));
+        }
+    };
+    let edited = text.replacen(old, new, 1);
+    // Why again: what somebody else wrote since it was read would be lost.
+    let is_same = existing(root, &path, &folder, true)?.is_some_and(|now| {
+        let mark = |stat: &Stat| (stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+        mark(&now) == mark(&before)
+    });
+    if !is_same {
+        return Err(conflict(format!("`{shown}` was changed by somebody else")));
     }
-    rustix::fs::fsync(&folder).map_err(|errno| {
-        let message = format!("`{shown}` was written, but may not survive a crash: {errno}");
+    let draft = Draft {
+        path: &path,
+        folder: &folder,
+        old: Some(&before),
+        overwrite: true,
+    };
+    draft.put(root, edited.as_bytes())?;
+    let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+    Ok(json!({"path": shown, "bytes": edited.len(), "line": line}))
+}
+
+/// A text that is to stand under a name.
+struct Draft<'a> {
+    path: &'a RelativePath,
+    folder: &'a OwnedFd,
+    /// What stands there, if it may be replaced.
+    old: Option<&'a Stat>,
+    overwrite: bool,
+}
+
+impl Draft<'_> {
+    fn put(&self, root: &OpenRoot<'_>, bytes: &[u8]) -> Result<(), Fault> {
+        let (shown, (_, name)) = (self.path.shown(), self.path.split());
+        let broken = |errno: Errno| root.broken(&shown, &errno.to_string());
+        let file = TempFile::create(self.folder).map_err(broken)?;
+        file.fill(bytes, self.old)
+            .map_err(|error| root.broken(&shown, &error.to_string()))?;
+        let published = if self.overwrite {
+            file.replace(name)
+        } else {
+            file.publish(name)
+        };
+        match published {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Err(exists(&shown)),
+            Err(errno) => return Err(broken(errno)),
+        }
+        rustix::fs::fsync(self.folder).map_err(|errno| {
+            let message = format!("`{shown}` was written, but may not survive a crash: {errno}");
+            Fault::new(Class::Unavailable, Landing::Unknown, message)
+        })
+    }
+}
+
+/// Makes a folder; one that is there already stays as it is.
+pub(super) fn make_folder(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
+    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let (shown, (_, name)) = (path.shown(), path.split());
+    root.check_name(name, &shown)?;
+    let parent = root.parent(&path)?;
+    let made = rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755));
+    let created = match made {
+        Ok(()) => true,
+        Err(Errno::EXIST) => {
+            let stat = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|errno| root.broken(&shown, &errno.to_string()))?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+                let message = format!("`{shown}` exists already, and is no folder");
+                return Err(Fault::no_effect(Class::Conflict, message));
+            }
+            false
+        }
+        Err(errno) => return Err(root.broken(&shown, &errno.to_string())),
+    };
+    rustix::fs::fsync(&parent).map_err(|errno| {
+        let message = format!("`{shown}` was made, but may not survive a crash: {errno}");
         Fault::new(Class::Unavailable, Landing::Unknown, message)
     })?;
-    Ok(json!({"path": shown, "bytes": text.len(), "created": old.is_none()}))
+    Ok(json!({"path": shown, "created": created}))
 }
 
 pub(super) fn exists(shown: &str) -> Fault {
