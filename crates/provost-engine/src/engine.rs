@@ -6,27 +6,29 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use provost_plan::digest::Digest;
 use provost_plan::plan::request::PlanningMode;
 use provost_plan::plan::{Goal, Step};
 use provost_planner::Planner;
 use provost_run::admission::Admission;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
-use provost_run::machine::{Input, Rules, Run, StepError};
+use provost_run::machine::{Rules, Run};
 use provost_run::state::State;
 use provost_tools::{OpenError, ToolConfig, Toolbox, Trouble};
 
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
 use crate::history;
-use crate::inbox::testimony::events_of;
-use crate::inbox::{Archive, BeliefError, Contradiction, Inbox, StatementEnvelope};
+use crate::inbox::{Contradiction, Inbox};
 use crate::notify::CommandOf;
-use crate::owner::{ClaimResult, random_name};
+use crate::owner::random_name;
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
-use crate::store::{Backend, Driving, FindError, PostedStatement, Store, StoreError};
+use crate::store::{Backend, Driving, FindError, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
+
+mod take_up;
+
+pub use take_up::FoldedRun;
 
 /// A workspace with its journal and its tools.
 pub struct Engine {
@@ -136,22 +138,6 @@ pub struct Record {
     pub events: Vec<(Event, i64)>,
     /// The run they fold to.
     pub run: Run,
-}
-
-/// A run that may be driven, as it stood when its journal was read.
-#[derive(Debug)]
-pub struct FoldedRun {
-    run: Run,
-    /// The link of its last event: who takes it up compares.
-    head: Option<Digest>,
-}
-
-impl FoldedRun {
-    /// Its state.
-    #[must_use]
-    pub fn state(&self) -> &State {
-        self.run.state()
-    }
 }
 
 impl EngineError {
@@ -427,131 +413,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes up a run that an earlier process left: what was in flight is lost and settled by the
-    /// machine's rules. Nothing begins before [`Session::drive`], which hears first what people
-    /// posted meanwhile.
-    ///
-    /// # Errors
-    /// [`EngineError::Held`] if a living process drives it.
-    pub async fn take_up(
-        &self,
-        run: &str,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Session, EngineError> {
-        let session = self.claim(run, None).await?;
-        resumed(session, watcher).await
-    }
-
-    /// [`Engine::take_up`] of a run that was looked at already, and of what a person said to it
-    /// then: nothing is folded again unless the run moved since.
-    ///
-    /// # Errors
-    /// As [`Engine::take_up`] and [`Engine::take_up_with`].
-    pub async fn take_up_folded(
-        &self,
-        folded: FoldedRun,
-        envelope: Option<&StatementEnvelope>,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Session, EngineError> {
-        let run = folded.state().run.clone();
-        let session = self.claim(&run, Some(folded)).await?;
-        match envelope {
-            Some(envelope) => self.hear_first(session, envelope, watcher).await,
-            None => resumed(session, watcher).await,
-        }
-    }
-
-    /// Takes up the run that a statement is to, and hears it, after what was posted before; whoever
-    /// only records it does not drive the session. A statement that is refused leaves the run as it
-    /// was, unless the run ended by being taken up.
-    ///
-    /// # Errors
-    /// [`EngineError::Held`] if a living process drives it, [`EngineError::Drive`] if the statement
-    /// does not count.
-    pub async fn take_up_with(
-        &self,
-        envelope: &StatementEnvelope,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Session, EngineError> {
-        let session = self.claim(&envelope.run, None).await?;
-        self.hear_first(session, envelope, watcher).await
-    }
-
-    /// A claimed run, taken up with a statement heard.
-    async fn hear_first(
-        &self,
-        mut session: Session,
-        envelope: &StatementEnvelope,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Session, EngineError> {
-        let posted = self.store.untaken(&envelope.run)?;
-        let mut run = session.run().clone();
-        if let Err(refused) = self.rehearse_taken_up(&mut run, &posted, envelope) {
-            let ends = run.state().ended.is_some() && session.state().ended.is_none();
-            if ends {
-                session = resumed(session, watcher).await?;
-                session.hear_these(&posted, watcher).await?;
-            }
-            session.release().await?;
-            return Err(refused);
-        }
-        session = resumed(session, watcher).await?;
-        // Why only what was there: of one that came since, this statement could be too late, and
-        // nobody would drive what the other opens. Whoever drives hears it next.
-        session.hear_these(&posted, watcher).await?;
-        match session.hear(envelope, watcher).await {
-            Ok(()) => Ok(session),
-            Err(refused) => {
-                session.release().await?;
-                Err(refused.into())
-            }
-        }
-    }
-
-    /// Whether a statement would count once the run is taken up; nothing is changed.
-    fn rehearse_taken_up(
-        &self,
-        run: &mut Run,
-        posted: &[PostedStatement],
-        envelope: &StatementEnvelope,
-    ) -> Result<(), EngineError> {
-        let now = now_ms();
-        if run.state().ended.is_none() {
-            run.step(Input::Resume, now).map_err(DriveError::from)?;
-        }
-        for posted in posted {
-            // Why nothing of one that does not count: it changes nothing, and is ignored.
-            if let Ok(before) = StatementEnvelope::read(&posted.text)
-                && let Ok(input) = self.inbox.verify(&before, run.state(), now)
-            {
-                let _ = run.step(input, now);
-            }
-        }
-        self.rehearse_on(run, envelope, now)
-    }
-
-    /// Whether a statement would count now for whoever drives the run, as its journal stands;
-    /// nothing is changed.
-    ///
-    /// # Errors
-    /// [`EngineError::Drive`] says why it would not.
-    pub fn rehearse(&self, envelope: &StatementEnvelope) -> Result<(), EngineError> {
-        let mut run = self.fold(&envelope.run)?.run;
-        self.rehearse_on(&mut run, envelope, now_ms())
-    }
-
-    fn rehearse_on(
-        &self,
-        run: &mut Run,
-        envelope: &StatementEnvelope,
-        now: i64,
-    ) -> Result<(), EngineError> {
-        let input = self.inbox.verify(envelope, run.state(), now);
-        let input = input.map_err(DriveError::from)?;
-        run.step(input, now).map_err(DriveError::from)?;
-        Ok(())
-    }
-
     fn session(&self, run: Run, planner: Arc<dyn Planner>, driving: Driving) -> Session {
         let store: Arc<dyn Backend> = Arc::clone(&self.store) as _;
         let (store, toolbox) = ((store, driving), self.toolbox.clone());
@@ -565,35 +426,6 @@ impl Engine {
             run: run.to_owned(),
             pid: Some(std::process::id()),
         })
-    }
-
-    async fn claim(&self, run: &str, folded: Option<FoldedRun>) -> Result<Session, EngineError> {
-        let driving = self.drive(run)?;
-        match self.store.claim(run).await? {
-            ClaimResult::Taken => {}
-            ClaimResult::HeldBy { pid } => {
-                return Err(EngineError::Held {
-                    run: run.to_owned(),
-                    pid,
-                });
-            }
-        }
-        let taken = self.folded_as_it_stands(run, folded).and_then(|run| {
-            self.refuse_damaged(run.state())?;
-            let planner = self.planner(&run.state().planner)?;
-            Ok((run, planner))
-        });
-        let (run, planner) = match taken {
-            Ok(taken) => taken,
-            Err(error) => {
-                // Why ignored: the error that counts is the one above.
-                let _ = self.store.release(run).await;
-                return Err(error);
-            }
-        };
-        let mut session = self.session(run, planner, driving);
-        session.expect_words();
-        Ok(session)
     }
 
     /// Reads a run's journal, its chain checked on the way.
@@ -611,50 +443,12 @@ impl Engine {
         })
     }
 
-    /// The run as its journal stands now: the one that was folded before, if it did not move since.
-    fn folded_as_it_stands(
-        &self,
-        run: &str,
-        folded: Option<FoldedRun>,
-    ) -> Result<Run, EngineError> {
-        match folded {
-            Some(folded) if folded.head == Some(self.store.run(run)?.head) => Ok(folded.run),
-            _ => Ok(self.fold(run)?.run),
-        }
-    }
-
-    /// A run that may be driven, folded once for whoever looks at it and then takes it up: its
-    /// chain is checked on the way, and every event may stand where it stands.
-    ///
-    /// # Errors
-    /// [`EngineError::Journal`] if an event cannot be read or does not follow, and
-    /// [`EngineError::Contradiction`] if one may not stand.
-    pub fn fold(&self, run: &str) -> Result<FoldedRun, EngineError> {
-        let stored = self.store.load(run)?;
-        let head = stored.last().map(|event| event.link);
-        let events = events_of(&stored).map_err(|reason| EngineError::journal(run, reason))?;
-        let archive = Archive::of(&self.store);
-        match self.inbox.fold(&events, self.rules(), &archive) {
-            Ok(run) => Ok(FoldedRun { run, head }),
-            Err(BeliefError::Fold(error)) => Err(EngineError::journal(run, error)),
-            Err(BeliefError::Contradiction(found)) => Err(EngineError::Contradiction(found)),
-        }
-    }
-
     /// The full id of the run that `prefix` begins.
     ///
     /// # Errors
     /// [`FindError`] if none or several begin so.
     pub fn find(&self, prefix: &str) -> Result<String, EngineError> {
         Ok(self.store.find(prefix)?)
-    }
-}
-
-/// What was in flight when the process before ended is lost, and settled by the machine's rules.
-async fn resumed(mut session: Session, watcher: &mut dyn Watcher) -> Result<Session, EngineError> {
-    match session.give(Input::Resume, watcher).await {
-        Ok(()) | Err(DriveError::Step(StepError::Over { .. })) => Ok(session),
-        Err(error) => Err(error.into()),
     }
 }
 

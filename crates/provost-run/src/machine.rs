@@ -83,6 +83,7 @@ use crate::turn::{DispatchGate, Turn};
 use crate::view;
 
 mod effort;
+mod replay;
 mod sealed;
 
 pub use effort::Effort;
@@ -416,31 +417,6 @@ impl Run {
             held: false,
             hears: true,
         })
-    }
-
-    /// Takes in events that follow its last one and were kept: nothing is judged or evaluated.
-    ///
-    /// # Errors
-    /// [`FoldError`] if they do not follow.
-    pub fn replay<'e>(
-        &mut self,
-        events: impl IntoIterator<Item = (&'e Event, i64)>,
-    ) -> Result<(), FoldError> {
-        for (event, at) in events {
-            self.state.apply(event, at)?;
-            self.seq += 1;
-        }
-        Ok(())
-    }
-
-    /// The run as a fold of its journal gives it, whatever this process did with it.
-    #[must_use]
-    pub fn as_folded(&self) -> Self {
-        Self {
-            held: false,
-            hears: true,
-            ..self.clone()
-        }
     }
 
     /// The state.

@@ -2,8 +2,8 @@
 //!
 //! Owns how long a turn may take. Judges nothing. INVARIANT: no plan and no value keeps the other
 //! runs of a process waiting: what the machine calls laborious is made on a thread of its own, on a
-//! copy of the run; one that is not back in time is made once more, and whatever takes long in it has
-//! failed.
+//! copy of the run; one that is not back in time is made once more, and whatever takes long in it
+//! has failed.
 
 use provost_run::admission::Admission;
 use provost_run::machine::{Effort, Input, Output, Run, StepError};

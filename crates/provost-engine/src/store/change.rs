@@ -127,7 +127,7 @@ pub(super) fn make(
             said,
             next,
         } => {
-            notices::done(connection, n, at_ms, said)?;
+            notices::done(connection, n, at_ms, said.as_deref())?;
             notices::keep(connection, next.as_slice(), &[]).map(done)
         }
         Change::NoticeFailed { n, said } => notices::failed(connection, n, &said).map(done),

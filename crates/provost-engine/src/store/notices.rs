@@ -202,7 +202,7 @@ pub(super) fn done(
     connection: &Connection,
     n: i64,
     at_ms: i64,
-    said: Option<String>,
+    said: Option<&str>,
 ) -> rusqlite::Result<()> {
     connection
         .prepare_cached("UPDATE notices SET done_ms = ?2, said = ?3 WHERE n = ?1")?

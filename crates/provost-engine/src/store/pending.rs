@@ -28,7 +28,6 @@ impl<T> Pending<T> {
     }
 
     /// One that is answered already.
-    #[must_use]
     pub fn ready(answer: Result<T, StoreError>) -> Self {
         Self(PendingState::Ready(Some(answer)))
     }
