@@ -15,6 +15,7 @@ use crate::expr::Template;
 use crate::money::Money;
 use crate::source::{Source, Span, Spanned};
 
+pub mod foreign;
 pub mod goal;
 pub mod ranking;
 pub mod read;

@@ -1,0 +1,520 @@
+//! Reads a foreign document that is data: YAML or JSON.
+//!
+//! Owns which of its maps are steps, in the order written, and what their fields mean. A map that
+//! names a call is a step wherever it stands; so is each entry of a list of steps. INVARIANT: a
+//! field that is neither understood nor known to say nothing of what happens goes into the plan as
+//! it is, where the reader of plans refuses it.
+
+use serde_json::Value;
+
+use super::call::{self, call_of};
+use super::flow::{self, Edge};
+use super::names::{is_answer, word};
+use super::words::{goal_rank, holds_variables, is_list, is_silent, is_silent_above, means};
+use super::{Condition, Draft, DraftAnswer, DraftStep};
+use crate::catalog::Catalog;
+use crate::node::{Kind, Node};
+
+/// Reads a document; none if it has no steps.
+pub(super) fn read(node: &Node, catalog: &Catalog) -> Option<Draft> {
+    let mut reader = Reader {
+        draft: Draft {
+            form: "a plan in another form",
+            ..Draft::default()
+        },
+        catalog,
+        edges: Vec::new(),
+    };
+    reader.gather(node, "", &Around::default());
+    flow::follow(&mut reader.draft, &reader.edges);
+    reader.go_on_before_always();
+    (!reader.draft.steps.is_empty()).then_some(reader.draft)
+}
+
+/// What the maps around a step say of each step inside.
+#[derive(Clone, Default)]
+struct Around {
+    conditions: Vec<Condition>,
+    approval: bool,
+    depth: usize,
+}
+
+struct Reader<'c> {
+    draft: Draft,
+    catalog: &'c Catalog,
+    edges: Vec<Edge>,
+}
+
+impl Reader<'_> {
+    /// Finds the steps in a part of the document that stands under the field `under`.
+    fn gather(&mut self, node: &Node, under: &str, around: &Around) {
+        let listed = is_list(under);
+        match &node.kind {
+            Kind::List(items) => {
+                let edges: Option<Vec<Edge>> = items.iter().map(flow::edge).collect();
+                if let Some(edges) = edges.filter(|edges| !edges.is_empty()) {
+                    self.edges.extend(edges);
+                    return;
+                }
+                for item in items {
+                    match &item.kind {
+                        Kind::Text(text) if listed => self.sentence(text, around),
+                        Kind::Map(_) => self.entry(item, None, listed, around),
+                        _ => {}
+                    }
+                }
+                if listed {
+                    self.part(under, "steps");
+                }
+            }
+            Kind::Map(entries) if listed => {
+                for (key, value) in entries {
+                    self.entry(value, Some(&key.value), true, around);
+                }
+                self.part(under, "steps");
+            }
+            Kind::Map(_) => self.entry(node, None, false, around),
+            _ => {}
+        }
+    }
+
+    /// A map that may be a step, or hold steps.
+    fn entry(&mut self, node: &Node, name: Option<&str>, listed: bool, around: &Around) {
+        let Kind::Map(entries) = &node.kind else {
+            return;
+        };
+        if let Some(edges) = flow::choices(name.unwrap_or_default(), node) {
+            self.edges.extend(edges);
+            return;
+        }
+        if let Some("Succeed" | "Fail" | "Pass") = flow::text(node, "type").as_deref() {
+            return;
+        }
+        let call = call_of(node, self.catalog);
+        let holds = entries.iter().any(|(key, value)| {
+            is_list(&word(&key.value)) && matches!(value.kind, Kind::List(_) | Kind::Map(_))
+        });
+        let is_step = !holds && (call.is_some() || listed && !entries.is_empty());
+        if is_step {
+            self.step(node, name, call, around);
+        } else if around.depth < 8 {
+            self.above(name.unwrap_or_default(), entries, around);
+        }
+    }
+
+    /// A map that holds steps somewhere inside.
+    fn above(
+        &mut self,
+        under: &str,
+        entries: &[(crate::source::Spanned<String>, Node)],
+        around: &Around,
+    ) {
+        let mut inner = around.clone();
+        inner.depth += 1;
+        let mut nested = Vec::new();
+        for (key, value) in entries {
+            let name = word(&key.value);
+            match (means(&name), &value.kind) {
+                (Some("when"), Kind::Text(_) | Kind::Bool(_)) => {
+                    inner.conditions.push(condition(value, false));
+                }
+                (Some("when (not)"), Kind::Text(_)) => {
+                    inner.conditions.push(condition(value, true))
+                }
+                (Some("approval"), Kind::Bool(_) | Kind::Text(_)) => {
+                    inner.approval |= value.kind != Kind::Bool(false);
+                }
+                (_, Kind::Text(text)) if goal_rank(&name).is_some() => {
+                    self.goal(&name, text);
+                }
+                (_, Kind::Map(_) | Kind::List(_)) if holds_variables(&name) => {
+                    let (variables, _) = call::arguments(value);
+                    let default = |value: &Value| value.get("default").unwrap_or(value).clone();
+                    let variables = variables
+                        .iter()
+                        .map(|(key, value)| (key.clone(), default(value)));
+                    self.draft.variables.extend(variables);
+                }
+                (_, Kind::List(proofs)) if name == "success" && proofs.iter().all(is_proof) => {
+                    self.draft.success = Some(value.to_value());
+                }
+                (_, Kind::Text(text)) if name == "text" && word(under) == "goal" => {
+                    self.goal("goal", text);
+                }
+                (_, Kind::Text(_)) if name == "text" && word(under) == "answer" => {
+                    self.answer_or_rest(&key.value, "answer", value);
+                }
+                (_, Kind::Map(outputs)) if name == "outputs" => {
+                    for (key, value) in outputs {
+                        self.answer_or_rest(&key.value, "answer", value);
+                    }
+                }
+                (_, Kind::Number(_)) if self.limit(&name, value) => {}
+                (Some("description" | "steps.ID.output" | "id"), Kind::Text(_) | Kind::Null) => {}
+                _ if is_silent_above(&name) => {
+                    if name == "spec" || name == "definitions" || name == "process" {
+                        nested.push((key.value.as_str(), value));
+                    }
+                }
+                (_, Kind::Map(_) | Kind::List(_)) => nested.push((key.value.as_str(), value)),
+                (Some("needs"), _) | (None, Kind::Null) => {}
+                _ => self.answer_or_rest(&key.value, &name, value),
+            }
+        }
+        for (key, value) in nested {
+            let name = word(key);
+            if let Kind::Map(_) = value.kind
+                && !is_list(&name)
+            {
+                self.entry(value, Some(key), false, &inner);
+            } else {
+                self.gather(value, &name, &inner);
+            }
+        }
+    }
+
+    /// Takes a limit of the whole; a second one of its kind is left open.
+    fn limit(&mut self, name: &str, value: &Node) -> bool {
+        let value = value.to_value();
+        let (limit, value) = match name {
+            "max_steps" => ("steps", value),
+            "timeout_minutes" => ("wall", Value::String(format!("{value}m"))),
+            "timeout_seconds" | "active_deadline_seconds" => {
+                ("wall", Value::String(format!("{value}s")))
+            }
+            _ => return false,
+        };
+        let free = !self.draft.limits.contains_key(limit);
+        if free {
+            self.draft.limits.insert(limit.to_owned(), value);
+        }
+        free
+    }
+
+    /// The goal, the most proper field first.
+    fn goal(&mut self, name: &str, text: &str) {
+        let rank = goal_rank(name).unwrap_or(usize::MAX);
+        if self
+            .draft
+            .goal
+            .as_ref()
+            .is_none_or(|(before, _)| rank < *before)
+        {
+            self.draft.goal = Some((rank, text.trim().to_owned()));
+        }
+    }
+
+    fn answer_or_rest(&mut self, key: &str, name: &str, value: &Node) {
+        if let ("result" | "answer" | "output" | "returns", Kind::Text(text)) = (name, &value.kind)
+        {
+            self.draft.answers.push(DraftAnswer {
+                text: text.clone(),
+                conditions: Vec::new(),
+            });
+            self.part(key, "answer");
+        } else {
+            self.draft.rest.push((key.to_owned(), value.to_value()));
+        }
+    }
+
+    fn sentence(&mut self, text: &str, around: &Around) {
+        let step = DraftStep {
+            description: Some(text.trim().to_owned()),
+            conditions: around.conditions.clone(),
+            approval: around.approval,
+            ..DraftStep::default()
+        };
+        self.draft.steps.push(step);
+    }
+
+    fn step(&mut self, node: &Node, name: Option<&str>, call: Option<call::Call>, around: &Around) {
+        let Kind::Map(entries) = &node.kind else {
+            return;
+        };
+        let mut step = DraftStep {
+            names: name.into_iter().map(str::to_owned).collect(),
+            conditions: around.conditions.clone(),
+            approval: around.approval,
+            ..DraftStep::default()
+        };
+        let mut taken = Vec::new();
+        if let Some(call) = call {
+            (step.tool, step.args, step.bare) = (Some(call.tool), call.args, call.bare);
+            for (field, plays) in call.fields.iter().zip(["tool", "args"]) {
+                self.part(field, plays);
+            }
+            taken = call.fields;
+        }
+        for (key, value) in entries {
+            if !taken.contains(&key.value) {
+                self.field(&mut step, &key.value, value);
+            } else if let (Kind::Map(inner), true) =
+                (&value.kind, call::holds_call(&key.value, node))
+            {
+                // Why: what stands beside the name of a tool is of the step as well.
+                for (key, value) in inner
+                    .iter()
+                    .filter(|(key, _)| !call::is_of_call(&key.value))
+                {
+                    self.field(&mut step, &key.value, value);
+                }
+            }
+        }
+        let text = ["answer", "msg", "message", "text", "output", "content"];
+        let known = step
+            .tool
+            .as_deref()
+            .is_some_and(|tool| self.catalog.get(tool).is_some());
+        if !known && step.tool.as_deref().is_some_and(is_answer) {
+            let said = text
+                .iter()
+                .find_map(|name| step.args.get(*name))
+                .or(step.bare.as_ref());
+            let said = said.map(|said| {
+                said.as_str()
+                    .map_or_else(|| said.to_string(), str::to_owned)
+            });
+            self.part(step.tool.as_deref().unwrap_or_default(), "answer");
+            self.draft.answers.extend(said.map(|text| DraftAnswer {
+                text,
+                conditions: step.conditions,
+            }));
+        } else {
+            self.draft.steps.push(step);
+        }
+        for (key, value) in entries {
+            // Why: a call may bring the calls after it along.
+            let name = word(&key.value);
+            if means(&name).is_none()
+                && !taken.contains(&key.value)
+                && matches!(value.kind, Kind::List(_))
+            {
+                self.gather(value, &name, around);
+            }
+        }
+    }
+
+    fn field(&mut self, step: &mut DraftStep, key: &str, value: &Node) {
+        let name = word(key);
+        let json = value.to_value();
+        let Some(plays) = means(&name) else {
+            let calls = match &value.kind {
+                Kind::List(items) if !items.is_empty() => items
+                    .iter()
+                    .all(|item| call_of(item, self.catalog).is_some()),
+                _ => false,
+            };
+            if !calls && !is_silent(&name) && value.kind != Kind::Null {
+                step.rest.push((key.to_owned(), json));
+            }
+            return;
+        };
+        let mut understood = true;
+        match (plays, &value.kind) {
+            ("accept" | "accept (not)", Kind::Text(_)) => {
+                step.accepts.push(condition(value, plays == "accept (not)"));
+            }
+            ("next", Kind::Text(to)) => {
+                if let Some(from) = step.names.first() {
+                    self.edges.push(Edge {
+                        from: from.clone(),
+                        to: to.clone(),
+                        condition: None,
+                    });
+                }
+            }
+            ("on_failure: stop", Kind::List(caught)) => {
+                step.on_failure = Some("stop");
+                let from = step.names.first().cloned().unwrap_or_default();
+                // Why open: a step that follows a failure has no counterpart, and runs never alone.
+                let failed = caught.iter().filter_map(|one| flow::text(one, "next"));
+                self.edges.extend(failed.map(|to| Edge {
+                    condition: Some(format!("failure of {from}")),
+                    from: from.clone(),
+                    to,
+                }));
+            }
+            ("needs, whatever became of it", Kind::Bool(always)) => step.always = *always,
+            ("undo", Kind::Map(_)) => match call_of(value, self.catalog) {
+                Some(call) => step.undo = Some((call.tool, call.args)),
+                None => understood = false,
+            },
+            ("description", Kind::Text(text)) => {
+                step.description
+                    .get_or_insert_with(|| text.trim().to_owned());
+            }
+            ("id" | "steps.ID.output", Kind::Text(text)) => {
+                let text = text.trim();
+                if text.contains(char::is_whitespace) {
+                    step.description = Some(text.to_owned());
+                } else if plays == "id" && name != "name" && name != "task" {
+                    step.names.insert(0, text.to_owned());
+                } else {
+                    step.names.push(text.trim_start_matches("$.").to_owned());
+                }
+            }
+            ("id", Kind::Number(number)) => step.names.push(number.to_string()),
+            _ => {
+                understood = guarding(step, plays, value) || timing(step, plays, &name, value);
+            }
+        }
+        if understood {
+            self.part(key, plays);
+        } else {
+            step.rest.push((key.to_owned(), json));
+        }
+    }
+
+    /// A step that always runs lets the one before it fail.
+    fn go_on_before_always(&mut self) {
+        let steps = &mut self.draft.steps;
+        for at in 1..steps.len() {
+            let always = steps
+                .get(at)
+                .is_some_and(|step| step.always && step.needs.is_none());
+            if let (true, Some(before)) = (always, steps.get_mut(at - 1)) {
+                before.on_failure.get_or_insert("continue");
+                before.proven = true;
+            }
+        }
+    }
+
+    fn part(&mut self, field: &str, plays: &'static str) {
+        if field != plays && !field.is_empty() {
+            self.draft.parts.insert(field.to_owned(), plays);
+        }
+    }
+}
+
+/// Reads what a step waits for, and under which conditions it runs; says whether it was understood.
+fn guarding(step: &mut DraftStep, plays: &str, value: &Node) -> bool {
+    let json = value.to_value();
+    let mut understood = true;
+    match (plays, &value.kind) {
+        ("needs", _) => match texts(&json) {
+            Some(needs) => step.needs = Some(needs),
+            None => understood = false,
+        },
+        // Why nothing: this is what holds of every step that waits for another.
+        ("when", Kind::Text(text)) if text.trim_matches(['$', '{', '}', ' ']) == "success()" => {}
+        ("when", Kind::Text(_) | Kind::Bool(_)) => step.conditions.push(condition(value, false)),
+        ("when", Kind::List(all)) => {
+            step.conditions
+                .extend(all.iter().map(|one| condition(one, false)));
+        }
+        ("when (not)", Kind::Text(_)) => step.conditions.push(condition(value, true)),
+        ("for_each", Kind::Text(list)) => step.each = Some(list.clone()),
+        ("approval", Kind::Bool(_) | Kind::Text(_)) => {
+            let no = ["no", "none", "false", "never"];
+            let says_no = json.as_str().is_some_and(|text| no.contains(&text));
+            step.approval |= json != Value::Bool(false) && !says_no;
+        }
+
+        _ => understood = false,
+    }
+    understood
+}
+
+/// Reads how often, how long, and what a failure does; says whether it was understood.
+fn timing(step: &mut DraftStep, plays: &str, name: &str, value: &Node) -> bool {
+    let json = value.to_value();
+    let mut understood = true;
+    match (plays, &value.kind) {
+        ("on_failure", _) => match json.as_str().and_then(failure) {
+            Some(word) => step.on_failure = Some(word),
+            None => understood = false,
+        },
+        ("on_failure: continue", Kind::Bool(on)) => {
+            if *on {
+                step.on_failure = Some("continue");
+            }
+        }
+        ("retry", Kind::List(one)) if one.len() == 1 => {
+            // Why one more: what is counted here are the attempts after the first.
+            let one = one.first();
+            let count = one.and_then(|one| flow::field(one, "max_attempts"));
+            match count.and_then(|count| count.to_value().as_u64()) {
+                Some(count) => step.attempts = Some((count + 1).clamp(1, 100)),
+                None => understood = false,
+            }
+            let wait = one.and_then(|one| flow::field(one, "interval_seconds"));
+            step.backoff = wait.map(|wait| format!("{}s", wait.to_value()));
+        }
+        ("retry", _) => match attempts(name, &json) {
+            Some(attempts) => {
+                step.attempts = Some(attempts);
+                let wait = json.get("delay").or_else(|| json.get("backoff"));
+                step.backoff = wait.and_then(|wait| timeout("", wait));
+            }
+            None => understood = false,
+        },
+        ("timeout", _) => match timeout(name, &json) {
+            Some(timeout) => step.timeout = Some(timeout),
+            None => understood = false,
+        },
+        ("retry.backoff", _) => match timeout(name, &json) {
+            Some(backoff) => step.backoff = Some(backoff),
+            None => understood = false,
+        },
+        _ => understood = false,
+    }
+    understood
+}
+
+fn is_proof(node: &Node) -> bool {
+    node.get("for").is_some() && node.get("check").is_some()
+}
+
+fn condition(value: &Node, negated: bool) -> Condition {
+    let text = match value.to_value() {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    Condition { text, negated }
+}
+
+/// Names in a list, or one of them; what stands for none is left out.
+fn texts(json: &Value) -> Option<Vec<String>> {
+    let one = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let all: Option<Vec<String>> = match json {
+        Value::Array(items) => items.iter().map(one).collect(),
+        other => one(other).map(|text| vec![text]),
+    };
+    all.map(|all| all.into_iter().filter(|name| name != "-1").collect())
+}
+
+fn failure(word: &str) -> Option<&'static str> {
+    match word {
+        "continue" | "ignore" | "skip" => Some("continue"),
+        "stop" | "abort" | "fail" => Some("stop"),
+        "replan" => Some("replan"),
+        "escalate" | "ask" | "ask_human" => Some("escalate"),
+        _ => None,
+    }
+}
+
+/// How often a step is attempted in all; `retries` counts those after the first.
+fn attempts(name: &str, json: &Value) -> Option<u64> {
+    let count = match json {
+        Value::Object(map) => ["attempts", "max_attempts", "max"]
+            .iter()
+            .find_map(|key| map.get(*key)?.as_u64())?,
+        other => other.as_u64()?,
+    };
+    Some((if name == "retries" { count + 1 } else { count }).clamp(1, 100))
+}
+
+fn timeout(name: &str, json: &Value) -> Option<String> {
+    match json {
+        Value::String(text) if crate::duration::parse(text).is_ok() => Some(text.clone()),
+        Value::Number(number) if number.is_u64() => {
+            let unit = if name.ends_with("minutes") { "m" } else { "s" };
+            Some(format!("{number}{unit}"))
+        }
+        _ => None,
+    }
+}

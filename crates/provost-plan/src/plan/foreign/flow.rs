@@ -1,0 +1,226 @@
+//! Order and conditions of a document that says what follows what: edges between steps and gates.
+//!
+//! Owns turning edges into what each step waits for and when it runs. INVARIANT: a step runs under
+//! the conditions of some way that leads to it; a circle is left open.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::names::word;
+use super::{Condition, Draft};
+use crate::node::{Kind, Node};
+
+/// Most gates on one way.
+const DEPTH_MAX: usize = 32;
+
+/// One thing follows another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) from: String,
+    pub(super) to: String,
+    /// Under which condition; none if always.
+    pub(super) condition: Option<String>,
+}
+
+/// The edge that a map is, if it is one: `{ from: a, to: b, condition: … }`.
+pub(super) fn edge(node: &Node) -> Option<Edge> {
+    let Kind::Map(entries) = &node.kind else {
+        return None;
+    };
+    let text = |names: &[&str]| {
+        let mut found = entries
+            .iter()
+            .filter(|(key, _)| names.contains(&word(&key.value).as_str()));
+        match &found.next()?.1.kind {
+            Kind::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    };
+    Some(Edge {
+        from: text(&["from", "source", "source_ref"])?,
+        to: text(&["to", "target", "target_ref"])?,
+        condition: text(&["condition", "condition_expression", "when", "if"]),
+    })
+}
+
+/// The edges of a gate: a map with `choices`, each with a condition and what is next.
+pub(super) fn choices(name: &str, node: &Node) -> Option<Vec<Edge>> {
+    let Kind::List(items) = &field(node, "choices")?.kind else {
+        return None;
+    };
+    let mut edges = Vec::new();
+    let mut before: Vec<String> = Vec::new();
+    for item in items {
+        let condition = comparison(item);
+        let own = condition.unwrap_or_else(|| item.to_value().to_string());
+        let all = before
+            .iter()
+            .map(|one| format!("!({one})"))
+            .chain([format!("({own})")]);
+        edges.push(Edge {
+            from: name.to_owned(),
+            to: text(item, "next")?,
+            condition: Some(all.collect::<Vec<_>>().join(" && ")),
+        });
+        before.push(own);
+    }
+    if let Some(to) = text(node, "default") {
+        let all: Vec<String> = before.iter().map(|one| format!("!({one})")).collect();
+        edges.push(Edge {
+            from: name.to_owned(),
+            to,
+            condition: Some(all.join(" && ")),
+        });
+    }
+    Some(edges)
+}
+
+/// `{ Variable: "$.x", NumericGreaterThan: 3 }`
+fn comparison(node: &Node) -> Option<String> {
+    let Kind::Map(entries) = &node.kind else {
+        return None;
+    };
+    let left = text(node, "variable")?;
+    let mut others = entries
+        .iter()
+        .filter(|(key, _)| !matches!(word(&key.value).as_str(), "variable" | "next" | "comment"));
+    let (Some((key, value)), None) = (others.next(), others.next()) else {
+        return None;
+    };
+    let name = word(&key.value);
+    let value = value.to_value();
+    if name == "is_null" {
+        return Some(format!(
+            "{left} {} null",
+            if value == true { "==" } else { "!=" }
+        ));
+    }
+    let sign = [
+        ("greater_than_equals", ">="),
+        ("less_than_equals", "<="),
+        ("greater_than", ">"),
+        ("less_than", "<"),
+        ("equals", "=="),
+    ];
+    let kind = ["numeric_", "string_", "boolean_"]
+        .iter()
+        .find_map(|kind| name.strip_prefix(kind))?;
+    let (_, sign) = sign.iter().find(|(word, _)| *word == kind)?;
+    Some(format!("{left} {sign} {value}"))
+}
+
+pub(super) fn field<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    match &node.kind {
+        Kind::Map(entries) => entries
+            .iter()
+            .find(|(key, _)| word(&key.value) == name)
+            .map(|(_, v)| v),
+        _ => None,
+    }
+}
+
+pub(super) fn text(node: &Node, name: &str) -> Option<String> {
+    match &field(node, name)?.kind {
+        Kind::Text(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Gives each step what the edges say of it.
+pub(super) fn follow(draft: &mut Draft, edges: &[Edge]) {
+    if edges.is_empty() {
+        return;
+    }
+    let mut steps = BTreeMap::new();
+    for (at, step) in draft.steps.iter().enumerate() {
+        for name in &step.names {
+            steps.entry(name.clone()).or_insert(at);
+        }
+    }
+    let flow = Flow {
+        edges,
+        steps: &steps,
+    };
+    let found: Vec<Way> = draft
+        .steps
+        .iter()
+        .map(|step| {
+            step.names
+                .first()
+                .map_or_else(Way::start, |name| flow.way(name, 0))
+        })
+        .collect();
+    for (step, way) in draft.steps.iter_mut().zip(found) {
+        step.needs
+            .get_or_insert_with(|| way.needs.into_iter().collect());
+        if way.is_open {
+            step.conditions.push(Condition {
+                text: "a circle of steps".to_owned(),
+                negated: false,
+            });
+        }
+        let certain = way.conditions.iter().any(String::is_empty);
+        if !certain && !way.conditions.is_empty() {
+            let ways: Vec<&str> = way.conditions.iter().map(String::as_str).collect();
+            step.conditions.push(Condition {
+                text: ways.join(" || "),
+                negated: false,
+            });
+        }
+    }
+}
+
+/// How a step is reached.
+struct Way {
+    needs: BTreeSet<String>,
+    /// The conditions of each way; an empty one always holds.
+    conditions: Vec<String>,
+    is_open: bool,
+}
+
+impl Way {
+    fn start() -> Self {
+        Self {
+            needs: BTreeSet::new(),
+            conditions: Vec::new(),
+            is_open: false,
+        }
+    }
+}
+
+struct Flow<'f> {
+    edges: &'f [Edge],
+    steps: &'f BTreeMap<String, usize>,
+}
+
+impl Flow<'_> {
+    fn way(&self, name: &str, depth: usize) -> Way {
+        let mut way = Way::start();
+        if depth > DEPTH_MAX {
+            way.is_open = true;
+            return way;
+        }
+        for edge in self.edges.iter().filter(|edge| edge.to == name) {
+            let before = self.way(&edge.from, depth + 1);
+            way.is_open |= before.is_open;
+            if self.steps.contains_key(&edge.from) {
+                way.needs.insert(edge.from.clone());
+            } else {
+                way.needs.extend(before.needs);
+            }
+            let own = edge.condition.as_deref().unwrap_or_default();
+            let earlier = if before.conditions.is_empty() {
+                vec![String::new()]
+            } else {
+                before.conditions
+            };
+            for earlier in earlier {
+                way.conditions.push(match (earlier.as_str(), own) {
+                    ("", own) => own.to_owned(),
+                    (earlier, "") => earlier.to_owned(),
+                    (earlier, own) => format!("({earlier} && {own})"),
+                });
+            }
+        }
+        way
+    }
+}

@@ -1,0 +1,448 @@
+//! Reads a foreign document that is text: calls and sentences, line by line.
+//!
+//! Owns code blocks, numbered lists, and calls as lines of text. INVARIANT: a program is not read
+//! as a list: what decides in it is left open at each of its calls.
+
+use serde_json::{Map, Value};
+
+use super::names::{is_answer, tool_of};
+use super::{Condition, Draft, DraftAnswer, DraftStep};
+use crate::catalog::Catalog;
+
+/// How many lines one call may have.
+const LINES_MAX: usize = 24;
+/// What only a program says.
+const CODE: [&str; 7] = [
+    "def ",
+    "import ",
+    "from ",
+    "async ",
+    "export ",
+    "function ",
+    "class ",
+];
+
+/// The blocks of code in a text.
+pub(super) fn fenced(text: &str) -> Vec<&str> {
+    let mut blocks = Vec::new();
+    let mut parts = text.split("```");
+    parts.next();
+    while let Some(block) = parts.next() {
+        // Why: the first line of a block may name its language.
+        let (language, body) = block.split_once('\n').unwrap_or(("", block));
+        let named = language.chars().all(|c| c.is_ascii_alphanumeric());
+        blocks.push(if named { body } else { block });
+        parts.next();
+    }
+    blocks
+}
+
+/// Reads a text; none if it holds no steps.
+pub(super) fn read(text: &str, catalog: &Catalog) -> Option<Draft> {
+    let is_code = text
+        .lines()
+        .any(|line| CODE.iter().any(|word| line.trim_start().starts_with(word)));
+    let mut reader = Reader {
+        draft: Draft {
+            form: if is_code {
+                "a program"
+            } else {
+                "a list of calls or sentences"
+            },
+            ..Draft::default()
+        },
+        catalog,
+        is_code,
+        blocks: Vec::new(),
+        next: None,
+        sentences: 0,
+        calls: 0,
+    };
+    for line in joined(text) {
+        reader.line(line.trim());
+    }
+    let found = reader.calls > 0 || reader.sentences > 1;
+    (found && !reader.draft.steps.is_empty()).then_some(reader.draft)
+}
+
+/// The lines, with those of one call as one line.
+fn joined(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut depth = 0_i64;
+    let mut run = 0;
+    for line in text.lines() {
+        if let (true, Some(last)) = (depth > 0 && run < LINES_MAX, out.last_mut()) {
+            last.push(' ');
+            last.push_str(line.trim());
+            run += 1;
+        } else {
+            out.push(line.to_owned());
+            (depth, run) = (0, 0);
+        }
+        let count = |sign: &[char]| i64::try_from(line.matches(sign).count()).unwrap_or(0);
+        depth += count(&['(', '[']) - count(&[')', ']']);
+    }
+    out
+}
+
+/// A block around the lines that follow.
+enum Block {
+    Each(String),
+    When(Condition),
+}
+
+struct Reader<'c> {
+    draft: Draft,
+    catalog: &'c Catalog,
+    is_code: bool,
+    blocks: Vec<Block>,
+    /// What the next call is for.
+    next: Option<String>,
+    sentences: usize,
+    calls: usize,
+}
+
+impl Reader<'_> {
+    fn line(&mut self, line: &str) {
+        let inner = line
+            .strip_prefix("{{")
+            .and_then(|line| line.strip_suffix("}}"));
+        if let Some(inner) = inner {
+            self.moustache(inner.trim());
+            return;
+        }
+        if let Some(said) = line
+            .strip_prefix("Plan:")
+            .or_else(|| line.strip_prefix("plan:"))
+        {
+            self.next = Some(said.trim().to_owned());
+            return;
+        }
+        if line.is_empty()
+            || ["//", ";", "<!--", "Thought:", "```"]
+                .iter()
+                .any(|w| line.starts_with(w))
+        {
+            return;
+        }
+        if let Some(call) = tag(line).or_else(|| call(line)) {
+            let known = tool_of(&call.tool, self.catalog);
+            // Why more of a name in a program: most of what it calls is no tool.
+            let is_named = !self.is_code || call.tool.contains('.') || line.contains("await ");
+            let is_call = match &known {
+                Ok(_) => true,
+                Err(near) => is_answer(&call.tool) || is_named && !near.is_empty(),
+            };
+            if is_call {
+                self.call(call);
+                return;
+            }
+        }
+        if self.is_code {
+            return;
+        }
+        if let Some(said) = line.strip_prefix("(:").or_else(|| line.strip_prefix(':')) {
+            self.draft
+                .open
+                .push(format!("what it says is not read: {said}"));
+            return;
+        }
+        match item(line) {
+            Some(text) => self.sentence(text),
+            None if self.draft.steps.is_empty() && self.draft.goal.is_none() => {
+                let goal = line
+                    .trim_start_matches(['#', ' '])
+                    .trim_end_matches(':')
+                    .trim();
+                self.draft.goal =
+                    (!goal.starts_with('<') && goal.len() > 3).then(|| (0, goal.to_owned()));
+            }
+            None => {}
+        }
+    }
+
+    /// `set "x" (call a=b)`, `#each list`, `#if x`, `#unless x`, `/each`
+    fn moustache(&mut self, inner: &str) {
+        if inner.starts_with('!') {
+            return;
+        }
+        let (head, rest) = inner.split_once(' ').unwrap_or((inner, ""));
+        match head {
+            "#each" => self.blocks.push(Block::Each(rest.to_owned())),
+            // Why so: what counts as false there is more than `false`, and less is never run.
+            "#if" | "#unless" => self.blocks.push(Block::When(Condition {
+                text: format!("{rest} == {}", if head == "#if" { "true" } else { "null" }),
+                negated: false,
+            })),
+            _ if head.starts_with('/') => drop(self.blocks.pop()),
+            "set" => {
+                let rest = rest.trim().trim_start_matches('"');
+                let Some((name, value)) = rest.split_once('"') else {
+                    return;
+                };
+                let value = value.trim();
+                let called = value
+                    .strip_prefix('(')
+                    .and_then(|value| value.strip_suffix(')'));
+                match called.and_then(|value| value.split_once(' ')) {
+                    Some((tool, args)) => self.call(Call {
+                        name: Some(name.to_owned()),
+                        tool: tool.to_owned(),
+                        args: words(args).iter().filter_map(|arg| pair(arg)).collect(),
+                        bare: None,
+                    }),
+                    None => {
+                        let value = value.trim_matches('"').to_owned();
+                        self.draft
+                            .variables
+                            .insert(name.to_owned(), Value::String(value));
+                    }
+                }
+            }
+            "json" => self.draft.answers.push(DraftAnswer {
+                text: format!("{{{{{rest}}}}}"),
+                conditions: Vec::new(),
+            }),
+            _ => self.draft.open.push(format!("not read: {{{{{inner}}}}}")),
+        }
+    }
+
+    fn call(&mut self, call: Call) {
+        self.calls += 1;
+        let mut step = self.around();
+        step.names.extend(call.name);
+        step.description = self.next.take();
+        if is_answer(&call.tool) && self.catalog.get(&call.tool).is_none() {
+            let text = call
+                .args
+                .values()
+                .find_map(Value::as_str)
+                .map(str::to_owned);
+            let text = text.or_else(|| call.bare.as_ref()?.as_str().map(str::to_owned));
+            self.draft.answers.extend(text.map(|text| DraftAnswer {
+                text,
+                conditions: step.conditions,
+            }));
+            return;
+        }
+        (step.tool, step.args, step.bare) = (Some(call.tool), call.args, call.bare);
+        self.draft.steps.push(step);
+    }
+
+    fn sentence(&mut self, text: &str) {
+        self.sentences += 1;
+        let mut step = self.around();
+        // Why the odd parts: they stand between two backticks.
+        let mut quoted = text.split('`').skip(1).step_by(2);
+        if let Some(call) = quoted.clone().find_map(call) {
+            (step.tool, step.args, step.bare) = (Some(call.tool), call.args, call.bare);
+        } else {
+            let tool = quoted.find(|name| tool_of(name, self.catalog).is_ok());
+            step.tool = tool.map(str::to_owned);
+        }
+        step.description = Some(text.replace('`', ""));
+        self.draft.steps.push(step);
+    }
+
+    /// A step with what the blocks around it say.
+    fn around(&self) -> DraftStep {
+        let mut step = DraftStep::default();
+        for block in &self.blocks {
+            match block {
+                Block::Each(list) if step.each.is_none() => step.each = Some(list.clone()),
+                Block::Each(list) => step.rest.push(("for_each".to_owned(), list.clone().into())),
+                Block::When(condition) => step.conditions.push(condition.clone()),
+            }
+        }
+        if self.is_code {
+            step.conditions.push(Condition {
+                text: "what the program decides before this call".to_owned(),
+                negated: false,
+            });
+        }
+        step
+    }
+}
+
+/// The text of an item of a list: `1. x`, `- [ ] x`, `* x`.
+fn item(line: &str) -> Option<&str> {
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = digits.len() < line.len();
+    let rest = if numbered {
+        digits.strip_prefix(['.', ')', ':'])?
+    } else {
+        let rest = line
+            .strip_prefix("- ")
+            .or_else(|| line.strip_prefix("* "))?
+            .trim_start();
+        let boxed = ["[ ]", "[x]", "[X]"]
+            .iter()
+            .find_map(|sign| rest.strip_prefix(*sign));
+        boxed.unwrap_or(rest)
+    };
+    let rest = rest.trim();
+    (!rest.is_empty()).then_some(rest)
+}
+
+struct Call {
+    name: Option<String>,
+    tool: String,
+    args: Map<String, Value>,
+    bare: Option<Value>,
+}
+
+/// `1. name = tool(a=1)`, `#E1 = tool[text]`, `await tool({ a: 1 })`
+fn call(line: &str) -> Option<Call> {
+    let mut rest = item(line).unwrap_or(line).trim_end_matches([';', ',']);
+    let mut name = None;
+    loop {
+        rest = rest.trim_start();
+        let word = ["await ", "return ", "const ", "let ", "var "];
+        if let Some(after) = word.iter().find_map(|word| rest.strip_prefix(word)) {
+            rest = after;
+        } else if let Some((before, after)) = rest.split_once('=')
+            && name.is_none()
+            && !before.contains(['(', '[', '"'])
+            && !after.starts_with('=')
+        {
+            name = Some(before.trim().trim_start_matches(['#', '$']).to_owned());
+            rest = after;
+        } else {
+            break;
+        }
+    }
+    if let Some(inner) = rest
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'))
+    {
+        // `(MOVE a b)`
+        let (tool, args) = inner.split_once(' ')?;
+        let plain = tool
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+        let args = words(args).into_iter().map(Value::String).collect();
+        return plain.then(|| Call {
+            name,
+            tool: tool.to_owned(),
+            args: Map::new(),
+            bare: Some(Value::Array(args)),
+        });
+    }
+    let end = rest.find(|c: char| !(c.is_alphanumeric() || "._-/".contains(c)))?;
+    let (tool, rest) = (rest.get(..end)?, rest.get(end..)?);
+    if tool.is_empty() || !tool.starts_with(|c: char| c.is_alphabetic()) {
+        return None;
+    }
+    let inner = rest
+        .strip_prefix('(')
+        .and_then(|rest| rest.rsplit_once(')'));
+    let inner = inner.or_else(|| {
+        rest.strip_prefix('[')
+            .and_then(|rest| rest.rsplit_once(']'))
+    });
+    let inner = inner?.0.trim();
+    let inner = inner
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .unwrap_or(inner);
+    let given = split(inner, ',');
+    let args: Map<String, Value> = given.iter().filter_map(|arg| pair(arg)).collect();
+    let bare = (args.len() < given.len() && !inner.is_empty())
+        .then(|| value(inner.trim_matches(['"', '\'']), false));
+    Some(Call {
+        name,
+        tool: tool.to_owned(),
+        args,
+        bare,
+    })
+}
+
+/// `<function.Skill.Name a="b" setContextVariable="X"/>`
+fn tag(line: &str) -> Option<Call> {
+    let inner = line
+        .strip_prefix('<')?
+        .strip_suffix('>')?
+        .trim_end_matches('/');
+    let (tool, rest) = inner.split_once(' ')?;
+    let tool = tool.strip_prefix("function.")?;
+    let mut name = None;
+    let mut args = Map::new();
+    for attribute in words(rest) {
+        let Some((key, given)) = pair(&attribute) else {
+            continue;
+        };
+        match key.as_str() {
+            "setContextVariable" => name = given.as_str().map(str::to_owned),
+            "appendToResult" => {}
+            _ => drop(args.insert(key, given)),
+        }
+    }
+    Some(Call {
+        name,
+        tool: tool.to_owned(),
+        args,
+        bare: None,
+    })
+}
+
+/// `name=value` or `name: value`
+fn pair(text: &str) -> Option<(String, Value)> {
+    let at = text.find(['=', ':'])?;
+    let (name, given) = (text.get(..at)?.trim(), text.get(at + 1..)?.trim());
+    let name = name.trim_matches(['"', '\'']);
+    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (plain && !name.is_empty()).then(|| (name.to_owned(), value(given, true)))
+}
+
+/// A value as written; what is no literal is a reference.
+fn value(text: &str, literal: bool) -> Value {
+    if let Ok(read) = serde_json::from_str(text) {
+        return read;
+    }
+    let called = text
+        .strip_prefix("(concat ")
+        .and_then(|text| text.strip_suffix(')'));
+    if let Some(called) = called {
+        let parts = words(called);
+        let parts = parts.iter().map(|part| value(part, true));
+        return Value::String(
+            parts
+                .map(|part| part.as_str().unwrap_or_default().to_owned())
+                .collect(),
+        );
+    }
+    let quoted = text
+        .strip_prefix(['"', '\''])
+        .and_then(|text| text.strip_suffix(['"', '\'']));
+    match quoted {
+        Some(text) => Value::String(text.to_owned()),
+        None if !literal || text.starts_with(['$', '#', '{']) => Value::String(text.to_owned()),
+        None => Value::String(format!("{{{{ {text} }}}}")),
+    }
+}
+
+/// Splits outside quotes and brackets.
+fn split(text: &str, sign: char) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let (mut depth, mut quote) = (0_usize, None);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if c == sign && depth == 0 && quote.is_none() {
+            parts.push(String::new());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts
+}
+
+fn words(text: &str) -> Vec<String> {
+    split(text, ' ')
+}
