@@ -9,6 +9,7 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::canonical;
 use provost_plan::label::Label;
 use provost_plan::plan::Goal;
+use provost_plan::plan::foreign::explained;
 use provost_plan::plan::read::read_plan;
 use provost_plan::plan::request::PlanningMode;
 use provost_plan::reach::CheckedUnder;
@@ -117,7 +118,10 @@ fn for_own_goal(
 ) -> CheckedFile {
     let plan = match read_plan(&source) {
         Ok(plan) => plan,
-        Err(diagnostics) => return CheckedFile::unread(source, diagnostics),
+        Err(diagnostics) => {
+            let diagnostics = explained(&source, workspace.catalog(), diagnostics);
+            return CheckedFile::unread(source, diagnostics);
+        }
     };
     let named = plan.goal.as_ref().map(|goal| goal.value.clone());
     let names_none = named.is_none();

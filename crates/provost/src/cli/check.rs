@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use provost_engine::planners::Playbook;
 use provost_engine::proposal::{CheckedFile, of_bundle, of_file};
 use provost_engine::workspace::Workspace;
+use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::render::{self, Report, Style, to_sarif};
 use provost_plan::source::Source;
@@ -19,6 +20,7 @@ use crate::proposal;
 use crate::screen::page::{Page, TextStyle};
 use crate::screen::plan;
 
+mod convert;
 mod fix;
 
 /// Arguments of `check`.
@@ -39,6 +41,9 @@ pub struct CheckArgs {
     /// apply safe fixes to the file, then check again
     #[arg(long)]
     fix: bool,
+    /// print a plan in another form as a plan, with what is left open
+    #[arg(long, conflicts_with_all = ["fix", "deny_warnings"])]
+    convert: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,6 +58,9 @@ enum Format {
 
 /// Does it.
 pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
+    if verb.convert {
+        return convert::run(&verb.file, verb.json, &place.workspace()?);
+    }
     let document = Document::read(&verb.file)?;
     let workspace = place.workspace()?;
     let (judged, outcome) = if verb.fix {
@@ -100,10 +108,22 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 /// Reads and checks a document.
 pub fn judge(workspace: &Workspace, document: Document) -> CheckedFile {
     match document {
-        Document::Plan(source) => of_file(workspace, source),
+        Document::Plan(source) => convertible(of_file(workspace, source)),
         Document::Bundle(bundle, source) => of_bundle(workspace, &bundle, &source),
         Document::Playbook(source) => of_playbook(workspace, source),
     }
+}
+
+/// A plan in another form, with the command that writes it as one.
+fn convertible(mut judged: CheckedFile) -> CheckedFile {
+    let command = format!("provost check {} --convert", judged.source.name);
+    for finding in &mut judged.diagnostics {
+        if finding.code == Code::WrongSchema && !finding.notes.is_empty() {
+            let hint = || format!("`{command}` writes it as a plan");
+            finding.hint.get_or_insert_with(hint);
+        }
+    }
+    judged
 }
 
 fn of_playbook(workspace: &Workspace, source: Source) -> CheckedFile {

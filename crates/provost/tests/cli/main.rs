@@ -29,6 +29,7 @@ mod doctor;
 mod drift;
 mod escape;
 mod explain;
+mod foreign;
 mod fresh;
 mod guide;
 mod help;

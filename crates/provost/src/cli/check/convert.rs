@@ -1,0 +1,46 @@
+//! `check --convert`: a plan in another form, printed as a plan.
+//!
+//! Owns what is printed and the exit code. Reads no form and writes no file: the first is
+//! `provost-plan`'s, and where the plan goes is the shell's.
+
+use std::path::Path;
+
+use provost_engine::workspace::Workspace;
+use provost_plan::plan::foreign;
+use provost_plan::source::Source;
+use serde_json::{Value, json};
+
+use crate::document;
+use crate::failure::{Exit, Failure};
+use crate::output;
+
+/// Prints the plan that the file at `path` means.
+pub fn run(path: &Path, as_json: bool, workspace: &Workspace) -> Result<Exit, Failure> {
+    let source = Source::new(path.to_string_lossy(), document::text(path)?);
+    let Some(found) = foreign::convert(&source, workspace.catalog()) else {
+        let message = format!("no steps of a plan are found in `{}`", source.name);
+        return Err(Failure::failed(message)
+            .hint("a plan in another form has a list of steps, calls or sentences"));
+    };
+    if as_json {
+        let open: Vec<Value> = found
+            .open
+            .iter()
+            .map(|open| json!({ "step": open.step, "tool": open.is_tool, "message": open.message }))
+            .collect();
+        output::json(&json!({
+            "schema": "provost/convert/v1",
+            "form": found.form,
+            "parts": found.parts,
+            "plan": found.plan,
+            "open": open,
+        }));
+    } else {
+        output::data(&found.plan);
+    }
+    Ok(if found.open.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
+}

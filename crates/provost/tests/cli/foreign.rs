@@ -1,0 +1,164 @@
+//! Plan documents in other forms, and first drafts: what the check says of them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn check(file: &Path, workspace: &str) -> Value {
+    let (read, stderr) = run(file, workspace, &[]);
+    read.unwrap_or_else(|| panic!("{}: {stderr}", file.display()))
+}
+
+/// The document as a plan; none if no steps are found in it.
+fn convert(file: &Path, workspace: &str) -> Option<Value> {
+    run(file, workspace, &["--convert"]).0
+}
+
+fn run(file: &Path, workspace: &str, more: &[&str]) -> (Option<Value>, String) {
+    let Output { stdout, stderr, .. } = Command::new(env!("CARGO_BIN_EXE_provost"))
+        .current_dir(root())
+        .arg("check")
+        .arg(file)
+        .args(["--json", "-C", workspace])
+        .args(more)
+        .output()
+        .unwrap();
+    let read = serde_json::from_slice(&stdout).ok();
+    (read, String::from_utf8_lossy(&stderr).into_owned())
+}
+
+/// The documents of the index, each with its workspace and whether it converts.
+fn documents() -> Vec<(String, String, bool)> {
+    let index = std::fs::read_to_string(root().join("corpus/foreign/INDEX.txt")).unwrap();
+    let rows = index
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains(".meant.yaml"));
+    let documents: Vec<_> = rows
+        .filter_map(|row| {
+            let cells: Vec<&str> = row
+                .split(" | ")
+                .map(|cell| cell.trim_matches(['|', ' ']))
+                .collect();
+            let [name, _, workspace, _, _, _, converts] = cells.as_slice() else {
+                panic!("a row of seven cells: {row}");
+            };
+            name.starts_with(|c: char| c.is_ascii_digit()).then(|| {
+                (
+                    (*name).to_owned(),
+                    (*workspace).to_owned(),
+                    *converts == "yes",
+                )
+            })
+        })
+        .collect();
+    assert_eq!(documents.len(), 30);
+    documents
+}
+
+fn errors(checked: &Value) -> Vec<String> {
+    let findings = checked["findings"].as_array().unwrap();
+    let errors = findings.iter().filter(|one| one["severity"] == "error");
+    errors
+        .map(|one| one["code"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_document_in_another_form_is_called_one_and_not_refused_key_by_key() {
+    for (name, workspace, _) in documents() {
+        let checked = check(&Path::new("corpus/foreign").join(&name), &workspace);
+        assert_eq!(errors(&checked), ["P011"], "{name}");
+        let finding = &checked["findings"][0];
+        let notes = finding["notes"].as_array().map_or(0, Vec::len);
+        assert!(notes > 1, "{name}: {finding}");
+    }
+}
+
+#[test]
+fn a_document_converts_with_nothing_open_but_the_tools_or_its_plan_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut converted, mut expected) = (BTreeSet::new(), BTreeSet::new());
+    for (name, workspace, converts) in documents() {
+        if converts {
+            expected.insert(name.clone());
+        }
+        let document = Path::new("corpus/foreign").join(&name);
+        let Some(found) = convert(&document, &workspace) else {
+            continue;
+        };
+        let open = found["open"].as_array().unwrap();
+        let path = place.path().join(format!("{name}.yaml"));
+        std::fs::write(&path, found["plan"].as_str().unwrap()).unwrap();
+        let errors = errors(&check(&path, &workspace));
+        if open.iter().all(|open| open["tool"] == true) {
+            converted.insert(name.clone());
+        }
+        // What a person has to settle keeps the plan from being run until it is settled.
+        assert!(open.is_empty() || !errors.is_empty(), "{name}: {open:?}");
+    }
+    assert_eq!(converted, expected);
+    assert!(converted.len() >= 20, "{}", converted.len());
+}
+
+#[test]
+fn a_converted_plan_asks_for_every_approval_that_is_meant() {
+    for (name, workspace, _) in documents() {
+        let document = Path::new("corpus/foreign").join(&name);
+        let stem = name.rsplit_once('.').unwrap().0;
+        let meant = root().join(format!("corpus/foreign/{stem}.meant.yaml"));
+        let meant = std::fs::read_to_string(meant).unwrap();
+        let asked = |plan: &str| plan.matches("approval: required").count();
+        let Some(found) = convert(&document, &workspace) else {
+            continue;
+        };
+        let plan = found["plan"].as_str().unwrap();
+        let settled = found["open"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|open| open["tool"] == true);
+        assert!(!settled || asked(plan) >= asked(&meant), "{name}:\n{plan}");
+    }
+}
+
+/// Drafts that do not compile as they stand; the finding of each names what mends it.
+const TO_MEND: [&str; 4] = [
+    "admissions/ask_language",
+    "airline/compensate",
+    "dns_certs/point_www",
+    "permits/neighbours",
+];
+
+#[test]
+fn first_drafts_compile_or_miss_a_guard_that_the_finding_names() {
+    let drafts = root().join("corpus/drafts");
+    let mut count = 0;
+    for domain in std::fs::read_dir(drafts).unwrap().filter_map(|one| {
+        let one = one.unwrap();
+        one.file_type().unwrap().is_dir().then(|| one.path())
+    }) {
+        let workspace = format!(
+            "corpus/unseen/{}",
+            domain.file_name().unwrap().to_str().unwrap()
+        );
+        for draft in std::fs::read_dir(&domain).unwrap() {
+            let draft = draft.unwrap().path();
+            let checked = check(&draft, &workspace);
+            let name = draft.strip_prefix(root().join("corpus/drafts")).unwrap();
+            let name = name.with_extension("");
+            let good = !TO_MEND.contains(&name.to_str().unwrap());
+            assert_eq!(checked["ok"], good, "{}", name.display());
+            for code in errors(&checked) {
+                assert_eq!(code, "R106", "{}", name.display());
+            }
+            count += 1;
+        }
+    }
+    assert_eq!(count, 20);
+}
