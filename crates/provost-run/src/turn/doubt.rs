@@ -414,20 +414,25 @@ impl Turn<'_> {
     /// Settles a write that took place and whose output nobody saw.
     fn happened_unseen(&mut self, slot: &Slot) -> Result<(), StepError> {
         let step = self.step_and_operation(&slot.step);
-        if step.is_some_and(|(step, _)| !step.accept.is_empty() || step.confirm.is_some()) {
-            let message = "it took place, but its output is not known, so what is accepted of it \
-                           cannot be looked at"
-                .to_owned();
-            return self.settle_failed(slot, Class::AcceptanceFailed, message);
-        }
+        let is_judged =
+            step.is_some_and(|(step, _)| !step.accept.is_empty() || step.confirm.is_some());
         let goes_on = self.state.ended.is_none()
             && self.state.stopping.is_none()
             && self.state.cancelled.is_none();
-        if !goes_on || !self.state.is_output_needed(&slot.step) {
-            return self.settle_succeeded(slot);
-        }
+        let message = match (goes_on, is_judged) {
+            (false, true) => {
+                let message = "it took place, but its output is not known, so what is accepted \
+                               of it cannot be looked at"
+                    .to_owned();
+                return self.settle_failed(slot, Class::AcceptanceFailed, message);
+            }
+            (true, true) => "it took place, and what it gave is not known, which is to be accepted",
+            (true, false) if self.state.is_output_needed(&slot.step) => {
+                "it took place, and what it gave is not known, which is read later"
+            }
+            (_, false) => return self.settle_succeeded(slot),
+        };
         // Why in doubt still: what reads it waits, until somebody says what it gave.
-        let message = "it took place, and what it gave is not known, which is read later";
         self.emit(Event::StepSettled {
             slot: slot.clone(),
             status: StepStatus::InDoubt,

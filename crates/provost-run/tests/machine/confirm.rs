@@ -222,13 +222,7 @@ fn what_happened_unseen_is_not_confirmed() {
     insta::assert_snapshot!(case.transcript(), @"
     < ada settles put: happened
     + DoubtSettled put happened says ada
-    + StepSettled put failed acceptance_failed: it took place, but its output is not known, so what is accepted of it cannot be looked at
-    + ReplanRequested step_failed
-    + PlanRequested
-    > plan request 2: step_failed
-    + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: it took place, but its output is not known, so what is accepted of it cannot be looked at
-    > done failed
+    + StepSettled put in_doubt output_invalid: it took place, and what it gave is not known, which is to be accepted
     ");
 }
 

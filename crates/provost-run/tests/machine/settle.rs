@@ -241,13 +241,7 @@ fn a_person_says_that_it_happened() {
     + StepSettled put in_doubt timeout: it went wrong
     < ada settles put: happened
     + DoubtSettled put happened says ada
-    + StepSettled put failed acceptance_failed: it took place, but its output is not known, so what is accepted of it cannot be looked at
-    + ReplanRequested step_failed
-    + PlanRequested
-    > plan request 2: step_failed
-    + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: it took place, but its output is not known, so what is accepted of it cannot be looked at
-    > done failed
+    + StepSettled put in_doubt output_invalid: it took place, and what it gave is not known, which is to be accepted
     ");
     let bad = doubtful(rules_with(|_| {})).settle(
         "put",
@@ -634,6 +628,28 @@ steps:
     > call told#1 look.up {"to":"done true"}
     > call other#1 look.up {"to":"x"}
     "#);
+}
+
+/// Without its output a write cannot be accepted, and is not refused for that either.
+#[test]
+fn what_happened_waits_for_its_output_where_it_is_to_be_accepted() {
+    let settled = || doubtful(rules_with(|_| {})).settle("put", Settlement::Happened, None);
+    assert_eq!(settled().status(), "in_doubt");
+    let given =
+        settled()
+            .crash()
+            .settle("put", Settlement::Happened, Some(json!({ "done": true })));
+    assert!(given.transcript().contains("+ StepSettled put succeeded"));
+    assert_eq!(given.status(), "running", "{}", given.transcript());
+    let refused = settled().settle("put", Settlement::Happened, Some(json!({ "done": false })));
+    let failed = "+ StepSettled put failed acceptance_failed";
+    assert!(
+        refused.transcript().contains(failed),
+        "{}",
+        refused.transcript()
+    );
+    let abandoned = settled().settle("put", Settlement::Abandoned, None);
+    assert!(abandoned.transcript().contains("+ StepSettled put failed"));
 }
 
 /// What was seen of one attempt is not believed of the next.
