@@ -249,7 +249,7 @@ fn days_described_by_another_hand_get_the_right_answer() {
 /// A day for each thing that makes a message, a write-up or a deployment the wrong one to name.
 #[test]
 fn what_only_looks_like_the_cause_is_not_named() {
-    const DAYS: [&str; 8] = [
+    const DAYS: [&str; 10] = [
         // The clock of the log is five minutes behind.
         "101-metadata-lock-log-five-behind",
         // A write-up says that the payment API was as fast as ever; another one that it stayed.
@@ -259,6 +259,10 @@ fn what_only_looks_like_the_cause_is_not_named() {
         "109-lock-first-hang-ups-later",
         // A version in the first minutes of a ramp that noise hides.
         "120-version-within-a-noisy-ramp",
+        // A version where a gentle ramp seems to begin.
+        "153-deployed-where-the-ramp-begins",
+        // The last reading of the day is three times as high.
+        "147-last-minute-of-the-day",
         // No log when it began, and no metrics where the log tells.
         "121-log-silent-around-it",
         "122-rebalancing-in-a-metrics-gap",
