@@ -4,8 +4,9 @@
 //! of it than how many there are or whether it is there (`size`, `has`), a number, a flag or a time
 //! that is read from it, or which of the words that the plan writes out it is as a whole (`==`,
 //! `!=`, `in`, a key of a literal map). What is left carries no words. A search in a text
-//! (`contains` …), a piece of one (`split` …) and the order of texts stay text. Which label a path of the scope has is the
-//! caller's word. INVARIANT: how a guard is spelt does not change its label.
+//! (`contains` …), a piece of one (`split` …) and the order of texts stay text. Which label a path
+//! of the scope has is the caller's word. INVARIANT: how a guard is spelt does not change its
+//! label.
 
 use super::refs::{self, BoundName};
 use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
