@@ -206,7 +206,7 @@ def stands(store, run, seen, last, kind, event, people):
                 "said_at": record["at"], "expires_at": record["expires_at"]}
     form, raw = canonical(envelope), base64.b64decode(key.removeprefix("ed25519:"))
     need(signed(raw, b"provost/statement/v1\0" + form, base64.b64decode(record["signature"])),
-         f"the signature of {by} does not fit what it says")
+         f"the signature of {by} does not match its content")
     need(record["nonce"] not in seen["nonces"] or kind == "PlanAmended" and last == "GoalAmended",
          "it was recorded before")
     need(seen["at"] < record["expires_at"] + 300_000, "it had lapsed")
@@ -259,7 +259,7 @@ def people_said(db, store, people):
         try:
             stands(store, run, seen, seen["last"], kind, event, people)
         except Fault as why:
-            fault = Fault(f"event {seq} of run {run} may not stand: {why}")
+            fault = Fault(f"event {seq} of run {run} is not valid: {why}")
             if not seen["before"] or not isinstance(why, Unsigned):
                 raise fault from None
             bare.setdefault(run, fault)

@@ -112,7 +112,7 @@ impl AuditError {
             Self::Store(error) => error.hint(),
             Self::JournalStatements(error) => error.hint(),
             Self::Key { .. } | Self::Passphrase(_) => {
-                Some("look at `key` and `passphrase` in `[audit]` of provost.toml")
+                Some("check `key` and `passphrase` in `[audit]` of provost.toml")
             }
             Self::NoKey => Some("name a `key` in `[audit]` of provost.toml"),
             Self::Agrees => None,

@@ -51,7 +51,9 @@ pub enum StatementError {
         run: String,
     },
     /// It is about another revision of the plan.
-    #[error("this statement is about revision {said} of the plan, and what waits is of {stands}")]
+    #[error(
+        "this statement is about revision {said} of the plan, but the current revision is {stands}"
+    )]
     OtherRevision {
         /// The revision it names.
         said: u32,
@@ -59,7 +61,7 @@ pub enum StatementError {
         stands: u32,
     },
     /// It lapsed.
-    #[error("this statement of `{by}` lapsed")]
+    #[error("this statement of `{by}` expired")]
     Lapsed {
         /// Who said it.
         by: String,
@@ -95,7 +97,7 @@ pub enum StatementError {
         by: String,
     },
     /// The signature is over something else.
-    #[error("the signature on this statement of `{by}` does not fit what it says")]
+    #[error("the signature on this statement of `{by}` does not match its content")]
     Forged {
         /// Who it claims to be of.
         by: String,

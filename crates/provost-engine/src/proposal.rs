@@ -178,7 +178,7 @@ impl Proposed {
         self.refused = Some(match (question, ended) {
             (Some((_, question)), _) => Refused::Asks(question.text.clone()),
             (None, Some(message)) => Refused::Ended(message),
-            (None, None) => Refused::Ended("no plan came".to_owned()),
+            (None, None) => Refused::Ended("no plan was proposed".to_owned()),
         });
     }
 }

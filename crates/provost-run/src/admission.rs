@@ -388,7 +388,7 @@ pub fn admit(begin: &Begin, facts: &AdmissionFacts, now: i64) -> Result<ToolRow,
     if let Some(most) = begin.limits.concurrency
         && facts.in_flight >= u64::from(most)
     {
-        let because = format!("the {most} places at `{}` are taken", begin.tool);
+        let because = format!("all {most} places at `{}` are in use", begin.tool);
         return Err(Denial::Full { because });
     }
     if let Some((budget, _)) = &begin.budget {

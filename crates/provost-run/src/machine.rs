@@ -281,7 +281,7 @@ pub enum StepError {
         reason: String,
     },
     /// The same word was taken before.
-    #[error("the statement `{nonce}` was taken before: a statement counts once")]
+    #[error("the statement `{nonce}` was recorded before: a statement counts once")]
     Replayed {
         /// The number that its speaker drew.
         nonce: String,
@@ -296,7 +296,7 @@ pub enum StepError {
     },
     /// With little effort, the input cannot be taken in: the run is to be folded anew, and to take
     /// it with all.
-    #[error("to take this in is more work than the thread that drives runs may do")]
+    #[error("this statement takes more work to validate than allowed")]
     Laborious,
     /// The machine contradicts itself.
     #[error("the run's journal contradicts itself: {0}")]

@@ -105,10 +105,7 @@ pub(crate) fn of_step(
 /// Whether a planner reads what it is shown, and so is given a summary of what is long. The rules
 /// of a playbook evaluate their conditions over it, and need all of it.
 fn reads_it(planner: &PlannerChoice) -> bool {
-    matches!(
-        planner,
-        PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
-    )
+    planner.may_fail()
 }
 
 /// Whether what a step gives back must not leave: its tool says so, or it was given a secret.

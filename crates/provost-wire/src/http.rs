@@ -92,7 +92,7 @@ impl BaseUrl {
             return Err(error("it holds a user or a password; name them in `auth`"));
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err(error("it holds a query or a fragment"));
+            return Err(error("it contains a query or a fragment"));
         }
         Ok(Self {
             url,

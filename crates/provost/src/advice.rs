@@ -18,10 +18,11 @@ impl Advice for StoreError {
     fn advice(&self) -> Option<&'static str> {
         match self {
             Self::Poisoned { .. } => Some(
-                "end this process, look for space and health of the disk, then `provost resume`",
+                "end this process, check the space and the health of the disk, then \
+                 `provost resume`",
             ),
             Self::Moved { .. } | Self::SeqMismatch { .. } => {
-                Some("another process took the run over: look at it with `provost trace`")
+                Some("another process took over the run: `provost trace` shows it")
             }
             other => other.hint(),
         }
@@ -42,10 +43,11 @@ impl Advice for HeadsError {
     fn advice(&self) -> Option<&'static str> {
         match self {
             Self::None { .. } => Some(
-                "if none was ever signed, `provost audit sign` begins; otherwise put the file back",
+                "if no head was ever signed, `provost audit sign` signs the first; otherwise \
+                 restore the file",
             ),
             Self::OtherStore { .. } | Self::Shorter { .. } | Self::Differs { .. } => Some(
-                "put the newest journal back; if this one is right all the same, say why: \
+                "restore the newest journal; to accept this one, give the reason: \
                  `provost audit accept --reason WHY`",
             ),
             Self::Store(error) => error.advice(),

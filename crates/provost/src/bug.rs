@@ -16,9 +16,9 @@ pub fn report_panics() {
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("no reason was given");
         crate::output::note(&format!(
-            "error: provost itself is wrong here{place}: {}\n\n\
-             hint: what was recorded stays as it is; `provost resume RUN` takes an unfinished run \
-             up again. please report this message\n",
+            "error: this is a bug in provost{place}: {}\n\n\
+             hint: nothing recorded is lost; `provost resume RUN` \
+             continues an unfinished run. please report this message\n",
             escape(said)
         ));
     }));

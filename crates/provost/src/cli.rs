@@ -46,7 +46,7 @@ mod trace;
 mod why;
 mod work;
 
-/// Executes only plans that passed your policy and, where it says so, a person.
+/// Executes only plans that your policy admits and, where it says so, a person approved.
 #[derive(Debug, Parser)]
 #[command(name = "provost", version, max_term_width = 100)]
 #[command(

@@ -196,7 +196,7 @@ impl Driver<'_> {
         page.put(TextStyle::Good, "recorded");
         if state.ended.is_none() {
             let command = self.place.command(&format!("provost resume {}", state.run));
-            page.line(&format!("; the run goes on with: {command}"));
+            page.line(&format!("; continue the run with: {command}"));
         } else {
             page.end();
         }

@@ -199,23 +199,25 @@ impl From<StepError> for Failure {
             StepError::Over { .. } => Some("`provost show RUN` tells how it ended"),
             StepError::NotOpen { .. } => Some("`provost inbox` lists what waits, with commands"),
             StepError::NotAllowed { .. } => {
-                Some("somebody else must answer: `policies/` says who may")
+                Some("another person must answer: `policies/` says who may")
             }
             StepError::Denied(ActionDenied::Stranger { .. }) => {
                 Some("people are listed in policies/entities.json")
             }
-            StepError::Denied(_) => {
-                Some("somebody else must: `provost policy check` names the policies about it")
-            }
+            StepError::Denied(_) => Some(
+                "another person must do it: `provost policy check` names the policies about it",
+            ),
             StepError::NotOnCard { .. } => Some("`provost inbox` shows the steps on the card"),
             StepError::BadAnswer { .. } => Some("`provost inbox` shows what is asked for"),
             StepError::NotInDoubt { .. } => Some("`provost show RUN` lists what may have happened"),
             StepError::OtherAttempt { .. } => {
-                Some("look again: `provost inbox` shows what is in doubt now, with commands")
+                Some("`provost inbox` shows what is in doubt now, with commands")
             }
-            StepError::TooEarly { .. } => Some("the tool is asked then; `--happened` is heard now"),
+            StepError::TooEarly { .. } => {
+                Some("the tool is read then; `--happened` is accepted now")
+            }
             StepError::NotPaused => Some("`provost show RUN` tells what it waits for"),
-            StepError::Replayed { .. } => Some("`provost show RUN` tells what came of it"),
+            StepError::Replayed { .. } => Some("`provost show RUN` shows the result"),
             StepError::Amendment { .. }
             | StepError::NoRequest { .. }
             | StepError::NoAttempt { .. }
@@ -306,8 +308,8 @@ impl From<EngineError> for Failure {
                 run_is(&status)
             ))
             .hint(format!(
-                "`provost show {run}` tells what it waits for, `provost resume {run}` goes on \
-                 with it; `--again` begins another"
+                "`provost show {run}` shows what it waits for, `provost resume {run}` \
+                 continues it; `--again` starts another run"
             )),
             EngineError::Planner(error) => error.into(),
             EngineError::Random(_) => Self::usage(message),
@@ -319,14 +321,12 @@ impl From<PlannerError> for Failure {
     fn from(error: PlannerError) -> Self {
         let failure = Self::usage(error.to_string());
         match error {
-            PlannerError::NoPlaybook { .. } => {
-                failure.hint("put the playbook back into `playbooks/`")
-            }
+            PlannerError::NoPlaybook { .. } => failure.hint("restore the playbook in `playbooks/`"),
             PlannerError::NoModel { .. } => {
-                failure.hint("put its table back into provost.toml: `[models.NAME]`")
+                failure.hint("restore its table in provost.toml: `[models.NAME]`")
             }
             PlannerError::NoProgram { .. } => {
-                failure.hint("put it back into provost.toml: `[planner]`, `kind = \"process\"`")
+                failure.hint("restore it in provost.toml: `[planner]`, `kind = \"process\"`")
             }
             PlannerError::Client(_) => failure.hint("`provost doctor --model NAME` looks at it"),
         }

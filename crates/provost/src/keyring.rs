@@ -53,7 +53,7 @@ impl FromStr for Passphrase {
         match text.split_once(':') {
             Some(("env", name)) if !name.is_empty() => Ok(Self::Variable(name.to_owned())),
             Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
-            _ => Err("a passphrase stands in `env:NAME` or `file:PATH`, never here".to_owned()),
+            _ => Err("give the passphrase as `env:NAME` or `file:PATH`, not here".to_owned()),
         }
     }
 }
@@ -68,8 +68,9 @@ impl Passphrase {
     /// The passphrase.
     pub fn read(&self) -> Result<String, Failure> {
         match self {
-            Self::Variable(name) => std::env::var(name)
-                .map_err(|_| Failure::usage(format!("the variable `{name}` holds no passphrase"))),
+            Self::Variable(name) => std::env::var(name).map_err(|_| {
+                Failure::usage(format!("the variable `{name}` contains no passphrase"))
+            }),
             Self::File(path) => {
                 let text = small_text(path)?;
                 Ok(text.lines().next().unwrap_or_default().to_owned())
@@ -108,7 +109,7 @@ pub fn write_new(path: &Path, file: &KeyFile) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         let shown = path.display();
         if error.kind() == std::io::ErrorKind::AlreadyExists {
-            return Failure::usage(format!("`{shown}` is there already"))
+            return Failure::usage(format!("`{shown}` already exists"))
                 .hint("a key is never written over: `-o FILE` names another file");
         }
         Failure::usage(format!("`{shown}` cannot be written: {}", reason(&error)))

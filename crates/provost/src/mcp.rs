@@ -115,8 +115,8 @@ async fn end_of(
 }
 
 /// What is said of calls that the process did not wait for.
-const LEFT: &str = "ended with calls in flight: whoever takes their runs up settles what became \
-                    of them\n";
+const LEFT: &str = "ended with calls in flight: the \
+                    process that resumes their runs settles them\n";
 
 /// Comes so long after somebody told the process to end.
 async fn waited_after(mut interrupted: watch::Receiver<bool>, wait: Duration) {

@@ -64,7 +64,7 @@ pub fn typed_secretly(prompt: &str) -> Result<Option<String>, Failure> {
     }
     let failed = |error: rustix::io::Errno| {
         let reason = crate::document::reason(&error.into());
-        Failure::usage(format!("the terminal cannot be asked: {reason}"))
+        Failure::usage(format!("the terminal cannot be read: {reason}"))
     };
     let before = tcgetattr(std::io::stdin()).map_err(failed)?;
     let mut quiet = before.clone();

@@ -40,7 +40,7 @@ impl WorkspacePath {
         let workspace = self.open(LockUse::Hold)?;
         for one in workspace.damaged() {
             let message = format!(
-                "the tool `{}` is left out until its entry is mended",
+                "the tool `{}` is not loaded until its entry is fixed",
                 one.tool
             );
             Failure::usage(message)

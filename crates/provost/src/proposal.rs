@@ -54,11 +54,11 @@ pub fn planner_first(
         goal: Goal::of_text(text),
         by: match mode {
             Some(PlanningMode::Iterative) => format!(
-                "rules: the mode iterative is asked for, so {} plans step by step",
+                "rules: mode iterative was requested, so {} plans step by step",
                 choice.author()
             ),
             Some(PlanningMode::Single) | None => {
-                let by = format!("rules: {} is to be asked first", choice.author());
+                let by = format!("rules: {} plans first", choice.author());
                 with_mode(by, mode)
             }
         },
@@ -77,7 +77,7 @@ fn refuse_empty(text: &str) -> Result<(), Failure> {
 /// Who chose, with the mode that was asked for.
 fn with_mode(by: String, mode: Option<PlanningMode>) -> String {
     match mode {
-        Some(mode) => format!("{by}; the mode {} is asked for", mode.word()),
+        Some(mode) => format!("{by}; mode {} was requested", mode.word()),
         None => by,
     }
 }
@@ -119,7 +119,7 @@ fn routed(workspace: &Workspace, text: &str) -> Result<Routed, Failure> {
             goal: Goal::of_text(text),
             choice: PlannerChoice::Interpreter { playbooks },
             fallback: None,
-            by: format!("rules: {because}, so people are asked"),
+            by: format!("rules: {because}, so a person is asked"),
         }),
         Route::NoMatch(none) => match other {
             Some(choice) => Ok(Routed {
@@ -194,7 +194,7 @@ fn asked(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::usage(format!("no planner could be asked: {error}")))?;
+        .map_err(|error| Failure::usage(format!("no planner is available: {error}")))?;
     Ok(runtime.block_on(engine::propose(workspace, new, given))?)
 }
 
@@ -218,16 +218,16 @@ fn outcome(
                 None => Ok(judged),
             }
         }
-        (Some(Refused::Unreadable(why)), _) => {
-            Err(Failure::failed(format!("no plan document came: {why}"))
-                .hint("`provost doctor --model NAME` shows whether a model keeps the form"))
-        }
+        (Some(Refused::Unreadable(why)), _) => Err(Failure::failed(format!(
+            "no plan document was returned: {why}"
+        ))
+        .hint("`provost doctor --model NAME` shows whether a model keeps the form")),
         (Some(Refused::Asks(why)), None) => {
-            Err(Failure::failed(format!("the planner asks first: {why}"))
+            Err(Failure::failed(format!("the planner has questions: {why}"))
                 .hint("say it in the goal, or let `provost run` ask"))
         }
         (Some(Refused::Declined(why) | Refused::Ended(why)), None) => Err(Failure::failed(why)),
-        (None, None) => Err(Failure::failed("no plan came")),
+        (None, None) => Err(Failure::failed("no plan was proposed")),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::limits::STATEMENT_EARLY_MAX;
 
 /// An event that may not stand where it stands.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("event {seq} of run {run} ({kind}) may not stand: {reason}")]
+#[error("event {seq} of run {run} ({kind}) is not valid: {reason}")]
 pub struct Contradiction {
     /// The run.
     pub run: String,
@@ -28,9 +28,9 @@ pub struct Contradiction {
 
 impl Contradiction {
     /// What to do about it.
-    pub const HINT: &'static str = "the journal was changed from outside, or what it rests on \
-        (people, their keys, `require`) was: nothing of the run is driven; put back what was \
-        changed, or compare the journal with a backup";
+    pub const HINT: &'static str = "the journal was changed from outside, or its basis (people, \
+        their keys, `require`) was: the run does not \
+        continue; restore what was changed, or compare the journal with a backup";
 
     /// Whether all that is wrong is that a statement is not signed.
     #[must_use]

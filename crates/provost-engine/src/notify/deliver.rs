@@ -102,7 +102,7 @@ impl Engine {
                 self.store().notice_done(notice.n, now, None, next).await?;
             }
             DeliveryStatus::Over => {
-                let said = Some("it was over before anybody was told".to_owned());
+                let said = Some("it was over before the notice was sent".to_owned());
                 self.store().notice_done(notice.n, now, said, None).await?;
             }
             DeliveryStatus::No { why } => {

@@ -55,7 +55,7 @@ pub enum StoreError {
     #[error("another process has been writing to the journal for too long")]
     Busy,
     /// More requests wait than the limit.
-    #[error("more requests wait for the journal than it takes")]
+    #[error("too many requests wait for the journal")]
     QueueFull,
     /// The store was closed.
     #[error("the journal was closed")]
@@ -107,7 +107,7 @@ pub enum StoreError {
         status: String,
     },
     /// Somebody said something to the run, which its driver has to hear before anything begins.
-    #[error("run {run} has statements to hear before anything of it begins")]
+    #[error("run {run} has statements to process before any call")]
     Unheard {
         /// The run.
         run: String,
@@ -197,7 +197,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A file that is to be written is there already.
-    #[error("{} is there already", path.display())]
+    #[error("{} already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -228,10 +228,10 @@ impl StoreError {
             }
             Self::Newer { .. } => "use the version of provost that wrote it, or a later one",
             Self::Poisoned { .. } => {
-                "end this process, look for space and health of the disk, then resume the run"
+                "end this process, check the space and the health of the disk, then resume the run"
             }
             Self::Moved { .. } | Self::SeqMismatch { .. } => {
-                "another process took the run over: look at what it did"
+                "another process took over the run: check what it did"
             }
             Self::ChainBroken { .. }
             | Self::CommitBroken { .. }

@@ -76,7 +76,7 @@ pub enum HeadsError {
         reason: String,
     },
     /// There is no head.
-    #[error("{} holds no head", path.display())]
+    #[error("{} contains no head", path.display())]
     None {
         /// The file.
         path: PathBuf,
@@ -120,7 +120,7 @@ pub enum HeadsError {
     /// The store ends before the head.
     #[error(
         "the journal ends at commit {ends}, but commit {commit} was signed at {at}: later commits \
-         were cut off, or an older journal was put back"
+         were cut off, or an older journal was restored"
     )]
     Shorter {
         /// The commit of the head.
@@ -132,8 +132,8 @@ pub enum HeadsError {
     },
     /// The store has another commit of that number.
     #[error(
-        "commit {commit} is not the one that was signed at {at}: the journal was written anew, or \
-         it is a copy that went another way"
+        "commit {commit} is not the one that was signed at {at}: the journal was written anew, \
+         or it is a copy that diverged"
     )]
     Differs {
         /// The commit.
@@ -151,19 +151,19 @@ impl HeadsError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::File { .. } => "look at `heads` in `[audit]` of provost.toml",
+            Self::File { .. } => "check `heads` in `[audit]` of provost.toml",
             Self::None { .. } => {
-                "if none was ever signed, sign the first; otherwise put the file back"
+                "if none was ever signed, sign the first; otherwise restore the file"
             }
             Self::NoHead { .. } | Self::Forged { .. } => {
-                "the heads were changed from outside: put the file back as it was kept"
+                "the heads were changed from outside: restore the file"
             }
             Self::UnknownKey { .. } => {
                 "if the key is yours, name it as `public` in `[audit]` of provost.toml"
             }
             Self::OtherStore { .. } | Self::Shorter { .. } | Self::Differs { .. } => {
-                "put the newest journal back; if this one is right all the same, accept it \
-                 and say why"
+                "restore the newest journal; to \
+                 accept this one, give a reason"
             }
             Self::Store(error) => return error.hint(),
         })

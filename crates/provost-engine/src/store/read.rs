@@ -1,7 +1,7 @@
 //! Reads: events with their chain checked on the way, listings, evidence.
 
 use provost_plan::digest::{Digest, Domain};
-use provost_run::event::Event;
+use provost_run::event::{Event, RunStatus};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
@@ -50,16 +50,11 @@ impl RunFilter {
     /// Runs that are not over: they can go on, or wait for somebody.
     #[must_use]
     pub fn unfinished() -> Self {
-        let words = [
-            "planning",
-            "waiting_approval",
-            "waiting_answer",
-            "running",
-            "paused",
-            "in_doubt",
-        ];
+        let open = RunStatus::ALL
+            .into_iter()
+            .filter(|status| !status.is_ended());
         Self {
-            statuses: words.map(str::to_owned).to_vec(),
+            statuses: open.map(|status| status.word().to_owned()).collect(),
             ..Self::default()
         }
     }

@@ -91,7 +91,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
 fn not_checked(logged: bool, format: i64) -> Vec<String> {
     let older = (!logged).then_some(
         "which evidence was pruned, and what is stopped: this journal is of an older format, \
-         without a log of either, and `pruned` and `stops` are believed as they stand",
+         without a log of either, and `pruned` and `stops` are trusted as stored",
     );
     let uncounted = (format < 7).then_some(
         "what was spent of the shared budget: this journal is of an older format, whose `budgets` \
@@ -100,9 +100,10 @@ fn not_checked(logged: bool, format: i64) -> Vec<String> {
     let never = [
         "goal, summary, owner and due moment in the listing of runs, and what it says they wait \
          for (`waits`): they show, and decide nothing",
-        "the media types noted beside evidence: its digests cover its bytes",
+        "the media types stored with evidence: its digests cover its bytes",
         "breakers, rates and places (`admission`, `in_flight`), owners and moments in \
-         `open_effects`, notices, and posted words, which are judged when they are taken",
+         `open_effects`, notices, and waiting statements, which are verified when a run receives \
+         them",
     ];
     let all = older.into_iter().chain(uncounted).chain(never);
     all.map(str::to_owned).collect()

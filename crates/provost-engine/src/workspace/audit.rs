@@ -59,7 +59,7 @@ pub(super) fn read(
             Diagnostic::new(
                 Code::BadWorkspace,
                 heads.span,
-                "`heads` lies inside the store, which it is to bear witness of",
+                "`heads` is inside the store that it has to prove",
             )
             .hint("name a file elsewhere, best on another disk or machine"),
         );

@@ -99,7 +99,7 @@ fn fields(
     let roles = fields.map("roles").unwrap_or_default();
     let notify = fields.map("notify").unwrap_or_default();
     let models = fields.map("models").unwrap_or_default();
-    fields.later("store", "the journal lies in `.provost/`");
+    fields.later("store", "the journal is in `.provost/`");
     fields.finish();
 
     let (description, user) = workspace.map_or((None, None), |node| about(node, diagnostics));

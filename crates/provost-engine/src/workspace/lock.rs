@@ -269,7 +269,7 @@ fn read_server(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> Option<L
         match read_definition(&tool.value, node) {
             Ok(definition) => listing.tools.insert(tool.value.clone(), definition),
             Err(why) => {
-                let message = format!("what stands here of the tool `{}` {why}", tool.value);
+                let message = format!("the entry of the tool `{}` {why}", tool.value);
                 found.push(Diagnostic::new(Code::BadWorkspace, tool.span, message));
                 continue;
             }
@@ -303,7 +303,7 @@ fn read_definition(tool: &str, node: &Node) -> Result<Definition, String> {
     if text(DIGEST_FIELD) == Some(definition.digest().to_string().as_str()) {
         return Ok(definition);
     }
-    Err("was edited: it does not have the digest beside it".to_owned())
+    Err("was edited: its digest does not match".to_owned())
 }
 
 /// What is pinned of MCP servers, as far as it can be read; [`hold`] reports what cannot.
@@ -382,10 +382,10 @@ fn finding(drift: &Drift, config: &Config) -> Option<Diagnostic> {
         Drift::Gone { .. } => return None,
         Drift::New { .. } => format!("the tool `{tool}` is not in {LOCK_FILE}"),
         Drift::Changed { fields, .. } if fields.is_empty() => {
-            format!("the tool `{tool}` is not what {LOCK_FILE} holds")
+            format!("the tool `{tool}` differs from {LOCK_FILE}")
         }
         Drift::Changed { fields, .. } => format!(
-            "the tool `{tool}` is not what {LOCK_FILE} holds: changed in {}",
+            "the tool `{tool}` differs from {LOCK_FILE}: changed in {}",
             fields.join(", ")
         ),
     };
@@ -394,6 +394,6 @@ fn finding(drift: &Drift, config: &Config) -> Option<Diagnostic> {
     let span = table.map_or_else(Span::default, provost_tools::ToolConfig::span);
     Some(
         Diagnostic::new(Code::Drift, span, message)
-            .hint("look at the change; locking the tools again accepts it"),
+            .hint("check the change; locking the tools again accepts it"),
     )
 }

@@ -171,7 +171,11 @@ fn webhook(
     let (host, path) = split(&url.value);
     let base = match BaseUrl::parse(host) {
         Ok(base) if path.contains(['?', '#']) => {
-            bad(diagnostics, url.span, "`url` holds a query or a fragment");
+            bad(
+                diagnostics,
+                url.span,
+                "`url` contains a query or a fragment",
+            );
             Some(base)
         }
         Ok(base) => Some(base.with_private(private).through(proxy.cloned())),

@@ -47,7 +47,7 @@ pub(super) fn unseen(
         let span = declared.map(|(_, span)| span).or_else(borne);
         let message = format!("no policy looks at the tag `{tag}`");
         let finding = Diagnostic::new(Code::UnseenTag, span.unwrap_or(Span::default()), message)
-            .hint("write the rule that it is for into policies/, or take the tag out");
+            .hint("write its rule into policies/, or remove the tag");
         (source.clone(), finding)
     };
     policy.unseen_tags().into_iter().map(warn).collect()

@@ -112,7 +112,7 @@ fn no_row_beside_the_events_begins_a_call_and_each_is_named() {
         ("a made-up row of what was pruned", "was made up"),
         (
             "an older journal, and its head once more",
-            "an older journal was put back",
+            "an older journal was restored",
         ),
     ] {
         let (place, run) = stopped();

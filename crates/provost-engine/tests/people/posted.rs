@@ -86,14 +86,14 @@ fn a_row_written_from_outside_counts_for_nothing_and_is_reported() {
         assert_eq!(stop, DriveEnd::Waiting);
         session.release().await.unwrap();
     });
-    insta::assert_snapshot!(ear.ignored.join("\n"), @"
+    insta::assert_snapshot!(ear.ignored.join("\n"), @r"
     this is no statement of a person: expected value at line 1 column 1
     this is no statement of a person: missing field `schema`
     this statement of `bo` is not signed, and this workspace requires signatures
     this statement is not signed with the key of `bo`
     this is no statement of a person: it has what this version does not know
     this statement is for run `aaaaaaaaaaaa`
-    this statement of `bo` lapsed
+    this statement of `bo` expired
     ");
     assert_eq!(
         (place.count("ApprovalGiven"), place.count("AttemptStarted")),
@@ -135,7 +135,7 @@ fn a_word_taken_before_its_process_died_is_not_taken_again() {
         session.hear_posted(&mut ear).await.unwrap();
         assert_eq!(ear.ignored.len(), 1, "{:?}", ear.ignored);
         assert!(
-            ear.ignored[0].contains("was taken before"),
+            ear.ignored[0].contains("was recorded before"),
             "{:?}",
             ear.ignored
         );

@@ -240,12 +240,12 @@ fn what_somebody_without_the_right_wrote_into_the_journal_may_not_stand() {
         }
     }
     insta::assert_snapshot!(lines.join("\n"), @"
-    event 8 of run RUN (QuestionAnswered) may not stand: `bo` may not answer: policy lets only others (operators-speak)
-    event 8 of run RUN (PlanAmended) may not stand: `bo` may not amend: policy lets only others (operators-speak)
-    event 8 of run RUN (CancelRequested) may not stand: `bo` may not amend: policy lets only others (operators-speak)
-    event 8 of run RUN (Paused) may not stand: `bo` may not stop: policy lets only others (operators-speak)
-    event 8 of run RUN (CancelRequested) may not stand: `bo` may not stop: policy lets only others (operators-speak)
-    event 9 of run RUN (Resumed) may not stand: `bo` may not resume: policy lets only others (operators-speak)
+    event 8 of run RUN (QuestionAnswered) is not valid: `bo` may not answer: policy lets only others (operators-speak)
+    event 8 of run RUN (PlanAmended) is not valid: `bo` may not amend: policy lets only others (operators-speak)
+    event 8 of run RUN (CancelRequested) is not valid: `bo` may not amend: policy lets only others (operators-speak)
+    event 8 of run RUN (Paused) is not valid: `bo` may not stop: policy lets only others (operators-speak)
+    event 8 of run RUN (CancelRequested) is not valid: `bo` may not stop: policy lets only others (operators-speak)
+    event 9 of run RUN (Resumed) is not valid: `bo` may not resume: policy lets only others (operators-speak)
     ");
 }
 

@@ -262,9 +262,14 @@ fn what_heads_say_is_said_in_words() {
     assert_eq!(
         error.to_string(),
         "the journal ends at commit 7, but commit 10 was signed at 1970-01-01T00:00:00.001Z: \
-         later commits were cut off, or an older journal was put back"
+         later commits were cut off, or an older journal was restored"
     );
-    assert!(error.hint().unwrap().contains("accept it and say why"));
+    assert!(
+        error
+            .hint()
+            .unwrap()
+            .contains("to accept this one, give a reason")
+    );
     let stranger = [PrivateKey::from_seed(&[1; 32]).unwrap().public()];
     let error = hold(&store, &heads, &stranger).unwrap_err();
     assert!(matches!(error, HeadsError::UnknownKey { .. }), "{error}");

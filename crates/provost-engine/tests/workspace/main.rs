@@ -339,10 +339,10 @@ fn a_tool_that_is_not_what_the_lock_holds_is_a_finding() {
     write(dir.path(), &[("provost.toml", &changed)]);
     insta::assert_snapshot!(findings(dir.path()), @r"
     the workspace cannot be used: 4 findings in provost.toml
-    provost.toml 1:1 W806 the tool `notes.list` is not what provost.lock holds: changed in timeout_ms (look at the change; locking the tools again accepts it)
-    provost.toml 1:1 W806 the tool `notes.read` is not what provost.lock holds: changed in timeout_ms (look at the change; locking the tools again accepts it)
-    provost.toml 1:1 W806 the tool `notes.search` is not what provost.lock holds: changed in timeout_ms (look at the change; locking the tools again accepts it)
-    provost.toml 5:1 W806 the tool `more.read` is not in provost.lock (look at the change; locking the tools again accepts it)
+    provost.toml 1:1 W806 the tool `notes.list` differs from provost.lock: changed in timeout_ms (check the change; locking the tools again accepts it)
+    provost.toml 1:1 W806 the tool `notes.read` differs from provost.lock: changed in timeout_ms (check the change; locking the tools again accepts it)
+    provost.toml 1:1 W806 the tool `notes.search` differs from provost.lock: changed in timeout_ms (check the change; locking the tools again accepts it)
+    provost.toml 5:1 W806 the tool `more.read` is not in provost.lock (check the change; locking the tools again accepts it)
     ");
     let ignoring = Opening {
         lock: LockUse::Ignore,

@@ -51,7 +51,7 @@ fn a_tool_of_the_programs_own_is_in_the_catalog_and_the_lock() {
     assert!(open(One::shared("own.look", 1)).is_ok());
     assert_eq!(
         open(One::shared("own.look", 2)).unwrap_err(),
-        ["the tool `own.look` is not what provost.lock holds: changed in endpoint"]
+        ["the tool `own.look` differs from provost.lock: changed in endpoint"]
     );
     assert_eq!(
         open(One::shared("notes.look", 1)).unwrap_err(),

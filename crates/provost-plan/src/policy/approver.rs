@@ -25,7 +25,7 @@ pub enum ApproveDenied {
         id: String,
     },
     /// The requester asked.
-    #[error("`{id}` asked for this run, and somebody else must approve it")]
+    #[error("`{id}` requested this run, and another person must approve it")]
     Requester {
         /// Who.
         id: String,
@@ -37,7 +37,7 @@ pub enum ApproveDenied {
         id: String,
     },
     /// They lack a role.
-    #[error("this needs somebody in `{}`, and `{id}` is not", roles.join("` and `"))]
+    #[error("this needs a person in `{}`, and `{id}` is not", roles.join("` and `"))]
     Role {
         /// Who.
         id: String,

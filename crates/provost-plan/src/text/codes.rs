@@ -54,21 +54,21 @@ macro_rules! codes {
 codes! {
     Syntax = "P001", Error, "the text is not readable as YAML, JSON or TOML";
     TooLarge = "P002", Error, "the text passes a limit of size, depth or count";
-    DuplicateKey = "P003", Error, "a key stands twice in one map";
+    DuplicateKey = "P003", Error, "a key appears twice in one map";
     UnknownField = "P004", Error, "a field the format does not have";
     MissingField = "P005", Error, "a field that must be there is not";
-    WrongShape = "P006", Error, "a field holds another kind of value than it must";
+    WrongShape = "P006", Error, "a field has a value of the wrong kind";
     BadNumber = "P007", Error, "an integer beyond ±2^53";
     LaterField = "P008", Error, "a field this version understands but does not carry out";
     BadExpression = "P009", Error, "an expression that cannot be read";
     BadName = "P010", Error, "a name with characters a name may not have";
     WrongSchema = "P011", Error, "the text declares another format";
     AnchorUsed = "P012", Error, "an anchor, alias or tag";
-    UnknownTool = "R101", Error, "a step calls a tool that the catalog does not hold";
+    UnknownTool = "R101", Error, "a step calls a tool that is not in the catalog";
     UnknownStep = "R102", Error, "a reference to a step the plan does not have";
     DuplicateStep = "R103", Error, "two steps with one id";
     Cycle = "R104", Error, "steps that wait for each other";
-    UnknownParam = "R105", Error, "a reference to a parameter that is not there";
+    UnknownParam = "R105", Error, "a reference to a parameter that does not exist";
     UnguardedRead = "R106", Error, "a read of what may be absent, without a guard";
     UnknownRoot = "R107", Error, "a reference to a name that is not in scope here";
     GoalChanged = "R108", Error, "a plan that changes the goal or its criteria";
@@ -79,16 +79,16 @@ codes! {
     UnknownRole = "R113", Error, "a step in a role that the operator does not declare";
     NoSubgoal = "R114", Error, "a step that refines no subgoal of the plan";
     BeyondRefinement = "R115", Error, "a refinement that does more, or less, than to refine";
-    NeverRefined = "R116", Error, "a subgoal that nobody would refine";
+    NeverRefined = "R116", Error, "a subgoal that no planner refines";
     ArgumentType = "T201", Error, "an argument that the tool's input schema refuses";
-    MissingArgument = "T202", Error, "an argument the tool needs is not there";
-    UnknownArgument = "T203", Error, "an argument the tool does not take";
-    AbsentPath = "T204", Error, "a path that the output schema can never hold";
-    NoOverlap = "T205", Error, "a reference whose values can never fit where they go";
+    MissingArgument = "T202", Error, "a required argument is missing";
+    UnknownArgument = "T203", Error, "an argument the tool does not have";
+    AbsentPath = "T204", Error, "a path that the output schema does not have";
+    NoOverlap = "T205", Error, "a reference whose values never fit their place";
     NotBoolean = "T206", Error, "a guard, acceptance or proof that is not boolean";
     RunTimeCheck = "T207", Note, "a value that can only be checked at run time";
     NotPrintable = "T208", Error, "a list, map or null inside a text";
-    OperandType = "T209", Error, "an operator between kinds of value it does not take";
+    OperandType = "T209", Error, "an operator on kinds of value it does not support";
     NotAList = "T210", Error, "a `for_each` over what is not a list";
     RiskUnderstated = "E301", Error, "a step that declares less risk than it has";
     NoAcceptance = "E302", Warning, "a write with no acceptance";
@@ -98,7 +98,7 @@ codes! {
     StaleReading = "E306", Warning, "a step acts on a reading that another step may change";
     BadConfirm = "E307", Error, "a `confirm` that cannot prove a write";
     NeedlessFresh = "E308", Warning, "`fresh` where no reading is acted on";
-    BadUndo = "E309", Error, "an `undo` that takes nothing back";
+    BadUndo = "E309", Error, "an `undo` that reverses nothing";
     VainSetting = "E310", Warning, "a setting of a step that its tool does not follow";
     UntrustedSink = "F401", Note, "untrusted data decides who or what is reached";
     UntrustedControl = "F402", Note, "untrusted text decides whether something runs";
@@ -116,13 +116,13 @@ codes! {
     OutsideRole = "V603", Error, "a tool that the role of its step does not admit";
     OutsideEnvelope = "V604", Error, "a step that the envelope of its subgoal does not admit";
     AsksNobody = "V605", Warning, "a question to a person or group that there is not";
-    ConstantCheck = "S701", Error, "a proof that does not look at any step";
+    ConstantCheck = "S701", Error, "a proof that reads no step";
     UnreadOutput = "S702", Warning, "a read or a question whose output nothing uses";
     NoSteps = "S703", Error, "a plan without steps";
     UnsupportedClaim = "S704", Warning, "a claim in the answer that cites nothing";
     NoAnswer = "S705", Warning, "a plan without an answer";
     VagueStep = "S706", Warning, "a description that says nothing";
-    VagueCriterion = "S707", Warning, "a criterion that does not say what has to hold";
+    VagueCriterion = "S707", Warning, "a criterion without a testable condition";
     ImpossibleProof = "S708", Error, "a proof or an acceptance that can never be true";
     NeedlessOrder = "S709", Warning, "an entry of `needs` that something else implies";
     RepeatedRead = "S710", Warning, "a call that gives nothing new: the same was made already";
@@ -143,7 +143,7 @@ codes! {
     NamesNobody = "W809", Warning, "a policy that names a group, person or role that there is not";
     UnseenTag = "W810", Warning, "a tag that no policy looks at";
     UnknownTag = "W811", Error, "a tag that is not declared";
-    Drift = "W806", Error, "a tool that is not what `provost.lock` holds";
+    Drift = "W806", Error, "a tool that differs from `provost.lock`";
 }
 
 /// The families of codes: the letter, and what the pass looks at.

@@ -35,19 +35,19 @@ impl PlannerView {
 pub enum PlannerChoice {
     /// A playbook, by name.
     Playbook {
-        /// Its name.
+        /// Its name in the workspace.
         name: String,
     },
     /// One of these playbooks, as soon as it is known which, and with what parameters.
     Interpreter {
-        /// Their names.
+        /// The names of the playbooks that may match.
         playbooks: Vec<String>,
     },
     /// A plan somebody wrote or saved.
     File {
         /// The name shown in diagnostics.
         name: String,
-        /// The text.
+        /// The text of the plan, as it was written.
         text: String,
         /// The playbook that revises it, if a playbook made it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,12 +57,12 @@ pub enum PlannerChoice {
     Client {
         /// What the client calls itself.
         client: String,
-        /// The text.
+        /// The text of the plan, as it was written.
         text: String,
     },
     /// A model, by the name the workspace gives it.
     Model {
-        /// Its name.
+        /// Its name in the workspace.
         name: String,
         /// The most that one request may take.
         cost: PlannerCost,
@@ -72,7 +72,7 @@ pub enum PlannerChoice {
     },
     /// Another process: somebody else's planner.
     Process {
-        /// Its program.
+        /// The program, as `[planner]` names it.
         program: String,
         /// How it is shown text.
         #[serde(default, skip_serializing_if = "PlannerView::is_default")]
@@ -86,7 +86,7 @@ pub enum PlannerChoice {
 pub enum NextPlanner {
     /// Another planner.
     Planner {
-        /// Which.
+        /// The planner, with what it needs to be opened again.
         planner: PlannerChoice,
     },
     /// A person: what they are asked follows.
@@ -173,8 +173,9 @@ impl PlannerChoice {
         }
     }
 
-    /// Whether it may fail, or run out of proposals, where it might have succeeded: then others are
-    /// asked after it. The rest say what they have to say, and nothing else if asked again.
+    /// Whether it is a model or another process. It takes time, it reads what it is shown, and it
+    /// may fail or run out of proposals where it might have succeeded: then its proposals are
+    /// repaired, and others are asked after it. The rest reply at once, and the same every time.
     #[must_use]
     pub fn may_fail(&self) -> bool {
         match self {

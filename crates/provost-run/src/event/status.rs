@@ -67,6 +67,28 @@ impl RunStatus {
         }
     }
 
+    /// All of them, in the order of a run's life.
+    pub const ALL: [Self; 12] = [
+        Self::Planning,
+        Self::WaitingApproval,
+        Self::WaitingAnswer,
+        Self::Running,
+        Self::Paused,
+        Self::InDoubt,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Rejected,
+        Self::Expired,
+        Self::Refused,
+        Self::Cancelled,
+    ];
+
+    /// The status of this word.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.word() == word)
+    }
+
     /// Whether the run is over.
     #[must_use]
     pub fn is_ended(self) -> bool {

@@ -5,6 +5,8 @@
 //! prints it does. INVARIANT: free text of a planner, a tool or a person is only in `text`, or
 //! between backticks.
 
+use std::fmt::Display;
+
 use provost_plan::plan::request::Why;
 
 use crate::event::{Event, RunStatus, SettledBy, SkipReason, StepStatus};
@@ -47,7 +49,7 @@ pub enum Tone {
 }
 
 impl Words {
-    pub(crate) fn new(subject: impl ToString, verb: impl Into<String>) -> Self {
+    pub(crate) fn new(subject: &(impl Display + ?Sized), verb: impl Into<String>) -> Self {
         Self {
             subject: subject.to_string(),
             verb: verb.into(),

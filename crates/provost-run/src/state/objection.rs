@@ -43,7 +43,7 @@ pub enum Objection {
         digest: Digest,
     },
     /// It came too late.
-    #[error("what it answers had lapsed")]
+    #[error("what it answers had expired")]
     Lapsed,
     /// This person may not.
     #[error("`{by}` may not: {reason}")]
@@ -81,7 +81,7 @@ pub enum Objection {
         nonce: String,
     },
     /// Half of an amendment.
-    #[error("it is one half of an amendment, and the other does not stand before it")]
+    #[error("it is one half of an amendment, and the other half is not before it")]
     Half,
 }
 
@@ -243,13 +243,13 @@ impl State {
         }
         let by = &signatory.by;
         if !signatory.solo && (card.requester == by.id || card.amended_by.contains(&by.id)) {
-            return Err(denied("they asked for it".to_owned()));
+            return Err(denied("they requested it".to_owned()));
         }
         if let Some(role) = card.terms.approvers.difference(&by.groups).next() {
-            return Err(denied(format!("this needs somebody in `{role}`")));
+            return Err(denied(format!("this needs a person in `{role}`")));
         }
         if asked.approved_by.contains(&by.id) {
-            return Err(denied("they said yes already".to_owned()));
+            return Err(denied("they already approved".to_owned()));
         }
         Ok((card, asked.approved_by.len() as u64))
     }

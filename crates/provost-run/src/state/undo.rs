@@ -103,7 +103,7 @@ impl State {
         let said = |because: &str| Some(because.to_owned());
         match effect.landing {
             Landing::None => return None,
-            Landing::Unknown => return said("nobody knows whether it took place"),
+            Landing::Unknown => return said("its outcome is unknown"),
             Landing::Happened => {}
         }
         let Some((by, status)) = self.undone_by(&effect.slot) else {
@@ -118,7 +118,7 @@ impl State {
                 let (class, message) = self.failure(by)?;
                 Some(format!("`{by}` failed, {}: {message}", class.word()))
             }
-            StepStatus::InDoubt => Some(format!("nobody knows whether `{by}` took place")),
+            StepStatus::InDoubt => Some(format!("the outcome of `{by}` is unknown")),
             StepStatus::Skipped => Some(format!("`{by}` was not approved")),
             _ if self.status() == RunStatus::Cancelled => {
                 Some(format!("the run ended before `{by}`"))

@@ -112,7 +112,7 @@ impl Turn<'_> {
             }),
             Denial::Doubt { run, slot: other } => {
                 let message = format!(
-                    "step `{other}` of run {run} may already have done this, and nobody knows yet"
+                    "step `{other}` of run {run} may already have done this, its outcome is unknown"
                 );
                 self.settle_failed(slot, Class::Conflict, message)
             }

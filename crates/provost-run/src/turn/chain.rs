@@ -237,8 +237,8 @@ impl Turn<'_> {
         let again = why.is_some_and(comes_again);
         let plan = checked.record().digest;
         (again && self.state.progress.is_back_at(plan)).then(|| {
-            "the planner came back to a plan that was in force already, and nothing new became \
-             known since"
+            "the planner proposed an earlier plan \
+             again, and nothing new is known since"
                 .to_owned()
         })
     }

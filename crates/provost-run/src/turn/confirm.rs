@@ -24,7 +24,7 @@ impl Turn<'_> {
         match self.confirm_of(slot) {
             None => self.settle_succeeded(slot),
             Some(_) if self.state.ended.is_none() => Ok(()),
-            Some(_) => self.unconfirmed(slot, "the run is over, so nobody reads it back"),
+            Some(_) => self.unconfirmed(slot, "the run is over, so the write is not confirmed"),
         }
     }
 
@@ -62,7 +62,7 @@ impl Turn<'_> {
                 None => self.put_off(&slot, denial),
             },
             Err(Hindrance::NotInPlan) => {
-                self.unconfirmed(&slot, "the plan in force has no such read")
+                self.unconfirmed(&slot, "the current plan has no such read")
             }
         }
     }
@@ -137,7 +137,7 @@ impl Turn<'_> {
     /// Whether what was read back shows that the write landed.
     fn proves(&self, slot: &Slot, read: &Value) -> Result<(), String> {
         let Some(confirm) = self.confirm_of(slot) else {
-            return Err("the plan in force does not say what it must show".to_owned());
+            return Err("the current plan does not say what it must show".to_owned());
         };
         let output = self.state.item(slot).and_then(|item| item.output.as_ref());
         let roots = Roots::new(&self.purse)

@@ -417,7 +417,7 @@ impl Turn<'_> {
         });
         if let Some(effect) = in_doubt {
             let message = format!(
-                "step `{}` may already have done this, and nobody knows yet",
+                "step `{}` may already have done this, its outcome is unknown",
                 effect.slot
             );
             return Err(refusal(Class::Conflict, &message));
@@ -482,7 +482,7 @@ impl Turn<'_> {
         match self.call_of_intent(&intent) {
             Some(call) => self.begin(intent, call),
             None => {
-                let message = "the plan in force has no such call".to_owned();
+                let message = "the current plan has no such call".to_owned();
                 self.settle_failed(&intent.slot, Class::ToolBug, message)
             }
         }

@@ -172,7 +172,7 @@ impl Turn<'_> {
             Ok(()) => return Ok(()),
             Err(Hindrance::Denied(denial)) => return self.put_off_inquiry(slot, denial),
             Err(Hindrance::Limit(limit)) => format!("no read may begin: {limit}"),
-            Err(Hindrance::NotInPlan) => "the plan in force has no such call".to_owned(),
+            Err(Hindrance::NotInPlan) => "the current plan has no such call".to_owned(),
         };
         self.emit(Event::ReconcileGivenUp { slot, reason })
     }

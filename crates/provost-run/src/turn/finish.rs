@@ -18,6 +18,7 @@ use super::scope::{Roots, steps_named};
 use crate::event::{AnswerPart, AnswerSpan, Citation, Event, Proven, Prover, RunEnded, RunStatus};
 use crate::machine::StepError;
 use crate::outcome::Class;
+use crate::read::words::because;
 use crate::{shown, view};
 
 impl Turn<'_> {
@@ -200,9 +201,9 @@ impl Turn<'_> {
     pub(super) fn end_because(&mut self, why: &Why) -> Result<(), StepError> {
         match why {
             Why::Observed { .. } => Ok(()),
-            Why::Amended { .. } => self.end_refused("nobody planned for the amended goal"),
+            Why::Amended { .. } => self.end_refused("no plan was made for the amended goal"),
             Why::Rejected { step, reason } => {
-                let message = format!("a person said no: {reason}");
+                let message = format!("a person rejected it: {reason}");
                 self.end_with(RunStatus::Rejected, Class::Rejected, step.clone(), message)
             }
             Why::Expired { step } => {
@@ -216,17 +217,12 @@ impl Turn<'_> {
                     None => Ok(()),
                 }
             }
-            Why::Unmet { criteria } => {
-                let list = criteria
-                    .iter()
-                    .map(|id| format!("`{id}`"))
-                    .collect::<Vec<_>>();
-                let message = format!("not shown to hold: {}", list.join(", "));
+            Why::Unmet { .. } => {
                 let class = self.judged(Class::Unmet);
-                self.end_with(RunStatus::Failed, class, None, message)
+                self.end_with(RunStatus::Failed, class, None, because(why))
             }
             Why::Refine { step } => {
-                let message = format!("nobody refined the subgoal `{step}`");
+                let message = format!("no planner refined the subgoal `{step}`");
                 self.end_with(RunStatus::Failed, Class::Unmet, Some(step.clone()), message)
             }
             Why::StepFailed { step, .. } => {
@@ -273,7 +269,7 @@ impl Turn<'_> {
             return self.end_cancelled();
         }
         let message =
-            format!("the plan is no longer admissible under the rules in force: {message}");
+            format!("the plan is no longer admissible under the current rules: {message}");
         self.end_with(RunStatus::Failed, Class::Drift, None, message)
     }
 

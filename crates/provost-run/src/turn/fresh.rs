@@ -107,7 +107,7 @@ impl Turn<'_> {
         {
             return Ok(());
         }
-        let because = format!("another call rests on what `{held}` gave");
+        let because = format!("another call uses the result of `{held}`");
         self.emit(Event::Deferred {
             slot: slot.clone(),
             until: None,
@@ -252,7 +252,7 @@ impl Turn<'_> {
                 .item(&slot)
                 .is_some_and(|item| item.retaking.is_none());
             if begins && times.is_some_and(|times| *times >= RETAKEN_MAX) {
-                let reason = format!("`{slot}` was taken again {RETAKEN_MAX} times");
+                let reason = format!("`{slot}` was read again {RETAKEN_MAX} times");
                 return self.fail_stale(id, &reason);
             }
             if self.state.in_flight() as u64 >= self.state.limits_in_force().concurrency {
@@ -411,7 +411,7 @@ impl Turn<'_> {
         let of = self.retakes_for(slot).unwrap_or_default();
         if let Err((_, message)) = self.acceptance(slot, &output) {
             let class = Class::AcceptanceFailed;
-            let reason = format!("`{slot}` was taken again and is not accepted: {message}");
+            let reason = format!("`{slot}` was read again and is not accepted: {message}");
             self.emit(Event::AttemptEnded(AttemptEnded { class, ..ended }))?;
             return self.fail_stale(&of, &reason);
         }
@@ -438,17 +438,14 @@ impl Turn<'_> {
         self.emit(Event::AttemptEnded(ended))?;
         if let Some(at) = again {
             for open in self.open_slots(&of) {
-                self.defer(&open, at, format!("`{slot}` is taken again"))?;
+                self.defer(&open, at, format!("`{slot}` is read again"))?;
             }
             return Ok(());
         }
         if comes_again {
             return Ok(());
         }
-        self.fail_stale(
-            &of,
-            &format!("`{slot}` could not be taken again: {message}"),
-        )
+        self.fail_stale(&of, &format!("`{slot}` could not be read again: {message}"))
     }
 }
 

@@ -203,7 +203,7 @@ impl Turn<'_> {
         let bytes: usize = calls.iter().map(|call| bytes_of(&call.args)).sum();
         if bytes > CARD_ARGS_BYTES_MAX {
             let message = format!(
-                "the card that asks about it would hold {bytes} bytes of arguments, more than the \
+                "its card would have {bytes} bytes of arguments, more than the \
                  {CARD_ARGS_BYTES_MAX} that one may"
             );
             return candidates.iter().try_for_each(|candidate| {
@@ -298,7 +298,7 @@ impl Turn<'_> {
         if !people.insert(by.id.clone()) {
             return Err(StepError::NotAllowed {
                 by: by.id,
-                reason: "they said yes already, and others must too".to_owned(),
+                reason: "they already approved, and more approvals are needed".to_owned(),
             });
         }
         let complete = people.len() as u64 >= u64::from(card.terms.quorum);
@@ -461,8 +461,8 @@ impl Turn<'_> {
                     by: by.id.clone(),
                     reason: match denied {
                         ApproveDenied::Requester { id } if id != state.card.requester => format!(
-                            "`{id}` wrote a part of what is asked about, and somebody else must \
-                             approve it"
+                            "`{id}` wrote a part of it, \
+                             and another person must approve it"
                         ),
                         denied => denied.to_string(),
                     },

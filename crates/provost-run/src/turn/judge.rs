@@ -19,7 +19,7 @@ use super::Turn;
 use super::planning::{Change, ask_all_again, views};
 use super::scope::Roots;
 use super::work::UNCHECKED;
-use crate::event::{Event, PlannerChoice, PlannerView};
+use crate::event::{Event, PlannerView};
 use crate::machine::StepError;
 use crate::view;
 
@@ -98,11 +98,7 @@ impl Turn<'_> {
     /// The proposal without the errors that have one safe fix: of those who would be asked again
     /// for no more than that. What a person wrote runs as it is written, or not at all.
     fn mended(&self, source: &Source, origin: &Origin) -> Option<Repair> {
-        let repairs = matches!(
-            self.state.planner,
-            PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
-        );
-        if !repairs {
+        if !self.state.planner.may_fail() {
             return None;
         }
         mend_errors(source, |source| self.compiled(source, origin).1)
@@ -169,8 +165,7 @@ impl Turn<'_> {
             let reason = if same {
                 "the planner proposed the same inadmissible plan again".to_owned()
             } else if back {
-                "the planner went back to an inadmissible plan that it had proposed before"
-                    .to_owned()
+                "the planner proposed an earlier inadmissible plan again".to_owned()
             } else {
                 match self.state.planning.refused {
                     1 => "the one proposal allowed was inadmissible".to_owned(),

@@ -166,7 +166,7 @@ impl Turn<'_> {
 
     fn planner_asks(&mut self, id: u64, asked: Vec<PlannerQuestion>) -> Result<(), StepError> {
         if asked.is_empty() {
-            return self.declined(id, "the planner asked nothing");
+            return self.declined(id, "the planner asked no question");
         }
         for question in asked {
             let purpose = QuestionPurpose::Planner {
@@ -269,7 +269,7 @@ impl Turn<'_> {
 
     /// The plan in force, to be checked again.
     pub(super) fn in_force(&self, plan: Arc<Plan>) -> Draft {
-        let origin = self.origin_in_force("the plan in force");
+        let origin = self.origin_in_force("the current plan");
         Draft { plan, origin }
     }
 

@@ -144,7 +144,7 @@ impl Turn<'_> {
             Ok(()) => return Ok(Ok(())),
             Err(Hindrance::Limit(limit)) => return Ok(Err(format!("no read may begin: {limit}"))),
             Err(Hindrance::NotInPlan) => {
-                return Ok(Err("the plan in force has no such call".to_owned()));
+                return Ok(Err("the current plan has no such call".to_owned()));
             }
             Err(Hindrance::Denied(denial)) => denial,
         };

@@ -148,7 +148,7 @@ fn fitting(subgoal: &Subgoal, value: Value, purse: &WorkBudget) -> Result<Value,
 fn beyond(before: &Plan, after: &Plan, id: &str) -> Option<Diagnostic> {
     let found = |span: Span, message: String| {
         let hint = format!(
-            "leave the plan in force as it is: add steps `{id}/…`, or the `result` of `{id}`"
+            "leave the current plan unchanged: add steps `{id}/…`, or the `result` of `{id}`"
         );
         Some(Diagnostic::new(Code::BeyondRefinement, span, message).hint(hint))
     };

@@ -14,7 +14,7 @@ use crate::machine::{Effort, StepError};
 use crate::outcome::Class;
 
 /// Why a plan is not checked that would have been, had there been time.
-pub(super) const UNCHECKED: &str = "to check the plan takes longer than is allowed";
+pub(super) const UNCHECKED: &str = "the check of the plan takes longer than allowed";
 
 /// What a plan holds whose check may take long although its text is short.
 const DEAR: [&str; 10] = [

@@ -125,12 +125,12 @@ fn what_another_run_may_have_done_is_not_done_again() {
     + AttemptEnded look#1 ok happened
     + ObservationMade look data
     + StepSettled look succeeded
-    + StepSettled put failed conflict: step `send` of run other may already have done this, and nobody knows yet
+    + StepSettled put failed conflict: step `send` of run other may already have done this, its outcome is unknown
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: step `send` of run other may already have done this, and nobody knows yet
+    + RunEnded failed: step `put` failed: step `send` of run other may already have done this, its outcome is unknown
     > done failed
     ");
 }

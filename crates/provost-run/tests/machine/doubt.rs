@@ -376,7 +376,7 @@ answer: done
     < put[0]#1 timeout unknown
     + AttemptEnded put[0]#1 timeout unknown
     + StepSettled put[0] in_doubt timeout: it went wrong
-    + StepSettled put[1] failed conflict: step `put[0]` may already have done this, and nobody knows yet
+    + StepSettled put[1] failed conflict: step `put[0]` may already have done this, its outcome is unknown
     + StepSettled put in_doubt partial: 1 of 2 items are in doubt
     ");
     insta::assert_snapshot!(run("'${ item }'").transcript(), @r#"

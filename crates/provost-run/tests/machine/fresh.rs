@@ -105,7 +105,7 @@ fn a_guard_that_no_longer_holds_skips_the_step() {
     + PlanRequested
     > plan request 2: unmet
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: not shown to hold: `goal`
+    + RunEnded failed: not proven: `goal`
     > done failed
     ");
 }
@@ -142,12 +142,12 @@ fn a_reading_that_does_not_come_again_fails_the_step() {
     > call look#2 look.up {}
     < look#2 not_found none
     + AttemptEnded look#2 not_found none
-    + StepSettled put failed stale: what it acts on is too old: `look` could not be taken again: it went wrong
+    + StepSettled put failed stale: what it acts on is too old: `look` could not be read again: it went wrong
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: what it acts on is too old: `look` could not be taken again: it went wrong
+    + RunEnded failed: step `put` failed: what it acts on is too old: `look` could not be read again: it went wrong
     > done failed
     ");
     assert_eq!(
@@ -165,33 +165,33 @@ fn a_reading_that_fails_for_now_is_tried_again() {
         .ends("look", late())
         .tick(21_500)
         .ends("look", late());
-    insta::assert_snapshot!(case.transcript(), @"
+    insta::assert_snapshot!(case.transcript(), @r"
     < ada says yes
     + ApprovalGiven by ada
     + AttemptStarted look#2 permit
     > call look#2 look.up {}
     < look#2 timeout unknown
     + AttemptEnded look#2 timeout unknown
-    + Deferred put until 20500: `look` is taken again
+    + Deferred put until 20500: `look` is read again
     > wait until 20500
     < tick 20500
     + AttemptStarted look#3 permit
     > call look#3 look.up {}
     < look#3 timeout unknown
     + AttemptEnded look#3 timeout unknown
-    + Deferred put until 21500: `look` is taken again
+    + Deferred put until 21500: `look` is read again
     > wait until 21500
     < tick 21500
     + AttemptStarted look#4 permit
     > call look#4 look.up {}
     < look#4 timeout unknown
     + AttemptEnded look#4 timeout unknown
-    + StepSettled put failed stale: what it acts on is too old: `look` could not be taken again: it went wrong
+    + StepSettled put failed stale: what it acts on is too old: `look` could not be read again: it went wrong
     + ReplanRequested step_failed
     + PlanRequested
     > plan request 2: step_failed
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: step `put` failed: what it acts on is too old: `look` could not be taken again: it went wrong
+    + RunEnded failed: step `put` failed: what it acts on is too old: `look` could not be read again: it went wrong
     > done failed
     ");
     let case = approved_late(GATED)
@@ -608,7 +608,7 @@ fn a_moment_that_passed_in_doubt_is_waited_for_no_more() {
     + StepSettled put[0] in_doubt timeout: it went wrong
     > wait until 30000
     < tick 30000
-    + Deferred put[1]: another call rests on what `look` gave
+    + Deferred put[1]: another call uses the result of `look`
     "#);
     assert_eq!(case.status(), "in_doubt");
     let case = case

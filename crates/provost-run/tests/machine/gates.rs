@@ -66,7 +66,7 @@ fn a_no_goes_to_the_planner_and_ends_the_run_if_it_has_nothing_better() {
     + PlanRequested
     > plan request 2: rejected
     + PlanGivenUp: nothing better is known
-    + RunEnded rejected: a person said no: too loud
+    + RunEnded rejected: a person rejected it: too loud
     > done rejected
     "#);
 }
@@ -165,7 +165,7 @@ fn the_requester_may_not_approve_where_others_can() {
         .approve("bob");
     insta::assert_snapshot!(case.transcript(), @r#"
     < ada says yes
-    ! `ada` may not answer: `ada` asked for this run, and somebody else must approve it
+    ! `ada` may not answer: `ada` requested this run, and another person must approve it
     < mallory says yes
     ! `mallory` may not answer: `mallory` is not listed in policies/entities.json
     < bob says yes
@@ -204,7 +204,7 @@ fn a_quorum_of_two_needs_two_people() {
     < bob says yes
     + ApprovalGiven by bob, more are needed
     < bob says yes
-    ! `bob` may not answer: they said yes already, and others must too
+    ! `bob` may not answer: they already approved, and more approvals are needed
     < crash
     + Resumed, 0 lost
     > ask about mail
@@ -233,7 +233,7 @@ fn one_no_is_enough_against_a_quorum() {
     + PlanRequested
     > plan request 2: rejected
     + PlanGivenUp: nothing better is known
-    + RunEnded rejected: a person said no: no
+    + RunEnded rejected: a person rejected it: no
     > done rejected
     ");
 }

@@ -143,7 +143,7 @@ fn a_partial_failure_keeps_what_succeeded() {
     + PlanRequested
     > plan request 2: unmet
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: not shown to hold: `goal`
+    + RunEnded failed: not proven: `goal`
     > done failed
     "#);
     assert_eq!(
@@ -324,7 +324,7 @@ fn a_no_is_to_all_items() {
     + PlanRequested
     > plan request 2: rejected
     + PlanGivenUp: nothing better is known
-    + RunEnded rejected: a person said no: 2 of 2 items failed: not these
+    + RunEnded rejected: a person rejected it: 2 of 2 items failed: not these
     > done rejected
     "#);
 }

@@ -156,7 +156,7 @@ fn a_plan_that_is_no_longer_admissible_ends_the_run() {
     insta::assert_snapshot!(case.transcript(), @"
     < crash
     + Resumed, 0 lost
-    + RunEnded failed: the plan is no longer admissible under the rules in force: policy forbids `mail` to call `mail.send`
+    + RunEnded failed: the plan is no longer admissible under the current rules: policy forbids `mail` to call `mail.send`
     > done failed
     ");
 }
@@ -204,7 +204,7 @@ fn a_run_that_ends_for_it_asks_nobody_any_more() {
     insta::assert_snapshot!(case.transcript(), @"
     < crash
     + Resumed, 0 lost
-    + RunEnded failed: the plan is no longer admissible under the rules in force: policy forbids `mail` to call `mail.send`
+    + RunEnded failed: the plan is no longer admissible under the current rules: policy forbids `mail` to call `mail.send`
     > done failed
     ");
 }
@@ -255,7 +255,7 @@ fn a_step_that_its_role_does_not_admit_any_more_is_not_called() {
     insta::assert_snapshot!(case.transcript(), @"
     < crash
     + Resumed, 0 lost
-    + RunEnded failed: the plan is no longer admissible under the rules in force: `mail` is in the role `clerk`, which does not admit `mail.send`
+    + RunEnded failed: the plan is no longer admissible under the current rules: `mail` is in the role `clerk`, which does not admit `mail.send`
     > done failed
     ");
 }
@@ -267,7 +267,7 @@ fn a_step_whose_role_is_gone_is_not_called() {
     insta::assert_snapshot!(case.transcript(), @"
     < crash
     + Resumed, 0 lost
-    + RunEnded failed: the plan is no longer admissible under the rules in force: no role is called `clerk`
+    + RunEnded failed: the plan is no longer admissible under the current rules: no role is called `clerk`
     > done failed
     ");
 }

@@ -193,7 +193,7 @@ fn a_no_to_the_plan_ends_it_before_anything_ran() {
     + PlanRequested
     > plan request 2: rejected
     + PlanGivenUp: nothing better is known
-    + RunEnded rejected: a person said no: not today
+    + RunEnded rejected: a person rejected it: not today
     > done rejected
     ");
 }

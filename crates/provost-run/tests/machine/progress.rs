@@ -79,7 +79,7 @@ fn revisions_that_bring_nothing_new_are_stopped() {
     insta::assert_snapshot!(case.transcript(), @r#"
     < ada answers "stop"
     + QuestionAnswered
-    + RunEnded failed: not shown to hold: `goal`
+    + RunEnded failed: not proven: `goal`
     > done failed
     "#);
 }
@@ -104,9 +104,9 @@ fn a_plan_that_was_in_force_before_is_not_taken_again() {
     + PlanRequested
     > plan request 3: unmet
     + PlanProposed
-    + PlanHandedOn to a person: the planner came back to a plan that was in force already, and nothing new became known since
+    + PlanHandedOn to a person: the planner proposed an earlier plan again, and nothing new is known since
     + QuestionAsked
-    > question "there is no revision of the plan: the planner came back to a plan that was in force already, and nothing new became known since. ask process test again, or stop?"
+    > question "there is no revision of the plan: the planner proposed an earlier plan again, and nothing new is known since. ask process test again, or stop?"
     "#);
 }
 
@@ -126,8 +126,8 @@ fn a_playbook_that_repeats_its_plan_ends_the_run() {
     + PlanRequested
     > plan request 2: unmet
     + PlanProposed
-    + PlanGivenUp: the planner came back to a plan that was in force already, and nothing new became known since
-    + RunEnded failed: not shown to hold: `goal`
+    + PlanGivenUp: the planner proposed an earlier plan again, and nothing new is known since
+    + RunEnded failed: not proven: `goal`
     > done failed
     ");
 }
@@ -157,9 +157,9 @@ fn proposals_that_alternate_are_stopped_before_they_are_used_up() {
     > plan request 3
     + PlanProposed
     + PlanRefused S705 R101
-    + PlanHandedOn to a person: the planner went back to an inadmissible plan that it had proposed before
+    + PlanHandedOn to a person: the planner proposed an earlier inadmissible plan again
     + QuestionAsked
-    > question "there is no plan: the planner went back to an inadmissible plan that it had proposed before; R101: no tool is called `look.one`. ask process test again, or stop?"
+    > question "there is no plan: the planner proposed an earlier inadmissible plan again; R101: no tool is called `look.one`. ask process test again, or stop?"
     "#);
     // A person's word clears the account.
     let case = case.quietly().answer("ada", json!("again"));

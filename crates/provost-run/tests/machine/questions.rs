@@ -368,8 +368,8 @@ fn a_planner_that_asks_nothing_has_given_up() {
         .planner_replies(planner_asks(&[]));
     insta::assert_snapshot!(case.transcript(), @"
     < the planner replies
-    + PlanGivenUp: the planner asked nothing
-    + RunEnded refused: the planner asked nothing
+    + PlanGivenUp: the planner asked no question
+    + RunEnded refused: the planner asked no question
     > done refused
     ");
 }

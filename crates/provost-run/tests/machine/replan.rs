@@ -341,7 +341,7 @@ fn success_that_does_not_hold_asks_for_more_and_then_is_unmet() {
     + PlanRequested
     > plan request 3: unmet
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: not shown to hold: `goal`
+    + RunEnded failed: not proven: `goal`
     > done failed
     "#);
 }
@@ -365,7 +365,7 @@ fn every_criterion_must_hold() {
     + PlanRequested
     > plan request 2: unmet
     + PlanGivenUp: nothing better is known
-    + RunEnded failed: not shown to hold: `counted`
+    + RunEnded failed: not proven: `counted`
     > done failed
     ");
     insta::assert_snapshot!(json!(case.state().ended.as_ref().unwrap().criteria), @r#"{"counted":"not_held","shown":"held"}"#);

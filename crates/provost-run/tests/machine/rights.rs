@@ -408,7 +408,7 @@ fn a_run_that_has_to_be_signed_records_the_rights_it_is_judged_by() {
     let case = case.crash_into(rules_under("init"));
     let n = case.journal.len();
     let case = case.give(recorded(&person("ada"), Statement::Resume));
-    assert!(case.transcript().contains("`n` was taken before"));
+    assert!(case.transcript().contains("`n` was recorded before"));
     let mut other = recorded(&person("ada"), Statement::Resume);
     if let Input::Statement {
         record: Some(record),

@@ -339,7 +339,7 @@ fn a_person_who_stops_it_ends_the_run() {
     insta::assert_snapshot!(case.transcript(), @r#"
     < ada answers "stop"
     + QuestionAnswered
-    + RunEnded failed: nobody refined the subgoal `find`
+    + RunEnded failed: no planner refined the subgoal `find`
     > done failed
     "#);
 }

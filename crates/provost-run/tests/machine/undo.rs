@@ -173,7 +173,7 @@ fn what_is_in_doubt_is_not_undone_but_listed() {
     > done cancelled
     "#);
     insta::assert_snapshot!(left(&case), @"
-    mail: nobody knows whether it took place
+    mail: its outcome is unknown
     page: its step has no `undo`
     ");
     // Settled after the end it is known, and still not undone.
@@ -254,8 +254,8 @@ fn an_undo_in_doubt_is_settled_before_the_next() {
     };
     let case = doubted();
     assert_eq!(case.status(), "in_doubt");
-    insta::assert_snapshot!(left(&case), @"
-    mail: nobody knows whether `undo/mail` took place
+    insta::assert_snapshot!(left(&case), @r"
+    mail: the outcome of `undo/mail` is unknown
     page: its step has no `undo`
     ");
     let happened = doubted()
@@ -587,8 +587,8 @@ fn a_tool_that_is_gone_undoes_nothing() {
     + RunEnded cancelled: cancelled by ada; undone: 0
     > done cancelled
     ");
-    insta::assert_snapshot!(left(&case), @"
-    mail: nobody knows whether `undo/mail` took place
+    insta::assert_snapshot!(left(&case), @r"
+    mail: the outcome of `undo/mail` is unknown
     page: its step has no `undo`
     put: the run ended before `undo/put`
     ");

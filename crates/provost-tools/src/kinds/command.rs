@@ -146,8 +146,8 @@ impl CommandTool {
             Ok(now) => match line.pins.first_change(&now) {
                 None => Ok(()),
                 Some(file) => drift(format!(
-                    "`{file}` is not what it was when the workspace was opened; look at it, and \
-                     plan again"
+                    "`{file}` changed after the workspace was \
+                     opened; check it, and plan again"
                 )),
             },
             Err(message) => drift(message),

@@ -386,7 +386,7 @@ async fn a_program_that_was_swapped_since_the_workspace_was_opened_is_not_run() 
     assert!(
         said(&refused)
             .1
-            .contains("`work/bin/tool` is not what it was"),
+            .contains("`work/bin/tool` changed after the workspace"),
         "{refused:?}"
     );
     bench.workspace.write("work/script", evil);

@@ -395,7 +395,7 @@ async fn a_form_is_filled_from_the_answers_of_the_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_differs_is_not_called() {
-    let changed = "the server's `echo` is not what provost.lock holds for `s.echo`: changed in \
+    let changed = "the server's `echo` differs from provost.lock for `s.echo`: changed in \
                    description; pinned sha256:";
     let gone = "the server has no tool `echo` any more; provost.lock holds sha256:";
     let table = [

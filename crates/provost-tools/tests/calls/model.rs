@@ -284,7 +284,7 @@ async fn whatever_comes_back_has_its_class_and_landing() {
         assert!(message.contains(part), "{words}: {message}");
         let used = reply.used.as_ref().map(|used| used.tokens_in);
         assert_eq!(used, told, "{words}: {message}");
-        assert_eq!(server.seen().len(), 1, "nothing is asked twice");
+        assert_eq!(server.seen().len(), 1, "no approval needed twice");
     }
 }
 

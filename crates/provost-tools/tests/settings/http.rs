@@ -13,7 +13,7 @@ ops = { }
 
 base_url = "http://h?q=1"
 ops = { }
-#> W801 `http://h?q=1` cannot be a base URL: it holds a query
+#> W801 `http://h?q=1` cannot be a base URL: it contains a query
 
 base_url = "http://h"
 auth = { bearer = "hunter2-hunter2" }

@@ -113,11 +113,10 @@ fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failur
             .flatten()
             .find(|step| step.get("id").and_then(Value::as_str) == Some(setting.step.as_str()));
         let Some(step) = step.and_then(Value::as_object_mut) else {
-            return Err(Failure::usage(format!(
-                "the plan in force has no step `{}`",
-                setting.step
-            ))
-            .hint(format!("`provost show {}` lists its steps", state.run)));
+            return Err(
+                Failure::usage(format!("the current plan has no step `{}`", setting.step))
+                    .hint(format!("`provost show {}` lists its steps", state.run)),
+            );
         };
         let args = step
             .entry("args")
@@ -131,7 +130,7 @@ fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failur
         };
     }
     Ok(PlanText {
-        name: "<the plan in force, amended>".to_owned(),
+        name: "<the current plan, amended>".to_owned(),
         text: canonical(&document),
     })
 }

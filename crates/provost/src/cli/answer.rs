@@ -42,7 +42,7 @@ pub fn run(verb: &AnswerArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         );
     };
     let value = question::read(asked, &verb.value)
-        .map_err(|reason| Failure::usage(reason).hint(format!("asked is: {}", asked.text)))?;
+        .map_err(|reason| Failure::usage(reason).hint(format!("the question is: {}", asked.text)))?;
     let question = *digest;
     let statement = Statement::Answer { question, value };
     say::say(run, statement, &verb.signing, verb.watching, place)

@@ -42,7 +42,7 @@ pub fn run(verb: &ApplyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         Document::Playbook(source) => {
             return Err(
                 Failure::usage(format!("`{}` is a playbook, not a plan", source.name))
-                    .hint("`provost run \"GOAL\"` takes the playbook that matches the goal"),
+                    .hint("`provost run \"GOAL\"` uses the playbook that matches the goal"),
             );
         }
     };
@@ -88,7 +88,7 @@ fn of_bundle(
     let stale = |moved: &[String]| {
         let list: String = moved
             .iter()
-            .map(|what| format!("\n  moved: {what}"))
+            .map(|what| format!("\n  changed: {what}"))
             .collect();
         let command = format!("provost plan {}", crate::place::quoted(&bundle.goal.text));
         Failure::usage(format!("saved plan is stale{list}")).hint(format!(

@@ -86,11 +86,11 @@ fn refuse_foreign(picked: Option<Digest>, state: &State) -> Result<(), Failure> 
     }
     let names: Vec<&str> = foreign.iter().map(String::as_str).collect();
     let message = format!(
-        "values stand in no goal, answer or trusted reading: {}",
+        "values come from no goal, answer or trusted output: {}",
         names.join(", ")
     );
     Err(Failure::usage(message)
-        .hint("look at them on the card, then approve without `--only-goal-values`"))
+        .hint("check them on the card, then approve without `--only-goal-values`"))
 }
 
 /// Shows a card and asks; without a terminal nobody can have seen it.
@@ -109,7 +109,7 @@ fn ask(only: Option<Digest>, state: &State, place: &WorkspacePath) -> Result<Dig
     output::note(&card::page(digest, asked).finish());
     if !output::is_attended() {
         return Err(
-            Failure::usage("a yes needs the digest of the card, or a terminal to ask at")
+            Failure::usage("an approval needs the digest of the card, or a terminal")
                 .hint(format!("read the card, then type:\n  {command}")),
         );
     }

@@ -169,7 +169,7 @@ fn verify(verb: &Verify, place: &WorkspacePath) -> Result<Exit, Failure> {
             if verb.json && failure.exit() == Exit::Failed {
                 output::json(&json!({
                     "schema": "provost/audit/v1",
-                    "holds": false,
+                    "valid": false,
                     "error": failure.message(),
                     "hint": failure.hint_text(),
                 }));
@@ -323,7 +323,7 @@ fn page(found: &AuditReport) -> Page {
     let (verified, agreement) = (&found.verified, found.agreement.as_ref());
     let n = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let mut page = Page::new();
-    page.put(TextStyle::Good, "the journal holds")
+    page.put(TextStyle::Good, "the journal is valid")
         .line(&format!(
             ": {} in {}, {}, {} of evidence",
             count(n(verified.events), "event"),
@@ -338,15 +338,15 @@ fn page(found: &AuditReport) -> Page {
     );
     if let Some(testimony) = found.testimony.as_ref().filter(|found| found.runs > 0) {
         let runs = count(testimony.runs, "run");
-        page.field("statements", &format!("of people to {runs}: all may stand"));
+        page.field("statements", &format!("of people to {runs}: all are valid"));
     }
     if verified.pruned > 0 {
         let pieces = count(n(verified.pruned), "piece");
-        let said = format!("{pieces} of evidence; their digests are there");
+        let said = format!("{pieces} of evidence; their digests remain");
         page.field("pruned", &said);
     }
     for row in &verified.restored {
-        page.field("put right", row);
+        page.field("repaired", row);
     }
     if let Some(agreement) = agreement {
         let newest = &agreement.newest;
@@ -392,7 +392,7 @@ fn to_json(found: &AuditReport) -> Value {
     });
     json!({
         "schema": "provost/audit/v1",
-        "holds": true,
+        "valid": true,
         "store": verified.store,
         "events": verified.events,
         "commits": verified.commits,
@@ -415,7 +415,7 @@ fn auditor(place: &WorkspacePath) -> Result<(Auditor, Store, Inbox), Failure> {
     let root = place.root()?;
     let settings = audit_settings(&root)?;
     let settings: AuditSettings = settings.ok_or_else(|| {
-        Failure::usage("nobody signs heads in this workspace: provost.toml has no `[audit]`")
+        Failure::usage("this workspace signs no heads: provost.toml has no `[audit]`")
             .hint("`[audit]` names `key`, `passphrase` and `heads`, a file kept elsewhere")
     })?;
     if settings.key.is_none() {

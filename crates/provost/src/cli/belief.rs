@@ -26,7 +26,7 @@ pub fn mark(page: &mut Page, found: Option<&Contradiction>) {
     let Some(found) = found else { return };
     let (seq, kind, reason) = (found.seq, found.kind, &found.reason);
     page.bad("not believed: ").line(&format!(
-        "event {seq} ({kind}) may not stand: {reason}; nothing of the run is driven"
+        "event {seq} ({kind}) is not valid: {reason}; the run does not continue"
     ));
     page.line(Contradiction::HINT).end();
 }

@@ -148,7 +148,7 @@ fn of_run(
     })?;
     let unreadable = || {
         Failure::failed(format!("revision {revision} is not what was recorded"))
-            .hint("look at the journal: it was changed, or written by another version")
+            .hint("check the journal: it was changed, or written by another version")
     };
     let name = format!("revision {revision}");
     let plan = plan_from_value(document, &name).map_err(|_| unreadable())?;

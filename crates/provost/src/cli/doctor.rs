@@ -90,7 +90,7 @@ fn report(
     if verb.json {
         let checks: Vec<_> = found
             .iter()
-            .map(|f| json!({ "what": f.what, "fit": f.fit, "said": f.said, "hint": f.hint }))
+            .map(|f| json!({ "what": f.what, "fit": f.fit, "text": f.said, "hint": f.hint }))
             .collect();
         output::json(&json!({
             "schema": "provost/doctor/v1",
@@ -147,9 +147,9 @@ fn of_workspace(workspace: &Workspace) -> SetupFinding {
 fn of_policy(workspace: &Workspace) -> SetupFinding {
     let user = &workspace.user().id;
     let said = if workspace.is_solo() {
-        format!("loads; solo: `{user}` may ask and approve")
+        format!("loads; solo: `{user}` may request and approve")
     } else {
-        format!("loads; who asks may not approve; you are `{user}`")
+        format!("loads; the requester may not approve; you are `{user}`")
     };
     SetupFinding::fit("policy", said)
 }
@@ -157,13 +157,13 @@ fn of_policy(workspace: &Workspace) -> SetupFinding {
 fn of_lock(workspace: &Workspace, not_checked: &mut Vec<String>) -> SetupFinding {
     let path = workspace.root().join(LOCK_FILE);
     let Ok(text) = std::fs::read_to_string(&path) else {
-        not_checked.push(format!("whether tools moved: there is no {LOCK_FILE}"));
+        not_checked.push(format!("whether tools changed: there is no {LOCK_FILE}"));
         return SetupFinding::fit(
             "lock",
             format!("there is no {LOCK_FILE}: tools are not pinned"),
         );
     };
-    let hint = Some("look at the change; `provost tools lock` accepts it");
+    let hint = Some("check the change; `provost tools lock` accepts it");
     let Ok(pinned) = Lock::read(&Source::new(LOCK_FILE, text)) else {
         return SetupFinding::unfit("lock", format!("{LOCK_FILE} cannot be read"), hint);
     };
@@ -172,12 +172,12 @@ fn of_lock(workspace: &Workspace, not_checked: &mut Vec<String>) -> SetupFinding
         .iter()
         .map(|drift| match drift {
             Drift::New { tool } => format!("`{tool}` is not pinned"),
-            Drift::Changed { tool, .. } => format!("`{tool}` moved"),
-            Drift::Gone { tool } => format!("`{tool}` is gone"),
+            Drift::Changed { tool, .. } => format!("`{tool}` changed"),
+            Drift::Gone { tool } => format!("`{tool}` no longer exists"),
         })
         .collect();
     if moved.is_empty() {
-        return SetupFinding::fit("lock", "the tools are those that were pinned");
+        return SetupFinding::fit("lock", "the tools are as pinned");
     }
     moved.truncate(5);
     SetupFinding::unfit("lock", moved.join(", "), hint)
@@ -193,7 +193,7 @@ fn of_tools(workspace: &Workspace) -> SetupFinding {
                 .map(|trouble| format!("`{}`: {}", trouble.tool, trouble.message))
                 .collect();
             if troubles.is_empty() {
-                return SetupFinding::fit("tools", "all of them can work");
+                return SetupFinding::fit("tools", "all are usable");
             }
             SetupFinding::unfit("tools", troubles.join("; "), hint)
         }
@@ -209,12 +209,12 @@ fn of_stops(workspace: &Workspace) -> SetupFinding {
     };
     let said = stops
         .iter()
-        .map(|stop| format!("{} is stopped by {}: {}", stop.what(), stop.by, stop.reason));
+        .map(|stop| format!("{} is paused by {}: {}", stop.what(), stop.by, stop.reason));
     let said: Vec<String> = said.collect();
     if said.is_empty() {
-        return SetupFinding::fit("stops", "nothing is stopped");
+        return SetupFinding::fit("pauses", "nothing is paused");
     }
-    SetupFinding::fit("stops", said.join("; "))
+    SetupFinding::fit("pauses", said.join("; "))
 }
 
 /// What was to be told and was not; nothing where nobody is told of anything.
@@ -226,9 +226,9 @@ fn of_notices(workspace: &Workspace) -> Option<SetupFinding> {
     };
     let Some(first) = left.first() else {
         let targets = workspace.notify().len();
-        return (targets > 0).then(|| SetupFinding::fit("notices", "everybody was told"));
+        return (targets > 0).then(|| SetupFinding::fit("notices", "all notices were delivered"));
     };
-    let why = first.said.as_deref().unwrap_or("nobody tried yet");
+    let why = first.said.as_deref().unwrap_or("not tried yet");
     let said = format!(
         "{} undelivered, the oldest of run {} to {}: {why}",
         count(left.len(), "notice"),
@@ -289,7 +289,7 @@ fn of_store(workspace: &Workspace, not_checked: &mut Vec<String>) -> SetupFindin
     }
     // Why only now: opening it to write would make one where there is none.
     match Store::open(&dir) {
-        Ok(_) => SetupFinding::fit("journal", "can be written, and its chains hold"),
+        Ok(_) => SetupFinding::fit("journal", "writable, and its chains are valid"),
         Err(error) => SetupFinding::unfit("journal", error.to_string(), error.advice()),
     }
 }

@@ -47,7 +47,7 @@ pub fn run(verb: InitArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     } else {
         format!(" -C {}", quoted(&dir.to_string_lossy()))
     };
-    next.line("the workspace is solo: who asks may also approve (policies/solo.cedar)");
+    next.line("the workspace is solo: the requester may also approve (policies/solo.cedar)");
     next.line(&format!("try it: provost{at} run \"{}\"", TRY));
     output::note(&next.finish());
     Ok(Exit::Done)

@@ -63,7 +63,7 @@ pub fn run(verb: KeyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     };
     if path.exists() {
         return Err(
-            Failure::usage(format!("`{}` is there already", path.display()))
+            Failure::usage(format!("`{}` already exists", path.display()))
                 .hint("a key is never written over: `-o FILE` names another file"),
         );
     }
@@ -77,7 +77,7 @@ pub fn run(verb: KeyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     output::note(&page.finish());
     output::data(&format!("{}\n", key.public()));
     let mut page = Page::new();
-    page.line("for people to know it, put it into policies/entities.json:")
+    page.line("to make it known, add it to policies/entities.json:")
         .line(&format!(
             "  \"{owner}\": {{ \"key\": \"{}\" }}",
             key.public()

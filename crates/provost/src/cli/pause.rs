@@ -106,9 +106,9 @@ pub fn run(verb: &PauseArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     };
     let mut page = Page::new();
     page.line(&format!(
-        "{what} is stopped: no further attempt begins, what is in flight settles"
+        "{what} is paused: no new call starts, calls in flight settle"
     ));
-    page.faint("let go on: ").line(&place.command(&command));
+    page.faint("to resume: ").line(&place.command(&command));
     output::note(&page.finish());
     Ok(Exit::Done)
 }

@@ -23,7 +23,7 @@ use crate::screen::words::count;
 const TESTS_DIR: &str = "tests";
 
 /// Who may say what to a run, where one person is everybody.
-const SOLO: &str = "answer, settle, amend, stop, resume: whoever is at the machine (solo.cedar)";
+const SOLO: &str = "answer, settle, amend, stop, resume: any local user (solo.cedar)";
 
 /// Arguments of `policy`.
 #[derive(Debug, Args)]

@@ -65,7 +65,7 @@ pub fn run(verb: RejectArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             let any = state.open_cards().map(|(digest, _)| *digest).next();
             any.filter(|_| verb.all).ok_or_else(|| {
                 Failure::usage(format!("several cards of run `{}` are open", state.run))
-                    .hint("`--step STEP` names one of them, `--all` is a no to all")
+                    .hint("`--step STEP` names one of them, `--all` rejects all")
             })?
         }
     };

@@ -48,7 +48,7 @@ fn lift((scope, name): (StopScope, String), place: &WorkspacePath) -> Result<Exi
     let stops = store.stops()?;
     let mut stops = stops.iter();
     let Some(stopped) = stops.find(|stop| stop.scope == scope && stop.name == name) else {
-        return Err(Failure::usage("nothing of that name is stopped")
+        return Err(Failure::usage("nothing with that name is paused")
             .hint("`provost doctor` lists what is"));
     };
     place.refuse_without_policies()?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use provost_engine::history;
+use provost_engine::run::event::RunStatus;
 use provost_engine::run::state::Waiting;
 use provost_engine::store::{RunFilter, RunRow};
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::output;
 use crate::place::WorkspacePath;
 use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::waits;
-use crate::screen::words::moment;
+use crate::screen::words::{moment, run_look, run_status};
 
 /// Arguments of `runs`.
 #[derive(Clone, Copy, Debug, Args)]
@@ -66,16 +67,16 @@ fn cells(row: &RunRow, waits: &[Waiting]) -> Vec<Cell> {
         [step] => format!("step {step}"),
         several => format!("steps {}", several.join(", ")),
     };
-    let look = match row.status.as_str() {
-        "succeeded" => TextStyle::Good,
-        "running" | "planning" => TextStyle::Strong,
-        "waiting_approval" | "waiting_answer" | "paused" => TextStyle::Warn,
-        _ => TextStyle::Bad,
-    };
+    let status = RunStatus::of(&row.status);
+    let look = status.map_or(TextStyle::Bad, run_look);
+    let words = status.map_or_else(
+        || row.status.clone(),
+        |status| run_status(status).to_owned(),
+    );
     vec![
         Cell::new(TextStyle::Strong, row.id.clone()),
         Cell::new(TextStyle::Faint, moment(row.created_at_ms)),
-        Cell::new(look, row.status.replace('_', " ")),
+        Cell::new(look, words),
         Cell::plain(row.goal.clone()),
         Cell::new(TextStyle::Faint, waits),
     ]

@@ -125,7 +125,7 @@ fn post_alone(
     if statement.needs_signature() {
         return Err(
             Failure::usage(format!("nothing can be undone now: {}", failure.message()))
-                .hint("without `--undo` the run is stopped all the same"),
+                .hint("without `--undo` the run is cancelled and nothing is undone"),
         );
     }
     let signer = LocalSigner::of_user(&place.user(), &how.key)?;
@@ -134,9 +134,9 @@ fn post_alone(
         .post(&state.run, &envelope.to_text(), now_ms())
         .wait()?;
     let mut page = Page::new();
-    page.put(TextStyle::Warn, "posted").line(&format!(
-        ": whoever drives run {} hears it before anything else, and judges it; this command \
-         drives nothing: {}",
+    page.put(TextStyle::Warn, "recorded").line(&format!(
+        ": the process that works on run {} receives it first and verifies it; this command \
+         runs nothing: {}",
         state.run,
         failure.message()
     ));
@@ -167,8 +167,8 @@ pub fn sign_offline(
 ) -> Result<Exit, Failure> {
     let Some(to) = to else {
         return Err(
-            Failure::usage("what is said to a card in a file goes into a file")
-                .hint("`-o FILE` names it; `provost record FILE` takes it into the workspace"),
+            Failure::usage("an answer to a card file needs a file to write")
+                .hint("`-o FILE` names it; `provost record FILE` imports it"),
         );
     };
     let file = read_card(path)?;
@@ -209,11 +209,9 @@ pub fn sign_offline(
 pub fn refuse_output(output: Option<&Path>) -> Result<(), Failure> {
     match output {
         None => Ok(()),
-        Some(_) => Err(
-            Failure::usage("`-o` goes with a card that came as a file").hint(
-                "`--card FILE` writes the card of a run; `--record` records what you say to a run",
-            ),
-        ),
+        Some(_) => Err(Failure::usage("`-o` needs a card file").hint(
+            "`--card FILE` writes the card of a run; `--record` records what you say to a run",
+        )),
     }
 }
 
@@ -238,7 +236,7 @@ pub fn save_card(
     let command = format!("provost approve {} -o yes.json", place::quoted(&shown));
     let mut page = Page::new();
     page.line(&format!(
-        "the card is in {shown}; whoever may approve it signs it with:"
+        "the card is in {shown}; an approver signs it with:"
     ))
     .line(&format!("  {command}"));
     output::note(&page.finish());

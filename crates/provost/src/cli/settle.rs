@@ -143,7 +143,7 @@ impl SettleTarget {
         let slot = &self.slot;
         let message = match &self.attempt {
             Some(attempt) => format!("attempt `{attempt}` of `{slot}` is not in doubt now"),
-            None => format!("`{slot}` does not say which attempt is meant"),
+            None => format!("`{slot}` does not name an attempt"),
         };
         let run = &state.run;
         let commands = doubts.iter().map(|(slot, _)| {
@@ -153,7 +153,7 @@ impl SettleTarget {
         });
         let commands: String = commands.collect();
         Failure::usage(message).hint(format!(
-            "look at the system it writes to again; what is in doubt now:{commands}"
+            "check the system it writes to again; in doubt now:{commands}"
         ))
     }
 }

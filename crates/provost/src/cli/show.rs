@@ -46,7 +46,7 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         let mut page = Page::new();
         page.put(TextStyle::Warn, "from the journal alone")
             .line(&format!(
-                ": {}; what steps came to is not shown, because nobody knows what of it is secret",
+                ": {}; results of steps are hidden, because it is unknown which are secret",
                 failure.message()
             ));
         output::note(&page.finish());
@@ -105,7 +105,7 @@ fn file(verb: &ShowArgs, path: &Path, place: &WorkspacePath) -> Result<Exit, Fai
             "goal": judged.goal,
             "plan": checked.plan().value,
             "record": checked.record(),
-            "moved": moved,
+            "changed": moved,
             "findings": findings_json(&judged),
             "not_checked": judged.not_checked,
             "reach": reach::to_json(&checkup),
@@ -115,7 +115,7 @@ fn file(verb: &ShowArgs, path: &Path, place: &WorkspacePath) -> Result<Exit, Fai
     let mut page = Page::new();
     if !moved.is_empty() {
         page.bad("this saved plan is stale: ")
-            .line(&format!("moved: {}", moved.join(", ")));
+            .line(&format!("changed: {}", moved.join(", ")));
     }
     let how = (playbook.as_deref(), output::width());
     review::plan(&mut page, &judged, &checkup, &workspace, how);
@@ -138,7 +138,7 @@ fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Pa
     }
     page.field("plan", &format!("revision {}", state.revision));
     if state.solo {
-        page.field("solo", "who asks may also approve");
+        page.field("solo", "the requester may also approve");
     }
     let aftermath = WriteSummary::of(state, catalog, place);
     if let Some(aftermath) = &aftermath {

@@ -144,7 +144,7 @@ fn counts(page: &mut Page, metrics: &Metrics) {
     page.field(
         "plan",
         &format!(
-            "{} of {} held, {} unneeded, {}",
+            "{} of {} proven, {} unneeded, {}",
             metrics.criteria_held,
             number(metrics.criteria, "criterion").replace("criterions", "criteria"),
             number(metrics.steps_unneeded, "step"),
@@ -171,7 +171,7 @@ fn counts(page: &mut Page, metrics: &Metrics) {
     page.field(
         "execution",
         &format!(
-            "{}, {retries}, {failures}, {}, {} held back",
+            "{}, {retries}, {failures}, {}, {} prevented",
             number(metrics.attempts, "attempt"),
             number(metrics.validation_failures, "validation failure"),
             number(metrics.duplicates_held, "duplicate"),
@@ -210,7 +210,7 @@ mod tests {
         let mut page = Page::new();
         counts(&mut page, &metrics);
         let shown = anstream::adapter::strip_str(&page.finish()).to_string();
-        assert!(shown.contains("1 of 1 criterion held"), "{shown}");
+        assert!(shown.contains("1 of 1 criterion proven"), "{shown}");
         assert!(
             shown.contains("0 attempts, 1 retry, none failed"),
             "{shown}"

@@ -124,7 +124,7 @@ impl LineReader {
                 if come.is_err() {
                     return InputLine::None;
                 }
-                output::note("\nasked no more: somebody said something to the run elsewhere\n");
+                output::note("\nno longer asking: the run received another statement\n");
                 InputLine::Elsewhere
             }
         }

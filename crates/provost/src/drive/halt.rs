@@ -43,7 +43,7 @@ fn of(kinds: &[SignalKind], said: &'static str) -> watch::Receiver<bool> {
             if output::is_live() {
                 output::control("\u{1b}[?7h");
             }
-            output::note("\nended at once: what was in flight may be in doubt\n");
+            output::note("\nended at once: writes in flight may be in doubt\n");
             std::process::exit(ENDED_AT_ONCE);
         }
     });

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use provost_engine::notify::{self, Delivered};
 use provost_engine::run::event::Event;
+use provost_engine::run::read::words::words;
 use provost_engine::run::state::State;
 use provost_engine::session::DriveEnd;
 use provost_engine::work::WorkEvent;
@@ -58,7 +59,7 @@ impl DriveLog {
             WorkEvent::Failed { run, why, rest } => {
                 self.narrators.borrow_mut().remove(*run);
                 let seconds = rest.as_secs();
-                let text = format!("cannot be driven, tried again in {seconds} s: {why}");
+                let text = format!("cannot continue, retrying in {seconds} s: {why}");
                 self.line(run, "failed", &text);
             }
         }
@@ -70,12 +71,8 @@ impl DriveLog {
             .entry(run.to_owned())
             .or_insert_with(|| Narrator::new(Arc::clone(&self.catalog)));
         let text = match event {
-            Event::RunStarted { revision } => {
-                format!("revision {revision} of the plan is in force")
-            }
-            Event::PlanRevised { revision, .. } => {
-                format!("revision {revision} of the plan is in force")
-            }
+            // Why not as the plain view: a log has no tables.
+            Event::RunStarted { .. } | Event::PlanRevised { .. } => words(event).line(),
             other => {
                 let page = plain::lines(narrator, std::slice::from_ref(other), state);
                 page.finish()
@@ -108,10 +105,10 @@ impl DriveLog {
 fn notified(one: &Delivered) -> String {
     let (target, text) = (&one.target, &one.text);
     match &one.told {
-        notify::DeliveryStatus::Yes => format!("told {target}: {text}"),
-        notify::DeliveryStatus::Over => format!("{target} need not be told: {text}"),
+        notify::DeliveryStatus::Yes => format!("notified {target}: {text}"),
+        notify::DeliveryStatus::Over => format!("{target} no longer needs the notice: {text}"),
         notify::DeliveryStatus::No { why } => {
-            format!("{target} could not be told, tried again: {why}")
+            format!("{target} could not be notified, retrying: {why}")
         }
     }
 }
@@ -126,7 +123,7 @@ fn let_go(stop: &DriveEnd) -> String {
         DriveEnd::Waiting => "waits for a person".to_owned(),
         DriveEnd::InDoubt => "is in doubt: a person has to settle it".to_owned(),
         DriveEnd::Paused => "is paused".to_owned(),
-        DriveEnd::Until(at) => format!("goes on at {}", moment(*at)),
-        DriveEnd::Halted => "is left to whoever works next".to_owned(),
+        DriveEnd::Until(at) => format!("continues at {}", moment(*at)),
+        DriveEnd::Halted => "is left to the next process".to_owned(),
     }
 }

@@ -75,18 +75,18 @@ pub async fn follow(
     );
     let what = match became {
         Some(_) => format!(
-            "taken: {process} drives run {} and goes on with it",
+            "received: {process} works on run {} and continues it",
             envelope.run
         ),
         None => format!(
-            "posted: {process} drives run {} and has yet to take it",
+            "sent: {process} works on run {} and has not received it yet",
             envelope.run
         ),
     };
     if watching.json || watching.events {
         output::json_line(&json!({
-            "schema": "provost/said/v1", "run": envelope.run, "nonce": envelope.nonce,
-            "taken": became.is_some(), "held_by": pid,
+            "schema": "provost/statement/v1", "run": envelope.run, "nonce": envelope.nonce,
+            "received": became.is_some(), "held_by": pid,
         }));
     }
     let mut page = Page::new();

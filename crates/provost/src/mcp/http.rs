@@ -191,7 +191,7 @@ impl Behind {
         }
         request.headers_mut().remove(AUTHORIZATION);
         if request.uri().path() != PATH {
-            return refused(StatusCode::NOT_FOUND, "MCP is spoken at `/mcp`");
+            return refused(StatusCode::NOT_FOUND, "MCP is served at `/mcp`");
         }
         let session = session_of(request.headers());
         let place = Arc::clone(&self.room).try_acquire_owned();

@@ -207,7 +207,7 @@ fn next(state: &State, place: &WorkspacePath) -> Option<(String, &'static str)> 
         let command = format!(
             "provost settle {run} {meant} --happened|--did-not-happen|--abandon --reason WHY"
         );
-        let who = "any person of this workspace, once they looked at the system it writes to";
+        let who = "any person of this workspace, after a check of the system it writes to";
         return Some((place.command(&command), who));
     }
     if let Some(pause) = &state.paused {

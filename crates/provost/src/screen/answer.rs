@@ -33,7 +33,7 @@ pub fn page(ended: &RunEnded) -> Page {
     for (number, (step, evidence)) in sources.iter().enumerate() {
         let digests: Vec<String> = evidence.iter().map(Digest::to_string).collect();
         let behind = match digests.len() {
-            0 => "no evidence was kept".to_owned(),
+            0 => "no evidence was stored".to_owned(),
             _ => format!("evidence {}", digests.join(", ")),
         };
         page.faint(&format!("[{}] step `{step}`, {behind}", number + 1))
@@ -45,7 +45,7 @@ pub fn page(ended: &RunEnded) -> Page {
         .flat_map(|part| &part.spans)
         .any(|span| span.untrusted)
     {
-        page.faint("‹…› is what a tool or an untrusted planner wrote; nobody vouches for it")
+        page.faint("‹…› marks text from a tool or an untrusted planner")
             .end();
     }
     page
@@ -100,19 +100,19 @@ pub fn criteria(goal: &Goal, ended: &RunEnded) -> Page {
                 let author = planner.unwrap_or_default();
                 (
                     TextStyle::Warn,
-                    format!("shown only by the planner's own proof ({author})"),
+                    format!("proven only by the planner itself ({author})"),
                 )
             }
-            Some(Proven::Held) => (TextStyle::Good, "holds".to_owned()),
-            Some(Proven::NotHeld) => (TextStyle::Bad, "does not hold".to_owned()),
+            Some(Proven::Held) => (TextStyle::Good, "proven".to_owned()),
+            Some(Proven::NotHeld) => (TextStyle::Bad, "not met".to_owned()),
             // Why: in a run that did not get there, what it would have read is missing anyway.
             Some(Proven::Failed(_)) if ended.status != RunStatus::Succeeded => {
-                (TextStyle::Bad, "not shown to hold".to_owned())
+                (TextStyle::Bad, "not proven".to_owned())
             }
             Some(Proven::Failed(error)) => {
                 (TextStyle::Bad, format!("cannot be evaluated ({error})"))
             }
-            None => (TextStyle::Faint, "was not looked at".to_owned()),
+            None => (TextStyle::Faint, "was not evaluated".to_owned()),
         };
         page.put(look, &word).text(": ").line(&criterion.text);
     }
@@ -174,7 +174,7 @@ mod tests {
 
         [1] step `a`, evidence sha256:09f9aca29c19ca42a92d924a2e4de1b5a14681188b7053b44f966c6fa640a7eb
         [2] step `b`, evidence sha256:4252f32f95e2826ed7a15fb83d18aea76fa09fbcc8e94445353dd4e728188866
-        ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
+        ‹…› marks text from a tool or an untrusted planner
         ");
     }
 }

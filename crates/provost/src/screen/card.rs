@@ -63,12 +63,9 @@ pub fn page(digest: &Digest, card: &Card) -> Page {
     if card.planned_by.is_some() {
         let foreign: Vec<String> = card.foreign_values().into_iter().collect();
         match foreign.as_slice() {
-            [] => page.field(
-                "values",
-                "none but those of the goal, of answers and of trusted readings",
-            ),
+            [] => page.field("values", "all from the goal, answers and trusted outputs"),
             names => page.put(TextStyle::Warn, "  look twice ").line(&format!(
-                "the goal, answers and trusted readings do not hold: {}",
+                "not in the goal, an answer or a trusted output: {}",
                 names.join(", ")
             )),
         };
@@ -270,7 +267,7 @@ fn terms(page: &mut Page, card: &Card) {
             OnExpiry::Fail => "then the step fails",
             OnExpiry::Replan => "then another plan is made",
         };
-        page.field("lapses", &format!("at {}, {then}", moment(at)));
+        page.field("expires", &format!("at {}, {then}", moment(at)));
     }
     if card.terms.valid_ms.is_some() {
         let time = Duration::from_millis(card.terms.valid().unsigned_abs());
@@ -281,7 +278,7 @@ fn terms(page: &mut Page, card: &Card) {
     }
     if card.solo {
         page.put(TextStyle::Warn, "  solo       ")
-            .line("this workspace is solo: who asks may also approve");
+            .line("this workspace is solo: the requester may also approve");
     }
 }
 

@@ -67,11 +67,11 @@ fn amount(of: &str, n: u64) -> String {
 /// What becomes of approvals.
 pub fn approvals(page: &mut Page, delta: &Delta) {
     for (look, words, steps) in [
-        (TextStyle::Good, "approval stands: ", &delta.retain),
-        (TextStyle::Warn, "asked about again: ", &delta.replace),
+        (TextStyle::Good, "approval kept: ", &delta.retain),
+        (TextStyle::Warn, "approval needed again: ", &delta.replace),
         (
             TextStyle::Warn,
-            "approval is gone with its step: ",
+            "approval removed with its step: ",
             &delta.clear,
         ),
     ] {

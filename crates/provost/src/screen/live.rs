@@ -120,7 +120,7 @@ fn note(
         parts.push(lasted(ms));
     }
     if let Some(at) = known.items.iter().filter_map(|item| item.retry_at).min() {
-        parts.push(format!("tried again in {}", lasted(at - now)));
+        parts.push(format!("retry in {}", lasted(at - now)));
     }
     match known.status {
         StepStatus::Pending => {

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_engine::run::call::{Purpose, Slot};
-use provost_engine::run::event::{Event, PlannerChoice};
+use provost_engine::run::event::Event;
 use provost_engine::run::read::words::{Words, duration, words};
 use provost_engine::run::state::State;
 use provost_plan::catalog::Catalog;
@@ -230,9 +230,5 @@ fn put_finding(page: &mut Page, finding: &FindingView) {
 
 /// Whether the planner that is asked takes its time.
 fn is_slow(state: &State) -> bool {
-    let slow = matches!(
-        state.planner,
-        PlannerChoice::Model { .. } | PlannerChoice::Process { .. }
-    );
-    slow && state.planning.outstanding.is_some()
+    state.planner.may_fail() && state.planning.outstanding.is_some()
 }

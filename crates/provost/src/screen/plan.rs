@@ -233,8 +233,8 @@ pub fn steps_line(plan: &CheckedPlan, catalog: &Catalog) -> String {
 pub fn summary(plan: &CheckedPlan, catalog: &Catalog) -> String {
     let steps = plan.plan().steps.iter();
     let asked = match steps.filter(|step| asks(plan, step)).count() {
-        0 => "nothing is asked".to_owned(),
-        n => format!("a person is asked about {}", count(n, "step")),
+        0 => "no approval needed".to_owned(),
+        n => format!("approval needed for {}", count(n, "step")),
     };
     format!("{}; {asked}", steps_line(plan, catalog))
 }

@@ -85,10 +85,10 @@ fn head(page: &mut Page, judged: &CheckedFile, checkup: &CheckedUnder<'_>, width
         }
     }
     if asks.is_empty() {
-        page.field("asks", "nobody");
+        page.field("approvals", "none needed");
     }
     for (number, (terms, steps)) in asks.iter().enumerate() {
-        let name = if number == 0 { "asks" } else { "" };
+        let name = if number == 0 { "approvals" } else { "" };
         page.wrapped(name, &format!("{}: {terms}", steps.join(", ")), width);
     }
     page.wrapped("at most", &at_most(checkup.worst), width);
@@ -101,11 +101,11 @@ fn identity(
     (playbook, width): (Option<&str>, usize),
 ) {
     let approves = if workspace.is_solo() {
-        "solo workspace: who asks may also approve"
+        "solo workspace: the requester may also approve"
     } else {
-        "somebody else approves"
+        "another person approves"
     };
-    page.field("asked by", &format!("{}; {approves}", workspace.user().id));
+    page.field("requester", &format!("{}; {approves}", workspace.user().id));
     if let Some(playbook) = playbook {
         page.field("planner", &format!("playbook {playbook}"));
     }

@@ -114,14 +114,14 @@ fn doubts(page: &mut Page, state: &State, (step, slots): (&str, &[&Slot]), place
         .all(|slot| landed(slot) == Some(Landing::Happened));
     page.bad("in doubt: ").text(&match known_to_happen {
         true => format!("what step `{step}` gave is not known"),
-        false => format!("nobody knows whether step `{step}` took place"),
+        false => format!("no answer shows whether the write of step `{step}` happened"),
     });
     let known = state.steps.get(step);
     if let Some(message) = known.and_then(|known| known.message.as_ref()) {
         page.text(": ").text(message);
     }
     page.end();
-    page.line("look at the system it writes to, then say what you found:");
+    page.line("check the system it writes to, then record what you found:");
     // Why: without its output nothing that reads it goes on.
     let happened = if state.is_output_read(step) {
         "--happened --output JSON"
@@ -150,7 +150,7 @@ pub fn why_not(state: &State) -> Page {
     } else if let Some((step, known)) = state.doubts().next() {
         let message = known.message.clone().unwrap_or_default();
         page.bad("in doubt: ").line(&format!(
-            "nobody knows whether step `{step}` took place: {message}"
+            "no answer shows whether the write of step `{step}` happened: {message}"
         ));
     }
     page

@@ -66,7 +66,7 @@ pub fn all(run: &str, waits: &[Waiting], place: &WorkspacePath) -> Value {
             "requester": waiting.requester,
             "planned_by": waiting.planned_by,
             "asked": moment(waiting.asked_at),
-            "lapses": waiting.expires_at.map(moment),
+            "expires": waiting.expires_at.map(moment),
             "quorum": waiting.quorum,
             "approved_by": waiting.approved_by,
             "made_before": waiting.repeats,

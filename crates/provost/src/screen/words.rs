@@ -52,15 +52,21 @@ pub fn step_look(status: StepStatus) -> TextStyle {
 }
 
 /// What became of a run of this status word, as the end of a sentence: `it succeeded`.
-pub fn run_is(status: &str) -> String {
+pub fn run_is(word: &str) -> String {
+    let Some(status) = RunStatus::of(word) else {
+        return word.to_owned();
+    };
+    let words = run_status(status);
     match status {
-        "waiting_approval" => "waits for approval".to_owned(),
-        "waiting_answer" => "waits for an answer".to_owned(),
-        "in_doubt" => "is in doubt".to_owned(),
-        "planning" | "running" | "paused" => format!("is {status}"),
-        "rejected" | "refused" | "cancelled" => format!("was {status}"),
-        // `succeeded`, `failed` and `expired` are sentences already.
-        other => other.to_owned(),
+        RunStatus::Planning | RunStatus::Running | RunStatus::Paused | RunStatus::InDoubt => {
+            format!("is {words}")
+        }
+        RunStatus::Rejected | RunStatus::Refused | RunStatus::Cancelled => format!("was {words}"),
+        RunStatus::WaitingApproval
+        | RunStatus::WaitingAnswer
+        | RunStatus::Succeeded
+        | RunStatus::Failed
+        | RunStatus::Expired => words.to_owned(),
     }
 }
 

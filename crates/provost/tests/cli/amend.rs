@@ -29,7 +29,7 @@ fn an_argument_can_be_put_right_before_it_is_approved() {
       needs      the yes of one person
       asked for  by ada at MOMENT
       written    note.args.path: by ada
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
     approve: provost approve RUN@CARD
@@ -74,7 +74,7 @@ fn who_amends_may_not_approve_it_and_who_asked_may() {
     let (_, card) = place.card();
     let target = format!("{run}@{card}");
     let ran = place.run(&["approve", &target]).exits(2);
-    assert!(ran.stderr.contains("`bo` asked for this run"), "{ran}");
+    assert!(ran.stderr.contains("`bo` requested this run"), "{ran}");
     user("ada", "bo");
     place.run(&["approve", &target]).exits(0);
 }
@@ -96,7 +96,7 @@ fn an_amendment_is_checked_like_any_plan() {
     for (args, why) in [
         (
             vec!["--set", "noone.x=1"],
-            "error: the plan in force has no step `noone`",
+            "error: the current plan has no step `noone`",
         ),
         (vec!["--set", "nothing"], "error: invalid value 'nothing'"),
         (
@@ -128,7 +128,7 @@ fn another_goal_is_an_event_and_a_yes_to_the_old_one_is_none_to_it() {
     exit 3
     --- stdout
     question: there is no plan for the amended goal: no playbook matches the goal. amend the plan too, or stop?
-      asked by   the run, whose planner came to nothing
+      asked by   the run, because its planner failed
       answer     one of stop
       run        RUN
       digest     sha256:DIGEST

@@ -19,7 +19,7 @@ fn a_question_waits_with_its_command_and_an_answer_goes_on() {
     run RUN: Ask whose orders count
     solo workspace: the requester may also approve
 
-    plan, revision 1: 2 steps, 1 read; a person is asked about 1 step
+    plan, revision 1: 2 steps, 1 read; approval needed for 1 step
       1  whose  (question)   -     answer  of anybody who may approve
       2  count  shop.orders  read  permit  by plain-reads
 
@@ -35,7 +35,7 @@ fn a_question_waits_with_its_command_and_an_answer_goes_on() {
 
     [1] step `count`, evidence sha256:DIGEST
 
-    holds: the orders were counted
+    proven: the orders were counted
     --- stderr
     run RUN: resumed
     answered by ada: "grace"
@@ -55,7 +55,7 @@ fn an_answer_that_does_not_fit_is_refused() {
     --- stderr
     error: `x` is not a text that fits {"minLength":2,"type":"string"}: value is shorter than 2 characters
 
-    hint: asked is: Whose orders?
+    hint: the question is: Whose orders?
     "#);
     assert_eq!(place.status(), "waiting_answer");
 }

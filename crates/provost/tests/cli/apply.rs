@@ -20,14 +20,14 @@ fn a_saved_plan_runs() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
+    ‹…› marks text from a tool or an untrusted planner
 
-    holds: the orders were counted
+    proven: the orders were counted
     --- stderr
     run RUN: Count the orders of ada
     solo workspace: the requester may also approve
 
-    plan, revision 1: 1 step, 1 read; nothing is asked
+    plan, revision 1: 1 step, 1 read; no approval needed
       1  count  shop.orders  read  permit  by plain-reads
 
     count: calls shop.orders
@@ -71,7 +71,7 @@ fn limits_that_moved_make_it_stale() {
     exit 2
     --- stderr
     error: saved plan is stale
-      moved: the limits
+      changed: the limits
 
     hint: what it was checked under is not what is here now; make it anew: `provost plan 'Count the orders of ada' -o saved.json`
     ");
@@ -87,7 +87,7 @@ when { resource.tags.contains("deploy") };"#;
     exit 2
     --- stderr
     error: saved plan is stale
-      moved: the policy or the people in it
+      changed: the policy or the people in it
 
     hint: what it was checked under is not what is here now; make it anew: `provost plan 'Count the orders of ada' -o saved.json`
     ");
@@ -105,7 +105,7 @@ fn a_used_tool_that_moved_makes_it_stale() {
     exit 2
     --- stderr
     error: saved plan is stale
-      moved: the tool `shop.orders`
+      changed: the tool `shop.orders`
 
     hint: what it was checked under is not what is here now; make it anew: `provost plan 'Count the orders of ada' -o saved.json`
     ");
@@ -145,6 +145,6 @@ fn a_playbook_is_no_plan() {
     --- stderr
     error: `playbooks/count.yaml` is a playbook, not a plan
 
-    hint: `provost run "GOAL"` takes the playbook that matches the goal
+    hint: `provost run "GOAL"` uses the playbook that matches the goal
     "#);
 }

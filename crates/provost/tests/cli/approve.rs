@@ -19,7 +19,7 @@ fn a_yes_to_the_card_drives_the_run_to_its_end() {
 
     [1] step `note`, evidence sha256:DIGEST
 
-    holds: the number of orders stands in the note
+    proven: the number of orders stands in the note
     --- stderr
     run RUN: resumed
     approved by ada
@@ -63,9 +63,9 @@ fn without_a_digest_and_a_terminal_nothing_is_approved() {
       argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
-    error: a yes needs the digest of the card, or a terminal to ask at
+    error: an approval needs the digest of the card, or a terminal
 
     hint: read the card, then type:
       provost approve RUN@CARD
@@ -122,9 +122,9 @@ fn who_asks_may_not_approve_unless_the_workspace_is_solo() {
     assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @"
     exit 2
     --- stderr
-    error: `ada` may not answer: `ada` asked for this run, and somebody else must approve it
+    error: `ada` may not answer: `ada` requested this run, and another person must approve it
 
-    hint: somebody else must answer: `policies/` says who may
+    hint: another person must answer: `policies/` says who may
     ");
     assert_eq!(place.status(), "waiting_approval");
 }
@@ -138,7 +138,7 @@ fn recorded_it_is_a_yes_and_nothing_is_called() {
     --- stderr
     run RUN: resumed
     approved by ada
-    recorded; the run goes on with: provost resume RUN
+    recorded; continue the run with: provost resume RUN
     ");
     assert!(!place.path("notes/orders.txt").exists());
     place.run(&["resume", &run]).exits(0);
@@ -185,10 +185,10 @@ fn a_yes_reaches_the_process_that_drives_the_run() {
         .run(&["approve", &format!("{run}@0123456789")])
         .exits(2);
     assert!(ran.stderr.starts_with("error: no open card"), "{ran}");
-    assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @"
+    assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @r"
     exit 0
     --- stderr
-    taken: process PID drives run RUN and goes on with it
+    received: process PID works on run RUN and continues it
     ");
     assert_eq!(driver.join().unwrap(), RunStatus::Succeeded);
 }

@@ -50,13 +50,13 @@ fn a_journal_that_nobody_touched_holds() {
     let ran = place.run(&["audit", "verify"]).exits(0);
     assert!(
         ran.stdout
-            .starts_with("the journal holds: 14 events in 1 run, "),
+            .starts_with("the journal is valid: 14 events in 1 run, "),
         "{ran}"
     );
     assert!(ran.stdout.contains("only signed heads"), "{ran}");
     let said = place.json(&["audit", "verify", "--json"]);
     assert_eq!(said["schema"], "provost/audit/v1");
-    assert_eq!((&said["holds"], &said["runs"]), (&true.into(), &1.into()));
+    assert_eq!((&said["valid"], &said["runs"]), (&true.into(), &1.into()));
     // Neither tools nor policies have to be in order, and nothing is written.
     place.write("policies/broken.cedar", "permit (everything");
     std::fs::remove_file(place.path("data/shop.db")).unwrap();
@@ -92,7 +92,7 @@ fn a_journal_that_was_changed_is_named_at_the_first_place() {
     assert_eq!(ran.stdout, "");
     let said = place.json(&["audit", "verify", "--json"]);
     assert_eq!(
-        (&said["holds"], said["hint"].is_string()),
+        (&said["valid"], said["hint"].is_string()),
         (&false.into(), true)
     );
 }
@@ -158,7 +158,7 @@ fn every_verb_that_drove_signs_where_the_journal_stands() {
     other.run(&["run", COUNT]).exits(0);
     let ran = other.run(&["audit", "sign"]).exits(2);
     assert!(
-        ran.stderr.contains("nobody signs heads in this workspace"),
+        ran.stderr.contains("this workspace signs no heads"),
         "{ran}"
     );
 }
@@ -172,8 +172,11 @@ fn heads_begin_on_a_journal_that_is_there_when_a_person_says_so() {
     place.write("kept/audit.key", KEY);
     place.write("kept/passphrase", PASSPHRASE);
     let ran = place.run(&["run", COUNT, "--again"]).exits(2);
-    assert!(ran.stderr.contains("holds no head"), "{ran}");
-    assert!(ran.stderr.contains("`provost audit sign` begins"), "{ran}");
+    assert!(ran.stderr.contains("contains no head"), "{ran}");
+    assert!(
+        ran.stderr.contains("`provost audit sign` signs the first"),
+        "{ran}"
+    );
     place.run(&["audit", "sign"]).exits(0);
     place.run(&["run", COUNT, "--again"]).exits(0);
     // And a file of heads that is gone later is missed.
@@ -234,7 +237,7 @@ fn nothing_is_driven_over_an_older_journal_until_a_person_says_so() {
     for verb in drives {
         let ran = place.run(verb).exits(2);
         assert!(
-            ran.stderr.contains("an older journal was put back")
+            ran.stderr.contains("an older journal was restored")
                 && ran.stderr.contains("`provost audit accept --reason WHY`"),
             "{ran}"
         );
@@ -273,14 +276,14 @@ fn a_yes_that_is_not_signed_is_named_and_not_driven_where_it_has_to_be() {
     place.write("provost.toml", config.clone() + required);
     let ran = place.run(&["audit", "verify"]).exits(1);
     assert!(
-        ran.stderr.contains("(ApprovalGiven) may not stand: ")
+        ran.stderr.contains("(ApprovalGiven) is not valid: ")
             && ran.stderr.contains("is not signed"),
         "{ran}"
     );
     let ran = place.run(&["resume", &run]).exits(2);
-    assert!(ran.stderr.contains("may not stand: "), "{ran}");
+    assert!(ran.stderr.contains("is not valid: "), "{ran}");
     assert_eq!(
-        place.json(&["audit", "verify", "--json"])["holds"],
+        place.json(&["audit", "verify", "--json"])["valid"],
         serde_json::json!(false)
     );
     // Of a copy nobody knows the people, and it says so.
@@ -301,7 +304,7 @@ fn an_old_head_appended_once_more_lets_no_older_journal_be_driven() {
     place.write("kept/heads.jsonl", format!("{kept}{old}\n"));
     let ran = place.run(&["approve", &format!("{run}@{card}")]).exits(2);
     assert!(
-        ran.stderr.contains("an older journal was put back"),
+        ran.stderr.contains("an older journal was restored"),
         "{ran}"
     );
 }
@@ -403,7 +406,7 @@ fn settings_that_would_bear_no_witness_are_refused() {
         (
             "kept/heads.jsonl",
             ".provost/heads.jsonl",
-            "`heads` lies inside the store",
+            "`heads` is inside the store",
         ),
         ("heads =", "head =", "did you mean `heads`?"),
         ("passphrase = \"file:kept/passphrase\"\n", "", "go together"),

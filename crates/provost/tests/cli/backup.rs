@@ -28,7 +28,7 @@ fn a_copy_is_private_whole_and_never_put_over_a_file() {
     assert_eq!(mode & 0o777, 0o600);
     let bytes = std::fs::read(place.path("copy.db")).unwrap();
     let ran = place.run(&["backup", "copy.db"]).exits(2);
-    assert!(ran.stderr.contains("copy.db is there already"), "{ran}");
+    assert!(ran.stderr.contains("copy.db already exists"), "{ran}");
     assert_eq!(std::fs::read(place.path("copy.db")).unwrap(), bytes);
     place.run(&["backup", "nowhere/copy.db"]).exits(2);
     let left = std::fs::read_dir(place.path(".")).unwrap();

@@ -12,7 +12,7 @@ fn a_run_that_waits_is_ended() {
     cancelled: Note the orders of ada
     cancelled by ada: no longer wanted
 
-    does not hold: the number of orders stands in the note
+    not met: the number of orders stands in the note
 
     why: provost why RUN
     --- stderr

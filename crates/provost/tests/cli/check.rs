@@ -9,7 +9,7 @@ fn a_good_plan_is_ok_and_says_what_was_not_looked_at() {
     assert_snapshot!(place.run(&["check", "plan.yaml"]), @r"
     exit 0
     --- stdout
-    ok: `plan.yaml`, 1 step, 1 read; nothing is asked
+    ok: `plan.yaml`, 1 step, 1 read; no approval needed
     not checked:
       the plans of up to 5 revisions
       worst case, money and tokens: no total: `cost` of `shop.orders` is not set
@@ -68,7 +68,7 @@ fn warnings_pass_unless_denied() {
       |
       = hint: add `answer:` with a text that reads what the steps observed
 
-    ok: `plan.yaml`, 1 step, 1 read; nothing is asked; 1 warning
+    ok: `plan.yaml`, 1 step, 1 read; no approval needed; 1 warning
     not checked:
       the plans of up to 5 revisions
       worst case, money and tokens: no total: `cost` of `shop.orders` is not set
@@ -115,7 +115,7 @@ fn a_playbook_is_checked_with_samples() {
       |
       = note: decided by production-writes
 
-    ok: `<playbook note>`, 2 steps, 1 read, 1 write; a person is asked about 1 step; 2 notes
+    ok: `<playbook note>`, 2 steps, 1 read, 1 write; approval needed for 1 step; 2 notes
     not checked:
       parameters other than samples of their types
       the plans of its revise rules
@@ -288,7 +288,7 @@ fn what_has_one_safe_fix_is_fixed() {
       |
       = note: decided by production-writes
 
-    ok: `plan.yaml`, 2 steps, 1 read, 1 write; a person is asked about 1 step; 2 notes
+    ok: `plan.yaml`, 2 steps, 1 read, 1 write; approval needed for 1 step; 2 notes
     not checked:
       how long people take to answer: note
       whether a lost reply can be settled without a person: note
@@ -373,7 +373,7 @@ fn only_plan_files_are_fixed() {
     --- stderr
     error: only a plan file can be fixed
 
-    hint: a saved plan is what somebody looked at; fix the plan and save it again
+    hint: a saved plan was reviewed as it is; fix the plan and save it again
     ");
 }
 

@@ -60,12 +60,12 @@ fn a_plan_carries_out_programs() {
 
     [1] step `keep`, evidence sha256:DIGEST
 
-    holds: Keep the lines if ada is there
+    proven: Keep the lines if ada is there
     --- stderr
     run RUN: Keep the lines if ada is there
     solo workspace: the requester may also approve
 
-    plan, revision 1: 2 steps, 1 read, 1 write; nothing is asked
+    plan, revision 1: 2 steps, 1 read, 1 write; no approval needed
       1  find  lines.find  read   permit  by plain-reads
       2  keep  lines.keep  write  permit  by calls
 
@@ -189,10 +189,7 @@ fn a_script_that_the_run_itself_swaps_is_not_run() {
     place.edit("job.yaml", "steps:\n", swap);
     place.edit("job.yaml", "approval: required", "needs: [swap]");
     let ran = place.run(&["apply", "job.yaml"]).exits(1);
-    assert!(
-        ran.stderr.contains("`lines/job.sh` is not what it was"),
-        "{ran}"
-    );
+    assert!(ran.stderr.contains("`lines/job.sh` changed after"), "{ran}");
     assert!(!place.path("lines/evil.txt").exists());
 }
 

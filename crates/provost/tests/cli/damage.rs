@@ -120,7 +120,7 @@ fn a_run_is_shown_without_what_may_be_secret_where_nobody_knows_what_is() {
 fn an_audit_says_that_it_could_not_look_for_heads() {
     let (place, _) = damaged(|place| place.edit("provost.toml", "[workspace]", "[workspace"));
     let ran = place.run(&["audit", "verify"]).exits(0);
-    assert!(ran.stdout.contains("the journal holds"), "{ran}");
+    assert!(ran.stdout.contains("the journal is valid"), "{ran}");
     assert!(
         ran.stdout.contains("though heads may be signed here"),
         "{ran}"
@@ -147,7 +147,7 @@ fn a_damaged_tool_stops_that_tool_and_no_other() {
     let ran = place.run(&["run", "Count the orders of ada"]).exits(0);
     for said in [
         "the tool `notes` has no field `rot`",
-        "warning: the tool `notes` is left out until its entry is mended",
+        "warning: the tool `notes` is not loaded until its entry is fixed",
     ] {
         assert!(ran.stderr.contains(said), "{said}: {ran}");
     }
@@ -196,7 +196,7 @@ fn whoever_only_stops_needs_the_journal_alone() {
         assert!(posted == 2 || ended == 1, "{what}: {posted} {ended} {ran}");
         assert!(ran.code == Some(0) || gone, "{what}: {ran}");
         assert_eq!(
-            ran.stderr.contains("posted: whoever drives"),
+            ran.stderr.contains("recorded: the process that works on"),
             posted == 2,
             "{ran}"
         );

@@ -90,7 +90,7 @@ fn two_files_are_compared_by_what_they_reach() {
       + run time  note/path: the value may be "", which does not fit
       - target    notes.write path: "orders.txt"
       + time      3 min 3 s → 3 min 4 s
-      asked about again: note
+      approval needed again: note
     ~ note
         args
           - path: "orders.txt"
@@ -106,7 +106,7 @@ fn two_files_are_compared_by_what_they_reach() {
       - untrusted note.path ← text from count
       - run time  note/path: the value may be "", which does not fit
       - time      3 min 4 s → 3 min 3 s
-      asked about again: note
+      approval needed again: note
     ~ note
         args
           - path: "${ steps.count.output.row.latest }"

@@ -5,18 +5,18 @@ use super::workplace::Workplace;
 #[test]
 fn a_fit_workspace_is_said_to_be_fit() {
     let place = Workplace::new();
-    assert_snapshot!(place.run(&["doctor"]), @"
+    assert_snapshot!(place.run(&["doctor"]), @r"
     exit 0
     --- stdout
     ok  workspace  DIR: 3 tools, 3 playbooks
-    ok  policy     loads; solo: `ada` may ask and approve
+    ok  policy     loads; solo: `ada` may request and approve
     ok  lock       there is no provost.lock: tools are not pinned
-    ok  tools      all of them can work
+    ok  tools      all are usable
     ok  journal    nothing has run here yet
-    ok  stops      nothing is stopped
+    ok  pauses     nothing is paused
 
     not checked:
-      whether tools moved: there is no provost.lock
+      whether tools changed: there is no provost.lock
       whether a journal can be written: there is none yet
       whether the tools do what they declare
       whether servers of `http` tools answer: nothing is called
@@ -34,17 +34,17 @@ fn what_is_not_fit_is_named() {
         "op = \"read\"\ntimeout = \"9s\"",
     );
     std::fs::remove_file(place.path("data/shop.db")).unwrap();
-    assert_snapshot!(place.run(&["doctor"]), @"
+    assert_snapshot!(place.run(&["doctor"]), @r"
     exit 2
     --- stdout
     ok      workspace  DIR: 3 tools, 3 playbooks
-    ok      policy     loads; solo: `ada` may ask and approve
-    not ok  lock       `notes.read` moved
+    ok      policy     loads; solo: `ada` may request and approve
+    not ok  lock       `notes.read` changed
     not ok  tools      `shop`: the database `data/shop.db` of the tool `shop` is not there; create it, or correct `database` in provost.toml
     ok      journal    nothing has run here yet
-    ok      stops      nothing is stopped
+    ok      pauses     nothing is paused
 
-    hint: look at the change; `provost tools lock` accepts it
+    hint: check the change; `provost tools lock` accepts it
 
     hint: a plan that needs it is not run until then
 

@@ -112,8 +112,7 @@ fn an_entry_that_was_edited_voids_what_was_saved_and_approved() {
         for args in [["apply", "saved.json"], ["approve", target.as_str()]] {
             let ran = place.run(&args).exits(2);
             assert!(
-                ran.stderr
-                    .contains("`t.act` is not what provost.lock holds"),
+                ran.stderr.contains("`t.act` differs from provost.lock"),
                 "{ran}"
             );
         }

@@ -7,7 +7,7 @@ fn a_code_has_a_page_anywhere() {
     assert_snapshot!(Workplace::empty().run(&["explain", "r101"]), @r#"
     exit 0
     --- stdout
-    error R101: a step calls a tool that the catalog does not hold
+    error R101: a step calls a tool that is not in the catalog
 
     What it finds
 

@@ -49,7 +49,7 @@ fn a_value_that_changed_while_the_card_waited_is_asked_about_again() {
       argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
     approve: provost approve RUN@CARD

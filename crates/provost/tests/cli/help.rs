@@ -7,7 +7,7 @@ fn help_lists_what_works() {
     assert_snapshot!(Workplace::empty().run(&["--help"]), @"
     exit 0
     --- stdout
-    Executes only plans that passed your policy and, where it says so, a person
+    Executes only plans that your policy admits and, where it says so, a person approved
 
     Usage: provost [OPTIONS] <COMMAND>
 

@@ -26,7 +26,7 @@ fn what_waits_is_listed_with_commands() {
       argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
     approve: provost approve RUN@CARD

@@ -18,7 +18,7 @@ fn a_new_workspace_works_as_it_is() {
     here/policies/entities.json
     here/provost.toml
     --- stderr
-    the workspace is solo: who asks may also approve (policies/solo.cedar)
+    the workspace is solo: the requester may also approve (policies/solo.cedar)
     try it: provost -C here run "Find welcome in my notes"
     "#);
     let goal = ran.raw_stderr.split('"').nth(1).unwrap();

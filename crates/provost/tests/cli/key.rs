@@ -15,7 +15,7 @@ fn a_key_is_made_sealed_and_printed() {
     --- stderr
     the key of ada is in DIR/config/provost/keys/ada.json
     public key:
-    for people to know it, put it into policies/entities.json:
+    to make it known, add it to policies/entities.json:
       "ada": { "key": "ed25519:KEY" }
     "#);
     let path = place.path("config/provost/keys/ada.json");
@@ -24,7 +24,7 @@ fn a_key_is_made_sealed_and_printed() {
     assert_snapshot!(place.run(&new), @"
     exit 2
     --- stderr
-    error: `DIR/config/provost/keys/ada.json` is there already
+    error: `DIR/config/provost/keys/ada.json` already exists
 
     hint: a key is never written over: `-o FILE` names another file
     ");
@@ -54,7 +54,7 @@ fn a_key_needs_a_name_and_a_passphrase() {
         ),
         (
             vec!["--passphrase", "env:NOT_THERE"],
-            "error: the variable `NOT_THERE` holds no",
+            "error: the variable `NOT_THERE` contains no",
         ),
     ] {
         let ran = place

@@ -326,7 +326,7 @@ fn a_yes_to_goal_values_only_refuses_what_a_client_brought() {
     let yes = format!("{run}@{card}");
     let approve = ["approve", &yes, "--only-goal-values"];
     let ran = place.run(&approve).exits(2);
-    let said = "values stand in no goal, answer or trusted reading: ";
+    let said = "values come from no goal, answer or trusted output: ";
     assert!(ran.stderr.contains(said), "{ran}");
     assert!(!place.path("notes/orders.txt").exists());
     drop(client.leave());

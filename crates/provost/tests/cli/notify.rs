@@ -76,7 +76,7 @@ fn what_waits_is_told_once_as_a_cloud_event() {
         place
             .run(&["doctor"])
             .raw_stdout
-            .contains("everybody was told")
+            .contains("all notices were delivered")
     );
 }
 
@@ -177,7 +177,7 @@ fn what_cannot_be_told_is_shown_and_tried_again() {
     time_passes(&place);
     let ran = place.run(&IDLE).exits(0);
     assert!(
-        ran.raw_stderr.contains("could not be told, tried again"),
+        ran.raw_stderr.contains("could not be notified, retrying"),
         "{ran}"
     );
     tell_by(&place, TELL);
@@ -218,7 +218,7 @@ fn while_it_waits_somebody_is_reminded_and_somebody_else_is_told() {
     let ran = place.run(&IDLE).exits(0);
     assert_eq!(told(&place).len(), before, "{ran}");
     // Why either: on a slow machine the next reminder is due before the yes has been worked off.
-    let dropped = |ran: &Ran| ran.raw_stderr.contains("need not be told");
+    let dropped = |ran: &Ran| ran.raw_stderr.contains("no longer needs the notice");
     assert!(dropped(&said) || dropped(&ran), "{said}\n{ran}");
 }
 

@@ -11,9 +11,9 @@ fn a_run_is_stopped_and_let_go_on() {
     --- stderr
     run RUN: resumed
     paused, the run stopped by ada: the shop moves
-    recorded; the run goes on with: provost resume RUN
-    run `RUN` is stopped: no further attempt begins, what is in flight settles
-    let go on: provost resume RUN
+    recorded; continue the run with: provost resume RUN
+    run `RUN` is paused: no new call starts, calls in flight settle
+    to resume: provost resume RUN
     ");
     assert_eq!(place.status(), "paused");
     assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @r"
@@ -34,7 +34,7 @@ fn a_run_is_stopped_and_let_go_on() {
 
     [1] step `note`, evidence sha256:DIGEST
 
-    holds: the number of orders stands in the note
+    proven: the number of orders stands in the note
     --- stderr
     run RUN: resumed
     run RUN: resumed by ada
@@ -61,7 +61,7 @@ fn a_stop_of_a_tool_binds_runs_that_begin_after_it() {
     run RUN: Count the orders of ada
     solo workspace: the requester may also approve
 
-    plan, revision 1: 1 step, 1 read; nothing is asked
+    plan, revision 1: 1 step, 1 read; no approval needed
       1  count  shop.orders  read  permit  by plain-reads
 
     paused, tool `shop` stopped by ada: it is being moved
@@ -90,7 +90,7 @@ fn what_is_not_there_is_not_stopped() {
     assert_snapshot!(place.run(&["resume", "--all"]), @"
     exit 2
     --- stderr
-    error: nothing of that name is stopped
+    error: nothing with that name is paused
 
     hint: `provost doctor` lists what is
     ");

@@ -10,9 +10,9 @@ fn a_plan_is_shown_and_nothing_is_begun() {
     --- stdout
       goal       Count the orders of ada
       reach      shop.orders → the answer alone
-      asks       nobody
+      approvals  none needed
       at most    1 call, 3 attempts, 1 min 31 s; waits for people are not counted
-      asked by   ada; solo workspace: who asks may also approve
+      requester  ada; solo workspace: the requester may also approve
       planner    playbook count
       plan       sha256:DIGEST
 

@@ -68,7 +68,7 @@ fn bytes_of_old_evidence_go_and_digests_stay() {
     assert!(
         after
             .stdout
-            .contains("3 pieces of evidence; their digests are there"),
+            .contains("3 pieces of evidence; their digests remain"),
         "{after}"
     );
     assert_eq!(place.run(&["show", run]).exits(0).stdout, show.stdout);

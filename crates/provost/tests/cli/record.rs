@@ -50,7 +50,7 @@ fn a_card_goes_out_as_a_file_and_comes_back_signed() {
     assert_snapshot!(place.run(&["approve", &run, "--card", "card.json"]), @"
     exit 0
     --- stderr
-    the card is in card.json; whoever may approve it signs it with:
+    the card is in card.json; an approver signs it with:
       provost approve card.json -o yes.json
     ");
     // Why elsewhere: the key and the card are all it takes.
@@ -83,14 +83,14 @@ fn a_card_goes_out_as_a_file_and_comes_back_signed() {
     --- stderr
     run RUN: resumed
     approved by bo, signed
-    recorded; the run goes on with: provost resume RUN
+    recorded; continue the run with: provost resume RUN
     ");
     assert_eq!(place.status(), "running");
     let again = place.run(&["record", "yes.json"]).exits(2);
     assert!(
         again
             .stderr
-            .contains("was taken before: a statement counts once"),
+            .contains("was recorded before: a statement counts once"),
         "{again}"
     );
     place.run(&["resume", &run]).exits(0);
@@ -179,7 +179,7 @@ fn a_card_or_a_word_that_was_changed_is_refused() {
         (
             "\"revision\":1",
             "\"revision\":2",
-            "the signature on this statement of `bo` does not fit",
+            "the signature on this statement of `bo` does not match",
         ),
         (
             "\"store\":\"",
@@ -222,9 +222,9 @@ fn where_signatures_are_required_the_key_decides_who_speaks() {
     assert_snapshot!(place.run(&adas), @"
     exit 2
     --- stderr
-    error: `ada` may not answer: `ada` asked for this run, and somebody else must approve it
+    error: `ada` may not answer: `ada` requested this run, and another person must approve it
 
-    hint: somebody else must answer: `policies/` says who may
+    hint: another person must answer: `policies/` says who may
     ");
     assert_snapshot!(public(&place.run(&with(&["approve", &target], &BO))), @r"
     exit 0
@@ -235,7 +235,7 @@ fn where_signatures_are_required_the_key_decides_who_speaks() {
 
     [1] step `note`, evidence sha256:DIGEST
 
-    holds: the number of orders stands in the note
+    proven: the number of orders stands in the note
     --- stderr
     run RUN: resumed
     approved by bo, signed

@@ -11,9 +11,9 @@ fn a_no_is_recorded_and_ends_the_run() {
     exit 0
     --- stdout
     rejected: Note the orders of ada
-    a person said no: not today
+    a person rejected it: not today
 
-    does not hold: the number of orders stands in the note
+    not met: the number of orders stands in the note
 
     why: provost why RUN
     --- stderr

@@ -103,9 +103,9 @@ fn the_card_of_a_goal_that_is_submitted_again_names_the_call_that_took_effect() 
       look twice made before: run RUN, step `ring`, MOMENT, took effect
       needs      the yes of one person
       asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
-    error: a yes needs the digest of the card, or a terminal to ask at
+    error: an approval needs the digest of the card, or a terminal
 
     hint: read the card, then type:
       provost approve RUN@CARD

@@ -27,8 +27,8 @@ fn a_run_that_is_over_says_so_again() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
+    ‹…› marks text from a tool or an untrusted planner
 
-    holds: the orders were counted
+    proven: the orders were counted
     ");
 }

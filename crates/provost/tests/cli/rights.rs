@@ -207,7 +207,7 @@ fn what_no_policy_names_is_decided_by_built_in_rules() {
     --- stderr
     error: `ada` may not answer: policy lets only others (answer-if-approver, answer-if-named)
 
-    hint: somebody else must: `provost policy check` names the policies about it
+    hint: another person must do it: `provost policy check` names the policies about it
     ");
     by(&place, "bo", &answer).exits(0);
 }
@@ -282,9 +282,7 @@ fn in_a_solo_workspace_no_policy_is_looked_at() {
     place.run(&["cancel", &run]).exits(0);
     let checked = place.run(&["policy", "check"]);
     assert!(
-        checked
-            .stdout
-            .contains("whoever is at the machine (solo.cedar)"),
+        checked.stdout.contains("any local user (solo.cedar)"),
         "{checked}"
     );
 }

@@ -101,7 +101,7 @@ fn a_writer_is_asked_about_in_its_role() {
       argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
     approve: provost approve RUN@CARD
@@ -110,7 +110,7 @@ fn a_writer_is_asked_about_in_its_role() {
     run RUN: Note how many orders there are
     solo workspace: the requester may also approve
 
-    plan, revision 1: 2 steps, 1 read, 1 write; a person is asked about 1 step
+    plan, revision 1: 2 steps, 1 read, 1 write; approval needed for 1 step
       1  count  shop.orders  read   permit  by plain-reads        as reader
       2  note   notes.write  write  ask     by production-writes  as writer
 
@@ -160,11 +160,11 @@ fn a_list_that_changed_makes_a_saved_plan_stale() {
         .run(&["plan", "Count as a reader", "-o", "saved.json"])
         .exits(0);
     place.edit("provost.toml", r#""notes.read"]"#, r#""notes.*"]"#);
-    assert_snapshot!(place.run(&["apply", "saved.json"]), @"
+    assert_snapshot!(place.run(&["apply", "saved.json"]), @r"
     exit 2
     --- stderr
     error: saved plan is stale
-      moved: the role `reader`
+      changed: the role `reader`
 
     hint: what it was checked under is not what is here now; make it anew: `provost plan 'Count as a reader' -o saved.json`
     ");
@@ -183,7 +183,7 @@ fn a_list_that_admits_the_plan_no_more_makes_it_stale_too() {
     place.edit("provost.toml", r#"["shop.orders", "#, "[");
     let ran = place.run(&["apply", "saved.json", "--again"]).exits(2);
     assert!(ran.stderr.contains("error: saved plan is stale"), "{ran}");
-    assert!(ran.stderr.contains("moved: the role `reader`"), "{ran}");
+    assert!(ran.stderr.contains("changed: the role `reader`"), "{ran}");
 }
 
 const PLAYBOOK: &str = r#"
@@ -209,7 +209,7 @@ fn a_review_and_a_diff_name_the_role() {
     --- stdout
     note.yaml to other.yaml
       reaches neither further nor less far
-      asked about again: note
+      approval needed again: note
     ~ note
         - as: "writer"
     "#);

@@ -13,14 +13,14 @@ fn a_goal_becomes_a_plan_and_an_answer() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
+    ‹…› marks text from a tool or an untrusted planner
 
-    holds: the orders were counted
+    proven: the orders were counted
     --- stderr
     run RUN: Count the orders of ada
     solo workspace: the requester may also approve
 
-    plan, revision 1: 1 step, 1 read; nothing is asked
+    plan, revision 1: 1 step, 1 read; no approval needed
       1  count  shop.orders  read  permit  by plain-reads
 
     count: calls shop.orders
@@ -43,14 +43,14 @@ fn an_observation_leads_to_a_revision() {
 
     [1] step `count`, evidence sha256:DIGEST
     [2] step `everybody`, evidence sha256:DIGEST
-    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
+    ‹…› marks text from a tool or an untrusted planner
 
-    holds: the orders were counted
+    proven: the orders were counted
     --- stderr
     run RUN: Count the orders of nobody
     solo workspace: the requester may also approve
 
-    plan, revision 1: 1 step, 1 read; nothing is asked
+    plan, revision 1: 1 step, 1 read; no approval needed
       1  count  shop.orders  read  permit  by plain-reads
 
     count: calls shop.orders
@@ -83,7 +83,7 @@ fn without_a_terminal_it_prints_the_card_and_the_command() {
       argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
     approve: provost approve RUN@CARD
@@ -92,7 +92,7 @@ fn without_a_terminal_it_prints_the_card_and_the_command() {
     run RUN: Note the orders of ada
     solo workspace: the requester may also approve
 
-    plan, revision 1: 2 steps, 1 read, 1 write; a person is asked about 1 step
+    plan, revision 1: 2 steps, 1 read, 1 write; approval needed for 1 step
       1  count  shop.orders  read   permit  by plain-reads
       2  note   notes.write  write  ask     by production-writes
 
@@ -119,7 +119,7 @@ fn asked_about_the_plan_it_waits_before_anything_runs() {
       asked      by production-writes
       needs      the yes of one person
       asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
     approve: provost approve RUN@CARD
@@ -128,7 +128,7 @@ fn asked_about_the_plan_it_waits_before_anything_runs() {
     run RUN: Note the orders of ada
     solo workspace: the requester may also approve
 
-    plan, revision 1: 2 steps, 1 read, 1 write; a person is asked about 1 step
+    plan, revision 1: 2 steps, 1 read, 1 write; approval needed for 1 step
       1  count  shop.orders  read   permit  by plain-reads
       2  note   notes.write  write  ask     by production-writes
 
@@ -157,7 +157,7 @@ fn the_same_goal_again_is_refused_while_it_waits() {
     --- stderr
     error: run `RUN` has the same goal and is not finished: it waits for approval
 
-    hint: `provost show RUN` tells what it waits for, `provost resume RUN` goes on with it; `--again` begins another
+    hint: `provost show RUN` shows what it waits for, `provost resume RUN` continues it; `--again` starts another run
     ");
     place
         .run(&["run", "Note the orders of ada", "--again"])
@@ -207,7 +207,7 @@ fn a_goal_that_two_playbooks_match_is_asked_about() {
     --- stderr
     error: `neither` is not one of again, count
 
-    hint: asked is: which playbook is the goal for: again (Count the orders of {customer}), count (Count the orders of {customer})?
+    hint: the question is: which playbook is the goal for: again (Count the orders of {customer}), count (Count the orders of {customer})?
     ");
     assert_snapshot!(place.run(&["answer", &run, "again"]), @r#"
     exit 0
@@ -217,14 +217,14 @@ fn a_goal_that_two_playbooks_match_is_asked_about() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
+    ‹…› marks text from a tool or an untrusted planner
 
-    holds: the orders were counted
+    proven: the orders were counted
     --- stderr
     run RUN: resumed
     answered by ada: "again"
 
-    plan, revision 1: 1 step, 1 read; nothing is asked
+    plan, revision 1: 1 step, 1 read; no approval needed
       1  count  shop.orders  read  permit  by plain-reads
 
     count: calls shop.orders
@@ -242,7 +242,7 @@ fn what_a_goal_leaves_out_is_asked_for() {
     assert_snapshot!(place.run(&["plan", "Count the orders"]), @"
     exit 1
     --- stderr
-    error: the planner asks first: the goal does not say which customer: which is it?
+    error: the planner has questions: the goal does not say which customer: which is it?
 
     hint: say it in the goal, or let `provost run` ask
     ");
@@ -270,14 +270,14 @@ fn what_a_goal_leaves_out_is_asked_for() {
     2 orders, the latest of ‹ada›. [1]
 
     [1] step `count`, evidence sha256:DIGEST
-    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
+    ‹…› marks text from a tool or an untrusted planner
 
-    holds: the orders were counted
+    proven: the orders were counted
     --- stderr
     run RUN: resumed
     answered by ada: "ada"
 
-    plan, revision 1: 1 step, 1 read; nothing is asked
+    plan, revision 1: 1 step, 1 read; no approval needed
       1  count  shop.orders  read  permit  by plain-reads
 
     count: calls shop.orders
@@ -292,7 +292,7 @@ fn what_a_goal_leaves_out_is_asked_for() {
         .map(|(_, text)| text.trim())
         .collect();
     assert_snapshot!(read.join("\n"), @r#"
-    goal: interpreted by rules: the goal has the words of a playbook and not all of its values, so people are asked (criteria `goal`)
+    goal: interpreted by rules: the goal has the words of a playbook and not all of its values, so a person is asked (criteria `goal`)
     goal: interpreted by playbook count, with answers to: params.customer (criteria `counted`, params customer="ada", planner: playbook count)
     "#);
 }

@@ -29,8 +29,8 @@ fn runs_are_listed_with_what_they_wait_for() {
     assert_snapshot!(place.run(&["runs"]), @r"
     exit 0
     --- stdout
-    RUN  MOMENT  waiting approval  Note the orders of ada   step note
-    RUN  MOMENT  succeeded         Count the orders of ada
+    RUN  MOMENT  waits for approval  Note the orders of ada   step note
+    RUN  MOMENT  succeeded           Count the orders of ada
     ");
     assert_snapshot!(place.run(&["runs", "--json"]), @r#"
     exit 0
@@ -60,7 +60,7 @@ fn runs_are_listed_with_what_they_wait_for() {
               "requester": "ada",
               "planned_by": null,
               "asked": "MOMENT",
-              "lapses": null,
+              "expires": null,
               "quorum": 1,
               "approved_by": [],
               "made_before": 0,

@@ -70,7 +70,7 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
       goal       Page whoever is on call
       asked      by ada at MOMENT
       plan       revision 1
-      solo       who asks may also approve
+      solo       the requester may also approve
 
     paused: the secret file:pager.canary of tool `pager` is missing: it cannot be read: No such file or directory (os error 2)
     happened: no write
@@ -105,7 +105,7 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
 
     Paged. (unsupported)
 
-    holds: Page whoever is on call
+    proven: Page whoever is on call
     --- stderr
     run RUN: resumed
     run RUN: resumed by ada

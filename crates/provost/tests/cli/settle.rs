@@ -64,15 +64,15 @@ fn a_doubt_is_shown_and_settled_by_what_a_person_saw() {
       goal       Ring the bell
       asked      by ada at MOMENT
       plan       revision 1
-      solo       who asks may also approve
+      solo       the requester may also approve
 
-    in doubt: nobody knows whether step `ring` took place: the connection was lost before the answer was whole: connection closed before message completed
+    in doubt: no answer shows whether the write of step `ring` happened: the connection was lost before the answer was whole: connection closed before message completed
     happened: no write
     may have happened:
       ring  bell.ring  tone="low"
     did not start: no write
     next: provost settle RUN ring@CARD --happened|--did-not-happen|--abandon --reason WHY
-      any person of this workspace, once they looked at the system it writes to
+      any person of this workspace, after a check of the system it writes to
 
       ring  bell.ring  write  in doubt  unavailable: the connection was lost before the answer was whole: connection closed before message completed
     "#);
@@ -92,7 +92,7 @@ fn a_doubt_is_shown_and_settled_by_what_a_person_saw() {
 
     It rang. (unsupported)
 
-    holds: Ring the bell
+    proven: Ring the bell
     --- stderr
     run RUN: resumed
     ring: settled as `happened` by ada: I heard it
@@ -116,19 +116,19 @@ fn no_other_run_repeats_it_until_somebody_gives_up_on_it() {
     exit 1
     --- stdout
     failed: Ring the bell
-    step `ring` failed: step `ring` of run RUN may already have done this, and nobody knows yet
+    step `ring` failed: step `ring` of run RUN may already have done this, its outcome is unknown
 
-    does not hold: Ring the bell
+    not met: Ring the bell
 
     why: provost why RUN
     --- stderr
     run RUN: Ring the bell
     solo workspace: the requester may also approve
 
-    plan, revision 1: 1 step, 1 write; nothing is asked
+    plan, revision 1: 1 step, 1 write; no approval needed
       1  ring  bell.ring  write  permit  by calls
 
-    ring: failed, conflict: step `ring` of run RUN may already have done this, and nobody knows yet
+    ring: failed, conflict: step `ring` of run RUN may already have done this, its outcome is unknown
     replanning: step `ring` failed (conflict)
     planner: no new plan: a plan file has no revision: edit it and apply it again
     ");
@@ -150,7 +150,7 @@ fn no_other_run_repeats_it_until_somebody_gives_up_on_it() {
       asked      by ada at MOMENT
       ended      at MOMENT
       plan       revision 1
-      solo       who asks may also approve
+      solo       the requester may also approve
 
     failed: step `ring` failed: whether it took place will not be known
     happened: no write
@@ -165,7 +165,7 @@ fn no_other_run_repeats_it_until_somebody_gives_up_on_it() {
     failed: Ring the bell
     step `ring` failed: whether it took place will not be known
 
-    does not hold: Ring the bell
+    not met: Ring the bell
 
     why: provost why RUN
     "#);

@@ -13,9 +13,9 @@ fn a_saved_plan_is_shown_for_review() {
     --- stdout
       goal       Note the orders of ada
       reach      shop.orders → notes.write (write)
-      asks       note: the yes of one person
+      approvals  note: the yes of one person
       at most    2 calls, 6 attempts, 3 min 3 s; waits for people are not counted
-      asked by   ada; solo workspace: who asks may also approve
+      requester  ada; solo workspace: the requester may also approve
       planner    playbook note
       plan       sha256:DIGEST
 
@@ -63,7 +63,7 @@ fn a_stale_plan_says_so() {
     let ran = place.run(&["show", "saved.json"]).exits(0);
     assert!(
         ran.stdout
-            .starts_with("this saved plan is stale: moved: the limits\n"),
+            .starts_with("this saved plan is stale: changed: the limits\n"),
         "{ran}"
     );
 }
@@ -79,7 +79,7 @@ fn a_run_is_shown_with_its_outcome() {
       goal       Note the orders of ada
       asked      by ada at MOMENT
       plan       revision 1
-      solo       who asks may also approve
+      solo       the requester may also approve
 
       count  shop.orders  read   succeeded
       note   notes.write  write  waits for approval
@@ -98,7 +98,7 @@ fn a_run_is_shown_with_its_outcome() {
       argument   path: "orders.txt"
       needs      the yes of one person
       asked for  by ada at MOMENT
-      solo       this workspace is solo: who asks may also approve
+      solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
     approve: provost approve RUN@CARD
@@ -114,7 +114,7 @@ fn a_run_is_shown_with_its_outcome() {
       asked      by ada at MOMENT
       ended      at MOMENT
       plan       revision 1
-      solo       who asks may also approve
+      solo       the requester may also approve
 
       count  shop.orders  read   succeeded
       note   notes.write  write  succeeded
@@ -129,7 +129,7 @@ fn a_run_is_shown_with_its_outcome() {
 
     [1] step `note`, evidence sha256:DIGEST
 
-    holds: the number of orders stands in the note
+    proven: the number of orders stands in the note
     "#);
 }
 
@@ -188,10 +188,10 @@ answer: "${ steps.count.output.row.total } orders."
     assert_snapshot!(first.join("\n"), @r#"
       goal       Ask whose orders to note
       reach      a person's answer, shop.orders → notes.write (write)
-      asks       whose: an answer of anybody who may approve to "Whose orders?"
+      approvals  whose: an answer of anybody who may approve to "Whose orders?"
                  note: the yes of one person
       at most    2 calls, 6 attempts, 3 min 3 s; waits for people are not counted
-      asked by   ada; solo workspace: who asks may also approve
+      requester  ada; solo workspace: the requester may also approve
       plan       sha256:DIGEST
 
     what it changes

@@ -87,13 +87,13 @@ fn a_tool_that_differs_from_the_lock_is_not_called() {
     assert_snapshot!(place.run(&["run", "Count the orders of ada"]), @r"
     exit 2
     --- stderr
-    error[W806]: the tool `notes.read` is not what provost.lock holds: changed in timeout_ms
+    error[W806]: the tool `notes.read` differs from provost.lock: changed in timeout_ms
       --> provost.toml:18:1
        |
     18 | [tools.notes]
        | ^^^^^^^^^^^^^
        |
-       = hint: look at the change; locking the tools again accepts it
+       = hint: check the change; locking the tools again accepts it
 
     error: the workspace cannot be used: one finding in provost.toml
 

@@ -94,7 +94,7 @@ fn a_server_is_added_with_a_reason_beside_each_guess() {
     --- stderr
     error: there is a tool `helper` already
 
-    hint: take another name, or edit it in provost.toml
+    hint: choose another name, or edit it in provost.toml
     ");
 }
 
@@ -152,7 +152,7 @@ fn nothing_is_written_of_a_server_that_does_not_answer() {
     --- stderr
     error: there is a tool `notes` already
 
-    hint: take another name, or edit it in provost.toml
+    hint: choose another name, or edit it in provost.toml
     ");
     assert_snapshot!(place.run(&["tools", "add", "helper"]), @"
     exit 2
@@ -171,7 +171,7 @@ fn nothing_is_written_of_a_server_that_does_not_answer() {
     --- stderr
     error: the server `a` of `mcp.json` has no `command` and no `url`
 
-    hint: add what is missing, or take it out of the file
+    hint: add what is missing, or remove it from the file
     ");
     assert_eq!(
         before,
@@ -201,7 +201,7 @@ fn an_api_is_added_by_its_document() {
     --- stderr
     error: there is a tool `pay` already
 
-    hint: take another name, or edit it in provost.toml
+    hint: choose another name, or edit it in provost.toml
     ");
     assert_snapshot!(add(&["Shop", "--openapi", "openapi.json"]), @"
     exit 2
@@ -213,7 +213,7 @@ fn an_api_is_added_by_its_document() {
     assert_snapshot!(add(&["other", "--openapi", "openapi.json", "--only", "nothing"]), @"
     exit 2
     --- stderr
-    error: nothing can be taken over from `openapi.json`: it has no operation that is wanted and can be called; 0 were left out
+    error: nothing can be imported from `openapi.json`: it has no operation that is wanted and can be called; 0 were left out
 
     hint: `--only` takes ids of operations and tags
     ");

@@ -14,14 +14,14 @@ fn a_call_is_a_plan_of_one_step() {
     ‹{"sum":5}› [1]
 
     [1] step `call`, evidence sha256:DIGEST
-    ‹…› is what a tool or an untrusted planner wrote; nobody vouches for it
+    ‹…› marks text from a tool or an untrusted planner
 
-    holds: s.add was called and answered
+    proven: s.add was called and answered
     --- stderr
     run RUN: Call s.add
     solo workspace: the requester may also approve
 
-    plan, revision 1: 1 step, 1 read; nothing is asked
+    plan, revision 1: 1 step, 1 read; no approval needed
       1  call  s.add  read  permit  by plain-reads
 
     call: calls s.add

@@ -23,7 +23,7 @@ fn a_server_that_says_otherwise_is_shown_and_not_called() {
        |
        = hint: lock the tools: that asks its server what it can do, and pins the answer
 
-    warning: the tool `s` is left out until its entry is mended
+    warning: the tool `s` is not loaded until its entry is fixed
     error: there is no tool `s.echo`
 
     hint: `provost tools list` lists them
@@ -60,7 +60,7 @@ fn a_server_that_says_otherwise_is_shown_and_not_called() {
     assert_snapshot!(place.run(&["tools", "call", "s.echo", "text=a"]), @"
     exit 2
     --- stderr
-    error: the server's `echo` is not what provost.lock holds for `s.echo`: changed in description; pinned sha256:DIGEST, listed sha256:DIGEST
+    error: the server's `echo` differs from provost.lock for `s.echo`: changed in description; pinned sha256:DIGEST, listed sha256:DIGEST
 
     hint: `provost tools diff` shows the change; `provost tools lock` accepts it
     ");
@@ -119,7 +119,7 @@ fn a_pin_that_was_edited_does_not_load() {
     assert_snapshot!(place.run(&["tools", "call", "s.echo", "text=a"]), @r##"
     exit 2
     --- stderr
-    error[W801]: what stands here of the tool `echo` was edited: it does not have the digest beside it
+    error[W801]: the entry of the tool `echo` was edited: its digest does not match
        --> provost.lock:118:20
         |
     118 | [servers."s".tools."echo"]

@@ -73,7 +73,7 @@ fn a_database_is_prepared_by_a_person() {
       at TEXT NOT NULL
     );
 
-    error: nobody is here to be asked
+    error: there is no terminal to ask at
 
     hint: `--yes` runs it, `--print` only prints it
     ");

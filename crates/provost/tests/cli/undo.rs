@@ -65,7 +65,7 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
       undone     who
       not undone log: its step has no `undo`
 
-    does not hold: Write who ordered
+    not met: Write who ordered
 
     why: provost why RUN
     --- stderr
@@ -90,7 +90,7 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
       asked      by ada at MOMENT
       ended      at MOMENT
       plan       revision 2
-      solo       who asks may also approve
+      solo       the requester may also approve
 
     cancelled: cancelled by ada: not yet; undone: 1
     happened:
@@ -121,7 +121,7 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
       undone     who
       not undone log: its step has no `undo`
 
-    does not hold: Write who ordered
+    not met: Write who ordered
 
     why: provost why RUN
     "#);

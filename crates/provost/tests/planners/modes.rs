@@ -93,7 +93,7 @@ fn in_the_mode_iterative_a_subgoal_is_refined_to_the_right_end() {
     let trace = flat(&place.run(&["trace", &run, "--planning"]).exits(0).stdout);
     for words in [
         "planner: model large, mode iterative",
-        "rules: the mode iterative is asked for, so model large plans step by step",
+        "rules: mode iterative was requested, so model large plans step by step",
         "asked for a refinement (request 2,",
         ": subgoal `rose` needs its steps",
     ] {
@@ -122,7 +122,10 @@ fn a_subgoal_that_nobody_could_refine_is_why_the_run_failed() {
     let run = place.stage.only_run().unwrap();
     assert_eq!(place.run(&["answer", &run, "stop"]).code, Some(1));
     let why = flat(&place.run(&["why", &run]).exits(0).stdout);
-    assert!(why.contains("nobody refined the subgoal `rose`"), "{why}");
+    assert!(
+        why.contains("no planner refined the subgoal `rose`"),
+        "{why}"
+    );
 }
 
 /// `kill -9` at random moments: what was answered is not asked for again.
@@ -217,7 +220,7 @@ fn in_the_mode_single_a_subgoal_goes_back_and_one_request_is_enough() {
     assert_eq!(place.asked().len(), 1);
     let run = place.stage.only_run().unwrap();
     let trace = flat(&place.run(&["trace", &run, "--planning"]).stdout);
-    assert!(trace.contains("the mode single is asked for"), "{trace}");
+    assert!(trace.contains("mode single was requested"), "{trace}");
     // And in `auto` the form has it.
     let place = Place::new(replies());
     place.run(&["run", place.goal()]).exits(0);

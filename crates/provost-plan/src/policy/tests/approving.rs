@@ -27,14 +27,14 @@ fn the_requester_may_not_and_others_may() {
         (
             "ada",
             "",
-            "`ada` asked for this run, and somebody else must approve it",
+            "`ada` requested this run, and another person must approve it",
         ),
         ("bo", "", "yes"),
         ("bo", "finance", "yes"),
         (
             "bo",
             "oncall finance",
-            "this needs somebody in `oncall`, and `bo` is not",
+            "this needs a person in `oncall`, and `bo` is not",
         ),
         ("eve", "", "`eve` is not listed in policies/entities.json"),
     ];
@@ -73,7 +73,7 @@ fn a_solo_workspace_says_so() {
         ..AskTerms::default()
     };
     let found = asked(&policy, &ada, None, &ask);
-    assert_eq!(found, "this needs somebody in `boss`, and `ada` is not");
+    assert_eq!(found, "this needs a person in `boss`, and `ada` is not");
 }
 
 /// No policy file lifts the rules that are ours: only a file called `solo.cedar` makes it solo.
@@ -85,7 +85,7 @@ fn permission_to_oneself_needs_the_solo_file() {
     let found = asked(&other, &ada, None, &AskTerms::default());
     assert_eq!(
         found,
-        "`ada` asked for this run, and somebody else must approve it"
+        "`ada` requested this run, and another person must approve it"
     );
     // The control: the same text in the file of that name.
     let named = load_files(&[("policies/solo.cedar", all)], &people());

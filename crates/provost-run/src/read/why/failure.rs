@@ -135,7 +135,7 @@ fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
         Class::Cancelled => says(Cause::Neither, format!("step `{slot}` was cancelled")),
         Class::Drift => says(
             Cause::Neither,
-            format!("the tool of step `{slot}` is no longer the one the plan was checked under"),
+            format!("the tool of step `{slot}` changed after the plan was checked"),
         ),
         Class::Conflict => conflict(story, slot),
         Class::BudgetExceeded => limit(story),
@@ -178,7 +178,7 @@ fn feeding_steps(story: &Story<'_>, slot: &Slot) -> Option<BTreeSet<String>> {
     let (_, document, _) = story
         .plans()
         .rfind(|(_, _, record)| record.steps.contains_key(&slot.step))?;
-    let plan = plan_from_value(document, "the plan in force").ok()?;
+    let plan = plan_from_value(document, "the current plan").ok()?;
     let step = plan.step(&slot.step)?;
     let StepKind::Tool { args, .. } = &step.kind else {
         return None;

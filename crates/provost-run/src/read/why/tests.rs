@@ -130,12 +130,12 @@ fn a_write_in_doubt_is_the_executions_before_the_run_is_over() {
     insta::assert_snapshot!(one(
         "start count 1 pager.notify write | {}
          lost count 1 unavailable unknown | the process ended
-         settled count in_doubt unavailable | nobody knows whether it took place"
+         settled count in_doubt unavailable | its outcome is unknown"
     ), @r"
     execution: step `count` is in doubt: a write was sent, and no answer shows whether it took place
       7 AttemptStarted count: calls pager.notify (arguments e22950b77b7e, permit)
       8 AttemptEnded count: interrupted, its effect is unknown (attempt 1, effect unknown): the process ended
-      9 StepSettled count: in doubt, unavailable: nobody knows whether it took place
+      9 StepSettled count: in doubt, unavailable: its outcome is unknown
     ");
 }
 
@@ -185,11 +185,11 @@ fn a_criterion_unmet_by_steps_that_succeeded_is_the_plans() {
          replan unmet:goal
          asked 2 unmet:goal
          givenup 2 | nothing more to try
-         over failed unmet goal=not | not shown to hold: `goal`"
+         over failed unmet goal=not | not proven: `goal`"
     ), @r"
     plan: every step succeeded, but `goal` is not proven
       11 ReplanRequested replanning: not proven: `goal`
-      14 RunEnded run: failed, unmet: not shown to hold: `goal`
+      14 RunEnded run: failed, unmet: not proven: `goal`
     ");
 }
 
@@ -323,11 +323,11 @@ fn a_persons_statement_is_neithers() {
         "card c count
          no c bo | wrong team
          settled count failed rejected | wrong team
-         over rejected rejected at:count | a person said no: wrong team"
+         over rejected rejected at:count | a person rejected it: wrong team"
     ), @r"
     neither: a person rejected the approval
       8 ApprovalRejected rejected by bo (card 8d03c768991c): wrong team
-      10 RunEnded run: rejected at `count`: a person said no: wrong team
+      10 RunEnded run: rejected at `count`: a person rejected it: wrong team
     ");
     insta::assert_snapshot!(one(
         "card c count

@@ -56,7 +56,7 @@ pub(super) fn approved(event: &Event) -> Words {
     else {
         return Words::default();
     };
-    Words::new(steps.join(", "), "approved")
+    Words::new(&steps.join(", "), "approved")
         .tone(Tone::Good)
         .rest(by(person, record.as_ref()))
         .rest(if *complete {

@@ -11,7 +11,7 @@ use super::{Tone, Words, also, because, counted, listed};
 use crate::event::{Candidates, Event, NextPlanner, PlannerChoice, RunCreated};
 
 pub(super) fn created(created: &RunCreated) -> Words {
-    Words::new(format!("run {}", created.run), "")
+    Words::new(&format!("run {}", created.run), "")
         .detail(format!("for {}", created.principal.id))
         .detail(format!("planner: {}", planner(&created.planner)))
         .details(created.mode.map(|mode| format!("mode {}", mode.word())))
@@ -279,7 +279,7 @@ pub(super) fn revised(event: &Event) -> Words {
         also("changed", changed),
         also("removed", removed),
     ];
-    Words::new(format!("revision {revision}"), "")
+    Words::new(&format!("revision {revision}"), "")
         .details(changes.into_iter().flatten())
         .text(because.as_ref())
 }

@@ -266,7 +266,7 @@ impl McpSession {
         ) {
             (Some(pinned), Some(now)) if pinned.digest() == now.digest() => Ok(()),
             (Some(pinned), Some(now)) => drift(format!(
-                "the server's `{}` is not what provost.lock holds for `{operation}`: changed in \
+                "the server's `{}` differs from provost.lock for `{operation}`: changed in \
                  {}; pinned {}, listed {}",
                 server_tool.tool,
                 pinned.differences(now).join(", "),

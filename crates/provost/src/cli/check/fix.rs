@@ -31,7 +31,7 @@ pub fn run(
 ) -> Result<(CheckedFile, Outcome), Failure> {
     let Document::Plan(source) = document else {
         return Err(Failure::usage("only a plan file can be fixed")
-            .hint("a saved plan is what somebody looked at; fix the plan and save it again"));
+            .hint("a saved plan was reviewed as it is; fix the plan and save it again"));
     };
     let judge = |source: &Source| of_file(workspace, source.clone()).diagnostics;
     let Repair {

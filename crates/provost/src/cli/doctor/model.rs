@@ -44,7 +44,7 @@ pub fn look(workspace: &Workspace, name: &str) -> Result<Vec<SetupFinding>, Fail
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::usage(format!("no model could be asked: {error}")))?;
+        .map_err(|error| Failure::usage(format!("no model is available: {error}")))?;
     let begun = Instant::now();
     let asked = client.ask(ModelRequest {
         system: SYSTEM,
@@ -57,7 +57,7 @@ pub fn look(workspace: &Workspace, name: &str) -> Result<Vec<SetupFinding>, Fail
         Err(error) => vec![SetupFinding::unfit(
             "model",
             format!("`{name}` did not answer: {error}"),
-            Some("look at `kind`, `base_url`, `model` and `key` in provost.toml"),
+            Some("check `kind`, `base_url`, `model` and `key` in provost.toml"),
         )],
     })
 }

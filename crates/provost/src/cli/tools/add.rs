@@ -111,9 +111,8 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
     let taken = |entry: &&ToolEntry| known.tools().iter().any(|tool| tool.name() == entry.name);
     if let Some(entry) = entries.iter().find(taken) {
         let message = format!("there is a tool `{}` already", entry.name);
-        return Err(
-            Failure::usage(message).hint(format!("take another name, or edit it in {CONFIG_FILE}"))
-        );
+        return Err(Failure::usage(message)
+            .hint(format!("choose another name, or edit it in {CONFIG_FILE}")));
     }
     let heads: String = entries.iter().map(|one| head(one) + "ops = {}\n").collect();
     let listings = listings_of(place, &heads)?;
@@ -156,7 +155,7 @@ fn of_file(file: &PathBuf) -> Result<Vec<ToolEntry>, Failure> {
     let entry = |(name, server): (&String, &Value)| {
         let server = of_json(server).ok_or_else(|| {
             let message = format!("the server `{name}` of `{shown}` has no `command` and no `url`");
-            Failure::usage(message).hint("add what is missing, or take it out of the file")
+            Failure::usage(message).hint("add what is missing, or remove it from the file")
         })?;
         Ok(ToolEntry {
             name: snake(name),

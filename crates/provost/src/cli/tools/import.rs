@@ -41,7 +41,7 @@ pub(super) fn run(
     let known = place.unlocked()?;
     if known.tools().iter().any(|tool| tool.name() == name) {
         return Err(Failure::usage(format!("there is a tool `{name}` already"))
-            .hint(format!("take another name, or edit it in {CONFIG_FILE}")));
+            .hint(format!("choose another name, or edit it in {CONFIG_FILE}")));
     }
     let shown = file.display().to_string();
     let source = file.file_name().unwrap_or_default().to_string_lossy();
@@ -52,7 +52,7 @@ pub(super) fn run(
         only,
     };
     let proposal = propose(&document(file)?, &wanted).map_err(|error| {
-        let failure = Failure::usage(format!("nothing can be taken over from `{shown}`: {error}"));
+        let failure = Failure::usage(format!("nothing can be imported from `{shown}`: {error}"));
         match error {
             OpenApiError::NoServer => failure.hint("`--url` says where the API is"),
             OpenApiError::Nothing { .. } => {
@@ -97,8 +97,8 @@ fn write(root: &Path, proposal: &Proposal) -> Result<(), Failure> {
         .iter()
         .find(|(path, _)| root.join(path).exists())
     {
-        return Err(Failure::usage(format!("`{path}` is there already"))
-            .hint("take another name for the tool, or move the file away"));
+        return Err(Failure::usage(format!("`{path}` already exists"))
+            .hint("choose another name for the tool, or move the file away"));
     }
     let unwritten = |path: &str, error: &std::io::Error| {
         Failure::usage(format!("`{path}` cannot be written: {}", reason(error)))

@@ -67,7 +67,7 @@ pub fn run(verb: &Prepare, place: &WorkspacePath) -> Result<Exit, Failure> {
     ));
     if !verb.yes {
         if !output::is_attended() {
-            let message = "nobody is here to be asked";
+            let message = "there is no terminal to ask at";
             return Err(Failure::usage(message).hint("`--yes` runs it, `--print` only prints it"));
         }
         if !typed_yes("run it? [y/N] ")? {

@@ -162,7 +162,7 @@ fn shown(
     ));
     if used.unknown > 0 {
         page.line(&format!(
-            "of {} attempts nobody can tell any more what they called",
+            "of {} attempts the operation is unknown",
             used.unknown
         ));
     }
