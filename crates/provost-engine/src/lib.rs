@@ -1,7 +1,27 @@
 //! The engine: the store, the owner lock and the workspace, driven by one loop.
 //!
+//! The idea: this is the driver of the machines in `provost-run`. It commits their events to
+//! SQLite, and only then carries out their commands with tools and planners. Whoever embeds
+//! provost, the command line too, opens a workspace and drives runs through this crate.
+//!
 //! Owns everything that outlives a run: journal, evidence, claims. Holds no rule of its own: it
 //! obeys the machines of `provost-run`. INVARIANT: what leaves the process was journaled before.
+//!
+//! # Floors
+//!
+//! From the top down; a floor uses those below it:
+//!
+//! - [`work`]: all runs of a workspace, as a service
+//! - [`session`]: the loop of one run: step, commit, carry out, repeat
+//! - [`engine`], [`proposal`], [`bundle`]: what begins a run, and what is proposed without one
+//! - [`inbox`], [`notify`], [`summary`], [`history`]: statements of people, notices, listings
+//! - [`store`], [`audit`], [`owner`], [`keys`]: journal, proof, ownership of runs, signatures
+//! - [`workspace`]: `provost.toml`, policies, playbooks and the lock as one immutable value
+//!
+//! # Where to start
+//!
+//! Read [`workspace::Workspace`], then [`engine::Engine`], then [`session`], which is the loop.
+//! [`store`] has the format of the journal.
 
 pub mod audit;
 pub mod bundle;

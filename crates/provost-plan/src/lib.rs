@@ -1,5 +1,9 @@
 //! The plan language and its compiler: goal, plan, expressions, catalog, labels, policy, check.
 //!
+//! The idea: a plan is a program written by somebody untrusted, so it is compiled before anything
+//! runs. The check types every reference, follows where values come from, asks policy about every
+//! call and bounds the cost; what passes is a value that no other way can make.
+//!
 //! Owns every judgment about a plan: what it means, whether it is admissible, what an approval of
 //! it covers. Never does I/O, reads a clock or draws a random number; all of those come in as
 //! arguments. INVARIANT: a [`check::CheckedPlan`] exists only for a plan without errors.
@@ -13,7 +17,7 @@
 //! - [`policy`]: what the Cedar policies say of a call, and beside it the tools of their authors
 //! - [`plan`]: goal, plan, steps and their calls; how they are read, and how a planner is asked
 //! - [`catalog`]: the operations that a plan may call, with effect, cost and schemas
-//! - [`schema`]: JSON Schemas as types: what fits, and what stands at a path
+//! - [`schema`]: JSON Schemas as types: what fits, and the type at a path
 //! - [`expr`]: expressions and templates: parsed, evaluated, analysed
 //! - [`value`]: digests, money, durations, labels, limits
 //! - [`text`]: sources, trees with places, findings, fixes

@@ -45,7 +45,7 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Limits narrower than the operator's.
     pub limits: Option<Limits>,
-    /// The answer.
+    /// The claims of the answer, in order.
     pub answer: Vec<Claim>,
     /// The canonical document, as its holders share it.
     pub value: Arc<Value>,
@@ -94,7 +94,7 @@ pub(crate) fn places(steps: &[Step]) -> BTreeMap<String, usize> {
 /// How a criterion is proven.
 #[derive(Clone, Debug)]
 pub struct Proof {
-    /// The criterion's id.
+    /// The id of the criterion, as the goal has it.
     pub criterion: Spanned<String>,
     /// What must hold when nothing more can run.
     pub check: Template,
@@ -105,11 +105,11 @@ pub struct Proof {
 pub struct Claim {
     /// Whether it is said.
     pub when: Option<Template>,
-    /// What is said.
+    /// The text, with expressions over steps.
     pub text: Template,
     /// Steps whose evidence it cites beside those its expressions name.
     pub cites: Vec<Spanned<String>>,
-    /// Where it stands.
+    /// Its place in the source, for findings.
     pub span: Span,
 }
 
@@ -120,9 +120,9 @@ pub struct Limits {
     pub steps: u64,
     /// Calls in all, each item of a `for_each` counted.
     pub calls: u64,
-    /// Attempts in all.
+    /// The most attempts of all steps together, retries included.
     pub attempts: u64,
-    /// Revisions of the plan.
+    /// The most revisions of the plan.
     pub revisions: u64,
     /// Proposals a planner may make for one revision.
     pub proposals: u64,

@@ -1,9 +1,24 @@
 //! Planners: who proposes a plan and its revisions.
 //!
+//! The idea: every planner is a function from a [`PlanRequest`] to a reply, whoever answers it: a
+//! playbook, a file, a model, a program, a client. It sees typed observations and findings, and
+//! returns a document; the check judges all of them alike.
+//!
 //! Owns the playbook, the plan file, the model, the external process, and the choice between
 //! playbooks, with its questions. A planner only proposes: it cannot name a tool adapter or the run
 //! machine. INVARIANT: a request is complete in itself, so a reply that is recorded is never asked
 //! for again.
+//!
+//! # Floors
+//!
+//! - [`Router`], [`Interpreter`]: which playbook a goal is for, and questions where that is open
+//! - [`playbook`], [`pattern`]: plans with parameters, match rules and rules of revision
+//! - [`model`], [`process`], [`ClientPlanner`], [`FilePlanner`]: planners outside of the workspace
+//! - the reply: one reader for what models and programs return
+//!
+//! # Where to start
+//!
+//! Read the trait [`Planner`], then [`FilePlanner`], the shortest one, then [`playbook`].
 
 mod client;
 mod file;

@@ -41,13 +41,13 @@ pub const EVENT_VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "payload")]
 pub enum Event {
-    /// A run begins.
+    /// A run begins: its goal, planner, principal and limits.
     RunCreated(RunCreated),
     /// The goal was read: criteria and parameters are fixed from here on.
     GoalInterpreted {
-        /// The goal.
+        /// The goal with its criteria and parameters, as JSON of a plan has it.
         goal: Goal,
-        /// By whom.
+        /// Who read the goal, in words, with the reason: a playbook, rules, an interpreter.
         by: String,
         /// Who plans from here on, where that was not known before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,12 +57,12 @@ pub enum Event {
     PlanRequested {
         /// The number of the request.
         id: u64,
-        /// What is asked.
+        /// Whether a plan, a revision or a refinement is requested.
         #[serde(rename = "ask")]
         kind: RequestKind,
-        /// The request's digest.
+        /// The digest of the request as sent; its bytes are evidence.
         request: Digest,
-        /// Why, for a revision.
+        /// The reason, of a revision or a refinement.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<Why>,
         /// What is set aside for it, of a planner that costs.
@@ -76,14 +76,14 @@ pub enum Event {
     BudgetSpent {
         /// The number of the request.
         id: u64,
-        /// What it took.
+        /// The requests, tokens and money that it used, as the planner reports them.
         usage: PlannerUsage,
     },
     /// A planner replied with a plan.
     PlanProposed {
         /// The number of the request.
         id: u64,
-        /// The reply.
+        /// The reply as received: a document, questions, or why there is none.
         reply: PlanReply,
     },
     /// What had one safe fix in a proposal was mended; what follows is of the mended text.
@@ -95,15 +95,15 @@ pub enum Event {
         /// What was done, in words.
         fixes: Vec<String>,
     },
-    /// The plan is admissible; it is in force from here on.
+    /// The plan is admissible; it is the current plan from here on.
     PlanChecked {
         /// The number of the request it answers; 0 for a check repeated under new terms.
         id: u64,
-        /// The canonical document.
+        /// The plan as canonical JSON (RFC 8785), of which the digest is taken.
         document: Arc<Value>,
-        /// What the check computed.
+        /// The digests, verdicts and labels that the check computed, by step.
         record: Arc<PlanRecord>,
-        /// Warnings and notes.
+        /// The warnings and notes; an error would have refused the plan.
         findings: Vec<FindingView>,
         /// Steps whose observation the planner wants to see.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -118,54 +118,54 @@ pub enum Event {
     PlanRefused {
         /// The number of the request.
         id: u64,
-        /// The findings.
+        /// The findings of the check, at least one of them an error.
         findings: Vec<FindingView>,
     },
     /// The planner has no plan, or no change.
     PlanGivenUp {
         /// The number of the request.
         id: u64,
-        /// Why.
+        /// The reason, in the words of whoever gave it.
         reason: String,
-        /// Whether the run goes on without: with what does not depend on what was rejected.
+        /// Whether the run continues with the steps that do not depend on what was rejected.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         goes_on: bool,
     },
-    /// The planner came to nothing, and the next of the chain has to say what follows.
+    /// The planner failed, and the next of the chain is asked.
     PlanHandedOn {
         /// The number of the last request to it.
         id: u64,
-        /// Why it came to nothing.
+        /// Why it failed.
         reason: String,
-        /// Who is next.
+        /// The planner that is asked next, or a person.
         to: NextPlanner,
     },
-    /// A plan replaced another.
+    /// A plan that passed the check replaces the current one.
     PlanRevised {
-        /// The new revision.
+        /// The number of the new revision; the first plan is 1.
         revision: u32,
-        /// Steps that came.
+        /// The ids of steps that the plan before did not have.
         added: Vec<String>,
-        /// Steps that changed.
+        /// The ids of steps that both plans have, and that differ.
         changed: Vec<String>,
-        /// Steps that went.
+        /// The ids of steps that the new plan does not have.
         removed: Vec<String>,
         /// Why, in the planner's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<String>,
     },
-    /// A person is asked for a yes.
+    /// A person is asked to approve a step or the plan.
     ApprovalRequested {
         /// What is shown and digested.
         card: Card,
-        /// Its digest.
+        /// Its digest, by which statements name it.
         digest: Digest,
     },
-    /// A person said yes.
+    /// A person approved a card, or steps or items of it.
     ApprovalGiven {
-        /// The card.
+        /// The digest of the card.
         card: Digest,
-        /// Who.
+        /// The id of the person, as in `policies/entities.json`.
         by: String,
         /// To which steps of a plan card or items of a list, as named; to all if empty.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -180,13 +180,13 @@ pub enum Event {
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
     },
-    /// A person said no.
+    /// A person rejected a card, or the rest of the run.
     ApprovalRejected {
-        /// The card.
+        /// The digest of the card.
         card: Digest,
-        /// Who.
+        /// The id of the person, as in `policies/entities.json`.
         by: String,
-        /// Why.
+        /// The reason, in the words of whoever gave it.
         reason: String,
         /// Whether it is a no to all that is left of the run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -195,9 +195,9 @@ pub enum Event {
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
     },
-    /// Nobody answered in time.
+    /// Nobody answered a card in time.
     ApprovalExpired {
-        /// The card.
+        /// The digest of the card.
         card: Digest,
     },
     /// What became of open cards and earlier approvals under a new plan or new terms.
@@ -211,33 +211,33 @@ pub enum Event {
     },
     /// A person is asked a question.
     QuestionAsked {
-        /// The question.
+        /// The question, with the schema of its answer.
         question: Question,
-        /// Its digest.
+        /// Its digest, by which statements name it.
         digest: Digest,
     },
-    /// A person answered.
+    /// A person answered a question of a step or of the planner.
     QuestionAnswered {
-        /// The question.
+        /// The digest of the question.
         question: Digest,
-        /// The typed answer.
+        /// The answer; it fits the schema of the question.
         value: Value,
-        /// Who.
+        /// The id of the person, as in `policies/entities.json`.
         by: String,
         /// What stands behind the statement it follows from.
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
     },
-    /// The first plan is in force.
+    /// The first plan passed the check, and steps may start.
     RunStarted {
-        /// Its revision.
+        /// The number of its revision.
         revision: u32,
     },
     /// The list of a `for_each` was evaluated, once.
     ListEvaluated {
-        /// The step.
+        /// The id of the step.
         step: String,
-        /// The items.
+        /// The items in their order; `page[2]` is the third.
         items: Vec<Value>,
         /// Whether they are secret: nothing shows them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -245,50 +245,50 @@ pub enum Event {
     },
     /// A step or an item does not run.
     StepSkipped {
-        /// Which.
+        /// The step, and the item if the step runs over a list.
         slot: Slot,
-        /// Why.
+        /// The rule by which it does not run.
         because: SkipReason,
     },
-    /// A step cannot run: what it waits for did not come.
+    /// A step cannot run: a dependency did not succeed.
     StepBlocked {
-        /// Which.
+        /// The id of the step.
         step: String,
-        /// The step it waits for.
+        /// The id of the dependency that did not succeed.
         on: String,
     },
     /// A limit of the run keeps a call from starting.
     AdmissionRefused {
-        /// Which.
+        /// The step, and the item if the step runs over a list.
         slot: Slot,
-        /// The limit, in words.
+        /// The limit that is reached, in words, with its number.
         limit: String,
     },
     /// An attempt begins: the intent.
     AttemptStarted(AttemptStarted),
-    /// An attempt ended.
+    /// An attempt ended: class, landing and the evidence behind it.
     AttemptEnded(AttemptEnded),
-    /// What a step or item came to.
+    /// The output of a step or an item, typed and labelled.
     ObservationMade {
-        /// Which.
+        /// The step, and the item if the step runs over a list.
         slot: Slot,
-        /// The typed output.
+        /// The output; it fits the schema of the operation.
         output: Value,
         /// The join of the labels in it.
         label: Label,
-        /// The bytes behind it.
+        /// The digest of the stored bytes from which the output was read.
         evidence: Digest,
     },
     /// A step or item has its final status.
     StepSettled {
-        /// Which.
+        /// The step, and the item if the step runs over a list.
         slot: Slot,
-        /// The status.
+        /// The final status, or `in_doubt`.
         status: StepStatus,
-        /// The class, of a failure.
+        /// The class of the failure; none of a success.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Class>,
-        /// What went wrong.
+        /// What went wrong, in one line; withheld if it may repeat a secret.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
         /// When a read asks whether it took place, in milliseconds since the epoch.
@@ -300,14 +300,14 @@ pub enum Event {
     },
     /// What became of an effect that was in doubt.
     DoubtSettled {
-        /// Which.
+        /// The step, and the item if the step runs over a list.
         slot: Slot,
         /// The digest of the attempt that a person settled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<Digest>,
         /// What is known now.
         settled: Settlement,
-        /// Who says so.
+        /// The reconcile read, or the person, that it is known from.
         by: SettledBy,
         /// Why, in a person's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -324,29 +324,29 @@ pub enum Event {
     },
     /// No read asks about a doubt any more: a person has to.
     ReconcileGivenUp {
-        /// Which.
+        /// The step, and the item if the step runs over a list.
         slot: Slot,
-        /// Why.
+        /// The reason, in the words of whoever gave it.
         reason: String,
     },
     /// An attempt may begin later.
     Deferred {
-        /// Which.
+        /// The step, and the item if the step runs over a list.
         slot: Slot,
         /// When it may be tried again, in milliseconds since the epoch; none: when a call that
         /// rests on the same reading is over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<i64>,
-        /// Why, in words.
+        /// What it waits for, in words.
         because: String,
     },
-    /// No further attempt begins until somebody lets the run go on.
+    /// No further attempt begins until somebody resumes the run.
     Paused {
-        /// Who stopped it.
+        /// The id of the person who stopped it; the program if a secret is missing.
         by: String,
         /// What was stopped, in words: this run, or what it uses.
         what: String,
-        /// Why.
+        /// The reason, in the words of whoever gave it.
         reason: String,
         /// The secret that is missing, if that stopped it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -355,12 +355,12 @@ pub enum Event {
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
     },
-    /// A revision is wanted.
+    /// Something happened for which the planner is asked to revise the plan.
     ReplanRequested {
-        /// Why.
+        /// What made a revision necessary.
         why: Why,
     },
-    /// A process took the run up again, or a person let it go on.
+    /// A process resumed the run after another ended, or a person lifted a pause.
     Resumed {
         /// Attempts that were in flight when the process before ended.
         lost: Vec<Slot>,
@@ -373,9 +373,9 @@ pub enum Event {
     },
     /// A person wants the run to end.
     CancelRequested {
-        /// Who.
+        /// The id of the person, as in `policies/entities.json`.
         by: String,
-        /// Why.
+        /// The reason, in the words of whoever gave it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// Whether what happened is to be undone first.
@@ -394,7 +394,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<NotUndone>,
     },
-    /// A person put another goal in the place of the run's.
+    /// A person replaced the goal of the run.
     GoalAmended {
         /// The goal from here on.
         goal: Goal,
@@ -405,9 +405,9 @@ pub enum Event {
         /// earlier versions say no.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         clears: bool,
-        /// Who.
+        /// The id of the person, as in `policies/entities.json`.
         by: String,
-        /// Why.
+        /// The reason, in the words of whoever gave it.
         reason: String,
         /// The plan that the same statement puts in force, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -419,7 +419,7 @@ pub enum Event {
     /// A person put a plan of their own in the place of the one in force; it was checked, and the
     /// check follows.
     PlanAmended {
-        /// The name shown in diagnostics.
+        /// The name of the file, as findings show it.
         name: String,
         /// The text, as they wrote it.
         text: String,
@@ -428,7 +428,7 @@ pub enum Event {
         /// What they changed, by step; journals of earlier versions do not say.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         wrote: AuthoredFields,
-        /// Why.
+        /// The reason, in the words of whoever gave it.
         reason: String,
         /// The text of the goal that the same statement puts in force, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -437,14 +437,14 @@ pub enum Event {
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
     },
-    /// The run ended.
+    /// The run ended: its status, the criteria and the answer.
     RunEnded(RunEnded),
 }
 
 /// How a run begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunCreated {
-    /// The run's id.
+    /// The id of the run: twelve characters of base32.
     pub run: String,
     /// The goal, as typed.
     pub goal: Goal,
@@ -613,7 +613,7 @@ pub struct AnswerSpan {
 /// A step and the evidence behind what it observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Citation {
-    /// The step.
+    /// The id of the step.
     pub step: String,
     /// The evidence.
     pub evidence: Vec<Digest>,

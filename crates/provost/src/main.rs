@@ -1,5 +1,10 @@
 //! The command line: what is typed, what is shown, how it ends.
 //!
+//! The idea: a front end lays out what the engine knows. One file for each verb in `cli/`; `drive/`
+//! carries a run to its next rest, `screen/` lays out plans, cards, answers and events, `mcp/`
+//! serves clients that plan but cannot act, and `place` spells commands for the workspace at hand.
+//! Start at `cli.rs`, the list of verbs, then at `cli/run.rs` and `drive.rs`.
+//!
 //! Owns words and exit codes, and no rule: every judgment is the engine's. INVARIANT: data goes
 //! to stdout, everything else to stderr, and nothing from outside reaches either one raw.
 //!

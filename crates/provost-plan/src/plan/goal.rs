@@ -29,7 +29,7 @@ pub struct Goal {
 pub struct Criterion {
     /// Its id, which a proof names.
     pub id: String,
-    /// In words.
+    /// The criterion in words, as the user reads it.
     pub text: String,
 }
 
@@ -78,7 +78,7 @@ impl Goal {
         }
     }
 
-    /// The goal's identity.
+    /// The digest of the goal as canonical JSON.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of_value(Domain::Goal, &json!(self))

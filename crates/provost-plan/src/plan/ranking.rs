@@ -33,9 +33,9 @@ const USUAL_WORDS: u64 = 16;
 /// An operation that fits, and how well.
 #[derive(Clone, Copy, Debug)]
 pub struct Hit<'a> {
-    /// The operation.
+    /// An operation of the catalog.
     pub operation: &'a Operation,
-    /// The more, the better.
+    /// How well it fits the query: comparable within one query, higher is better.
     pub score: u64,
 }
 

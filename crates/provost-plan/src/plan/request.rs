@@ -56,14 +56,14 @@ impl PlanningMode {
 pub struct PlanRequest {
     /// Its number within the run, from 1.
     pub id: u64,
-    /// What is asked.
+    /// Whether a plan, a revision or a refinement is requested.
     pub kind: RequestKind,
     /// How planning proceeds; as the planner sees fit if nobody said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<PlanningMode>,
-    /// The goal.
+    /// The goal with its criteria and parameters.
     pub goal: Goal,
-    /// The operations it may use.
+    /// The operations that the plan may call, with their schemas.
     pub tools: Vec<ToolSignature>,
     /// The roles that a step may be in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -96,11 +96,11 @@ pub struct PlanRequest {
 /// An operation as a planner sees it: nothing a tool server wrote.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSignature {
-    /// The name.
+    /// The name of the operation, `tool.operation`.
     pub name: String,
-    /// The operator's description.
+    /// The description that the operator gave it in provost.toml.
     pub description: String,
-    /// The word of its effect.
+    /// Its effect: `read`, `egress`, `write`, `external` or `destructive`.
     pub effect: String,
     /// The schema of its arguments.
     pub input: Arc<Value>,
@@ -197,17 +197,17 @@ pub struct ObservationView {
 /// A diagnostic as data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingView {
-    /// The code.
+    /// The code of the finding, such as `R101`.
     pub code: String,
-    /// The message.
+    /// What is wrong, in one line.
     pub message: String,
-    /// The step.
+    /// The id of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     /// Where in the plan, as a JSON pointer, if it is about less than the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What to do.
+    /// How to correct it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -246,14 +246,14 @@ impl FindingView {
 pub enum Why {
     /// The planner asked to see this step's observation; it may leave the plan as it is.
     Observed {
-        /// The step.
+        /// The id of the step.
         step: String,
     },
     /// A step failed.
     StepFailed {
-        /// The step.
+        /// The id of the step.
         step: String,
-        /// The class of the failure.
+        /// The class of the failure, such as `timeout`.
         class: String,
     },
     /// A person said no.
@@ -261,27 +261,27 @@ pub enum Why {
         /// The step, or none for the whole plan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
-        /// The reason given.
+        /// The reason, as the person gave it.
         reason: String,
     },
     /// A question lapsed, and policy wants another plan.
     Expired {
-        /// The step.
+        /// The id of the step.
         step: String,
     },
     /// Everything ended, but these criteria do not hold.
     Unmet {
-        /// Their ids.
+        /// The ids of the criteria, as the goal has them.
         criteria: Vec<String>,
     },
     /// A subgoal has come to where its steps, or its result, have to be said.
     Refine {
-        /// The subgoal.
+        /// The id of the subgoal.
         step: String,
     },
     /// A person put another goal: what was planned for the one before counts for nothing.
     Amended {
-        /// The reason given.
+        /// The reason, as the person gave it.
         reason: String,
     },
 }
@@ -339,7 +339,7 @@ pub enum PlanReply {
     Interpreted {
         /// The goal, with the playbook's criteria and every parameter.
         goal: Goal,
-        /// The playbook's name.
+        /// The name of the playbook that plans from here on.
         playbook: String,
         /// Who read the goal, in words, with the reason.
         by: String,
@@ -357,16 +357,16 @@ pub enum PlanReply {
 pub struct PlannerQuestion {
     /// Its id, for the answer.
     pub id: String,
-    /// What is asked.
+    /// The question, as the person reads it.
     pub text: String,
-    /// The schema of the answer.
+    /// The JSON Schema that the answer must fit.
     pub answer: Value,
 }
 
 /// A reply with what it took: what a planner gives back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
-    /// The reply.
+    /// The reply itself.
     pub reply: PlanReply,
     /// What it took; none of a planner that takes nothing.
     pub usage: Option<PlannerUsage>,
@@ -390,13 +390,13 @@ pub struct PlannerUsage {
     /// How often it was asked until it answered, or until nobody asked any more.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub requests: u64,
-    /// Tokens sent.
+    /// The tokens sent, over all requests for this reply.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_in: u64,
     /// Of these, tokens that the provider had kept from an earlier request.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_cached: u64,
-    /// Tokens received.
+    /// The tokens received, over all requests for this reply.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_out: u64,
     /// What it cost; none if nobody said what a token costs.
@@ -433,10 +433,10 @@ pub struct PlannerCost {
 /// What is set aside for one request before it leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reserved {
-    /// Money.
+    /// The most money that the request can cost; none if no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money: Option<Money>,
-    /// Tokens.
+    /// The most tokens that the request can use, sent and received.
     pub tokens: u64,
 }
 

@@ -43,7 +43,7 @@ pub struct SideCall {
     pub args: ArgTree,
     /// What must hold over `read` and `output`; empty of `undo`.
     pub accept: Vec<Template>,
-    /// Where it stands.
+    /// Its place in the source, for findings.
     pub span: Span,
 }
 

@@ -21,7 +21,7 @@ pub struct Step {
     pub id: Spanned<String>,
     /// What it is for.
     pub description: Option<Spanned<String>>,
-    /// What it does.
+    /// What it does: call a tool, ask a person, or stand for a subgoal.
     pub kind: StepKind,
     /// The role it is in: a narrower allow list.
     pub role: Option<Spanned<String>>,
@@ -53,7 +53,7 @@ pub struct Step {
     pub approval_required: bool,
     /// Where the whole step stands.
     pub span: Span,
-    /// Its canonical form.
+    /// The step as canonical JSON, of which its digest is taken.
     pub value: Value,
 }
 
@@ -62,16 +62,16 @@ pub struct Step {
 pub enum StepKind {
     /// Calls a tool.
     Tool {
-        /// Its name.
+        /// The operation, `tool.operation`.
         tool: Spanned<String>,
         /// Its arguments: values and expressions.
         args: ArgTree,
     },
     /// Asks a person.
     Question {
-        /// What is asked.
+        /// The question, with expressions over earlier steps.
         text: Template,
-        /// The type of the answer.
+        /// The schema that the answer must fit.
         answer: Schema,
         /// Who is asked; anybody who may approve if empty.
         of: Option<Spanned<String>>,
@@ -150,9 +150,9 @@ pub enum Field {
 /// A list that a step runs over.
 #[derive(Clone, Debug)]
 pub struct ForEach {
-    /// The list.
+    /// An expression that gives the list.
     pub list: Template,
-    /// The most items it may have.
+    /// The most items that it may have; a longer list fails the step.
     pub max_items: Spanned<u64>,
 }
 

@@ -23,18 +23,18 @@ pub struct AttemptStarted {
     pub slot: Slot,
     /// The number of the attempt, from 1; 0 of a preview, which is no attempt of the step.
     pub attempt: u32,
-    /// The operation.
+    /// The operation that is called, `tool.operation`.
     pub operation: String,
     /// The digest of its catalog entry.
     pub tool: Digest,
     /// The step's closure digest.
     pub closure: Digest,
-    /// The arguments.
+    /// The arguments as evaluated and sent.
     pub args: Value,
     /// The names of those that are secret: nothing shows their values.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub secret_args: BTreeSet<String>,
-    /// Their digest.
+    /// The digest of the arguments as canonical JSON.
     pub args_digest: Digest,
     /// The idempotency key, where one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,11 +92,11 @@ pub struct AttemptEnded {
     pub slot: Slot,
     /// The number of the attempt.
     pub attempt: u32,
-    /// What came back.
+    /// The class of the result; `ok` if it fits its schema.
     pub class: Class,
-    /// Whether the effect took place.
+    /// Whether the effect happened, did not, or nobody knows.
     pub landing: Landing,
-    /// What went wrong.
+    /// What went wrong, in one line; none of a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The stored bytes, after redaction.

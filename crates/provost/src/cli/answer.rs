@@ -41,8 +41,9 @@ pub fn run(verb: &AnswerArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
                 .hint("`provost inbox` lists them, with commands"),
         );
     };
-    let value = question::read(asked, &verb.value)
-        .map_err(|reason| Failure::usage(reason).hint(format!("the question is: {}", asked.text)))?;
+    let value = question::read(asked, &verb.value).map_err(|reason| {
+        Failure::usage(reason).hint(format!("the question is: {}", asked.text))
+    })?;
     let question = *digest;
     let statement = Statement::Answer { question, value };
     say::say(run, statement, &verb.signing, verb.watching, place)

@@ -13,6 +13,7 @@
 mod doors;
 mod mutants;
 mod names;
+mod owners;
 mod pages;
 mod size;
 mod tree;
@@ -277,4 +278,49 @@ fn only_the_command_line_spells_commands() {
         0
     );
     assert_eq!(doors::verbs(&Tree::of(&[])).len(), 1);
+}
+
+/// How many type names may stand twice: each of them is a concept with two names or a name with
+/// two concepts, until somebody looks.
+const NAMES_TWICE_MAX: usize = 20;
+
+#[test]
+fn few_types_share_a_name() {
+    let twice = owners::names_twice(&Tree::of_repository());
+    assert!(twice.len() <= NAMES_TWICE_MAX, "{twice:#?}");
+    let of = |second: &str| {
+        let files = [
+            ("crates/provost-a/src/a.rs", "pub struct Entry {\n"),
+            ("crates/provost-b/src/b.rs", second),
+        ];
+        owners::names_twice(&Tree::of(&files)).len()
+    };
+    assert_eq!((of("enum Entry {\n"), of("struct Row {\n")), (1, 0));
+    assert_eq!(of("#[cfg(test)]\nmod tests {\nstruct Entry;\n}\n"), 0);
+}
+
+#[test]
+fn a_concept_has_one_owner() {
+    let tree = Tree::of_repository();
+    none(owners::second_owners(&tree));
+    none(owners::unlisted(&tree));
+    for planted in &owners::OWNED {
+        for mark in planted.marks {
+            let text = format!("    let _ = {mark};\n");
+            let comment = format!("    // {mark}\n");
+            let faults = |text: &str| {
+                let files: Vec<(&str, &str)> = owners::OWNED
+                    .iter()
+                    .map(|owned| (owned.owner, owned.marks[0]))
+                    .chain([("crates/provost/src/second.rs", text)])
+                    .collect();
+                owners::second_owners(&Tree::of(&files)).len()
+            };
+            assert_eq!((faults(&text), faults(&comment)), (1, 0), "{mark}");
+        }
+    }
+    // Why all: neither a file nor a page of that tree names an owner.
+    let empty = Tree::of(&[("ARCHITECTURE.md", "")]);
+    assert_eq!(owners::second_owners(&empty).len(), owners::OWNED.len());
+    assert_eq!(owners::unlisted(&empty).len(), owners::OWNED.len());
 }

@@ -53,7 +53,7 @@ pub fn banned(file: &File) -> Vec<String> {
 }
 
 /// The name of the type that a line defines.
-fn defined_type(line: &str) -> Option<&str> {
+pub fn defined_type(line: &str) -> Option<&str> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let kind = |word: &&str| matches!(*word, "struct" | "enum" | "trait" | "type");
     let at = words.iter().position(kind)?;
