@@ -94,10 +94,25 @@ fn a_document_converts_with_nothing_open_but_the_tools_or_its_plan_is_refused() 
         };
         let open = found["open"].as_array().unwrap();
         let path = place.path().join(format!("{name}.yaml"));
-        std::fs::write(&path, found["plan"].as_str().unwrap()).unwrap();
+        let plan = found["plan"].as_str().unwrap();
+        std::fs::write(&path, plan).unwrap();
         let errors = errors(&check(&path, &workspace));
         if open.iter().all(|open| open["tool"] == true) {
             converted.insert(name.clone());
+        }
+        for open in open {
+            let says = open["message"].as_str().unwrap();
+            if let (Some(step), true) = (open["step"].as_str(), says.starts_with("write `when`")) {
+                let of_step = plan.split("  - id: ").find(|part| part.starts_with(step));
+                let when = of_step
+                    .unwrap()
+                    .lines()
+                    .find(|line| line.contains("when: "));
+                assert!(
+                    when.is_some_and(|when| when.contains("open")),
+                    "{name}:\n{plan}"
+                );
+            }
         }
         // What a person has to settle keeps the plan from being run until it is settled.
         assert!(open.is_empty() || !errors.is_empty(), "{name}: {open:?}");
