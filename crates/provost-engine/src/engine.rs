@@ -320,7 +320,7 @@ impl Engine {
             let (run, output) =
                 Run::create_beside(created.clone(), by, self.rules(), now_ms(), &said)
                     .map_err(DriveError::from)?;
-            let driving = self.drive(&run.state().run)?;
+            let driving = self.drive(&run.state().head.run)?;
             let mut session = self.session(run, Arc::clone(&planner), driving);
             match session.begin(output, !new.again, watcher).await {
                 Err(DriveError::Store(StoreError::NotAdmitted {

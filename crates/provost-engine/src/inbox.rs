@@ -157,7 +157,7 @@ impl Inbox {
         if envelope.store != self.store {
             return Err(StatementError::OtherStore);
         }
-        if envelope.run != state.run {
+        if envelope.run != state.head.run {
             return Err(StatementError::OtherRun {
                 run: envelope.run.clone(),
             });
@@ -231,7 +231,7 @@ fn in_time(envelope: &StatementEnvelope, now: i64) -> Result<(), StatementError>
 
 /// Whether it is about what stands: a card says itself of which revision it is.
 fn about(envelope: &StatementEnvelope, state: &State) -> Result<(), StatementError> {
-    let of_card = |card: Digest| state.cards.get(&card).map(|known| known.card.revision);
+    let of_card = |card: Digest| state.people.cards.get(&card).map(|known| known.card.revision);
     let stands = match &envelope.statement {
         // Why none for a card that is not there: the machine says what is the matter.
         Statement::Approve { card, .. } | Statement::Reject { card, .. } => of_card(*card),

@@ -111,7 +111,7 @@ pub async fn propose(
 fn request(run: &Run, output: Output) -> Result<Option<Box<PlanRequest>>, DriveError> {
     // Why as if it were kept: nothing is, and nothing leaves but a request to a planner.
     let receipt = Receipt {
-        run: run.state().run.clone(),
+        run: run.state().head.run.clone(),
         through: run.seq(),
         durable: true,
     };

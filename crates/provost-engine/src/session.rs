@@ -132,7 +132,7 @@ impl Session {
     ) -> Self {
         let calls = FuturesUnordered::new();
         let planner = (run.state().planner.clone(), planner);
-        let ahead = (run.state().last_at - now_ms()).max(0);
+        let ahead = (run.state().spend.last_at - now_ms()).max(0);
         Self {
             ahead,
             _driving: driving,
@@ -275,7 +275,7 @@ impl Session {
             sync,
             commands,
         } = output;
-        let run = self.state().run.clone();
+        let run = self.state().head.run.clone();
         let through = first_seq + append.len() as u64 - 1;
         let receipt = if append.is_empty() {
             Receipt {
@@ -284,7 +284,7 @@ impl Session {
                 durable: true,
             }
         } else {
-            let at_ms = self.state().last_at;
+            let at_ms = self.state().spend.last_at;
             let notices = made::notices(
                 &self.notify,
                 first_seq,
@@ -382,7 +382,7 @@ impl Session {
                     _ if self.timer.is_none() => {
                         let reason = format!("the run is {} and nothing moves it", status.word());
                         return Err(DriveError::Store(StoreError::Refused {
-                            run: self.state().run.clone(),
+                            run: self.state().head.run.clone(),
                             reason,
                         }));
                     }
@@ -500,7 +500,7 @@ impl Session {
     /// # Errors
     /// [`StoreError`] if the journal cannot be written.
     pub async fn release(self) -> Result<(), StoreError> {
-        let run = self.state().run.clone();
+        let run = self.state().head.run.clone();
         self.store.release(&run).await
     }
 }

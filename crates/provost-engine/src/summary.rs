@@ -36,9 +36,9 @@ fn due(run: &Run) -> Option<i64> {
     if state.ended.is_some() || state.status() == RunStatus::Paused {
         return None;
     }
-    let timer = state.next_timer(state.last_at);
+    let timer = state.next_timer(state.spend.last_at);
     // Why not the last moment: what is due at once stays as it is, and its row with it.
-    let now = Some(state.created_at);
+    let now = Some(state.head.created_at);
     match state.status() {
         // Why now: what was held back begins with whoever takes the run up without holding it.
         _ if run.is_held() => now,

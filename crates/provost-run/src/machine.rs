@@ -508,7 +508,7 @@ impl Run {
             });
         }
         // Why: a clock that goes back must not reorder what is already recorded.
-        let now = now.max(self.state.last_at);
+        let now = now.max(self.state.spend.last_at);
         let hears = match &input {
             Input::Resume => true,
             Input::Proceed => false,

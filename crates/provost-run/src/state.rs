@@ -9,17 +9,13 @@ use std::sync::Arc;
 use provost_plan::approve::ApprovedPlan;
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::Label;
-use provost_plan::money::Money;
-use provost_plan::plan::request::{FindingView, PlanningMode, Reserved, Why};
+use provost_plan::plan::request::{FindingView, Reserved, Why};
 use provost_plan::plan::{Goal, Limits};
-use provost_plan::policy::Principal;
 use serde_json::Value;
 
 use crate::call::Slot;
 use crate::card::{Card, Question, QuestionPurpose};
-use crate::event::{
-    AskMode, Event, PlannerChoice, Prover, RunEnded, RunStatus, SkipReason, StepStatus,
-};
+use crate::event::{Event, PlannerChoice, Prover, RunEnded, RunStatus, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
 
 mod authors;
@@ -31,6 +27,7 @@ mod goal;
 mod item;
 mod objection;
 mod output;
+mod parts;
 pub(crate) mod progress;
 mod rights;
 mod undo;
@@ -45,6 +42,7 @@ use frontier::Frontier;
 pub use goal::PendingGoal;
 pub use item::{InFlight, ItemState, Previewed, StepState};
 pub use objection::{Objection, Signatory};
+pub use parts::{People, RunHead, RunSpend};
 pub use progress::Progress;
 pub(crate) use rights::Act;
 pub use undo::{UndoProgress, Undoing};
@@ -53,8 +51,8 @@ pub use waiting::{WaitKind, Waiting, waiting};
 /// What is remembered of a run.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// The run's id.
-    pub run: String,
+    /// What it was created with.
+    pub head: RunHead,
     /// The goal.
     pub goal: Goal,
     /// That nobody has planned for it yet, since a person put it in the place of another.
@@ -63,23 +61,6 @@ pub struct State {
     pub former: BTreeSet<String>,
     /// Which planner.
     pub planner: PlannerChoice,
-    /// How planning proceeds, where somebody said so.
-    pub mode: Option<PlanningMode>,
-    /// Who it is for.
-    pub principal: Principal,
-    /// The operator's limits.
-    pub limits: Limits,
-    /// When a person is asked.
-    pub ask: AskMode,
-    /// Whether requester and approver may be one person.
-    pub solo: bool,
-    /// Whether what people say to it has to be signed.
-    pub signed: bool,
-    /// The digest of the rights by which the last statement was judged, or that the run began
-    /// under; none where statements need not be signed, and in journals of earlier versions.
-    pub rights: Option<Digest>,
-    /// When it was created, in milliseconds since the epoch.
-    pub created_at: i64,
     /// The plan in force.
     pub plan: Option<Arc<ApprovedPlan>>,
     /// Its canonical document.
@@ -106,36 +87,16 @@ pub struct State {
     pub stopping: Option<Why>,
     /// The rejection that the run went on without another plan after, if it did.
     pub rejected: Option<Why>,
-    /// Cards, open and closed.
-    pub cards: BTreeMap<Digest, CardState>,
-    /// Questions, open and closed.
-    pub questions: BTreeMap<Digest, QuestionState>,
     /// Calls that changed something or may have.
     pub effects: Vec<WriteRecord>,
     /// Calls that failed for good: operation and digest of args.
     pub failed_calls: BTreeSet<(String, Digest)>,
-    /// Steps and items that were called at all.
-    pub calls: u64,
-    /// Attempts in all.
-    pub attempts: u64,
-    /// Money reserved for them: no reservation is given back, because nobody says what was spent.
-    pub money: Money,
-    /// Of this, what planning took.
-    pub planning_money: Money,
-    /// Tokens reserved for them.
-    pub tokens: u64,
-    /// The limit that keeps calls from starting, and the step that met it.
-    pub limit: Option<(String, String)>,
     /// Who amended the revision in force; none if a planner made it.
     pub amender: Option<String>,
-    /// Everybody on whose words a planner builds: who amended a plan or a goal, or answered it.
-    pub amenders: BTreeSet<String>,
     /// Who wrote what of the plan in force.
     pub authorship: Authorship,
     /// The proofs of the plan in force, by criterion and text, and who wrote each.
     pub provers: BTreeMap<(String, String), Prover>,
-    /// Words taken, by the number that their speaker drew.
-    pub nonces: BTreeSet<String>,
     /// Whether and by whom the run was cancelled.
     pub cancelled: Option<(String, Option<String>)>,
     /// Whether what happened is undone before it ends.
@@ -144,10 +105,10 @@ pub struct State {
     pub paused: Option<Pause>,
     /// How it ended.
     pub ended: Option<RunEnded>,
-    /// Time spent running, waits for people not counted, in milliseconds.
-    pub active_ms: i64,
-    /// When the last event was recorded.
-    pub last_at: i64,
+    /// What people were asked and said.
+    pub people: People,
+    /// What it has used up of its limits.
+    pub spend: RunSpend,
     frontier: Frontier,
 }
 
@@ -314,7 +275,7 @@ impl State {
     /// Who counts as asking for the revision in force.
     #[must_use]
     pub fn requester(&self) -> &str {
-        self.amender.as_deref().unwrap_or(&self.principal.id)
+        self.amender.as_deref().unwrap_or(&self.head.principal.id)
     }
 
     /// Whether a planner's reply to the request of this number is waited for.
@@ -351,7 +312,8 @@ impl State {
 
     /// Cards that wait for an answer.
     pub fn open_cards(&self) -> impl Iterator<Item = (&Digest, &Card)> {
-        self.cards
+        self.people
+            .cards
             .iter()
             .filter(|(_, state)| state.open)
             .map(|(digest, state)| (digest, &state.card))
@@ -359,7 +321,8 @@ impl State {
 
     /// Questions that wait for an answer.
     pub fn open_questions(&self) -> impl Iterator<Item = (&Digest, &Question)> {
-        self.questions
+        self.people
+            .questions
             .iter()
             .filter(|(_, state)| state.open)
             .map(|(digest, state)| (digest, &state.question))
@@ -382,7 +345,7 @@ impl State {
         }
         let effect = self.effect(slot)?;
         let of = serde_json::json!({
-            "run": self.run,
+            "run": self.head.run,
             "slot": slot,
             "attempt": effect.attempt,
             "operation": effect.operation,
@@ -499,8 +462,8 @@ impl State {
     pub fn limits_in_force(&self) -> Limits {
         let plan = self.plan.as_ref().map(|plan| plan.checked().plan());
         match plan.and_then(|plan| plan.limits.as_ref()) {
-            Some(own) => self.limits.narrowed(own),
-            None => self.limits.clone(),
+            Some(own) => self.head.limits.narrowed(own),
+            None => self.head.limits.clone(),
         }
     }
 
@@ -538,9 +501,9 @@ impl State {
                 | RunStatus::Paused
         );
         if !waiting && !matches!(event, Event::Resumed { .. }) {
-            self.active_ms += (at - self.last_at).max(0);
+            self.spend.active_ms += (at - self.spend.last_at).max(0);
         }
-        self.last_at = at;
+        self.spend.last_at = at;
         fold::apply(self, event, at)?;
         self.progress.note(event);
         self.advance_frontier(event);

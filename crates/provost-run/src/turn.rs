@@ -161,7 +161,7 @@ impl<'r> Turn<'r> {
     /// Takes what a person says, once.
     fn statement(&mut self, mut signer: Signer, statement: Statement) -> Result<(), StepError> {
         if let Some(record) = &signer.record
-            && self.state.nonces.contains(&record.nonce)
+            && self.state.people.nonces.contains(&record.nonce)
         {
             let nonce = record.nonce.clone();
             return Err(StepError::Replayed { nonce });
@@ -191,13 +191,13 @@ impl<'r> Turn<'r> {
     /// that the run recorded last, or where it records none.
     pub(crate) fn keep_rights(&mut self) -> Option<Digest> {
         let now = self.rules.policy.rights().digest();
-        let is_kept = !self.state.signed || self.state.rights == Some(now);
+        let is_kept = !self.state.head.signed || self.state.people.rights == Some(now);
         (!is_kept).then(|| self.keep_text_of_rights())
     }
 
     /// Keeps the rights that a run begins under, where it records them.
     pub(crate) fn keep_first_rights(&mut self) {
-        if self.state.rights.is_some() {
+        if self.state.people.rights.is_some() {
             self.keep_text_of_rights();
         }
     }
@@ -222,7 +222,7 @@ impl<'r> Turn<'r> {
             if self.pace != DispatchGate::Go || self.state.paused.is_some() {
                 return Ok(());
             }
-            if self.state.limit.is_some() {
+            if self.state.spend.limit.is_some() {
                 return self.end_limit();
             }
             if self.state.stopping.is_some() {
@@ -439,11 +439,18 @@ impl<'r> Turn<'r> {
         } = self;
         if let Some(ended) = &state.ended {
             let commands = vec![Command::Done(Box::new(ended.clone()))];
-            return Output::new(state.run.clone(), before, events, blobs, entries, commands);
+            return Output::new(
+                state.head.run.clone(),
+                before,
+                events,
+                blobs,
+                entries,
+                commands,
+            );
         }
         if pace == DispatchGate::Hear {
             return Output::new(
-                state.run.clone(),
+                state.head.run.clone(),
                 before,
                 events,
                 blobs,
@@ -477,6 +484,13 @@ impl<'r> Turn<'r> {
         if let Some(at) = state.next_timer(now) {
             commands.push(Command::WaitUntil(at));
         }
-        Output::new(state.run.clone(), before, events, blobs, entries, commands)
+        Output::new(
+            state.head.run.clone(),
+            before,
+            events,
+            blobs,
+            entries,
+            commands,
+        )
     }
 }

@@ -147,11 +147,11 @@ impl Driver<'_> {
             let state = session.state().clone();
             session.release().await?;
             // Why after the release: whoever posts a word looks at the owner after that.
-            let words = self.engine.store().untaken(&state.run)?;
+            let words = self.engine.store().untaken(&state.head.run)?;
             if stop == DriveEnd::Halted || words.is_empty() {
                 return Ok(self.report(&state, &stop));
             }
-            session = match self.engine.take_up(&state.run, &mut view).await {
+            session = match self.engine.take_up(&state.head.run, &mut view).await {
                 Ok(session) => session,
                 Err(EngineError::Held { .. }) => return Ok(self.report(&state, &stop)),
                 Err(error) => return Err(error.into()),
@@ -325,13 +325,13 @@ impl Driver<'_> {
             DriveEnd::Waiting | DriveEnd::Paused | DriveEnd::Until(_) => Exit::Waiting,
             DriveEnd::InDoubt => Exit::InDoubt,
             DriveEnd::Halted => {
-                let command = self.place.command(&format!("provost resume {}", state.run));
+                let command = self.place.command(&format!("provost resume {}", state.head.run));
                 let mut page = Page::new();
                 page.put(TextStyle::Warn, "halted")
                     .line(&format!("; go on with: {command}"));
                 output::note(&page.finish());
                 if self.watching.events {
-                    output::json_line(&json!({ "halted": true, "run": state.run }));
+                    output::json_line(&json!({ "halted": true, "run": state.head.run }));
                 }
                 Exit::Waiting
             }

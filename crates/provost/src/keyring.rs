@@ -223,10 +223,10 @@ impl LocalSigner {
         state: &State,
         statement: Statement,
     ) -> Result<StatementEnvelope, Failure> {
-        let card = statement.card().and_then(|digest| state.cards.get(&digest));
+        let card = statement.card().and_then(|digest| state.people.cards.get(&digest));
         let revision = card.map_or(state.revision, |known| known.card.revision);
         let lapses_at = card.and_then(|known| known.card.expires_at);
-        self.sign((store, &state.run, revision), statement, lapses_at)
+        self.sign((store, &state.head.run, revision), statement, lapses_at)
     }
 
     /// What they say now about this revision of this run of this store.

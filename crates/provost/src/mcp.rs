@@ -165,7 +165,7 @@ async fn begin(
     ours: &RefCell<BTreeSet<String>>,
 ) -> Result<String, EngineError> {
     let session = engine.begin(new, &mut Unwatched).await?;
-    let run = session.state().run.clone();
+    let run = session.state().head.run.clone();
     ours.borrow_mut().insert(run.clone());
     session.release().await?;
     Ok(run)

@@ -261,8 +261,8 @@ fn end_of(workspace: &Workspace, texts: &[String]) -> &'static str {
         machine.keep(output.unwrap());
     }
     let state = machine.run.state();
-    let limit = state.limits.money.unwrap();
-    assert!(state.money <= limit, "{} of {limit}", state.money);
+    let limit = state.head.limits.money.unwrap();
+    assert!(state.spend.money <= limit, "{} of {limit}", state.spend.money);
     let checked = machine
         .events
         .iter()

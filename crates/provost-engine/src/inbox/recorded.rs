@@ -88,13 +88,13 @@ impl Inbox {
         let Some(recorded) = event.statement() else {
             return Ok(());
         };
-        let is_required = self.signed || state.signed;
+        let is_required = self.signed || state.head.signed;
         if !is_required {
             return Ok(());
         }
         let by = recorded.by.clone();
         let named = event.record().and_then(|record| record.rights);
-        let rights = match named.or(state.rights) {
+        let rights = match named.or(state.people.rights) {
             None => None,
             Some(digest) => Some(archive.rights(&digest)?),
         };
@@ -107,10 +107,10 @@ impl Inbox {
         let signatory = Signatory {
             by: self.people.principal(&by),
             listed: self.people.is_listed(&by),
-            solo: self.solo && state.solo,
+            solo: self.solo && state.head.solo,
             rights,
         };
-        let envelope = StatementEnvelope::of_recorded(&self.store, &state.run, recorded);
+        let envelope = StatementEnvelope::of_recorded(&self.store, &state.head.run, recorded);
         let Some((envelope, signed)) = envelope.and_then(|envelope| {
             let signed = envelope.signed.clone()?;
             Some((envelope, signed))
@@ -150,7 +150,7 @@ impl Inbox {
             before = Some(event);
             judged.map_err(|reason| {
                 BeliefError::from(Box::new(Contradiction {
-                    run: state.run.clone(),
+                    run: state.head.run.clone(),
                     seq,
                     kind: event.kind(),
                     reason,

@@ -107,7 +107,7 @@ fn of_event(
                 RunStatus::Failed | RunStatus::Refused | RunStatus::Expired
             ) =>
         {
-            let about = (SubjectKind::Run, state.run.clone());
+            let about = (SubjectKind::Run, state.head.run.clone());
             let step = ended.step.as_deref();
             Some(fact(NoticeReason::Failed, about, step, text))
         }
@@ -154,8 +154,8 @@ fn of_fact(fact: &NoticeFact, target: &NotifyTarget, state: &State) -> Vec<NewNo
     let (kind, which) = &fact.about;
     let data = json!({
         "occasion": fact.occasion.word(),
-        "at_ms": state.last_at,
-        "run": state.run,
+        "at_ms": state.spend.last_at,
+        "run": state.head.run,
         "goal": state.goal.text,
         "status": state.status().word(),
         "about": { "kind": kind.word(), "which": which },
@@ -168,11 +168,11 @@ fn of_fact(fact: &NoticeFact, target: &NotifyTarget, state: &State) -> Vec<NewNo
         ""
     };
     let first = NewNotice {
-        id: format!("{}.{}{about}.{}", state.run, fact.seq, target.name),
-        run: state.run.clone(),
+        id: format!("{}.{}{about}.{}", state.head.run, fact.seq, target.name),
+        run: state.head.run.clone(),
         target: target.name.clone(),
         notice: data,
-        due_ms: state.last_at,
+        due_ms: state.spend.last_at,
         if_opens: fact.if_opens.clone(),
     };
     let waits = matches!(fact.occasion, NoticeReason::Waiting | NoticeReason::InDoubt);

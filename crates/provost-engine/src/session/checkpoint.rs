@@ -30,7 +30,7 @@ impl Checkpoint {
 
     /// Takes in events that were kept, after which the run is `run`.
     pub(super) fn keep(&mut self, run: &Run, events: Vec<Event>) {
-        let at = run.state().last_at;
+        let at = run.state().spend.last_at;
         self.events
             .extend(events.into_iter().map(|event| (event, at)));
         let copied = self.copy.as_ref().map_or(0, |copy| copy.seq());

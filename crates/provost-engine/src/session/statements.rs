@@ -42,7 +42,7 @@ impl Session {
     /// [`DriveError`] if the journal fails; a word that does not count is no error.
     pub async fn hear_posted(&mut self, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
         (self.words_due, self.words_looked) = (false, Instant::now());
-        let posted = self.store.untaken(&self.state().run).await?;
+        let posted = self.store.untaken(&self.state().head.run).await?;
         self.hear_these(&posted, watcher).await
     }
 
@@ -104,7 +104,7 @@ impl Session {
                 woken != now.0 || looked.elapsed() >= LOOK_MIN_EVERY
             });
             if due {
-                if !self.store.untaken(&self.state().run).await?.is_empty() {
+                if !self.store.untaken(&self.state().head.run).await?.is_empty() {
                     return Ok(());
                 }
                 seen = Some(now);

@@ -35,7 +35,7 @@ fn loads(engine: &Engine) -> u64 {
 
 /// What the session holds is what the journal tells.
 fn assert_as_folded(engine: &Engine, session: &Session) {
-    let folded = engine.fold(&session.state().run).unwrap();
+    let folded = engine.fold(&session.state().head.run).unwrap();
     // Why sorted: the journal orders the keys of a map, and a map is the same in any order.
     let lines = |state: &State| {
         let text = format!("{state:#?}");
@@ -112,7 +112,7 @@ fn what_is_not_admitted_of_a_run_that_was_taken_up_is_taken_back_too() {
     let engine = place.engine();
     runtime().block_on(async {
         let session = begin(&engine).await;
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         session.release().await.unwrap();
         engine.store().stop(&everything()).await.unwrap();
         let folded = engine.fold(&run).unwrap();

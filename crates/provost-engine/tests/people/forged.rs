@@ -49,7 +49,7 @@ impl Court {
     fn open(place: &Place, engine: &Engine) -> Self {
         let (run, other) = runtime().block_on(async {
             let (one, two) = (begin(engine).await, begin(engine).await);
-            (one.state().run.clone(), two.state().run.clone())
+            (one.state().head.run.clone(), two.state().head.run.clone())
         });
         let (run, other) = (
             engine.read(&run).unwrap().run,

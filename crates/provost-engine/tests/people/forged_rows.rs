@@ -107,7 +107,7 @@ fn without_record(event: &Event) -> Event {
 }
 
 fn envelope(engine: &Engine, state: &State, statement: Statement, by: &str) -> StatementEnvelope {
-    let to = (engine.inbox().store(), state.run.as_str(), state.revision);
+    let to = (engine.inbox().store(), state.head.run.as_str(), state.revision);
     StatementEnvelope::new(to, statement, by, (now_ms(), None)).unwrap()
 }
 
@@ -140,7 +140,7 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
     let envelope = match KINDS[kind] {
         "a yes that nobody made a statement of" => {
             let bare = without_record(&event_of(state, &valid()));
-            return (state.run.clone(), vec![bare]);
+            return (state.head.run.clone(), vec![bare]);
         }
         "a yes that is not signed" => valid(),
         "a yes signed with a key of nobody" => valid().signed_with(&dice.key()),
@@ -185,7 +185,7 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
             forged.signed_with(&key(who))
         }
         "a yes to a card with other contents" => {
-            let mut other = state.cards[&card(state)].card.clone();
+            let mut other = state.people.cards[&card(state)].card.clone();
             if let CardSubject::Step { calls, .. } = &mut other.subject {
                 calls[0].args["text"] = format!("other {}", dice.roll(1 << 40)).into();
             }
@@ -194,12 +194,12 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
                 card: other,
                 digest,
             };
-            return (state.run.clone(), vec![asked, event_of(state, &signed())]);
+            return (state.head.run.clone(), vec![asked, event_of(state, &signed())]);
         }
         "a yes that is to count for ever" => {
             let until = Some(json!(i64::MAX >> 16));
             let given = with(&event_of(state, &signed()), "valid_until", until);
-            return (state.run.clone(), vec![given]);
+            return (state.head.run.clone(), vec![given]);
         }
         "an answer" => {
             let state = &runs.question;
@@ -207,7 +207,7 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
             let value = format!("note {}", dice.roll(1 << 40)).into();
             let said = Statement::Answer { question, value };
             let forged = maybe_signed(envelope(engine, state, said, who), dice);
-            return (state.run.clone(), vec![event_of(state, &forged)]);
+            return (state.head.run.clone(), vec![event_of(state, &forged)]);
         }
         "a settlement" => {
             let payload = json!({
@@ -216,7 +216,7 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
                 "said": maybe_signed(valid(), dice).record(),
             });
             let settled = Event::from_stored("DoubtSettled", 1, &payload).unwrap();
-            return (state.run.clone(), vec![settled]);
+            return (state.head.run.clone(), vec![settled]);
         }
         "another goal" => {
             let said = Statement::Amend {
@@ -234,7 +234,7 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
             maybe_signed(envelope(engine, state, said, who), dice)
         }
     };
-    (state.run.clone(), vec![event_of(state, &envelope)])
+    (state.head.run.clone(), vec![event_of(state, &envelope)])
 }
 
 /// Not signed, or signed with a key of nobody.

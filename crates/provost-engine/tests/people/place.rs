@@ -133,7 +133,7 @@ impl Place {
         let engine = self.engine();
         runtime().block_on(async {
             let session = begin(&engine).await;
-            let run = session.state().run.clone();
+            let run = session.state().head.run.clone();
             session.release().await.unwrap();
             run
         })
@@ -230,12 +230,12 @@ pub fn card(state: &State) -> Digest {
 /// An unsigned yes to the open card.
 pub fn yes(engine: &Engine, state: &State, by: &str) -> StatementEnvelope {
     let card = card(state);
-    let asked = &state.cards[&card].card;
+    let asked = &state.people.cards[&card].card;
     let statement = Statement::Approve {
         card,
         steps: Vec::new(),
     };
-    let to = (engine.inbox().store(), state.run.as_str(), asked.revision);
+    let to = (engine.inbox().store(), state.head.run.as_str(), asked.revision);
     StatementEnvelope::new(to, statement, by, (now_ms(), asked.expires_at)).unwrap()
 }
 

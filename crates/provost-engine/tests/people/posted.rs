@@ -29,7 +29,7 @@ fn a_word_by_another_process_wakes_who_waits() {
     let mut ear = RecordingWatcher::default();
     runtime().block_on(async {
         let mut session = begin(&here).await;
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         let word = yes(&there, session.state(), "bo").signed_with(&key("bo"));
         let post = async {
             let posted = there.store().post(&run, &word.to_text(), now_ms());
@@ -120,7 +120,7 @@ fn a_word_taken_before_its_process_died_is_not_taken_again() {
     let engine = place.engine();
     runtime().block_on(async {
         let mut session = begin(&engine).await;
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         let word = yes(&engine, session.state(), "bo");
         let post = engine.store().post(&run, &word.to_text(), now_ms());
         post.await.unwrap();
@@ -149,7 +149,7 @@ fn the_journal_keeps_what_was_signed_so_that_anybody_can_verify_it() {
     let engine = place.engine();
     runtime().block_on(async {
         let mut session = begin(&engine).await;
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         let statement = Statement::Reject {
             card: card(session.state()),
             reason: "not today".to_owned(),
@@ -185,7 +185,7 @@ fn an_amendment_is_verified_again_from_each_of_its_events() {
     let engine = place.engine();
     runtime().block_on(async {
         let mut session = begin(&engine).await;
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         let mut amendment = yes(&engine, session.state(), "ada");
         amendment.statement = Statement::Amend {
             plan: Some(PlanText {
@@ -265,7 +265,7 @@ fn an_amendment_is_verified_again_from_each_of_its_events() {
 /// A run with a yes that was recorded, and that nobody drives: its call could begin.
 async fn approved(engine: &Engine) -> (String, StatementEnvelope) {
     let session = begin(engine).await;
-    let run = session.state().run.clone();
+    let run = session.state().head.run.clone();
     let mut statement = yes(engine, session.state(), "bo").signed_with(&key("bo"));
     session.release().await.unwrap();
     let mut ear = RecordingWatcher::default();
@@ -375,11 +375,11 @@ impl Watcher for Posting {
             let Some(statement) = self.statement.take() else {
                 continue;
             };
-            let about = (self.store.as_str(), state.run.as_str(), 1);
+            let about = (self.store.as_str(), state.head.run.as_str(), 1);
             let envelope = StatementEnvelope::new(about, statement, "ada", (now_ms(), None));
             let text = envelope.unwrap().to_text();
             let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
-            self.journal.execute(sql, [&state.run, &text]).unwrap();
+            self.journal.execute(sql, [&state.head.run, &text]).unwrap();
         }
     }
     fn tick(&mut self, _: &State) {}

@@ -102,7 +102,7 @@ fn said(state: &State, verb: &str) -> Statement {
 }
 
 fn envelope(engine: &Engine, state: &State, verb: &str, by: &str) -> StatementEnvelope {
-    let to = (engine.inbox().store(), state.run.as_str(), state.revision);
+    let to = (engine.inbox().store(), state.head.run.as_str(), state.revision);
     let envelope = StatementEnvelope::new(to, said(state, verb), by, (now_ms(), None));
     envelope.unwrap().signed_with(&key(by))
 }
@@ -119,7 +119,7 @@ fn posted(place: &Place, verb: &str, by: &str) -> (Vec<String>, Vec<&'static str
             session.hear(&pause, &mut Unwatched).await.unwrap();
         }
         let word = envelope(&there, session.state(), verb, by);
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         there
             .store()
             .post(&run, &word.to_text(), now_ms())
@@ -231,8 +231,8 @@ fn what_somebody_without_the_right_wrote_into_the_journal_may_not_stand() {
         let before = Vec::from_iter((verb == "resume").then_some(paused));
         for by in ["bo", "dan"] {
             let event = event_of(&state, &envelope(&engine, &state, verb, by));
-            forger.append(&state.run, &[before.clone(), vec![event]].concat());
-            let found = contradicted_read(&engine, &state.run);
+            forger.append(&state.head.run, &[before.clone(), vec![event]].concat());
+            let found = contradicted_read(&engine, &state.head.run);
             // The control: the same by an operator stands.
             assert_eq!(found.is_some(), by == "bo", "{verb} {by} {found:?}");
             lines.extend(found);
@@ -271,7 +271,7 @@ fn rights_are_those_of_the_policies_that_the_run_recorded() {
         drive(&mut session).await;
         let word = envelope(&engine, session.state(), "answer", "bo");
         session.hear(&word, &mut Unwatched).await.unwrap();
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         session.release().await.unwrap();
         run
     });
@@ -286,8 +286,8 @@ fn rights_are_those_of_the_policies_that_the_run_recorded() {
     drop(engine);
     place.write("policies/operators.cedar", "");
     let engine = place.engine();
-    Forger::new(place.journal()).append(&state.run, &[event]);
-    let found = contradicted(&engine, &state.run).unwrap();
+    Forger::new(place.journal()).append(&state.head.run, &[event]);
+    let found = contradicted(&engine, &state.head.run).unwrap();
     assert!(
         found.ends_with("policy lets only others (operators-speak)"),
         "{found}"
@@ -307,8 +307,8 @@ fn rights_that_are_gone_are_missed() {
     let (kind, version, mut payload) = event.to_stored();
     payload["said"]["rights"] = format!("sha256:{}", "0".repeat(64)).into();
     let named = Event::from_stored(&kind, version, &payload).unwrap();
-    forger.append(&state.run, &[named]);
-    let found = contradicted(&engine, &state.run).unwrap();
+    forger.append(&state.head.run, &[named]);
+    let found = contradicted(&engine, &state.head.run).unwrap();
     assert!(
         found.contains("the rights that it was judged by cannot be read"),
         "{found}"
@@ -322,16 +322,16 @@ fn rights_that_are_gone_are_missed() {
     engine.store().verify().unwrap();
     // Pruning takes the evidence of a run that ended and leaves these, and nobody else takes them.
     runtime().block_on(async {
-        let mut session = engine.take_up(&state.run, &mut Unwatched).await.unwrap();
+        let mut session = engine.take_up(&state.head.run, &mut Unwatched).await.unwrap();
         let end = envelope(&engine, session.state(), "cancel", "dan");
         session.hear(&end, &mut Unwatched).await.unwrap();
         session.release().await.unwrap();
     });
     let pruned = engine.store().prune(i64::MAX, now_ms()).unwrap();
     assert_eq!(pruned.runs, 1);
-    let kept = engine.store().evidence(&state.rights.unwrap()).unwrap();
+    let kept = engine.store().evidence(&state.people.rights.unwrap()).unwrap();
     assert!(kept.is_some());
-    assert_eq!(contradicted(&engine, &state.run), None);
+    assert_eq!(contradicted(&engine, &state.head.run), None);
     place.journal().execute("DELETE FROM evidence", []).unwrap();
     let missing = engine.store().verify().unwrap_err();
     assert!(

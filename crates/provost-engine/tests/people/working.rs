@@ -20,7 +20,7 @@ async fn posted(there: &Engine, runs: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..runs {
         let session = begin(there).await;
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         let word = yes(there, session.state(), "bo").to_text();
         session.release().await.unwrap();
         there.store().post(&run, &word, now_ms()).await.unwrap();
@@ -39,7 +39,7 @@ async fn worked(engine: &Engine) -> (BTreeMap<String, usize>, usize) {
     );
     let listener = |told: &WorkEvent<'_>| match told {
         WorkEvent::Kept { state, .. } => {
-            now.borrow_mut().insert(state.run.clone());
+            now.borrow_mut().insert(state.head.run.clone());
             let at_once = now.borrow().len();
             let before = *most.borrow();
             *most.borrow_mut() = before.max(at_once);
@@ -94,7 +94,7 @@ fn a_run_has_one_driver_in_a_process() {
     let engine = place.engine();
     runtime().block_on(async {
         let mut session = begin(&engine).await;
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         let second = engine.take_up(&run, &mut Unwatched).await;
         let error = second.err().unwrap();
         assert!(matches!(error, EngineError::Held { .. }), "{error}");
@@ -107,7 +107,7 @@ fn a_run_has_one_driver_in_a_process() {
         drop(session);
         engine.take_up(&run, &mut Unwatched).await.unwrap();
         let session = begin(&engine).await;
-        let run = session.state().run.clone();
+        let run = session.state().head.run.clone();
         session.release().await.unwrap();
         engine.take_up(&run, &mut Unwatched).await.unwrap();
     });

@@ -38,7 +38,7 @@ fn recorded() -> Vec<(String, Vec<(Event, i64)>)> {
 fn keep(store: &Store, after: u64, event: &Event, at_ms: i64, state: &State) {
     let (kind, version, payload) = event.to_stored();
     let append = Append {
-        run: state.run.clone(),
+        run: state.head.run.clone(),
         expect_seq: after,
         events: vec![NewEvent {
             kind: kind.into(),
@@ -80,7 +80,7 @@ fn the_rows_are_equal_to_the_fold_after_every_event_of_every_recorded_journal() 
             keep(&store, seq - 1, event, *at, &state);
             let expected = state.ended.is_none().then(|| waiting(&state));
             assert_eq!(
-                rows(&store, &state.run),
+                rows(&store, &state.head.run),
                 expected,
                 "{name} after event {seq}"
             );
@@ -118,8 +118,8 @@ fn a_run_that_an_older_version_wrote_waits_for_what_its_events_say() {
             journal
                 .execute_batch("DELETE FROM waits; UPDATE runs SET waits = NULL")
                 .unwrap();
-            assert_eq!(rows(&store, &state.run), None, "{name}");
-            let read = history::waits(&store).unwrap().remove(&state.run).unwrap();
+            assert_eq!(rows(&store, &state.head.run), None, "{name}");
+            let read = history::waits(&store).unwrap().remove(&state.head.run).unwrap();
             assert_eq!(read, waiting(&state), "{name} after event {seq}");
         }
     }

@@ -72,14 +72,14 @@ impl Authorship {
 impl State {
     /// A planner makes something of what this person said, whoever asked for the run.
     pub(super) fn builds_on(&mut self, by: &str) {
-        self.amenders.insert(by.to_owned());
+        self.people.amenders.insert(by.to_owned());
     }
 
     /// Whose proofs the next plan holds, as far as they are new.
     pub(super) fn prover_of_next(&self) -> Prover {
         match &self.authorship.amending {
             Some((id, _)) => Prover::Person { id: id.clone() },
-            None => self.planner.prover(&self.principal.id),
+            None => self.planner.prover(&self.head.principal.id),
         }
     }
 
@@ -140,7 +140,7 @@ impl State {
         let authors = self.authors_of(step);
         let people = authors.values().flat_map(BTreeMap::values).flatten();
         let mut barred: BTreeSet<String> = people.cloned().collect();
-        let requester = &self.principal.id;
+        let requester = &self.head.principal.id;
         let others = barred.iter().any(|person| person != requester);
         if self.amender.is_none() || !others {
             barred.insert(requester.clone());

@@ -96,7 +96,7 @@ pub(super) fn reviewed(state: &mut State, again: bool) {
     let Some(mut review) = state.planning.review.take() else {
         return;
     };
-    for asked in state.questions.values_mut() {
+    for asked in state.people.questions.values_mut() {
         asked.open &= !matches!(asked.question.purpose, QuestionPurpose::Review { .. });
     }
     if again {

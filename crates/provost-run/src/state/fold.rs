@@ -11,7 +11,7 @@ use provost_plan::plan::request::{PlanReply, Why};
 use provost_plan::policy::AskTerms;
 
 use super::{Chain, ItemState, Pause, Planning, QuestionState, State, StepState};
-use super::{UndoProgress, Undoing};
+use super::{People, RunHead, RunSpend, UndoProgress, Undoing};
 use crate::call::Slot;
 use crate::card::QuestionPurpose;
 use crate::event::{Event, SettledBy, SkipReason, StepStatus};
@@ -67,20 +67,35 @@ impl State {
         };
         let created = created.clone();
         Ok(Self {
-            run: created.run,
+            head: RunHead {
+                run: created.run,
+                mode: created.mode,
+                principal: created.principal,
+                limits: created.limits,
+                ask: created.ask,
+                solo: created.solo,
+                signed: created.signed,
+                created_at: at,
+            },
+            people: People {
+                rights: created.rights,
+                ..People::default()
+            },
+            spend: RunSpend {
+                calls: 0,
+                attempts: 0,
+                money: Money::ZERO,
+                planning_money: Money::ZERO,
+                tokens: 0,
+                limit: None,
+                active_ms: 0,
+                last_at: at,
+            },
             goal: created.goal,
             unplanned: None,
             former: Default::default(),
             chain: Chain::new(created.planner.clone(), created.fallback),
             planner: created.planner,
-            mode: created.mode,
-            principal: created.principal,
-            limits: created.limits,
-            ask: created.ask,
-            solo: created.solo,
-            signed: created.signed,
-            rights: created.rights,
-            created_at: at,
             plan: None,
             document: Arc::default(),
             steps: Default::default(),
@@ -93,27 +108,15 @@ impl State {
             followups: Default::default(),
             stopping: None,
             rejected: None,
-            cards: Default::default(),
-            questions: Default::default(),
             effects: Vec::new(),
             failed_calls: Default::default(),
-            calls: 0,
-            attempts: 0,
-            money: Money::ZERO,
-            planning_money: Money::ZERO,
-            tokens: 0,
-            limit: None,
             amender: None,
-            amenders: Default::default(),
             authorship: Default::default(),
             provers: Default::default(),
-            nonces: Default::default(),
             cancelled: None,
             undo: UndoProgress::default(),
             paused: None,
             ended: None,
-            active_ms: 0,
-            last_at: at,
             frontier: Default::default(),
         })
     }
@@ -122,8 +125,8 @@ impl State {
 pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), FoldError> {
     let kind = event.kind();
     if let Some(record) = event.record() {
-        state.nonces.insert(record.nonce.clone());
-        state.rights = record.rights.or(state.rights);
+        state.people.nonces.insert(record.nonce.clone());
+        state.people.rights = record.rights.or(state.people.rights);
     }
     match event {
         Event::RunCreated(_) => return Err(FoldError::NoBeginning),
@@ -168,7 +171,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         } => {
             let prover = state.prover_of_next();
             let changed = plan_checked(state, document, record, consult, control)?;
-            let built_on = (*id != 0).then_some(&state.amenders);
+            let built_on = (*id != 0).then_some(&state.people.amenders);
             state.authorship.checked(&changed, built_on);
             state.note_provers(&prover);
             state.authorship.forget_all_but(&state.steps);
@@ -274,7 +277,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 open: true,
                 asked_at: at,
             };
-            state.questions.insert(*digest, asked);
+            state.people.questions.insert(*digest, asked);
         }
         Event::QuestionAnswered {
             question,
@@ -297,7 +300,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             step.close_view();
         }
         Event::AdmissionRefused { slot, limit } => {
-            state.limit = Some((slot.step.clone(), limit.clone()));
+            state.spend.limit = Some((slot.step.clone(), limit.clone()));
         }
         Event::AttemptStarted(started) => attempt_started(state, started, at)?,
         Event::AttemptEnded(ended) => attempt_ended(state, ended, at)?,

@@ -69,10 +69,10 @@ pub(super) fn goal_amended(
 
 /// Closes what people were asked, and takes back what they agreed to.
 fn forget_people(state: &mut State) {
-    for card in state.cards.values_mut() {
+    for card in state.people.cards.values_mut() {
         card.open = false;
     }
-    for asked in state.questions.values_mut() {
+    for asked in state.people.questions.values_mut() {
         asked.open = false;
     }
     state.followups.forget_people();

@@ -119,7 +119,11 @@ impl State {
             }
             Event::QuestionAnswered { question, .. } => {
                 let digest = *question;
-                let asked = self.questions.get(question).filter(|asked| asked.open);
+                let asked = self
+                    .people
+                    .questions
+                    .get(question)
+                    .filter(|asked| asked.open);
                 let asked = asked.ok_or(Objection::NotOpen { digest })?;
                 if asked.question.digest() != digest {
                     return Err(Objection::OtherContent { digest });
@@ -214,7 +218,7 @@ impl State {
             });
             return is_pair.then_some(()).ok_or(Objection::Half);
         }
-        if self.nonces.contains(&record.nonce) {
+        if self.people.nonces.contains(&record.nonce) {
             let nonce = record.nonce.clone();
             return Err(Objection::Replayed { nonce });
         }
@@ -232,7 +236,7 @@ impl State {
             by: signatory.by.id.clone(),
             reason,
         };
-        let asked = self.cards.get(&digest).filter(|asked| asked.open);
+        let asked = self.people.cards.get(&digest).filter(|asked| asked.open);
         let asked = asked.ok_or(Objection::NotOpen { digest })?;
         let card = &asked.card;
         if card.digest() != digest {

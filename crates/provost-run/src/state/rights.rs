@@ -33,7 +33,7 @@ impl State {
         let facts = ActionFacts {
             action: RunAction::Stop,
             by,
-            requester: &self.principal,
+            requester: &self.head.principal,
             operation: None,
             addressee: None,
             stopped_by: None,
@@ -72,7 +72,7 @@ impl State {
     pub(super) fn act_of<'a>(&'a self, event: &'a Event) -> Result<Option<Act<'a>>, Objection> {
         Ok(Some(match event {
             Event::QuestionAnswered { question, .. } => {
-                let asked = self.questions.get(question);
+                let asked = self.people.questions.get(question);
                 Act::Answer(asked.and_then(|asked| asked.question.of.as_deref()))
             }
             Event::DoubtSettled {

@@ -165,9 +165,13 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
     if state.ended.is_some() {
         return all;
     }
-    let questions = state.questions.iter().filter(|(_, known)| known.open);
+    let questions = state
+        .people
+        .questions
+        .iter()
+        .filter(|(_, known)| known.open);
     all.extend(questions.map(|(digest, known)| Waiting::question(*digest, known)));
-    let cards = state.cards.iter().filter(|(_, known)| known.open);
+    let cards = state.people.cards.iter().filter(|(_, known)| known.open);
     all.extend(cards.map(|(digest, known)| Waiting::card(*digest, known)));
     if state.any_doubted() {
         all.extend(state.unanswered_doubts().map(|(slot, since)| Waiting {
@@ -197,7 +201,7 @@ impl State {
     fn unanswered_doubts(&self) -> impl Iterator<Item = (Slot, i64)> {
         self.items()
             .filter(|(slot, _)| self.is_unanswered_doubt(slot))
-            .map(|(slot, item)| (slot, item.doubted_at.unwrap_or(self.created_at)))
+            .map(|(slot, item)| (slot, item.doubted_at.unwrap_or(self.head.created_at)))
     }
 
     /// The operation that was called for a slot.

@@ -78,7 +78,7 @@ impl Turn<'_> {
             budget: budget
                 .filter(|_| costs)
                 .map(|budget| (budget.clone(), budget.per.name_at(self.now))),
-            principal: self.state.principal.id.clone(),
+            principal: self.state.head.principal.id.clone(),
             playbook,
         }))
     }

@@ -153,7 +153,7 @@ impl Turn<'_> {
 
     fn takes_amendments(&self) -> Result<(), StepError> {
         let state = &self.state;
-        if state.cancelled.is_some() || state.stopping.is_some() || state.limit.is_some() {
+        if state.cancelled.is_some() || state.stopping.is_some() || state.spend.limit.is_some() {
             return Err(refused("it is about to end", &[]));
         }
         let asked = state.planning.outstanding.as_ref();

@@ -112,7 +112,7 @@ impl Turn<'_> {
         };
         let trusted = Label::trusted();
         self.rules.policy.decide(&CallFacts {
-            principal: &self.state.principal,
+            principal: &self.state.head.principal,
             operation: read,
             role,
             args: args.unwrap_or(&serde_json::Map::new()),

@@ -28,13 +28,13 @@ impl Turn<'_> {
             let total = spent.checked_add(spend);
             limit.filter(|limit| total.is_none_or(|total| total > *limit))
         };
-        if let Some(limit) = over(self.state.money, limits.money) {
+        if let Some(limit) = over(self.state.spend.money, limits.money) {
             return Some(match worst.money {
                 None => unpriced(limit),
                 Some(_) => format!(
                     "the run's limit of {limit} in money leaves no room to ask the planner: {} is \
                      spent or reserved, and one more request may cost {spend}",
-                    self.state.money
+                    self.state.spend.money
                 ),
             });
         }
@@ -45,19 +45,19 @@ impl Turn<'_> {
         {
             return Some(unpriced(limit));
         }
-        if let Some(limit) = over(self.state.planning_money, cost.limit) {
+        if let Some(limit) = over(self.state.spend.planning_money, cost.limit) {
             return Some(format!(
                 "the limit of {limit} for planning leaves no room to ask again: {} is spent or \
                  reserved, and one more request may cost {spend}",
-                self.state.planning_money
+                self.state.spend.planning_money
             ));
         }
-        let tokens = self.state.tokens.saturating_add(worst.tokens);
+        let tokens = self.state.spend.tokens.saturating_add(worst.tokens);
         limits.tokens.filter(|limit| tokens > *limit).map(|limit| {
             format!(
                 "the run's limit of {limit} tokens leaves no room to ask the planner: {} are spent \
                  or reserved, and one more request may take {}",
-                self.state.tokens, worst.tokens
+                self.state.spend.tokens, worst.tokens
             )
         })
     }

@@ -181,7 +181,7 @@ impl Turn<'_> {
     pub(super) fn has_revisions_left(&self, why: Option<&Why>) -> bool {
         let refines = why.is_some_and(|why| why.refined().is_some());
         let counted = self.state.revision.saturating_sub(self.state.refinements);
-        refines || u64::from(counted) < self.state.limits.revisions + 1
+        refines || u64::from(counted) < self.state.head.limits.revisions + 1
     }
 
     fn review_text(&self, review: &Review, again: bool) -> String {

@@ -77,7 +77,7 @@ impl Turn<'_> {
                 }
                 _ => {}
             }
-            if self.state.limit.is_some() || self.state.paused.is_some() {
+            if self.state.spend.limit.is_some() || self.state.paused.is_some() {
                 return Ok(());
             }
         }
@@ -251,7 +251,7 @@ impl Turn<'_> {
                     },
                 },
             }
-            if moved || self.state.limit.is_some() || self.state.paused.is_some() {
+            if moved || self.state.spend.limit.is_some() || self.state.paused.is_some() {
                 return Ok(());
             }
         }
@@ -382,7 +382,7 @@ impl Turn<'_> {
     ) -> Verdict {
         let empty = serde_json::Map::new();
         let facts = CallFacts {
-            principal: &self.state.principal,
+            principal: &self.state.head.principal,
             operation,
             role: step.role().unwrap_or_default(),
             args: args.as_object().unwrap_or(&empty),
@@ -492,7 +492,7 @@ impl Turn<'_> {
     fn key_of(&self, slot: &Slot, operation: &Operation, closure: Digest) -> Option<String> {
         let keyed = matches!(operation.idempotency, Idempotency::Key { .. });
         let sent = self.state.item(slot).and_then(|item| item.key.clone());
-        let new = || idempotency_key(&self.state.run, slot, closure);
+        let new = || idempotency_key(&self.state.head.run, slot, closure);
         keyed.then(|| sent.unwrap_or_else(new))
     }
 
@@ -509,35 +509,35 @@ impl Turn<'_> {
     /// counts as one.
     pub(super) fn limit_reached(&self, first: bool, spend: &Spend) -> Option<String> {
         let limits = self.state.limits_in_force();
-        if first && self.state.calls >= limits.calls {
+        if first && self.state.spend.calls >= limits.calls {
             return Some(format!("its limit of {} calls is reached", limits.calls));
         }
-        if self.state.attempts >= limits.attempts {
+        if self.state.spend.attempts >= limits.attempts {
             return Some(format!(
                 "its limit of {} attempts is reached",
                 limits.attempts
             ));
         }
-        let money = self.state.money.checked_add(spend.money);
+        let money = self.state.spend.money.checked_add(spend.money);
         if let Some(limit) = limits.money
             && money.is_none_or(|money| money > limit)
         {
             return Some(format!(
                 "its limit of {limit} in money is reached: {} is reserved and this may cost {}",
-                self.state.money, spend.money
+                self.state.spend.money, spend.money
             ));
         }
-        let tokens = self.state.tokens.checked_add(spend.tokens);
+        let tokens = self.state.spend.tokens.checked_add(spend.tokens);
         if let Some(limit) = limits.tokens
             && tokens.is_none_or(|tokens| tokens > limit)
         {
             return Some(format!(
                 "its limit of {limit} tokens is reached: {} are reserved and this may take {}",
-                self.state.tokens, spend.tokens
+                self.state.spend.tokens, spend.tokens
             ));
         }
         let wall = i64::try_from(limits.wall_ms).unwrap_or(i64::MAX);
-        if self.state.active_ms >= wall {
+        if self.state.spend.active_ms >= wall {
             return Some(format!("its limit of {wall} ms of running is reached"));
         }
         None

@@ -280,7 +280,7 @@ impl Turn<'_> {
         let called = self.step_and_operation(&slot.step);
         let operation = called.map(|(_, operation)| OperationFacts::of(operation));
         self.may(Act::Settle(operation.as_ref()), &by)?;
-        if let Some(record) = record.as_mut().filter(|_| self.state.signed) {
+        if let Some(record) = record.as_mut().filter(|_| self.state.head.signed) {
             record.operation = operation.map(Box::new);
         }
         let stands = self.state.attempt_in_doubt(&slot);

@@ -250,7 +250,7 @@ impl Turn<'_> {
 
     /// Ends a run that met a limit, once nothing is in flight.
     pub(super) fn end_limit(&mut self) -> Result<(), StepError> {
-        match self.state.limit.clone() {
+        match self.state.spend.limit.clone() {
             Some((step, limit)) if self.state.in_flight() == 0 => {
                 let message = format!("no other call may begin: {limit}");
                 self.end_with(

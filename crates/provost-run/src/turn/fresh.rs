@@ -267,7 +267,7 @@ impl Turn<'_> {
                 .steps
                 .get(id)
                 .is_none_or(|known| known.status.is_final());
-            if over || self.state.limit.is_some() || self.state.paused.is_some() {
+            if over || self.state.spend.limit.is_some() || self.state.paused.is_some() {
                 return Ok(());
             }
         }
@@ -383,7 +383,7 @@ impl Turn<'_> {
     /// Puts a step off because a reading could not be taken again now.
     pub(super) fn put_off_all(&mut self, id: &str, denial: &Denial) -> Result<(), StepError> {
         for slot in self.open_slots(id) {
-            if self.state.paused.is_none() && self.state.limit.is_none() {
+            if self.state.paused.is_none() && self.state.spend.limit.is_none() {
                 self.put_off(&slot, denial.clone())?;
             }
         }

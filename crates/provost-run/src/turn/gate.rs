@@ -63,7 +63,8 @@ impl Turn<'_> {
             && plan.opens_gate(&step.id.value, record, &candidate.operation);
         let id = &step.id.value;
         let card = self.plan_card(id, record).filter(|_| granted);
-        let shown = |card: &Digest| match self.state.cards.get(card).map(|s| &s.card.subject) {
+        let shown = |card: &Digest| match self.state.people.cards.get(card).map(|s| &s.card.subject)
+        {
             Some(CardSubject::Plan { steps }) => steps
                 .get(id)
                 .is_some_and(|ask| ask.earlier.cover(&candidate.before.calls)),
@@ -76,7 +77,7 @@ impl Turn<'_> {
 
     /// Whether what people said yes to under a card is no older than policy lets it be.
     fn counts_still(&self, card: Digest) -> bool {
-        let card = self.state.cards.get(&card);
+        let card = self.state.people.cards.get(&card);
         card.is_some_and(|card| self.now < card.valid_until)
     }
 
@@ -88,7 +89,7 @@ impl Turn<'_> {
             fields.flatten().any(|author| author == person)
         };
         // Why looked at now: an answer that the call reads may be newer than the yes.
-        let own = |state: &CardState| !self.state.solo && state.approved_by.iter().any(&wrote);
+        let own = |state: &CardState| !self.state.head.solo && state.approved_by.iter().any(&wrote);
         let covers = |state: &CardState| match &state.card.subject {
             CardSubject::Plan { .. } if own(state) || self.now >= state.valid_until => false,
             CardSubject::Plan { steps } => {
@@ -105,7 +106,12 @@ impl Turn<'_> {
             }
             CardSubject::Step { .. } => false,
         };
-        let cards = self.state.cards.iter().filter(|(_, state)| covers(state));
+        let cards = self
+            .state
+            .people
+            .cards
+            .iter()
+            .filter(|(_, state)| covers(state));
         cards
             .max_by_key(|(_, state)| state.card.asked_at)
             .map(|(digest, _)| *digest)
@@ -113,7 +119,13 @@ impl Turn<'_> {
 
     /// Whether a card showed this very call, what it would repeat, and the equal calls before it.
     fn card_shows(&self, card: Digest, record: &StepRecord, candidate: &Candidate) -> bool {
-        match self.state.cards.get(&card).map(|state| &state.card.subject) {
+        match self
+            .state
+            .people
+            .cards
+            .get(&card)
+            .map(|state| &state.card.subject)
+        {
             Some(CardSubject::Step { ask, calls, .. }) => {
                 ask.closure == record.closure
                     && calls.iter().any(|call| {
@@ -133,7 +145,7 @@ impl Turn<'_> {
     /// Asks about a plan before anything runs, where the run wants that.
     pub(super) fn ask_for_plan(&mut self) -> Result<(), StepError> {
         // Why not while undoing: each call is asked about when it is its turn.
-        if self.state.ask != AskMode::Plan || self.state.is_undoing() {
+        if self.state.head.ask != AskMode::Plan || self.state.is_undoing() {
             return Ok(());
         }
         let Some(plan) = self.state.plan.clone() else {
@@ -256,7 +268,7 @@ impl Turn<'_> {
             barred.extend(self.state.barred_from(step));
             authors.extend(self.state.authors_of(step));
         }
-        let asked = [&self.state.principal.id]
+        let asked = [&self.state.head.principal.id]
             .into_iter()
             .chain(&self.state.amender);
         let requester = asked.chain(&barred).find(|id| barred.contains(*id));
@@ -264,7 +276,7 @@ impl Turn<'_> {
         barred.remove(&requester);
         let lasts = terms.expires_ms.and_then(|ms| i64::try_from(ms).ok());
         let card = Card {
-            run: self.state.run.clone(),
+            run: self.state.head.run.clone(),
             goal: self.state.goal.text.clone(),
             revision: self.state.revision,
             plan: plan.checked().record().digest,
@@ -274,7 +286,7 @@ impl Turn<'_> {
             amended_by: barred,
             authors,
             planned_by: self.state.outsider(),
-            solo: self.state.solo,
+            solo: self.state.head.solo,
             asked_at: self.now,
             expires_at: lasts.map(|ms| self.now.saturating_add(ms)),
         };
@@ -293,7 +305,12 @@ impl Turn<'_> {
         let card = self.answerable(digest, &by)?;
         card.meant(&steps)
             .map_err(|step| StepError::NotOnCard { step })?;
-        let before = self.state.cards.get(&digest).map(|s| s.approved_by.clone());
+        let before = self
+            .state
+            .people
+            .cards
+            .get(&digest)
+            .map(|s| s.approved_by.clone());
         let mut people = before.unwrap_or_default();
         if !people.insert(by.id.clone()) {
             return Err(StepError::NotAllowed {
@@ -324,7 +341,7 @@ impl Turn<'_> {
             card,
             agreed: Some(agreed),
             ..
-        }) = self.state.cards.get(&digest)
+        }) = self.state.people.cards.get(&digest)
         else {
             return Ok(());
         };
@@ -381,7 +398,7 @@ impl Turn<'_> {
             .collect();
         for (digest, card) in lapsed {
             // Why looked at again: a lapse may end the run, and nothing is recorded after that.
-            let asked = self.state.cards.get(&digest);
+            let asked = self.state.people.cards.get(&digest);
             if !asked.is_some_and(|asked| asked.open) {
                 continue;
             }
@@ -425,7 +442,13 @@ impl Turn<'_> {
     /// Whether policy ends the run because nobody answered about this step in time.
     pub(super) fn lapse_ends(&self, id: &str, class: Class) -> bool {
         let fails = |card: &Card| card.step() == Some(id) && card.terms.on_expiry == OnExpiry::Fail;
-        class == Class::Expired && self.state.cards.values().any(|state| fails(&state.card))
+        class == Class::Expired
+            && self
+                .state
+                .people
+                .cards
+                .values()
+                .any(|state| fails(&state.card))
     }
 
     /// The open card, if this person may answer it.
@@ -435,6 +458,7 @@ impl Turn<'_> {
         };
         let state = self
             .state
+            .people
             .cards
             .get(&digest)
             .filter(|s| s.open)
@@ -451,7 +475,7 @@ impl Turn<'_> {
         for id in std::iter::once(&state.card.requester).chain(&state.card.amended_by) {
             let requester = Principal {
                 id: id.clone(),
-                ..self.state.principal.clone()
+                ..self.state.head.principal.clone()
             };
             let operation = operation.map(AsRef::as_ref);
             self.rules
@@ -481,7 +505,12 @@ impl Turn<'_> {
         let not_open = || StepError::NotOpen {
             digest: digest.to_string(),
         };
-        let asked = self.state.questions.get(&digest).ok_or_else(not_open)?;
+        let asked = self
+            .state
+            .people
+            .questions
+            .get(&digest)
+            .ok_or_else(not_open)?;
         if !asked.open {
             return Err(not_open());
         }
@@ -530,6 +559,7 @@ impl Turn<'_> {
         };
         let pending: Vec<(String, Value)> = self
             .state
+            .people
             .questions
             .values()
             .filter_map(|asked| match (&asked.question.purpose, &asked.answer) {

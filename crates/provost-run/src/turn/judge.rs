@@ -160,7 +160,7 @@ impl Turn<'_> {
             .as_ref()
             .and_then(|r| r.why.clone());
         self.emit(Event::PlanRefused { id, findings })?;
-        let spent = self.state.planning.refused >= self.state.limits.proposals;
+        let spent = self.state.planning.refused >= self.state.head.limits.proposals;
         if same || back || spent {
             let reason = if same {
                 "the planner proposed the same inadmissible plan again".to_owned()

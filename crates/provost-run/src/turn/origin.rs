@@ -66,7 +66,7 @@ impl Turn<'_> {
         if let Some(place) = self.state.goal.place_of(leaf) {
             return Some(format!("the goal, {place}"));
         }
-        let answered = self.state.questions.values().find_map(|asked| {
+        let answered = self.state.people.questions.values().find_map(|asked| {
             let QuestionPurpose::Step { step } = &asked.question.purpose else {
                 return None;
             };

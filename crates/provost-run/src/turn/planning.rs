@@ -31,7 +31,10 @@ impl Turn<'_> {
         let why = self.why_wanted();
         let optional = why.as_ref().is_some_and(Why::is_optional);
         if why.is_some() && !self.has_revisions_left(why.as_ref()) {
-            let reason = format!("the plan was revised {} times", self.state.limits.revisions);
+            let reason = format!(
+                "the plan was revised {} times",
+                self.state.head.limits.revisions
+            );
             return self.give_up(why.as_ref(), &reason, optional);
         }
         if let Some(reason) = self.leads_nowhere(why.as_ref()) {
@@ -187,7 +190,7 @@ impl Turn<'_> {
         of: Option<String>,
     ) -> Result<(), StepError> {
         let question = Question {
-            run: self.state.run.clone(),
+            run: self.state.head.run.clone(),
             purpose,
             text,
             answer,
@@ -206,7 +209,7 @@ impl Turn<'_> {
     /// Compiles a plan that is to come into force next, for this goal.
     pub(super) fn compile_proposal(&self, draft: Draft, goal: &Goal) -> Checked {
         let base = self.base(self.state.revision + 1);
-        let by = (&self.state.planner, self.state.mode);
+        let by = (&self.state.planner, self.state.head.mode);
         compile(draft, &self.terms(goal), &base, by)
     }
 
@@ -215,8 +218,8 @@ impl Turn<'_> {
         Terms {
             catalog: self.rules.catalog.clone(),
             policy: self.rules.policy.clone(),
-            principal: self.state.principal.clone(),
-            limits: self.state.limits.clone(),
+            principal: self.state.head.principal.clone(),
+            limits: self.state.head.limits.clone(),
             goal: goal.clone(),
         }
     }
@@ -391,7 +394,7 @@ pub(super) fn build_request(
             (Some(_), None) => RequestKind::Revise,
             (None, _) => RequestKind::Propose,
         },
-        mode: state.mode,
+        mode: state.head.mode,
         goal: state.goal.clone(),
         tools: tools.collect(),
         roles: roles.map(|role| RoleView::of(role)).collect(),
@@ -406,7 +409,7 @@ pub(super) fn build_request(
         answers: state.planning.answers.clone(),
         why,
         envelope,
-        limits: state.limits.clone(),
+        limits: state.head.limits.clone(),
     }
 }
 

@@ -107,9 +107,9 @@ impl<'p> Roots<'p> {
 }
 
 fn run_value(state: &State) -> Value {
-    let started = jiff::Timestamp::from_millisecond(state.created_at)
+    let started = jiff::Timestamp::from_millisecond(state.head.created_at)
         .map_or_else(|_| String::new(), |at| at.to_string());
-    json!({ "id": state.run, "started_at": started })
+    json!({ "id": state.head.run, "started_at": started })
 }
 
 /// The steps that references name, once each.

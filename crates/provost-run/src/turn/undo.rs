@@ -81,7 +81,7 @@ impl Turn<'_> {
                 }
                 continue;
             }
-            if self.state.limit.is_none() {
+            if self.state.spend.limit.is_none() {
                 self.reconcile_ready()?;
                 if self.state.paused.is_none() {
                     self.dispatch_ready()?;
@@ -115,7 +115,7 @@ impl Turn<'_> {
         let placed = self.state.undo.placed().into_iter();
         let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
         let over = |id: &String| self.state.steps.get(id).is_none_or(|s| s.status.is_final());
-        self.state.limit.is_some() || steps.all(over)
+        self.state.spend.limit.is_some() || steps.all(over)
     }
 
     /// What an undoing step waits for: all before it in doubt or over, undoing steps known to be.

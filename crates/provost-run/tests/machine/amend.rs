@@ -484,5 +484,5 @@ fn a_word_is_taken_once() {
     + AttemptStarted mail#1 ask approved
     > call mail#1 mail.send {"text":"4 open","to":"team"}
     "#);
-    assert_eq!(case.state().nonces.len(), 2);
+    assert_eq!(case.state().people.nonces.len(), 2);
 }

@@ -69,7 +69,7 @@ fn a_write_has_succeeded_when_what_is_read_back_shows_it() {
     + RunEnded succeeded ["done"]
     > done succeeded
     "#);
-    assert_eq!(case.state().calls, 2, "the write and its reading");
+    assert_eq!(case.state().spend.calls, 2, "the write and its reading");
 }
 
 /// The control: the same reply without `confirm` is believed.

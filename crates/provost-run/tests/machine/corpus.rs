@@ -54,11 +54,13 @@ fn remembered(state: &State) -> Value {
         .map(|(id, known)| (id, step(known)))
         .collect();
     let cards: BTreeMap<String, Value> = state
+        .people
         .cards
         .iter()
         .map(|(digest, card)| (digest.to_string(), json!([card.open, card.approved_by])))
         .collect();
     let questions: BTreeMap<String, Value> = state
+        .people
         .questions
         .iter()
         .map(|(digest, asked)| (digest.to_string(), json!([asked.open, asked.answer])))
@@ -69,7 +71,7 @@ fn remembered(state: &State) -> Value {
         .map(|e| json!([e.slot, e.operation, e.args_digest, e.landing, e.doubtful]))
         .collect();
     json!({
-        "run": state.run,
+        "run": state.head.run,
         "goal": state.goal,
         "status": state.status(),
         "revision": state.revision,
@@ -81,13 +83,13 @@ fn remembered(state: &State) -> Value {
         "effects": effects,
         "failed_calls": state.failed_calls,
         "requests": state.planning.requests,
-        "calls": state.calls,
-        "attempts": state.attempts,
-        "limit": state.limit,
+        "calls": state.spend.calls,
+        "attempts": state.spend.attempts,
+        "limit": state.spend.limit,
         "cancelled": state.cancelled,
         "ended": state.ended,
-        "active_ms": state.active_ms,
-        "last_at": state.last_at,
+        "active_ms": state.spend.active_ms,
+        "last_at": state.spend.last_at,
     })
 }
 

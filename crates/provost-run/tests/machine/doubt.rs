@@ -219,7 +219,11 @@ fn a_try_that_was_refused_after_one_that_may_have_landed_is_made_again() {
         .ends("put", failed(Class::Conflict, Landing::None));
     assert_eq!(case.status(), "running");
     let case = case.tick(10_000).ends("put", ok(json!({ "done": true })));
-    assert_eq!(case.state().attempts, 4, "three of `put`, one of `next`");
+    assert_eq!(
+        case.state().spend.attempts,
+        4,
+        "three of `put`, one of `next`"
+    );
     // The control: what was surely refused, and never tried before, fails at once.
     let refused = Case::new(&one("page.send", ""))
         .started()
@@ -237,7 +241,7 @@ fn a_write_with_a_key_that_no_try_settles_is_in_doubt_at_the_end() {
         .tick(5_000)
         .ends("put", failed(Class::Conflict, Landing::Unknown));
     assert_eq!(case.status(), "in_doubt");
-    assert_eq!(case.state().attempts, 3);
+    assert_eq!(case.state().spend.attempts, 3);
     // And so it is where its key dies first.
     let plan = one("page.send", ", retry: { attempts: 3, backoff: 56s }");
     let late = Case::new(&plan)

@@ -126,7 +126,7 @@ fn no_attempt_begins_that_could_pass_the_limit_on_money() {
     let refused = "AdmissionRefused b: its limit of 5.999999 in money is reached: 5.00 is \
                    reserved and this may cost 1.00";
     assert!(case.transcript().contains(refused), "{}", case.transcript());
-    assert_eq!(case.state().money, Money::parse("5.00").unwrap());
+    assert_eq!(case.state().spend.money, Money::parse("5.00").unwrap());
     let case = case.ends("a", ok(json!({ "total": 1 })));
     let ended = case.state().ended.as_ref().expect("the run is over");
     assert_eq!(ended.class, Some(Class::BudgetExceeded));
@@ -135,7 +135,7 @@ fn no_attempt_begins_that_could_pass_the_limit_on_money() {
     assert!(!case.transcript().contains("AdmissionRefused"));
     let case = losing(None, |limits| limits.money = money("5.00"));
     assert!(!case.transcript().contains("AdmissionRefused"));
-    assert_eq!(case.state().money, Money::ZERO);
+    assert_eq!(case.state().spend.money, Money::ZERO);
 }
 
 /// Where nothing else bounds what is sent, its bytes do: `{"to":"a"}` has ten.
@@ -157,7 +157,7 @@ fn no_attempt_begins_that_could_pass_the_limit_on_tokens() {
     assert!(case.transcript().contains(refused), "{}", case.transcript());
     let case = losing(cost(), |limits| limits.tokens = Some(600));
     assert!(!case.transcript().contains("AdmissionRefused"));
-    assert_eq!(case.state().tokens, 600);
+    assert_eq!(case.state().spend.tokens, 600);
 }
 
 /// What a model counted takes the place of what was reserved; what it did not, stays reserved.
@@ -169,7 +169,7 @@ fn what_an_attempt_took_of_a_model_is_settled() {
     };
     let priced = move |operation: &mut Operation| operation.cost = Some(cost.clone());
     let begun = || Case::of(crate::case::rules_with(priced.clone()), THREE).started();
-    let reserved = begun().state().money;
+    let reserved = begun().state().spend.money;
     let used = |cost: Option<&str>| Reply {
         used: Some(Used {
             model: "large".to_owned(),
@@ -194,7 +194,10 @@ fn what_an_attempt_took_of_a_model_is_settled() {
         (ok(json!({ "total": 1 })), reserved, 0),
     ] {
         let case = begun().ends("a", reply);
-        assert_eq!((case.state().money, case.state().tokens), (money, tokens));
+        assert_eq!(
+            (case.state().spend.money, case.state().spend.tokens),
+            (money, tokens)
+        );
     }
 }
 
@@ -256,7 +259,7 @@ fn time_spent_waiting_for_people_does_not_count() {
         .at(86_400_000)
         .approve("ada")
         .ends("mail", ok(json!({ "done": true })));
-    assert_eq!(case.state().active_ms, 0);
+    assert_eq!(case.state().spend.active_ms, 0);
     assert_eq!(case.state().in_flight(), 1);
 }
 
@@ -266,7 +269,7 @@ fn time_in_which_no_process_ran_does_not_count() {
         .limits(|limits| limits.wall_ms = 60_000)
         .started();
     let case = case.at(86_400_000).crash();
-    assert_eq!(case.state().active_ms, 0);
+    assert_eq!(case.state().spend.active_ms, 0);
 }
 
 #[test]

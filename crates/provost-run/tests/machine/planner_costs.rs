@@ -46,10 +46,10 @@ fn what_is_taken_takes_the_place_of_what_was_set_aside() {
         .planner_costs(cost(None))
         .planner_is_away()
         .begin();
-    assert_eq!(case.state().money, money("1.00"));
+    assert_eq!(case.state().spend.money, money("1.00"));
     let case = case.planner_takes(Some(took("0.25")), plan_reply(PLAN, &[]));
-    assert_eq!(case.state().money, money("0.25"));
-    assert_eq!(case.state().tokens, 20);
+    assert_eq!(case.state().spend.money, money("0.25"));
+    assert_eq!(case.state().spend.tokens, 20);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn what_nobody_knows_stays_set_aside() {
             .planner_is_away()
             .begin();
         let case = case.planner_takes(usage, plan_reply(PLAN, &[]));
-        assert_eq!(case.state().money, money("1.00"));
+        assert_eq!(case.state().spend.money, money("1.00"));
     }
 }
 
@@ -75,10 +75,10 @@ fn a_request_that_was_lost_is_made_anew_and_stays_spent() {
         .planner_is_away()
         .begin();
     let case = case.give(Input::Resume).give(Input::Proceed);
-    assert_eq!(case.state().money, money("2.00"));
+    assert_eq!(case.state().spend.money, money("2.00"));
     assert_eq!(case.state().planning.requests, 2);
     let case = case.planner_takes(Some(took("0.25")), plan_reply(PLAN, &[]));
-    assert_eq!(case.state().money, money("1.25"));
+    assert_eq!(case.state().spend.money, money("1.25"));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_request_that_might_pass_a_limit_is_not_made() {
         assert!(asked.text.contains("leaves no room"), "{}", asked.text);
         assert_eq!(case.state().planning.requests, 1);
         // What was never made sets nothing aside.
-        assert_eq!(case.state().money, money("1.00"));
+        assert_eq!(case.state().spend.money, money("1.00"));
     }
 }
 

@@ -76,7 +76,7 @@ fn a_card_shows_what_a_call_is_about() {
     "#);
     let state = case.state();
     assert_eq!(
-        (state.calls, state.attempts),
+        (state.spend.calls, state.spend.attempts),
         (1, 2),
         "a preview is no call of the plan"
     );
@@ -88,7 +88,7 @@ fn without_a_preview_the_question_comes_at_once() {
     let case = Case::of(rules(|o| o.preview = None), MAIL).begin();
     let shown = serde_json::to_value(case.card()).unwrap();
     assert_eq!(shown.pointer("/subject/calls/0/preview"), None);
-    assert_eq!(case.state().attempts, 0);
+    assert_eq!(case.state().spend.attempts, 0);
 }
 
 #[test]
@@ -171,7 +171,7 @@ forbid (principal, action == Action::"look.up", resource);
         .iter()
         .map(|case| {
             assert_eq!(case.status(), "waiting_approval", "{}", case.transcript());
-            assert_eq!(case.state().attempts, 0);
+            assert_eq!(case.state().spend.attempts, 0);
             let CardSubject::Step { calls, .. } = &case.card().subject else {
                 panic!("a card of a step");
             };

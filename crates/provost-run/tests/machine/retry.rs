@@ -111,7 +111,7 @@ fn a_failure_that_will_not_pass_is_not_tried_again() {
         let case = Case::new(&read(""))
             .started()
             .ends("count", failed(class, Landing::None));
-        assert_eq!(case.state().attempts, 1, "{}", class.word());
+        assert_eq!(case.state().spend.attempts, 1, "{}", class.word());
         assert_eq!(case.status(), "failed", "{}", class.word());
     }
 }

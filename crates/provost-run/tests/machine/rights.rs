@@ -420,7 +420,7 @@ fn a_run_that_has_to_be_signed_records_the_rights_it_is_judged_by() {
     let case = case.give(other);
     assert_eq!(said(&case, n), rights("init"));
     assert_eq!(
-        case.state().rights,
+        case.state().people.rights,
         Some(rules_under("init").policy.rights().digest())
     );
     // The control: where nothing has to be signed, a name proves nothing, and nothing is kept.

@@ -386,7 +386,7 @@ fn a_guard_of_a_subgoal_is_that_of_its_steps() {
         let case = Case::new(&guarded(A, TOTAL))
             .begin()
             .ends("look", total(count));
-        let ran = case.state().calls > 1;
+        let ran = case.state().spend.calls > 1;
         assert_eq!(ran, count > 0);
         let open = Case::new(&guarded("", ""))
             .by_a_program()

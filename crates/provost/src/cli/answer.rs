@@ -37,7 +37,7 @@ pub fn run(verb: &AnswerArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     });
     let Some((digest, asked)) = found else {
         return Err(
-            Failure::usage(format!("several questions of run `{}` wait", state.run))
+            Failure::usage(format!("several questions of run `{}` wait", state.head.run))
                 .hint("`provost inbox` lists them, with commands"),
         );
     };

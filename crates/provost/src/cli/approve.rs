@@ -101,11 +101,11 @@ fn ask(only: Option<Digest>, state: &State, place: &WorkspacePath) -> Result<Dig
     let Some((digest, asked)) = found else {
         return Err(Failure::usage(format!(
             "run `{}` has no open card",
-            state.run
+            state.head.run
         )));
     };
     let id = digest.in_command();
-    let command = place.command(&format!("provost approve {}@{id}", state.run));
+    let command = place.command(&format!("provost approve {}@{id}", state.head.run));
     output::note(&card::page(digest, asked).finish());
     if !output::is_attended() {
         return Err(

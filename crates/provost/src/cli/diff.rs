@@ -92,7 +92,7 @@ pub fn run(verb: &DiffArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     );
     let delta = revised(&record, from, to);
     let because = because(&record, to);
-    let run = record.run.state().run.clone();
+    let run = record.run.state().head.run.clone();
     show(verb, workspace, &sides, &delta, (Some(run), because))
 }
 
@@ -143,7 +143,7 @@ fn of_run(
     let state = record.run.state();
     let (document, kept) = plans.get(&revision).ok_or_else(|| {
         let known: Vec<String> = plans.keys().map(u32::to_string).collect();
-        Failure::usage(format!("run `{}` has no revision {revision}", state.run))
+        Failure::usage(format!("run `{}` has no revision {revision}", state.head.run))
             .hint(format!("its revisions are {}", known.join(", ")))
     })?;
     let unreadable = || {
@@ -155,8 +155,8 @@ fn of_run(
     let terms = Terms {
         catalog: workspace.catalog().clone(),
         policy: workspace.policy().clone(),
-        principal: state.principal.clone(),
-        limits: state.limits.clone(),
+        principal: state.head.principal.clone(),
+        limits: state.head.limits.clone(),
         goal: state.goal.clone(),
     };
     let origin = Origin {
@@ -262,7 +262,7 @@ fn chosen(revisions: &[u32], plans: &Revisions, record: &Record) -> Result<(u32,
         [from] => Ok((*from, last)),
         _ if last > 1 => Ok((last - 1, last)),
         _ => {
-            let run = &record.run.state().run;
+            let run = &record.run.state().head.run;
             let message = match last {
                 0 => format!("run `{run}` has no plan"),
                 _ => format!("the plan of run `{run}` was not revised"),

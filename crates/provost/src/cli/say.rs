@@ -131,7 +131,7 @@ fn post_alone(
     let signer = LocalSigner::of_user(&place.user(), &how.key)?;
     let envelope = signer.envelope(&store.name()?, state, statement)?;
     store
-        .post(&state.run, &envelope.to_text(), now_ms())
+        .post(&state.head.run, &envelope.to_text(), now_ms())
         .wait()?;
     let mut page = Page::new();
     page.put(TextStyle::Warn, "recorded").line(&format!(
@@ -227,7 +227,7 @@ pub fn save_card(
         .find(|(digest, _)| Some(**digest) == picked);
     let Some((_, asked)) = found else {
         return Err(
-            Failure::usage(format!("several cards of run `{}` are open", state.run))
+            Failure::usage(format!("several cards of run `{}` are open", state.head.run))
                 .hint("`provost inbox --cards DIR` writes each to a file"),
         );
     };

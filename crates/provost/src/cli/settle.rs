@@ -145,7 +145,7 @@ impl SettleTarget {
             Some(attempt) => format!("attempt `{attempt}` of `{slot}` is not in doubt now"),
             None => format!("`{slot}` does not name an attempt"),
         };
-        let run = &state.run;
+        let run = &state.head.run;
         let commands = doubts.iter().map(|(slot, _)| {
             let meant = attempt_in_doubt(state, slot);
             let text = format!("provost settle {run} {meant} … --reason WHY");

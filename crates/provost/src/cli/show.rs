@@ -126,15 +126,15 @@ fn file(verb: &ShowArgs, path: &Path, place: &WorkspacePath) -> Result<Exit, Fai
 fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Page {
     let mut page = Page::new();
     let status = state.status();
-    page.strong(&format!("run {}", state.run)).text(": ");
+    page.strong(&format!("run {}", state.head.run)).text(": ");
     page.put(run_look(status), run_status(status)).end();
     page.field("goal", &state.goal.text);
     page.field(
         "asked",
-        &format!("by {} at {}", state.principal.id, moment(state.created_at)),
+        &format!("by {} at {}", state.head.principal.id, moment(state.head.created_at)),
     );
     if state.ended.is_some() {
-        page.field("ended", &format!("at {}", moment(state.last_at)));
+        page.field("ended", &format!("at {}", moment(state.spend.last_at)));
     }
     page.field("plan", &format!("revision {}", state.revision));
     if state.solo {
@@ -158,7 +158,7 @@ fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Pa
     }
     let goes_on = state.ended.is_none() && aftermath.is_none() && !status_waits(state);
     if goes_on {
-        let command = place.command(&format!("provost resume {}", state.run));
+        let command = place.command(&format!("provost resume {}", state.head.run));
         page.faint("go on with: ").line(&command);
     }
     page

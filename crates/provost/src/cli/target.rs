@@ -130,7 +130,7 @@ impl Target {
         let Some(first) = open.first() else {
             return Err(nothing(state, waiting));
         };
-        let run = &state.run;
+        let run = &state.head.run;
         match &self.digest {
             Some(text) => {
                 let meant: Vec<_> = open.iter().filter(|digest| digest.matches(text)).collect();
@@ -168,7 +168,7 @@ fn nothing(state: &State, waiting: TargetWait) -> Failure {
     let status = run_is(state.status().word());
     Failure::usage(format!(
         "run `{}` has no open {}: it {status}",
-        state.run,
+        state.head.run,
         waiting.word()
     ))
     .hint("`provost inbox` lists what waits, with commands")

@@ -41,7 +41,7 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     if verb.json {
         let mut shown = json!({
             "schema": "provost/trace/v1",
-            "run": state.run,
+            "run": state.head.run,
             "status": state.status().word(),
             "contradiction": belief::to_json(found.as_deref()),
             "metrics": traced.metrics,
@@ -58,14 +58,14 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let mut page = Page::new();
     belief::mark(&mut page, found.as_deref());
     let status = state.status();
-    page.strong(&format!("run {}", state.run)).text(": ");
+    page.strong(&format!("run {}", state.head.run)).text(": ");
     page.put(run_look(status), run_status(status)).end();
-    page.faint("times since ").line(&moment(state.created_at));
+    page.faint("times since ").line(&moment(state.head.created_at));
     if !verb.execution {
-        view(&mut page, "planning", &traced.planning, state.created_at);
+        view(&mut page, "planning", &traced.planning, state.head.created_at);
     }
     if !verb.planning {
-        view(&mut page, "execution", &traced.execution, state.created_at);
+        view(&mut page, "execution", &traced.execution, state.head.created_at);
     }
     if !verb.planning && !verb.execution {
         counts(&mut page, &traced.metrics);

@@ -30,7 +30,7 @@ pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     if verb.json {
         output::json(&json!({
             "schema": "provost/why/v1",
-            "run": state.run,
+            "run": state.head.run,
             "status": state.status().word(),
             "cause": judged.cause,
             "sentence": judged.sentence,

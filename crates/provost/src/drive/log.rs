@@ -43,7 +43,7 @@ impl DriveLog {
         match told {
             WorkEvent::Kept { events, state, .. } => events
                 .iter()
-                .for_each(|event| self.event(&state.run, event, state)),
+                .for_each(|event| self.event(&state.head.run, event, state)),
             WorkEvent::Ignored { run, why } => {
                 self.line(
                     run,

@@ -260,7 +260,7 @@ impl Requests {
             .collect();
         let mut value = json!({
             "schema": "provost/client-run/v1",
-            "run": state.run,
+            "run": state.head.run,
             "goal": state.goal.text,
             "status": state.status().word(),
             "revision": state.revision,

@@ -197,7 +197,7 @@ fn target(operation: &str, args: &Value, catalog: &Catalog) -> String {
 
 /// What to type next, and who may.
 fn next(state: &State, place: &WorkspacePath) -> Option<(String, &'static str)> {
-    let run = &state.run;
+    let run = &state.head.run;
     let doubtful = state
         .items()
         .find(|(_, item)| item.settled == Some(StepStatus::InDoubt))

@@ -30,7 +30,7 @@ pub fn region(narrator: &Narrator, state: &State, columns: usize) -> Page {
     };
     let checked = approved.checked();
     let now = if state.ended.is_some() {
-        state.last_at
+        state.spend.last_at
     } else {
         now_ms()
     };

@@ -107,7 +107,7 @@ impl Narrator {
             | Event::ReplanRequested { .. }
             | Event::GoalAmended { .. } => put(&mut page, &words),
             Event::Resumed { .. } => {
-                words.subject = format!("run {}", state.run);
+                words.subject = format!("run {}", state.head.run);
                 put(&mut page, &words);
             }
             Event::PlanAmended { .. } => {

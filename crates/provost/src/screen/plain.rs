@@ -11,7 +11,7 @@ pub fn lines(narrator: &mut Narrator, events: &[Event], state: &State) -> Page {
     let mut page = Page::new();
     for event in events {
         let told = narrator.planning(event, state);
-        let told = told.or_else(|| narrator.execution(event, state.last_at));
+        let told = told.or_else(|| narrator.execution(event, state.spend.last_at));
         if let Some(told) = told {
             page.page(told);
         }

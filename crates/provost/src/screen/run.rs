@@ -38,7 +38,7 @@ pub fn end(state: &State, place: &WorkspacePath) -> Page {
                 page.end().page(criteria);
             }
             if ended.status != RunStatus::Succeeded {
-                let command = place.command(&format!("provost why {}", state.run));
+                let command = place.command(&format!("provost why {}", state.head.run));
                 page.end().faint("why: ").line(&command);
             }
         }
@@ -55,7 +55,7 @@ pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
     let all = waiting_of(state);
     let mut doubted: BTreeMap<&str, Vec<&Slot>> = BTreeMap::new();
     for one in &all {
-        let give = place.command(&waits::command(&state.run, one));
+        let give = place.command(&waits::command(&state.head.run, one));
         match (one.kind, &one.digest, &one.slot) {
             (WaitKind::Answer, Some(digest), _) => asked(&mut page, state, digest, &give, place),
             (WaitKind::Approval, Some(digest), _) => carded(&mut page, state, digest, &give, place),
@@ -70,7 +70,7 @@ pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
     }
     if let Some(pause) = &state.paused {
         page.page(why_not(state));
-        let text = format!("provost resume {}", state.run);
+        let text = format!("provost resume {}", state.head.run);
         command(&mut page, "resume", &place.command(&text));
         if pause.missing.is_some() {
             page.line("  (once the secret is set)");
@@ -83,25 +83,25 @@ pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
 
 /// A card that is open.
 fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
-    let Some(known) = state.cards.get(digest) else {
+    let Some(known) = state.people.cards.get(digest) else {
         return;
     };
     page.page(card::page(digest, &known.card)).end();
     command(page, "approve", give);
-    let (run, id) = (&state.run, digest.in_command());
+    let (run, id) = (&state.head.run, digest.in_command());
     let reject = format!("provost reject {run}@{id} --reason WHY");
     command(page, "reject", &place.command(&reject));
 }
 
 /// A question that is open.
 fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
-    let Some(known) = state.questions.get(digest) else {
+    let Some(known) = state.people.questions.get(digest) else {
         return;
     };
     page.page(question::page(digest, &known.question)).end();
     command(page, "answer", give);
     if matches!(known.question.purpose, QuestionPurpose::Review { .. }) {
-        let text = format!("provost amend {} --plan FILE", state.run);
+        let text = format!("provost amend {} --plan FILE", state.head.run);
         command(page, "or a plan of yours", &place.command(&text));
     }
 }
@@ -129,7 +129,7 @@ fn doubts(page: &mut Page, state: &State, (step, slots): (&str, &[&Slot]), place
         "--happened"
     };
     for slot in slots {
-        let (run, meant) = (&state.run, attempt_in_doubt(state, slot));
+        let (run, meant) = (&state.head.run, attempt_in_doubt(state, slot));
         let not = (!known_to_happen).then_some("--did-not-happen");
         for said in [happened].into_iter().chain(not).chain(["--abandon"]) {
             let text = format!("provost settle {run} {meant} {said} --reason WHY");
@@ -258,13 +258,13 @@ fn undoing(state: &State) -> Page {
 pub fn to_json(state: &State, place: &WorkspacePath) -> Value {
     let mut value = json!({
         "schema": "provost/run/v1",
-        "id": state.run,
+        "id": state.head.run,
         "goal": state.goal.text,
         "status": state.status().word(),
         "revision": state.revision,
-        "solo": state.solo,
-        "waiting_for": waits::first(&state.run, &waiting_of(state), place),
-        "waits": waits::all(&state.run, &waiting_of(state), place),
+        "solo": state.head.solo,
+        "waiting_for": waits::first(&state.head.run, &waiting_of(state), place),
+        "waits": waits::all(&state.head.run, &waiting_of(state), place),
         "steps": state.steps.iter().map(|(id, step)| {
             (id.clone(), json!({
                 "status": step.status.word(),

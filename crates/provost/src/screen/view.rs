@@ -73,9 +73,9 @@ impl Watcher for View {
                     let (kind, version, payload) = shown::stored(event);
                     output::json_line(&json!({
                         "schema": "provost/event/v1",
-                        "run": state.run,
+                        "run": state.head.run,
                         "seq": seq,
-                        "at_ms": state.last_at,
+                        "at_ms": state.spend.last_at,
                         "kind": kind,
                         "version": version,
                         "payload": payload,
@@ -111,7 +111,7 @@ impl Live {
                     above.page(told);
                 }
                 None => {
-                    let told = self.narrator.execution(event, state.last_at);
+                    let told = self.narrator.execution(event, state.spend.last_at);
                     let of_people = event.statement().is_some()
                         || matches!(event, Event::ApprovalExpired { .. });
                     if let Some(told) = told.filter(|_| of_people) {

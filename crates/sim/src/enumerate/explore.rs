@@ -258,7 +258,7 @@ impl Search<'_> {
     ) -> Result<(Journal, State), String> {
         let mut journal = from.map(|from| from.journal.clone()).unwrap_or_default();
         let mut fold = from.map(|from| from.fold.clone());
-        let at = state.last_at;
+        let at = state.spend.last_at;
         for event in events {
             let read = super::machine::stored(event)?;
             match &mut fold {

@@ -114,15 +114,11 @@ fn debug(value: &impl std::fmt::Debug, hasher: &mut DefaultHasher) {
 /// The facts that are about no call in particular.
 fn of_whole(state: &State, reading: &Reading) -> u64 {
     let State {
-        run: _,
+        head: _,
+        people,
+        spend,
         goal: _,
         planner: _,
-        principal: _,
-        limits: _,
-        ask: _,
-        solo: _,
-        signed: _,
-        created_at: _,
         plan,
         document: _,
         steps,
@@ -132,24 +128,13 @@ fn of_whole(state: &State, reading: &Reading) -> u64 {
         progress,
         followups: _,
         stopping,
-        cards: _,
-        questions,
         effects: _,
         failed_calls: _,
-        calls: _,
-        attempts: _,
-        money: _,
-        tokens: _,
-        limit,
         amender: _,
-        amenders: _,
-        nonces: _,
         cancelled,
         undo,
         paused,
         ended,
-        active_ms: _,
-        last_at: _,
         // Why: what else there is follows from the rest, and is kept to look less.
         ..
     } = state;
@@ -166,10 +151,10 @@ fn of_whole(state: &State, reading: &Reading) -> u64 {
     of_planning(planning, &mut hasher);
     debug(&progress.bearing(), &mut hasher);
     stopping.as_ref().map(kind).hash(&mut hasher);
-    for asked in questions.values() {
+    for asked in people.questions.values() {
         debug(&(&asked.question, &asked.answer, asked.open), &mut hasher);
     }
-    limit.is_some().hash(&mut hasher);
+    spend.limit.is_some().hash(&mut hasher);
     (cancelled.is_some(), paused.is_some()).hash(&mut hasher);
     debug(undo, &mut hasher);
     ended.as_ref().map(|ended| ended.status).hash(&mut hasher);
@@ -180,7 +165,7 @@ fn of_whole(state: &State, reading: &Reading) -> u64 {
 fn of_people(state: &State, reading: &Reading, hasher: &mut DefaultHasher) {
     // Why here: what follows from a goal or a no that the plan was not made for.
     (state.unplanned.is_some(), &state.former).hash(hasher);
-    (state.goal.text.len(), &state.amender, &state.amenders).hash(hasher);
+    (state.goal.text.len(), &state.amender, &state.people.amenders).hash(hasher);
     debug(&state.authorship, hasher);
     matches!(state.planner, PlannerChoice::Interpreter { .. }).hash(hasher);
     reading.whole().hash(hasher);
@@ -278,7 +263,7 @@ fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
     let planning = &state.planning;
     let followup = state.followups.of(id);
     let asked = planning.outstanding.as_ref().and_then(|o| o.why.as_ref());
-    let limit = state.limit.as_ref().map(|(step, _)| step);
+    let limit = state.spend.limit.as_ref().map(|(step, _)| step);
     let ended = state.ended.as_ref().and_then(|ended| ended.step.as_ref());
     (
         followup
@@ -351,7 +336,7 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
     (key.is_some() && lives, landing, class).hash(hasher);
     retry_at.map(|at| (at - now).max(0)).hash(hasher);
     debug(output, hasher);
-    let card = card.and_then(|digest| state.cards.get(&digest));
+    let card = card.and_then(|digest| state.people.cards.get(&digest));
     if let Some(card) = card {
         let left = card.card.expires_at.map(|at| at - now);
         (card.open, card.approved_by.len(), left).hash(hasher);

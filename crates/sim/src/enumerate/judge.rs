@@ -55,8 +55,8 @@ impl Search<'_> {
             }
         }
         let limits = state.limits_in_force();
-        let passed = state.attempts > limits.attempts
-            || state.calls > limits.calls
+        let passed = state.spend.attempts > limits.attempts
+            || state.spend.calls > limits.calls
             || state.in_flight() as u64 > limits.concurrency
             || u64::from(state.revision) > limits.revisions + 1;
         if passed {

@@ -211,7 +211,7 @@ pub(super) fn flight_of(
         CardSubject::Plan { .. } => false,
     };
     let approved = state.item(call.slot()).and_then(|item| item.approved);
-    let card = approved.and_then(|(card, _)| state.cards.get(&card));
+    let card = approved.and_then(|(card, _)| state.people.cards.get(&card));
     let repeated = card.is_some_and(|card| shown(&card.card.subject));
     let class = match Class::from(case.places.get(place)?.kind) {
         _ if call.operation().name == catalog::FIND => Class::Find,

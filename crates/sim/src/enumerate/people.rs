@@ -208,12 +208,12 @@ impl Search<'_> {
         (statement, revision): (Statement, u32),
         anew: bool,
     ) -> Result<Input, String> {
-        let about = (STORE, state.run.as_str(), revision);
-        let at = (state.last_at, None);
+        let about = (STORE, state.head.run.as_str(), revision);
+        let at = (state.spend.last_at, None);
         let envelope = StatementEnvelope::new(about, statement, by.id(), at);
         let mut envelope = envelope.map_err(|error| error.to_string())?;
         envelope.nonce = if anew { REDRAWN } else { NONCE }.to_owned();
-        let verified = self.inbox.verify(&envelope, state, state.last_at);
+        let verified = self.inbox.verify(&envelope, state, state.spend.last_at);
         verified.map_err(|error| error.to_string())
     }
 }

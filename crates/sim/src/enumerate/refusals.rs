@@ -84,7 +84,7 @@ impl Search<'_> {
         for saying in sayings {
             let statement = self.statement(machine, saying)?;
             wrong.push((direct(Person::Agent, statement.clone()), COUNTED_OF_ANYBODY));
-            if !state.solo {
+            if !state.head.solo {
                 wrong.push((
                     direct(Person::Mallory, statement.clone()),
                     COUNTED_OF_ANYBODY,
@@ -171,7 +171,7 @@ impl Search<'_> {
             about.push(self.statement(machine, Saying::Yes(card))?);
         }
         for statement in about {
-            let of = statement.card().and_then(|card| state.cards.get(&card));
+            let of = statement.card().and_then(|card| state.people.cards.get(&card));
             let of = of.map_or(revision, |known| known.card.revision);
             let taken = self.posted(state, Person::Bob, (statement, of + 1), false);
             if taken.is_ok() {

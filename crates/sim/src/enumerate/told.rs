@@ -164,7 +164,7 @@ impl Search<'_> {
             MachineInput::Says(by, saying) => direct(by, self.statement(from, saying)?),
             MachineInput::Posted(by, saying, anew) => {
                 let statement = self.statement(from, saying)?;
-                let of = statement.card().and_then(|card| state.cards.get(&card));
+                let of = statement.card().and_then(|card| state.people.cards.get(&card));
                 let revision = of.map_or(from.reading.revision(), |known| known.card.revision);
                 self.posted(state, by, (statement, revision), anew)?
             }
@@ -211,7 +211,7 @@ impl Search<'_> {
         commands: Sealed,
     ) -> Result<(Vec<Flight>, bool, Option<i64>), String> {
         let receipt = Receipt {
-            run: state.run.clone(),
+            run: state.head.run.clone(),
             through,
             durable: true,
         };

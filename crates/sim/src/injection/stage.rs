@@ -203,7 +203,7 @@ impl Harness<'_> {
                 })
             }
             Command::Ask(card, digest) => {
-                if !self.run.state().cards.contains_key(&digest) {
+                if !self.run.state().people.cards.contains_key(&digest) {
                     return Ok(());
                 }
                 let answered = self.answered(&card);

@@ -213,7 +213,7 @@ impl Session {
 
     fn of(run: Run, rules: &Rules, journal: Vec<(Event, i64)>) -> Self {
         Self {
-            now: run.state().last_at,
+            now: run.state().spend.last_at,
             run,
             rules: rules.clone(),
             journal,
@@ -256,12 +256,12 @@ impl Session {
     }
 
     fn keep(&mut self, output: Output) -> Result<(), String> {
-        let at = self.run.state().last_at;
+        let at = self.run.state().spend.last_at;
         self.journal
             .extend(output.append.into_iter().map(|event| (event, at)));
         self.cuts.push(self.journal.len());
         let receipt = Receipt {
-            run: self.run.state().run.clone(),
+            run: self.run.state().head.run.clone(),
             through: self.journal.len() as u64,
             durable: true,
         };

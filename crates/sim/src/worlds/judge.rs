@@ -291,7 +291,7 @@ impl<'j> Judge<'j> {
                 .get(&slot.step)
                 .is_some_and(|ask| ask.closure == started.closure),
         };
-        if !enough || !shows || seen.card.run != state.run {
+        if !enough || !shows || seen.card.run != state.head.run {
             self.broke(&format!("the yes for {slot} does not cover its call"));
         }
     }
@@ -394,8 +394,8 @@ impl<'j> Judge<'j> {
     fn limits(&mut self, state: &State) {
         let limits = state.limits_in_force();
         let most = [
-            (state.calls, limits.calls, "calls"),
-            (state.attempts, limits.attempts, "attempts"),
+            (state.spend.calls, limits.calls, "calls"),
+            (state.spend.attempts, limits.attempts, "attempts"),
             // Why more: what people amend is theirs to do, and bounded by them.
             (
                 u64::from(state.revision.saturating_sub(state.refinements)),
@@ -413,7 +413,7 @@ impl<'j> Judge<'j> {
                 limits.concurrency,
                 "calls at once",
             ),
-            (state.tokens, limits.tokens.unwrap_or(u64::MAX), "tokens"),
+            (state.spend.tokens, limits.tokens.unwrap_or(u64::MAX), "tokens"),
             (state.planning.refused, limits.proposals, "proposals"),
         ];
         for (used, limit, what) in most {
@@ -421,7 +421,7 @@ impl<'j> Judge<'j> {
                 self.broke(&format!("{used} {what}, at most {limit}"));
             }
         }
-        if limits.money.is_some_and(|limit| state.money > limit) {
+        if limits.money.is_some_and(|limit| state.spend.money > limit) {
             self.broke("more money than the limit");
         }
         let Some(plan) = &state.plan else { return };

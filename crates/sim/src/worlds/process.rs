@@ -164,7 +164,7 @@ impl Process {
             return InputResult::Died;
         }
         let (at, run) = match &self.run {
-            Some(run) => (run.state().last_at, run.state().run.clone()),
+            Some(run) => (run.state().spend.last_at, run.state().head.run.clone()),
             None => return InputResult::Died,
         };
         let said = said && !output.append.is_empty();

@@ -355,7 +355,7 @@ impl<'r> Harness<'r> {
         };
         let state = self.process.run.as_ref().map(Run::state);
         let of_card = |state: &State| {
-            let card = statement.card().and_then(|card| state.cards.get(&card));
+            let card = statement.card().and_then(|card| state.people.cards.get(&card));
             card.map_or(state.revision, |known| known.card.revision)
         };
         let revision = state.map_or(0, of_card);
@@ -546,7 +546,7 @@ impl<'r> Harness<'r> {
             self.process.fold(rules);
         }
         let run = self.process.run.as_ref();
-        let last_at = run.map_or(0, |run| run.state().last_at);
+        let last_at = run.map_or(0, |run| run.state().spend.last_at);
         self.clock.begin(last_at);
         let over = self
             .process
@@ -569,7 +569,7 @@ impl<'r> Harness<'r> {
 /// Whether a person said yes to a call as to a repetition.
 fn is_repetition(state: &State, call: &Call) -> bool {
     let approved = state.item(call.slot()).and_then(|item| item.approved);
-    let card = approved.and_then(|(card, _)| state.cards.get(&card));
+    let card = approved.and_then(|(card, _)| state.people.cards.get(&card));
     card.is_some_and(|card| match &card.card.subject {
         CardSubject::Step { calls, .. } => calls
             .iter()

@@ -66,7 +66,7 @@ struct Acknowledged {
 
 impl Watcher for Acknowledged {
     fn kept(&mut self, first_seq: u64, events: &[Event], state: &State) {
-        self.run.clone_from(&state.run);
+        self.run.clone_from(&state.head.run);
         self.events
             .extend((first_seq..).zip(events.iter().cloned()));
     }

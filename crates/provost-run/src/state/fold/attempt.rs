@@ -17,11 +17,15 @@ pub(super) fn attempt_started(
     started: &AttemptStarted,
     at: i64,
 ) -> Result<(), FoldError> {
-    state.attempts += 1;
-    state.money = state
+    state.spend.attempts += 1;
+    state.spend.money = state
+        .spend
         .money
         .saturating_add(started.money.unwrap_or_default());
-    state.tokens = state.tokens.saturating_add(started.tokens.unwrap_or(0));
+    state.spend.tokens = state
+        .spend
+        .tokens
+        .saturating_add(started.tokens.unwrap_or(0));
     match &started.purpose {
         Purpose::Retake { for_step } => retaking(state, started, for_step),
         Purpose::Preview { .. } => previewing(state, started),
@@ -42,7 +46,7 @@ fn calling(state: &mut State, started: &AttemptStarted, at: i64) -> Result<(), F
     if !started.read {
         item.earlier = Some((started.args_digest, started.earlier.clone()));
     }
-    state.calls += u64::from(first);
+    state.spend.calls += u64::from(first);
     if !started.read && state.effect(&started.slot).is_none() {
         state.effects.push(WriteRecord {
             slot: started.slot.clone(),
@@ -83,7 +87,7 @@ fn confirming(state: &mut State, started: &AttemptStarted) -> Result<(), FoldErr
     let first = item.confirming.is_none();
     item.confirming.get_or_insert(0);
     fly(item, started);
-    state.calls += u64::from(first);
+    state.spend.calls += u64::from(first);
     Ok(())
 }
 
@@ -104,7 +108,7 @@ fn retaking(state: &mut State, started: &AttemptStarted, of: &str) -> Result<(),
     item.attempt = started.attempt;
     item.in_flight = Some(in_flight(started));
     if begins {
-        state.calls += 1;
+        state.spend.calls += 1;
         let retaken = &mut step_mut(state, of, kind)?.retaken;
         *retaken.entry(started.slot.to_string()).or_default() += 1;
     }
@@ -253,11 +257,11 @@ fn call_ended(
 /// What an attempt took stands in the place of what was reserved for it, as far as it is known.
 fn paid(state: &mut State, attempt: &InFlight, used: &Used) {
     let took = used.tokens_in.saturating_add(used.tokens_out);
-    let tokens = state.tokens.saturating_sub(attempt.tokens);
-    state.tokens = tokens.saturating_add(took);
+    let tokens = state.spend.tokens.saturating_sub(attempt.tokens);
+    state.spend.tokens = tokens.saturating_add(took);
     if let Some(cost) = used.cost {
-        let money = state.money.saturating_sub(attempt.money);
-        state.money = money.saturating_add(cost);
+        let money = state.spend.money.saturating_sub(attempt.money);
+        state.spend.money = money.saturating_add(cost);
     }
 }
 

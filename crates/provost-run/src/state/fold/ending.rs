@@ -8,10 +8,10 @@ use crate::state::{ItemState, Planning, State};
 
 /// Withdraws what is asked, and ends every step that is not over.
 pub(super) fn end_all(state: &mut State) {
-    for card in state.cards.values_mut() {
+    for card in state.people.cards.values_mut() {
         card.open = false;
     }
-    for asked in state.questions.values_mut() {
+    for asked in state.people.questions.values_mut() {
         asked.open = false;
     }
     for step in state

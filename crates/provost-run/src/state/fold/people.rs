@@ -34,7 +34,7 @@ pub(super) fn approval_requested(state: &mut State, card: &Card, digest: Digest)
         agreed: None,
         open: true,
     };
-    state.cards.insert(digest, opened);
+    state.people.cards.insert(digest, opened);
 }
 
 pub(super) fn close_card(
@@ -43,6 +43,7 @@ pub(super) fn close_card(
     kind: &'static str,
 ) -> Result<CardState, FoldError> {
     let card = state
+        .people
         .cards
         .get_mut(&digest)
         .ok_or_else(|| FoldError::Unknown {
@@ -73,6 +74,7 @@ pub(super) fn approval_given(
 ) -> Result<(), FoldError> {
     let kind = "ApprovalGiven";
     let card = state
+        .people
         .cards
         .get_mut(&digest)
         .ok_or_else(|| FoldError::Unknown {
@@ -121,7 +123,7 @@ pub(super) fn approval_given(
 
 /// Notes until when a yes counts: a card as long as the first of its yeses.
 pub(super) fn yes_lasts(state: &mut State, digest: Digest, until: i64) {
-    if let Some(card) = state.cards.get_mut(&digest) {
+    if let Some(card) = state.people.cards.get_mut(&digest) {
         card.valid_until = card.valid_until.min(until);
     }
 }
@@ -131,7 +133,7 @@ pub(super) fn approvals_revised<'a>(state: &mut State, gone: impl Iterator<Item 
         if let Some(plan) = &mut state.plan {
             Arc::make_mut(plan).revoke(id);
         }
-        for card in state.cards.values_mut() {
+        for card in state.people.cards.values_mut() {
             if card.card.step() == Some(id) {
                 card.open = false;
             }
@@ -147,7 +149,7 @@ pub(super) fn approvals_revised<'a>(state: &mut State, gone: impl Iterator<Item 
         }
     }
     let steps = &state.steps;
-    for card in state.cards.values_mut() {
+    for card in state.people.cards.values_mut() {
         let names_gone = card
             .card
             .step()
@@ -166,6 +168,7 @@ pub(super) fn question_answered(
 ) -> Result<(), FoldError> {
     let kind = "QuestionAnswered";
     let asked = state
+        .people
         .questions
         .get_mut(&digest)
         .ok_or_else(|| FoldError::Unknown {
@@ -207,7 +210,7 @@ pub(super) fn question_answered(
 /// Closes questions of steps that no longer wait for an answer.
 pub(super) fn withdraw_questions(state: &mut State) {
     let steps = &state.steps;
-    for asked in state.questions.values_mut() {
+    for asked in state.people.questions.values_mut() {
         if let QuestionPurpose::Step { step } = &asked.question.purpose {
             let waits = |known: &StepState| known.status == StepStatus::WaitingAnswer;
             asked.open &= steps.get(step).is_some_and(waits);
@@ -223,14 +226,14 @@ pub(super) fn plan_amended(state: &mut State, by: &str) {
         ..Planning::default()
     };
     state.amender = Some(by.to_owned());
-    state.amenders.insert(by.to_owned());
+    state.people.amenders.insert(by.to_owned());
     state.followups.overtake();
     let failed = state
         .steps
         .iter()
         .filter(|(_, step)| step.status == StepStatus::Failed);
     failed.for_each(|(id, _)| state.followups.ask(id));
-    for asked in state.questions.values_mut() {
+    for asked in state.people.questions.values_mut() {
         if !matches!(asked.question.purpose, QuestionPurpose::Step { .. }) {
             asked.open = false;
         }

@@ -26,9 +26,9 @@ pub(super) fn plan_requested(
 ) {
     if let Some(Reserved { money, tokens }) = reserved {
         let money = money.unwrap_or_default();
-        state.money = state.money.saturating_add(money);
-        state.planning_money = state.planning_money.saturating_add(money);
-        state.tokens = state.tokens.saturating_add(tokens);
+        state.spend.money = state.spend.money.saturating_add(money);
+        state.spend.planning_money = state.spend.planning_money.saturating_add(money);
+        state.spend.tokens = state.spend.tokens.saturating_add(tokens);
     }
     let planning = &mut state.planning;
     planning.requests = id;
@@ -53,12 +53,16 @@ pub(super) fn planner_paid(state: &mut State, usage: &PlannerUsage) {
     let set_aside = request.and_then(|request| request.reserved.take());
     let Reserved { money, tokens } = set_aside.unwrap_or_default();
     let taken = usage.tokens_in.saturating_add(usage.tokens_out);
-    state.tokens = state.tokens.saturating_sub(tokens).saturating_add(taken);
+    state.spend.tokens = state
+        .spend
+        .tokens
+        .saturating_sub(tokens)
+        .saturating_add(taken);
     if let Some(cost) = usage.cost {
         let money = money.unwrap_or_default();
         let settled = |sum: Money| sum.saturating_sub(money).saturating_add(cost);
-        state.money = settled(state.money);
-        state.planning_money = settled(state.planning_money);
+        state.spend.money = settled(state.spend.money);
+        state.spend.planning_money = settled(state.spend.planning_money);
     }
 }
 

@@ -598,7 +598,7 @@ impl Case {
             }
         }
         let through = first_seq + append.len() as u64 - 1;
-        let at = self.state().last_at;
+        let at = self.state().spend.last_at;
         self.journal
             .extend(append.into_iter().map(|event| (event, at)));
         assert_eq!(
