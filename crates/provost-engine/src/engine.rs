@@ -350,7 +350,7 @@ impl Engine {
     /// [`EngineError::Trouble`] names a tool of the plan whose entry is damaged, or that must not
     /// be opened.
     pub fn refuse_damaged(&self, state: &State) -> Result<(), EngineError> {
-        let plan = state.plan.as_ref().filter(|_| state.ended.is_none());
+        let plan = state.plan().filter(|_| state.ending.ended.is_none());
         let steps = plan
             .into_iter()
             .flat_map(|plan| &plan.checked().plan().steps);

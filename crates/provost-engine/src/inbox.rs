@@ -231,12 +231,12 @@ fn in_time(envelope: &StatementEnvelope, now: i64) -> Result<(), StatementError>
 
 /// Whether it is about what stands: a card says itself of which revision it is.
 fn about(envelope: &StatementEnvelope, state: &State) -> Result<(), StatementError> {
-    let of_card = |card: Digest| state.people.cards.get(&card).map(|known| known.card.revision);
+    let of_card = |card: Digest| state.card(&card).map(|known| known.card.revision);
     let stands = match &envelope.statement {
         // Why none for a card that is not there: the machine says what is the matter.
         Statement::Approve { card, .. } | Statement::Reject { card, .. } => of_card(*card),
         Statement::Answer { .. } | Statement::Amend { .. } | Statement::Settle { .. } => {
-            Some(state.revision)
+            Some(state.in_force.revision)
         }
         Statement::Pause { .. } | Statement::Resume | Statement::Cancel { .. } => None,
     };

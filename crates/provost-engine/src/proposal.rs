@@ -86,7 +86,7 @@ pub async fn propose(
     };
     loop {
         proposed.mended(&output.append);
-        if run.state().plan.is_some() {
+        if run.state().in_force.plan.is_some() {
             proposed.refused = None;
             return Ok(proposed);
         }
@@ -95,8 +95,8 @@ pub async fn propose(
             return Ok(proposed);
         };
         let planner = match &given {
-            Some(given) if run.state().planner == first => Arc::clone(given),
-            _ => workspace.planner(&run.state().planner)?,
+            Some(given) if run.state().route.planner == first => Arc::clone(given),
+            _ => workspace.planner(&run.state().route.planner)?,
         };
         let Planned { reply, usage } = planner.reply(&request).await;
         proposed.replied(&reply);
@@ -174,7 +174,11 @@ impl Proposed {
         }
         let state = run.state();
         let question = state.open_questions().next();
-        let ended = state.ended.as_ref().and_then(|ended| ended.message.clone());
+        let ended = state
+            .ending
+            .ended
+            .as_ref()
+            .and_then(|ended| ended.message.clone());
         self.refused = Some(match (question, ended) {
             (Some((_, question)), _) => Refused::Asks(question.text.clone()),
             (None, Some(message)) => Refused::Ended(message),

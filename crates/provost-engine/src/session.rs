@@ -131,7 +131,7 @@ impl Session {
         workspace: Arc<Workspace>,
     ) -> Self {
         let calls = FuturesUnordered::new();
-        let planner = (run.state().planner.clone(), planner);
+        let planner = (run.state().route.planner.clone(), planner);
         let ahead = (run.state().spend.last_at - now_ms()).max(0);
         Self {
             ahead,
@@ -356,7 +356,7 @@ impl Session {
         loop {
             let halted = *halt.borrow();
             self.go_on(halted, watcher).await?;
-            if let Some(ended) = &self.state().ended {
+            if let Some(ended) = &self.state().ending.ended {
                 return Ok(DriveEnd::Ended(Box::new(ended.clone())));
             }
             self.ask_planner();
@@ -424,7 +424,7 @@ impl Session {
                 self.run.hold();
                 return Ok(());
             }
-            if !self.run.is_hearing() || self.state().ended.is_some() {
+            if !self.run.is_hearing() || self.state().ending.ended.is_some() {
                 return Ok(());
             }
             self.take_in(Input::Proceed, watcher).await?;
@@ -438,7 +438,7 @@ impl Session {
     /// ended what a request was for: then nobody is asked, and nobody is listened to.
     fn ask_planner(&mut self) {
         let state = self.run.state();
-        let awaited = |id: u64| state.ended.is_none() && state.awaits_plan(id);
+        let awaited = |id: u64| state.ending.ended.is_none() && state.awaits_plan(id);
         let request = self.plan_request.take().filter(|asked| awaited(asked.id));
         self.thinking = self.thinking.take().filter(|(id, _)| awaited(*id));
         if let Some(request) = request {
@@ -456,7 +456,7 @@ impl Session {
 
     /// Who plans now: another than at the beginning, once the goal has been understood.
     fn planner(&mut self) -> Result<Arc<dyn Planner>, PlannerError> {
-        let choice = &self.run.state().planner;
+        let choice = &self.run.state().route.planner;
         if *choice != self.planner.0 {
             self.planner = (choice.clone(), self.workspace.planner(choice)?);
         }

@@ -22,9 +22,13 @@ impl Summary {
     /// The summary of a run in this state.
     #[must_use]
     pub fn of(state: &State) -> Self {
-        let message = state.ended.as_ref().and_then(|ended| ended.message.clone());
+        let message = state
+            .ending
+            .ended
+            .as_ref()
+            .and_then(|ended| ended.message.clone());
         Self {
-            revision: state.revision,
+            revision: state.in_force.revision,
             message,
         }
     }
@@ -33,7 +37,7 @@ impl Summary {
 /// When somebody has to look at a run next; none if only a person's word moves it.
 fn due(run: &Run) -> Option<i64> {
     let state = run.state();
-    if state.ended.is_some() || state.status() == RunStatus::Paused {
+    if state.ending.ended.is_some() || state.status() == RunStatus::Paused {
         return None;
     }
     let timer = state.next_timer(state.spend.last_at);
@@ -55,7 +59,7 @@ pub(crate) fn projection(run: &Run) -> Projection {
     let summary = serde_json::to_value(Summary::of(state)).unwrap_or_default();
     Projection {
         status: state.status().word().to_owned(),
-        goal: state.goal.text.clone(),
+        goal: state.goals.goal.text.clone(),
         summary,
         due_ms: due(run),
         waits: waiting(state),

@@ -123,7 +123,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
         next = commands(run.step(ended, 2).expect("a step"));
     }
     let time = since(cpu, wall);
-    let ended = run.state().ended.as_ref().expect("an end");
+    let ended = run.state().ending.ended.as_ref().expect("an end");
     assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");
     time / u32::try_from(steps).expect("few")
 }

@@ -85,7 +85,7 @@ pub fn summary(value: &Value, place: &str) -> Value {
 #[must_use]
 pub fn of_step(state: &State, catalog: &Catalog, id: &str) -> Option<Value> {
     let output = state.steps.get(id)?.view.get("output")?;
-    let (step, record) = state.plan.as_ref()?.checked().step(id)?;
+    let (step, record) = state.plan()?.checked().step(id)?;
     let place = view::output_of(id);
     Some(if view::is_secret(catalog, step, record) {
         json!({ "ref": place, "secret": true })

@@ -500,7 +500,7 @@ impl Run {
         said: &Admission,
     ) -> Result<Output, StepError> {
         // Why: what an ended run left in doubt can still be settled, and only that.
-        if let Some(ended) = &self.state.ended
+        if let Some(ended) = &self.state.ending.ended
             && !matches!(input.statement(), Some(Statement::Settle { .. }))
         {
             return Err(StepError::Over {

@@ -66,7 +66,7 @@ pub fn args(args: &Value, secrets: &BTreeSet<String>) -> Value {
 /// The arguments of a write that began.
 #[must_use]
 pub fn effect_args(state: &State, effect: &WriteRecord) -> Value {
-    let plan = state.plan.as_ref();
+    let plan = state.plan();
     let record = plan.and_then(|plan| plan.checked().step(&effect.slot.step));
     let labels = record.iter().flat_map(|(_, record)| &record.labels);
     let mut secrets: BTreeSet<String> = labels

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use provost_plan::approve::ApprovedPlan;
 use provost_plan::digest::{Digest, Domain};
-use provost_plan::label::Label;
+use provost_plan::plan::Limits;
 use provost_plan::plan::request::{FindingView, Reserved, Why};
-use provost_plan::plan::{Goal, Limits};
 use serde_json::Value;
 
 use crate::call::Slot;
 use crate::card::{Card, Question, QuestionPurpose};
-use crate::event::{Event, PlannerChoice, Prover, RunEnded, RunStatus, SkipReason, StepStatus};
+use crate::event::{Event, RunStatus, SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
 
 mod authors;
@@ -42,7 +41,9 @@ use frontier::Frontier;
 pub use goal::PendingGoal;
 pub use item::{InFlight, ItemState, Previewed, StepState};
 pub use objection::{Objection, Signatory};
-pub use parts::{People, RunHead, RunSpend};
+pub use parts::{
+    Goals, People, PlanInForce, PlannerRoute, RunEnding, RunHead, RunSpend, RunWrites,
+};
 pub use progress::Progress;
 pub(crate) use rights::Act;
 pub use undo::{UndoProgress, Undoing};
@@ -53,62 +54,26 @@ pub use waiting::{WaitKind, Waiting, waiting};
 pub struct State {
     /// What it was created with.
     pub head: RunHead,
-    /// The goal.
-    pub goal: Goal,
-    /// That nobody has planned for it yet, since a person put it in the place of another.
-    pub unplanned: Option<PendingGoal>,
-    /// Steps that were called under an earlier goal and are no reads: nothing of theirs begins.
-    pub former: BTreeSet<String>,
-    /// Which planner.
-    pub planner: PlannerChoice,
-    /// The plan in force.
-    pub plan: Option<Arc<ApprovedPlan>>,
-    /// Its canonical document.
-    pub document: Arc<Value>,
+    /// What it is for.
+    pub goals: Goals,
+    /// Who plans for it.
+    pub route: PlannerRoute,
+    /// The plan in force, and how it came to be.
+    pub in_force: PlanInForce,
     /// Its steps; those of earlier plans that are gone are not here.
     pub steps: BTreeMap<String, StepState>,
-    /// The number of the plan in force, from 1.
-    pub revision: u32,
-    /// How many revisions only refined a subgoal.
-    pub refinements: u32,
-    /// The label of what led to the revision in force.
-    pub control: Label,
-    /// The label of the literals that its author wrote.
-    pub literals: Label,
     /// What planning waits for.
     pub planning: Planning,
-    /// Who is asked where the planner comes to nothing.
-    pub chain: Chain,
-    /// Whether revisions lead anywhere.
-    pub progress: Progress,
     /// What a person or a planner has still to do, or did, about each step.
     pub followups: Followups,
-    /// Whether no further attempt may begin, and why the run will end.
-    pub stopping: Option<Why>,
-    /// The rejection that the run went on without another plan after, if it did.
-    pub rejected: Option<Why>,
-    /// Calls that changed something or may have.
-    pub effects: Vec<WriteRecord>,
-    /// Calls that failed for good: operation and digest of args.
-    pub failed_calls: BTreeSet<(String, Digest)>,
-    /// Who amended the revision in force; none if a planner made it.
-    pub amender: Option<String>,
-    /// Who wrote what of the plan in force.
-    pub authorship: Authorship,
-    /// The proofs of the plan in force, by criterion and text, and who wrote each.
-    pub provers: BTreeMap<(String, String), Prover>,
-    /// Whether and by whom the run was cancelled.
-    pub cancelled: Option<(String, Option<String>)>,
-    /// Whether what happened is undone before it ends.
-    pub undo: UndoProgress,
-    /// Who stopped it, until somebody lets it go on.
-    pub paused: Option<Pause>,
-    /// How it ended.
-    pub ended: Option<RunEnded>,
+    /// Calls that changed something, and calls that failed.
+    pub writes: RunWrites,
     /// What people were asked and said.
     pub people: People,
     /// What it has used up of its limits.
     pub spend: RunSpend,
+    /// What stops it for a while or for good.
+    pub ending: RunEnding,
     frontier: Frontier,
 }
 
@@ -224,7 +189,7 @@ impl State {
     /// The run's status.
     #[must_use]
     pub fn status(&self) -> RunStatus {
-        if let Some(ended) = &self.ended {
+        if let Some(ended) = &self.ending.ended {
             return ended.status;
         }
         let planner_asks_people = self
@@ -232,7 +197,7 @@ impl State {
             .outstanding
             .as_ref()
             .is_some_and(|request| request.asked_people);
-        if self.paused.is_some() && self.in_flight() == 0 {
+        if self.ending.paused.is_some() && self.in_flight() == 0 {
             return RunStatus::Paused;
         }
         // Why: what was put off until later does not begin either while people have the plan.
@@ -253,7 +218,7 @@ impl State {
         if self.any_doubted() {
             return RunStatus::InDoubt;
         }
-        if self.plan.is_none() {
+        if self.in_force.plan.is_none() {
             RunStatus::Planning
         } else {
             RunStatus::Running
@@ -268,14 +233,21 @@ impl State {
 
     /// Who planned the revision in force, where that is no person and nobody's playbook.
     pub(crate) fn outsider(&self) -> Option<String> {
-        let outsider = self.planner.outsider();
-        outsider.filter(|_| self.amender.is_none())
+        let outsider = self.route.planner.outsider();
+        outsider.filter(|_| self.in_force.amender.is_none())
+    }
+
+    /// The plan in force.
+    #[must_use]
+    pub fn plan(&self) -> Option<&Arc<ApprovedPlan>> {
+        self.in_force.plan.as_ref()
     }
 
     /// Who counts as asking for the revision in force.
     #[must_use]
     pub fn requester(&self) -> &str {
-        self.amender.as_deref().unwrap_or(&self.head.principal.id)
+        let requester = &self.head.principal.id;
+        self.in_force.amender.as_deref().unwrap_or(requester)
     }
 
     /// Whether a planner's reply to the request of this number is waited for.
@@ -308,6 +280,18 @@ impl State {
             .get(&slot.step)?
             .items
             .get(slot.item.unwrap_or(0))
+    }
+
+    /// The card of this digest, open or closed.
+    #[must_use]
+    pub fn card(&self, digest: &Digest) -> Option<&CardState> {
+        self.people.cards.get(digest)
+    }
+
+    /// The question of this digest, open or closed.
+    #[must_use]
+    pub fn question(&self, digest: &Digest) -> Option<&QuestionState> {
+        self.people.questions.get(digest)
     }
 
     /// Cards that wait for an answer.
@@ -361,7 +345,8 @@ impl State {
             self.item(slot)
                 .is_some_and(|item| item.settled.is_none() && item.in_flight.is_none())
         };
-        self.effects
+        self.writes
+            .effects
             .iter()
             .filter(|effect| effect.landing == Landing::Unknown && open(&effect.slot))
             .map(|effect| effect.slot.clone())
@@ -460,7 +445,7 @@ impl State {
     /// The limits in force: the operator's, narrowed by those of the plan in force.
     #[must_use]
     pub fn limits_in_force(&self) -> Limits {
-        let plan = self.plan.as_ref().map(|plan| plan.checked().plan());
+        let plan = self.plan().map(|plan| plan.checked().plan());
         match plan.and_then(|plan| plan.limits.as_ref()) {
             Some(own) => self.head.limits.narrowed(own),
             None => self.head.limits.clone(),
@@ -505,7 +490,7 @@ impl State {
         }
         self.spend.last_at = at;
         fold::apply(self, event, at)?;
-        self.progress.note(event);
+        self.route.progress.note(event);
         self.advance_frontier(event);
         Ok(())
     }

@@ -210,22 +210,22 @@ impl<'r> Turn<'r> {
     /// Does everything that can be done now.
     pub(crate) fn advance(&mut self) -> Result<(), StepError> {
         loop {
-            if self.state.ended.is_some() {
+            if self.state.ending.ended.is_some() {
                 return Ok(());
             }
-            if self.state.cancelled.is_some() {
-                return match self.state.undo {
+            if self.state.ending.cancelled.is_some() {
+                return match self.state.ending.undo {
                     UndoProgress::Unwanted | UndoProgress::Stopped(_) => self.end_cancelled(),
                     UndoProgress::Wanted | UndoProgress::Placed(_) => self.undo_all(),
                 };
             }
-            if self.pace != DispatchGate::Go || self.state.paused.is_some() {
+            if self.pace != DispatchGate::Go || self.state.ending.paused.is_some() {
                 return Ok(());
             }
             if self.state.spend.limit.is_some() {
                 return self.end_limit();
             }
-            if self.state.stopping.is_some() {
+            if self.state.ending.stopping.is_some() {
                 return self.stop();
             }
             if self.state.planning.outstanding.is_some() {
@@ -234,8 +234,9 @@ impl<'r> Turn<'r> {
             if self.state.planning.review.is_some() {
                 return self.review();
             }
-            let wanted = self.state.planning.wanted.is_some() || self.state.unplanned.is_some();
-            if wanted || self.state.plan.is_none() {
+            let wanted =
+                self.state.planning.wanted.is_some() || self.state.goals.unplanned.is_some();
+            if wanted || self.state.in_force.plan.is_none() {
                 // Why: a planner is shown facts, so nothing may be on its way while it is asked.
                 if self.state.in_flight() > 0 {
                     return Ok(());
@@ -263,7 +264,7 @@ impl<'r> Turn<'r> {
             }
             if self.events.len() == before {
                 self.reconcile_ready()?;
-                if self.state.paused.is_some() {
+                if self.state.ending.paused.is_some() {
                     continue;
                 }
                 self.dispatch_ready()?;
@@ -293,7 +294,7 @@ impl<'r> Turn<'r> {
     /// Asks for a revision, a person's word or the end, as failed steps want it; and shows the
     /// planner what it asked to see.
     fn handle_failures(&mut self) -> Result<Flow, StepError> {
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return Ok(Flow::Go);
         };
         if !self.state.followups.any_for_planner() && !self.state.any_failed() {
@@ -367,6 +368,7 @@ impl<'r> Turn<'r> {
         }
         let continues = self
             .state
+            .in_force
             .plan
             .as_ref()
             .and_then(|plan| plan.checked().step(id))
@@ -408,7 +410,7 @@ impl<'r> Turn<'r> {
     /// Lets everything begin that waited for people to be heard.
     fn proceed(&mut self) -> Result<(), StepError> {
         // Why: what is to end, or to be undone, needs no plan any more.
-        if self.state.cancelled.is_none() {
+        if self.state.ending.cancelled.is_none() {
             self.ask_planner_again()?;
         }
         self.reask();
@@ -437,7 +439,7 @@ impl<'r> Turn<'r> {
             pace,
             ..
         } = self;
-        if let Some(ended) = &state.ended {
+        if let Some(ended) = &state.ending.ended {
             let commands = vec![Command::Done(Box::new(ended.clone()))];
             return Output::new(
                 state.head.run.clone(),

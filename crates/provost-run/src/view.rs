@@ -37,7 +37,7 @@ fn shown(state: &State) -> impl Iterator<Item = (&String, &StepState)> {
 /// What the full view adds to the label of whatever its planner plans next: nothing, unless it was
 /// shown what is not trusted.
 pub(crate) fn label_of_full(state: &State, catalog: &Catalog) -> Label {
-    if state.planner.view() == PlannerView::References {
+    if state.route.planner.view() == PlannerView::References {
         return Label::trusted();
     }
     let of = |(id, known): (&String, &StepState)| {
@@ -45,7 +45,7 @@ pub(crate) fn label_of_full(state: &State, catalog: &Catalog) -> Label {
             .class
             .map(|_| Label::from_step(id.as_str(), Integrity::Text));
         let output = known.view.get("output").and_then(|output| {
-            let (step, record) = state.plan.as_ref()?.checked().step(id)?;
+            let (step, record) = state.plan()?.checked().step(id)?;
             Some(output_label(catalog, step, record, output))
         });
         let labels = [words, output];
@@ -66,8 +66,8 @@ pub(crate) fn of_step(
     id: &str,
     known: &StepState,
 ) -> ObservationView {
-    let view = state.planner.view();
-    let planned = state.plan.as_ref();
+    let view = state.route.planner.view();
+    let planned = state.plan();
     let planned = planned.and_then(|plan| plan.checked().step(id));
     let output = known.view.get("output").and_then(|output| {
         let (step, record) = planned?;
@@ -82,7 +82,7 @@ pub(crate) fn of_step(
                 .collect(),
             output => reader.shown(output, &place, &mut Vec::new()),
         };
-        Some(if reads_it(&state.planner) {
+        Some(if reads_it(&state.route.planner) {
             concise::summary(&shown, &place)
         } else {
             shown
@@ -320,10 +320,12 @@ pub(crate) fn output_label(
 
 /// The label of an expression over the steps of a run.
 pub(crate) fn expression_label(state: &State, catalog: &Catalog, expression: &Expression) -> Label {
-    let Some(plan) = &state.plan else {
+    let Some(plan) = &state.in_force.plan else {
         return Label::trusted();
     };
     let checked = plan.checked();
     let labels = flow::Labels::new(checked.plan(), catalog, &checked.record().steps);
-    expression.label(&state.literals, &|reference| labels.of(None, reference))
+    expression.label(&state.in_force.literals, &|reference| {
+        labels.of(None, reference)
+    })
 }

@@ -194,8 +194,10 @@ impl Driver<'_> {
         }
         let mut page = Page::new();
         page.put(TextStyle::Good, "recorded");
-        if state.ended.is_none() {
-            let command = self.place.command(&format!("provost resume {}", state.run));
+        if state.ending.ended.is_none() {
+            let command = self
+                .place
+                .command(&format!("provost resume {}", state.head.run));
             page.line(&format!("; continue the run with: {command}"));
         } else {
             page.end();
@@ -325,7 +327,9 @@ impl Driver<'_> {
             DriveEnd::Waiting | DriveEnd::Paused | DriveEnd::Until(_) => Exit::Waiting,
             DriveEnd::InDoubt => Exit::InDoubt,
             DriveEnd::Halted => {
-                let command = self.place.command(&format!("provost resume {}", state.head.run));
+                let command = self
+                    .place
+                    .command(&format!("provost resume {}", state.head.run));
                 let mut page = Page::new();
                 page.put(TextStyle::Warn, "halted")
                     .line(&format!("; go on with: {command}"));

@@ -223,8 +223,8 @@ impl LocalSigner {
         state: &State,
         statement: Statement,
     ) -> Result<StatementEnvelope, Failure> {
-        let card = statement.card().and_then(|digest| state.people.cards.get(&digest));
-        let revision = card.map_or(state.revision, |known| known.card.revision);
+        let card = statement.card().and_then(|digest| state.card(&digest));
+        let revision = card.map_or(state.in_force.revision, |known| known.card.revision);
         let lapses_at = card.and_then(|known| known.card.expires_at);
         self.sign((store, &state.head.run, revision), statement, lapses_at)
     }

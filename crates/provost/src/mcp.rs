@@ -176,7 +176,7 @@ fn left_behind(engine: &Engine) -> Result<BTreeSet<String>, EngineError> {
     let mut left = BTreeSet::new();
     for row in engine.store().runs(&RunFilter::unfinished())? {
         let record = engine.read(&row.id)?;
-        let planner = &record.run.state().planner;
+        let planner = &record.run.state().route.planner;
         if matches!(planner, PlannerChoice::Client { .. }) {
             left.insert(row.id);
         }

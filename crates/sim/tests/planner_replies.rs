@@ -262,7 +262,11 @@ fn end_of(workspace: &Workspace, texts: &[String]) -> &'static str {
     }
     let state = machine.run.state();
     let limit = state.head.limits.money.unwrap();
-    assert!(state.spend.money <= limit, "{} of {limit}", state.spend.money);
+    assert!(
+        state.spend.money <= limit,
+        "{} of {limit}",
+        state.spend.money
+    );
     let checked = machine
         .events
         .iter()
@@ -271,7 +275,7 @@ fn end_of(workspace: &Workspace, texts: &[String]) -> &'static str {
         checked || machine.calls == 0,
         "a call of a plan that nobody checked"
     );
-    match (&state.ended, checked) {
+    match (&state.ending.ended, checked) {
         (Some(ended), false) => {
             assert_eq!(ended.status, RunStatus::Refused);
             "refused"

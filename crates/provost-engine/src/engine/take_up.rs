@@ -58,7 +58,7 @@ impl Engine {
         envelope: Option<&StatementEnvelope>,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
-        let run = folded.state().run.clone();
+        let run = folded.state().head.run.clone();
         let session = self.claim(&run, Some(folded)).await?;
         match envelope {
             Some(envelope) => self.hear_first(session, envelope, watcher).await,
@@ -92,7 +92,7 @@ impl Engine {
         let posted = self.store.untaken(&envelope.run)?;
         let mut run = session.run().clone();
         if let Err(refused) = self.rehearse_taken_up(&mut run, &posted, envelope) {
-            let ends = run.state().ended.is_some() && session.state().ended.is_none();
+            let ends = run.state().ending.ended.is_some() && session.state().ending.ended.is_none();
             if ends {
                 session = resumed(session, watcher).await?;
                 session.hear_these(&posted, watcher).await?;
@@ -121,7 +121,7 @@ impl Engine {
         envelope: &StatementEnvelope,
     ) -> Result<(), EngineError> {
         let now = now_ms();
-        if run.state().ended.is_none() {
+        if run.state().ending.ended.is_none() {
             run.step(Input::Resume, now).map_err(DriveError::from)?;
         }
         for posted in posted {
@@ -170,7 +170,7 @@ impl Engine {
         }
         let taken = self.folded_as_it_stands(run, folded).and_then(|run| {
             self.refuse_damaged(run.state())?;
-            let planner = self.planner(&run.state().planner)?;
+            let planner = self.planner(&run.state().route.planner)?;
             Ok((run, planner))
         });
         let (run, planner) = match taken {

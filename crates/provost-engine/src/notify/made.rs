@@ -156,7 +156,7 @@ fn of_fact(fact: &NoticeFact, target: &NotifyTarget, state: &State) -> Vec<NewNo
         "occasion": fact.occasion.word(),
         "at_ms": state.spend.last_at,
         "run": state.head.run,
-        "goal": state.goal.text,
+        "goal": state.goals.goal.text,
         "status": state.status().word(),
         "about": { "kind": kind.word(), "which": which },
         "step": fact.step,
@@ -244,8 +244,12 @@ pub(crate) fn still_stands(notice: &Value, state: &State) -> bool {
             .parse()
             .is_ok_and(|digest: Digest| is_open(state, &digest)),
         SubjectKind::Waits(WaitKind::Secret) => {
-            let missing = state.paused.as_ref().and_then(|by| by.missing.as_deref());
-            state.ended.is_none() && missing == Some(which)
+            let missing = state
+                .ending
+                .paused
+                .as_ref()
+                .and_then(|by| by.missing.as_deref());
+            state.ending.ended.is_none() && missing == Some(which)
         }
         SubjectKind::Waits(WaitKind::Settlement) => state.items().any(|(slot, item)| {
             slot.to_string() == which && item.settled == Some(StepStatus::InDoubt)

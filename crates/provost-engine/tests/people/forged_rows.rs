@@ -78,7 +78,7 @@ fn event_of(state: &State, envelope: &StatementEnvelope) -> Event {
         Statement::Amend { goal, reason, .. } => {
             let goal = Goal {
                 text: goal.unwrap(),
-                ..state.goal.clone()
+                ..state.goals.goal.clone()
             };
             let payload = json!({ "goal": goal, "clears": true, "reason": reason });
             ("GoalAmended", payload)
@@ -107,7 +107,11 @@ fn without_record(event: &Event) -> Event {
 }
 
 fn envelope(engine: &Engine, state: &State, statement: Statement, by: &str) -> StatementEnvelope {
-    let to = (engine.inbox().store(), state.head.run.as_str(), state.revision);
+    let to = (
+        engine.inbox().store(),
+        state.head.run.as_str(),
+        state.in_force.revision,
+    );
     StatementEnvelope::new(to, statement, by, (now_ms(), None)).unwrap()
 }
 
@@ -194,7 +198,10 @@ fn forge(engine: &Engine, runs: &Waiting, kind: usize, dice: &mut Dice) -> (Stri
                 card: other,
                 digest,
             };
-            return (state.head.run.clone(), vec![asked, event_of(state, &signed())]);
+            return (
+                state.head.run.clone(),
+                vec![asked, event_of(state, &signed())],
+            );
         }
         "a yes that is to count for ever" => {
             let until = Some(json!(i64::MAX >> 16));

@@ -235,7 +235,11 @@ pub fn yes(engine: &Engine, state: &State, by: &str) -> StatementEnvelope {
         card,
         steps: Vec::new(),
     };
-    let to = (engine.inbox().store(), state.head.run.as_str(), asked.revision);
+    let to = (
+        engine.inbox().store(),
+        state.head.run.as_str(),
+        asked.revision,
+    );
     StatementEnvelope::new(to, statement, by, (now_ms(), asked.expires_at)).unwrap()
 }
 

@@ -102,7 +102,11 @@ fn said(state: &State, verb: &str) -> Statement {
 }
 
 fn envelope(engine: &Engine, state: &State, verb: &str, by: &str) -> StatementEnvelope {
-    let to = (engine.inbox().store(), state.head.run.as_str(), state.revision);
+    let to = (
+        engine.inbox().store(),
+        state.head.run.as_str(),
+        state.in_force.revision,
+    );
     let envelope = StatementEnvelope::new(to, said(state, verb), by, (now_ms(), None));
     envelope.unwrap().signed_with(&key(by))
 }
@@ -168,7 +172,7 @@ fn event_of(state: &State, envelope: &StatementEnvelope) -> Event {
         } => {
             let goal = Goal {
                 text,
-                ..state.goal.clone()
+                ..state.goals.goal.clone()
             };
             (
                 "GoalAmended",
@@ -322,14 +326,20 @@ fn rights_that_are_gone_are_missed() {
     engine.store().verify().unwrap();
     // Pruning takes the evidence of a run that ended and leaves these, and nobody else takes them.
     runtime().block_on(async {
-        let mut session = engine.take_up(&state.head.run, &mut Unwatched).await.unwrap();
+        let mut session = engine
+            .take_up(&state.head.run, &mut Unwatched)
+            .await
+            .unwrap();
         let end = envelope(&engine, session.state(), "cancel", "dan");
         session.hear(&end, &mut Unwatched).await.unwrap();
         session.release().await.unwrap();
     });
     let pruned = engine.store().prune(i64::MAX, now_ms()).unwrap();
     assert_eq!(pruned.runs, 1);
-    let kept = engine.store().evidence(&state.people.rights.unwrap()).unwrap();
+    let kept = engine
+        .store()
+        .evidence(&state.people.rights.unwrap())
+        .unwrap();
     assert!(kept.is_some());
     assert_eq!(contradicted(&engine, &state.head.run), None);
     place.journal().execute("DELETE FROM evidence", []).unwrap();

@@ -51,7 +51,7 @@ fn keep(store: &Store, after: u64, event: &Event, at_ms: i64, state: &State) {
         notices: Vec::new(),
         row: Projection {
             status: state.status().word().to_owned(),
-            goal: state.goal.text.clone(),
+            goal: state.goals.goal.text.clone(),
             summary: json!({}),
             due_ms: None,
             waits: waiting(state),
@@ -78,7 +78,7 @@ fn the_rows_are_equal_to_the_fold_after_every_event_of_every_recorded_journal() 
             let (state, seq) = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(())).unwrap();
             let (event, at) = &events[length - 1];
             keep(&store, seq - 1, event, *at, &state);
-            let expected = state.ended.is_none().then(|| waiting(&state));
+            let expected = state.ending.ended.is_none().then(|| waiting(&state));
             assert_eq!(
                 rows(&store, &state.head.run),
                 expected,
@@ -111,7 +111,7 @@ fn a_run_that_an_older_version_wrote_waits_for_what_its_events_say() {
             let (state, seq) = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(())).unwrap();
             let (event, at) = &events[length - 1];
             keep(&store, seq - 1, event, *at, &state);
-            if state.ended.is_some() {
+            if state.ending.ended.is_some() {
                 continue;
             }
             let journal = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
@@ -119,7 +119,10 @@ fn a_run_that_an_older_version_wrote_waits_for_what_its_events_say() {
                 .execute_batch("DELETE FROM waits; UPDATE runs SET waits = NULL")
                 .unwrap();
             assert_eq!(rows(&store, &state.head.run), None, "{name}");
-            let read = history::waits(&store).unwrap().remove(&state.head.run).unwrap();
+            let read = history::waits(&store)
+                .unwrap()
+                .remove(&state.head.run)
+                .unwrap();
             assert_eq!(read, waiting(&state), "{name} after event {seq}");
         }
     }

@@ -77,19 +77,21 @@ impl State {
 
     /// Whose proofs the next plan holds, as far as they are new.
     pub(super) fn prover_of_next(&self) -> Prover {
-        match &self.authorship.amending {
+        match &self.in_force.authorship.amending {
             Some((id, _)) => Prover::Person { id: id.clone() },
-            None => self.planner.prover(&self.head.principal.id),
+            None => self.route.planner.prover(&self.head.principal.id),
         }
     }
 
     /// Takes in the proofs of the plan in force: those that stood in the one before stay whose they
     /// were.
     pub(super) fn note_provers(&mut self, prover: &Prover) {
-        let Some(plan) = &self.plan else { return };
-        let before = std::mem::take(&mut self.provers);
+        let Some(plan) = &self.in_force.plan else {
+            return;
+        };
+        let before = std::mem::take(&mut self.in_force.provers);
         let proofs = plan.checked().plan().success.iter();
-        self.provers = proofs
+        self.in_force.provers = proofs
             .map(|proof| {
                 let text = proof.check.text().to_owned();
                 let proof = (proof.criterion.value.clone(), text);
@@ -102,7 +104,7 @@ impl State {
     /// Who wrote the proof of each criterion: of several, whoever is believed most.
     pub(crate) fn proven_by(&self) -> BTreeMap<String, Prover> {
         let mut by: BTreeMap<String, Prover> = BTreeMap::new();
-        for ((criterion, _), prover) in &self.provers {
+        for ((criterion, _), prover) in &self.in_force.provers {
             let most = by
                 .entry(criterion.clone())
                 .or_insert_with(|| prover.clone());
@@ -120,10 +122,10 @@ impl State {
         let mut open = vec![step.to_owned()];
         let mut seen = BTreeSet::new();
         while let Some(id) = open.pop() {
-            if let Some(fields) = self.authorship.authors.get(&id) {
+            if let Some(fields) = self.in_force.authorship.authors.get(&id) {
                 authors.insert(id.clone(), fields.clone());
             }
-            let plan = self.plan.as_ref().map(|plan| plan.checked());
+            let plan = self.plan().map(|plan| plan.checked());
             if let Some((_, record)) = plan.and_then(|plan| plan.step(&id))
                 && seen.insert(id)
             {
@@ -142,7 +144,7 @@ impl State {
         let mut barred: BTreeSet<String> = people.cloned().collect();
         let requester = &self.head.principal.id;
         let others = barred.iter().any(|person| person != requester);
-        if self.amender.is_none() || !others {
+        if self.in_force.amender.is_none() || !others {
             barred.insert(requester.clone());
         }
         barred

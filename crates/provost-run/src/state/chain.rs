@@ -55,7 +55,8 @@ impl State {
     /// Whether others are asked where the planner in force comes to nothing.
     pub(crate) fn has_chain(&self) -> bool {
         // Why the first too: a playbook that was asked in its place is a link of its chain.
-        self.planner.may_fail() || self.plan.is_none() && self.chain.first.may_fail()
+        self.route.planner.may_fail()
+            || self.in_force.plan.is_none() && self.route.chain.first.may_fail()
     }
 }
 
@@ -69,24 +70,24 @@ pub(super) fn handed_on(state: &mut State, request: u64, reason: &str, to: &Next
                 requests,
                 ..Planning::default()
             };
-            state.chain.fallback = None;
-            state.planner = planner.clone();
+            state.route.chain.fallback = None;
+            state.route.planner = planner.clone();
         }
         NextPlanner::Person => {
             let outstanding = state.planning.outstanding.take();
             let wanted = state.planning.wanted.take();
-            let asked_again = match state.plan {
-                Some(_) => state.planner.clone(),
-                None => state.chain.first.clone(),
+            let asked_again = match state.in_force.plan {
+                Some(_) => state.route.planner.clone(),
+                None => state.route.chain.first.clone(),
             };
             state.planning.review = Some(Review {
                 request,
                 reason: reason.to_owned(),
                 why: outstanding.and_then(|asked| asked.why).or(wanted),
-                of_another: state.planner != asked_again,
+                of_another: state.route.planner != asked_again,
                 over: false,
             });
-            state.planner = asked_again;
+            state.route.planner = asked_again;
         }
     }
 }
@@ -100,7 +101,7 @@ pub(super) fn reviewed(state: &mut State, again: bool) {
         asked.open &= !matches!(asked.question.purpose, QuestionPurpose::Review { .. });
     }
     if again {
-        state.chain.again += 1;
+        state.route.chain.again += 1;
         let mut planning = std::mem::take(&mut state.planning);
         if review.of_another {
             let requests = planning.requests;
@@ -114,8 +115,8 @@ pub(super) fn reviewed(state: &mut State, again: bool) {
         planning.refused_before.clear();
         planning.wanted = review.why;
         state.planning = planning;
-    } else if state.plan.is_some() {
-        state.stopping = review.why;
+    } else if state.in_force.plan.is_some() {
+        state.ending.stopping = review.why;
     } else {
         review.over = true;
         state.planning.review = Some(review);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use provost_plan::label::Label;
 use provost_plan::limits::RECONCILE_READS_MAX;
-use provost_plan::money::Money;
 use provost_plan::plan::request::{PlanReply, Why};
 use provost_plan::policy::AskTerms;
 
 use super::{Chain, ItemState, Pause, Planning, QuestionState, State, StepState};
-use super::{People, RunHead, RunSpend, UndoProgress, Undoing};
+use super::{Goals, People, PlanInForce, PlannerRoute, RunEnding, RunHead, RunSpend, RunWrites};
+use super::{UndoProgress, Undoing};
 use crate::call::Slot;
 use crate::card::QuestionPurpose;
 use crate::event::{Event, SettledBy, SkipReason, StepStatus};
@@ -77,46 +77,40 @@ impl State {
                 signed: created.signed,
                 created_at: at,
             },
+            goals: Goals {
+                goal: created.goal,
+                unplanned: None,
+                former: Default::default(),
+            },
+            route: PlannerRoute {
+                chain: Chain::new(created.planner.clone(), created.fallback),
+                planner: created.planner,
+                progress: Default::default(),
+            },
+            in_force: PlanInForce {
+                plan: None,
+                document: Arc::default(),
+                revision: 0,
+                refinements: 0,
+                control: Label::trusted(),
+                literals: Label::trusted(),
+                amender: None,
+                authorship: Default::default(),
+                provers: Default::default(),
+            },
+            writes: RunWrites::default(),
+            ending: RunEnding::default(),
             people: People {
                 rights: created.rights,
                 ..People::default()
             },
             spend: RunSpend {
-                calls: 0,
-                attempts: 0,
-                money: Money::ZERO,
-                planning_money: Money::ZERO,
-                tokens: 0,
-                limit: None,
-                active_ms: 0,
                 last_at: at,
+                ..RunSpend::default()
             },
-            goal: created.goal,
-            unplanned: None,
-            former: Default::default(),
-            chain: Chain::new(created.planner.clone(), created.fallback),
-            planner: created.planner,
-            plan: None,
-            document: Arc::default(),
             steps: Default::default(),
-            revision: 0,
-            refinements: 0,
-            control: Label::trusted(),
-            literals: Label::trusted(),
             planning: Planning::default(),
-            progress: Default::default(),
             followups: Default::default(),
-            stopping: None,
-            rejected: None,
-            effects: Vec::new(),
-            failed_calls: Default::default(),
-            amender: None,
-            authorship: Default::default(),
-            provers: Default::default(),
-            cancelled: None,
-            undo: UndoProgress::default(),
-            paused: None,
-            ended: None,
             frontier: Default::default(),
         })
     }
@@ -131,7 +125,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
     match event {
         Event::RunCreated(_) => return Err(FoldError::NoBeginning),
         Event::GoalInterpreted { goal, planner, .. } => {
-            state.goal = goal.clone();
+            state.goals.goal = goal.clone();
             if let Some(planner) = planner {
                 // Why nothing stays: what was answered stands in the goal now.
                 let requests = state.planning.requests;
@@ -139,7 +133,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                     requests,
                     ..Planning::default()
                 };
-                state.planner = planner.clone();
+                state.route.planner = planner.clone();
             }
         }
         Event::PlanRequested {
@@ -172,21 +166,22 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             let prover = state.prover_of_next();
             let changed = plan_checked(state, document, record, consult, control)?;
             let built_on = (*id != 0).then_some(&state.people.amenders);
-            state.authorship.checked(&changed, built_on);
+            state.in_force.authorship.checked(&changed, built_on);
             state.note_provers(&prover);
-            state.authorship.forget_all_but(&state.steps);
-            state.literals = literals.clone();
+            state.in_force.authorship.forget_all_but(&state.steps);
+            state.in_force.literals = literals.clone();
             // Why: a check repeated under moved rules answers no request; what waits, waits on.
             if *id != 0 {
                 let asked = state.planning.outstanding.as_ref();
                 let why = asked.and_then(|request| request.why.as_ref());
-                state.refinements += u32::from(why.is_some_and(|why| why.refined().is_some()));
+                state.in_force.refinements +=
+                    u32::from(why.is_some_and(|why| why.refined().is_some()));
                 let requests = state.planning.requests;
                 state.planning = Planning {
                     requests,
                     ..Planning::default()
                 };
-                state.amender = None;
+                state.in_force.amender = None;
             }
         }
         Event::PlanRefused { findings, .. } => {
@@ -206,7 +201,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             state.planning.wanted = None;
             match request.and_then(|r| r.why) {
                 Some(why) if *goes_on => {
-                    state.rejected = Some(why);
+                    state.ending.rejected = Some(why);
                     let requests = state.planning.requests;
                     state.planning = Planning {
                         requests,
@@ -222,7 +217,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                         ..Planning::default()
                     };
                 }
-                why => state.stopping = why,
+                why => state.ending.stopping = why,
             }
         }
         Event::PlanHandedOn { id, reason, to } => handed_on(state, *id, reason, to),
@@ -247,7 +242,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         } => {
             let closed = close_card(state, *card, kind)?;
             if *all {
-                state.stopping = Some(Why::Rejected {
+                state.ending.stopping = Some(Why::Rejected {
                     step: closed.card.step().map(str::to_owned),
                     reason: reason.clone(),
                 });
@@ -342,7 +337,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             ..
         } => {
             if let (SettledBy::Person { id }, Some(_)) = (by, output) {
-                state.authorship.says(&slot.step, "output", id);
+                state.in_force.authorship.says(&slot.step, "output", id);
             }
             doubt_settled(state, slot, *settled)?;
         }
@@ -363,7 +358,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             missing,
             ..
         } => {
-            state.paused = Some(Pause {
+            state.ending.paused = Some(Pause {
                 by: by.clone(),
                 what: what.clone(),
                 reason: reason.clone(),
@@ -387,7 +382,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         }
         Event::Resumed { by, .. } => {
             if by.is_some() {
-                state.paused = None;
+                state.ending.paused = None;
             }
             let items = state.steps.values_mut().flat_map(|step| &mut step.items);
             items.for_each(|item| item.reconcile_tries = 0);
@@ -395,12 +390,12 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         Event::CancelRequested {
             by, reason, undo, ..
         } => {
-            state.cancelled = Some((by.clone(), reason.clone()));
-            state.undo.cancelled(*undo);
+            state.ending.cancelled = Some((by.clone(), reason.clone()));
+            state.ending.undo.cancelled(*undo);
         }
         Event::UndoPlanned { steps, left } => {
             close(state);
-            state.undo = UndoProgress::Placed(Undoing {
+            state.ending.undo = UndoProgress::Placed(Undoing {
                 steps: steps.clone(),
                 left: left.clone(),
             });
@@ -418,16 +413,16 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         }
         Event::GoalAmended { goal, by, .. } => {
             state.builds_on(by);
-            state.goal = goal.clone();
+            state.goals.goal = goal.clone();
             reviewed(state, true);
         }
         Event::PlanAmended { by, wrote, .. } => {
             plan_amended(state, by);
-            state.authorship.amends(by, wrote);
+            state.in_force.authorship.amends(by, wrote);
         }
         Event::RunEnded(ended) => {
             end_all(state);
-            state.ended = Some(ended.clone());
+            state.ending.ended = Some(ended.clone());
         }
     }
     Ok(())

@@ -99,7 +99,7 @@ impl StepSets {
 impl Frontier {
     fn of(state: &State) -> Self {
         let mut frontier = Self::default();
-        if let Some(plan) = &state.plan {
+        if let Some(plan) = &state.in_force.plan {
             let steps = plan.checked().plan().steps.iter().enumerate();
             frontier.places = steps
                 .map(|(at, step)| (step.id.value.clone(), at))
@@ -108,7 +108,7 @@ impl Frontier {
         for (id, step) in &state.steps {
             frontier.sort_in(id, step);
         }
-        for (at, effect) in state.effects.iter().enumerate() {
+        for (at, effect) in state.writes.effects.iter().enumerate() {
             frontier.add_effect(state, at, effect);
         }
         frontier
@@ -166,11 +166,17 @@ impl Frontier {
                 self.pending.extend(freed);
             }
         }
-        for (at, effect) in state.effects.iter().enumerate().skip(self.effects.len()) {
+        for (at, effect) in state
+            .writes
+            .effects
+            .iter()
+            .enumerate()
+            .skip(self.effects.len())
+        {
             self.add_effect(state, at, effect);
         }
         if let Some(at) = slot.and_then(|slot| self.effects.get(slot)).copied()
-            && let Some(effect) = state.effects.get(at)
+            && let Some(effect) = state.writes.effects.get(at)
         {
             self.judge_effect(state, at, effect);
         }
@@ -218,12 +224,12 @@ impl State {
     /// Whether every step of the plan is final.
     #[must_use]
     pub fn all_final(&self) -> bool {
-        self.plan.is_some() && self.frontier.standing.open.is_empty()
+        self.in_force.plan.is_some() && self.frontier.standing.open.is_empty()
     }
 
     /// The steps of the plan that are not final, in its order.
     pub(crate) fn open_steps(&self) -> impl Iterator<Item = &Step> {
-        self.plan.iter().flat_map(|plan| {
+        self.in_force.plan.iter().flat_map(|plan| {
             let steps = &plan.checked().plan().steps;
             let open = self.frontier.standing.open.iter();
             open.filter_map(|place| steps.get(*place))
@@ -243,7 +249,7 @@ impl State {
 
     /// The moments at which attempts that failed may be made again.
     pub(super) fn retries(&self) -> impl Iterator<Item = i64> {
-        let steps = self.plan.iter().flat_map(|plan| {
+        let steps = self.in_force.plan.iter().flat_map(|plan| {
             let steps = &plan.checked().plan().steps;
             let busy = self.frontier.standing.busy.iter();
             busy.filter_map(|place| steps.get(*place))
@@ -279,11 +285,13 @@ impl State {
     /// The effect of a slot, if its attempt began.
     #[must_use]
     pub fn effect(&self, slot: &Slot) -> Option<&WriteRecord> {
-        self.effects.get(*self.frontier.effects.get(slot)?)
+        self.writes.effects.get(*self.frontier.effects.get(slot)?)
     }
 
     pub(super) fn effect_mut(&mut self, slot: &Slot) -> Option<&mut WriteRecord> {
-        self.effects.get_mut(*self.frontier.effects.get(slot)?)
+        self.writes
+            .effects
+            .get_mut(*self.frontier.effects.get(slot)?)
     }
 
     /// The effects of calls that were the same: operation and arguments.
@@ -294,12 +302,12 @@ impl State {
     ) -> impl Iterator<Item = &WriteRecord> {
         let call = (operation.to_owned(), args);
         let places = self.frontier.calls.get(&call).into_iter().flatten();
-        places.filter_map(|at| self.effects.get(*at))
+        places.filter_map(|at| self.writes.effects.get(*at))
     }
 
     /// The effects that are in doubt, or of steps that are gone.
     pub(crate) fn unsure_effects(&self) -> impl Iterator<Item = &WriteRecord> {
         let places = self.frontier.unsure.iter();
-        places.filter_map(|at| self.effects.get(*at))
+        places.filter_map(|at| self.writes.effects.get(*at))
     }
 }

@@ -22,8 +22,8 @@ impl State {
     /// The goal that the plan in force was made for.
     #[must_use]
     pub fn goal_of_plan(&self) -> &Goal {
-        let unplanned = self.unplanned.as_ref();
-        unplanned.map_or(&self.goal, |unplanned| &unplanned.before)
+        let unplanned = self.goals.unplanned.as_ref();
+        unplanned.map_or(&self.goals.goal, |unplanned| &unplanned.before)
     }
 }
 
@@ -34,35 +34,39 @@ pub(super) fn goal_amended(
     planner: Option<&PlannerChoice>,
     reason: &str,
 ) {
-    let last = std::mem::replace(&mut state.goal, goal.clone());
-    let before = match state.unplanned.take() {
+    let last = std::mem::replace(&mut state.goals.goal, goal.clone());
+    let before = match state.goals.unplanned.take() {
         Some(unplanned) => unplanned.before,
         None => last,
     };
-    state.unplanned = Some(PendingGoal {
+    state.goals.unplanned = Some(PendingGoal {
         reason: reason.to_owned(),
         before,
     });
     if let Some(planner) = planner {
-        state.planner = planner.clone();
-        state.chain.first = planner.clone();
+        state.route.planner = planner.clone();
+        state.route.chain.first = planner.clone();
     }
     // Why: it matched the goal before.
-    state.chain.fallback = None;
+    state.route.chain.fallback = None;
     let requests = state.planning.requests;
     state.planning = Planning {
         requests,
         ..Planning::default()
     };
     forget_people(state);
-    let called = state.effects.iter().map(|effect| effect.slot.step.clone());
-    state.former.extend(called);
+    let called = state
+        .writes
+        .effects
+        .iter()
+        .map(|effect| effect.slot.step.clone());
+    state.goals.former.extend(called);
     let failed = |step: &super::StepState| step.status == StepStatus::Failed;
     let failed = state.steps.iter().filter(|(_, step)| failed(step));
     let failed = failed.map(|(id, _)| id);
     // Why: whoever plans for the new goal is shown them, and what the old plan wanted then is over.
     failed
-        .chain(&state.former)
+        .chain(&state.goals.former)
         .for_each(|id| state.followups.ask(id));
     state.followups.forget_to_show();
 }
@@ -76,7 +80,7 @@ fn forget_people(state: &mut State) {
         asked.open = false;
     }
     state.followups.forget_people();
-    if let Some(plan) = &mut state.plan {
+    if let Some(plan) = &mut state.in_force.plan {
         let plan = std::sync::Arc::make_mut(plan);
         state.steps.keys().for_each(|id| plan.revoke(id));
     }

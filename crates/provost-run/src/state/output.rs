@@ -13,7 +13,7 @@ impl State {
     /// or a claim of the answer.
     #[must_use]
     pub fn is_output_read(&self, id: &str) -> bool {
-        let Some(plan) = self.plan.as_ref().map(|plan| plan.checked().plan()) else {
+        let Some(plan) = self.plan().map(|plan| plan.checked().plan()) else {
             return false;
         };
         let own = plan.step(id);
@@ -27,7 +27,7 @@ impl State {
 
     /// Whether another step or a proof reads it, so that nothing goes on without.
     pub(crate) fn is_output_needed(&self, id: &str) -> bool {
-        let Some(plan) = self.plan.as_ref().map(|plan| plan.checked().plan()) else {
+        let Some(plan) = self.plan().map(|plan| plan.checked().plan()) else {
             return false;
         };
         let others = plan.steps.iter().filter(|step| step.id.value != id);

@@ -4,15 +4,22 @@
 //! INVARIANT: a fact stands in one part.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use provost_plan::approve::ApprovedPlan;
 use provost_plan::digest::Digest;
+use provost_plan::label::Label;
 use provost_plan::money::Money;
-use provost_plan::plan::Limits;
-use provost_plan::plan::request::PlanningMode;
+use provost_plan::plan::request::{PlanningMode, Why};
+use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::Principal;
+use serde_json::Value;
 
-use super::{CardState, QuestionState};
-use crate::event::AskMode;
+use super::{
+    Authorship, CardState, Chain, Pause, PendingGoal, Progress, QuestionState, UndoProgress,
+    WriteRecord,
+};
+use crate::event::{AskMode, PlannerChoice, Prover, RunEnded};
 
 /// What a run was created with: no event changes it.
 #[derive(Clone, Debug)]
@@ -52,7 +59,7 @@ pub struct People {
 }
 
 /// What a run has used up of its limits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunSpend {
     /// Steps and items that were called at all.
     pub calls: u64,
@@ -70,4 +77,75 @@ pub struct RunSpend {
     pub active_ms: i64,
     /// When the last event was recorded.
     pub last_at: i64,
+}
+
+/// What a run is for, and what of it changed.
+#[derive(Clone, Debug)]
+pub struct Goals {
+    /// The goal.
+    pub goal: Goal,
+    /// That nobody has planned for it yet, since a person put it in the place of another.
+    pub unplanned: Option<PendingGoal>,
+    /// Steps that were called under an earlier goal and are no reads: nothing of theirs begins.
+    pub former: BTreeSet<String>,
+}
+
+/// Who plans, who is asked next, and whether plans lead anywhere.
+#[derive(Clone, Debug)]
+pub struct PlannerRoute {
+    /// Which planner.
+    pub planner: PlannerChoice,
+    /// Who is asked where the planner comes to nothing.
+    pub chain: Chain,
+    /// Whether revisions lead anywhere.
+    pub progress: Progress,
+}
+
+/// The plan in force, and how it came to be.
+#[derive(Clone, Debug)]
+pub struct PlanInForce {
+    /// The plan in force.
+    pub plan: Option<Arc<ApprovedPlan>>,
+    /// Its canonical document.
+    pub document: Arc<Value>,
+    /// The number of the plan in force, from 1.
+    pub revision: u32,
+    /// How many revisions only refined a subgoal.
+    pub refinements: u32,
+    /// The label of what led to the revision in force.
+    pub control: Label,
+    /// The label of the literals that its author wrote.
+    pub literals: Label,
+    /// Who amended the revision in force; none if a planner made it.
+    pub amender: Option<String>,
+    /// Who wrote what of the plan in force.
+    pub authorship: Authorship,
+    /// The proofs of the plan in force, by criterion and text, and who wrote each.
+    pub provers: BTreeMap<(String, String), Prover>,
+}
+
+/// What calls changed, or tried to.
+#[derive(Clone, Debug, Default)]
+pub struct RunWrites {
+    /// Calls that changed something or may have.
+    pub effects: Vec<WriteRecord>,
+    /// Calls that failed for good: operation and digest of args.
+    pub failed_calls: BTreeSet<(String, Digest)>,
+}
+
+/// What stops a run for a while or for good.
+#[derive(Clone, Debug, Default)]
+pub struct RunEnding {
+    /// Whether no further attempt may begin, and why the run will end.
+    pub stopping: Option<Why>,
+    /// The rejection that the run went on without another plan after, if it did.
+    pub rejected: Option<Why>,
+    /// Whether and by whom the run was cancelled.
+    pub cancelled: Option<(String, Option<String>)>,
+    /// Whether what happened is undone before it ends.
+    pub undo: UndoProgress,
+    /// Who stopped it, until somebody lets it go on.
+    pub paused: Option<Pause>,
+    /// How it ended.
+    pub ended: Option<RunEnded>,
 }

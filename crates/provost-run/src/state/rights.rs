@@ -55,7 +55,7 @@ impl State {
             },
             Act::Stop => facts,
             Act::Resume => {
-                let pause = self.paused.as_ref();
+                let pause = self.ending.paused.as_ref();
                 // Why none for a secret: that it is missing no person said.
                 let by_person = pause.filter(|pause| pause.missing.is_none());
                 ActionFacts {
@@ -104,7 +104,7 @@ impl State {
 
     /// The operation that the step of a slot calls.
     fn called(&self, slot: &Slot) -> Option<&str> {
-        let (step, _) = self.plan.as_ref()?.checked().step(&slot.step)?;
+        let (step, _) = self.plan()?.checked().step(&slot.step)?;
         Some(step.tool()?.value.as_str())
     }
 }

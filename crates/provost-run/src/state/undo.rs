@@ -58,12 +58,12 @@ impl State {
     /// Whether what happened is being undone, and nothing else begins.
     #[must_use]
     pub fn is_undoing(&self) -> bool {
-        matches!(self.undo, UndoProgress::Placed(_))
+        matches!(self.ending.undo, UndoProgress::Placed(_))
     }
 
     /// Whether the step called `id` may begin as far as undoing goes.
     pub(crate) fn may_begin(&self, id: &str) -> bool {
-        match &self.undo {
+        match &self.ending.undo {
             UndoProgress::Unwanted | UndoProgress::Wanted => true,
             UndoProgress::Placed(undoing) => undoing.steps.contains_key(id),
             UndoProgress::Stopped(_) => false,
@@ -73,7 +73,7 @@ impl State {
     /// What was undone, in the order in which it was.
     #[must_use]
     pub fn undone(&self) -> Vec<Slot> {
-        let effects = self.effects.iter().rev();
+        let effects = self.writes.effects.iter().rev();
         let is_undone = |effect: &&WriteRecord| {
             let by = self.undone_by(&effect.slot);
             by.is_some_and(|(_, status)| status == StepStatus::Succeeded)
@@ -85,10 +85,10 @@ impl State {
     /// What took place, or may have, and is not undone nor will be, the newest first.
     #[must_use]
     pub fn not_undone(&self) -> Vec<NotUndone> {
-        let Some(undoing) = self.undo.placed() else {
+        let Some(undoing) = self.ending.undo.placed() else {
             return Vec::new();
         };
-        let effects = self.effects.iter().rev();
+        let effects = self.writes.effects.iter().rev();
         effects
             .filter(|effect| !undoing.steps.contains_key(&effect.slot.step))
             .filter_map(|effect| {
@@ -129,7 +129,7 @@ impl State {
 
     /// The step that undoes a slot, and how far it is.
     fn undone_by(&self, slot: &Slot) -> Option<(&str, StepStatus)> {
-        let undoing = self.undo.placed()?;
+        let undoing = self.ending.undo.placed()?;
         let (by, _) = undoing.steps.iter().find(|(_, of)| *of == slot)?;
         Some((by, self.steps.get(by)?.status))
     }

@@ -162,7 +162,7 @@ fn slot_of_step(step: impl Into<String>) -> Slot {
 #[must_use]
 pub fn waiting(state: &State) -> Vec<Waiting> {
     let mut all = Vec::new();
-    if state.ended.is_some() {
+    if state.ending.ended.is_some() {
         return all;
     }
     let questions = state
@@ -180,7 +180,12 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
             ..Waiting::new(WaitKind::Settlement, since)
         }));
     }
-    if let Some(pause) = state.paused.as_ref().filter(|by| by.missing.is_some()) {
+    if let Some(pause) = state
+        .ending
+        .paused
+        .as_ref()
+        .filter(|by| by.missing.is_some())
+    {
         all.push(Waiting::new(WaitKind::Secret, pause.at));
     }
     all
@@ -207,7 +212,7 @@ impl State {
     /// The operation that was called for a slot.
     fn operation_of(&self, slot: &Slot) -> Option<String> {
         let of_slot = |effect: &&super::WriteRecord| effect.slot == *slot;
-        let effect = self.effects.iter().rev().find(of_slot)?;
+        let effect = self.writes.effects.iter().rev().find(of_slot)?;
         Some(effect.operation.clone())
     }
 }

@@ -65,7 +65,7 @@ impl Turn<'_> {
         let tool = tool_of(&started.operation);
         let budget = rules.budget.as_ref();
         let costs = started.money.is_some() || started.tokens.is_some();
-        let playbook = self.state.planner.playbook().map(str::to_owned);
+        let playbook = self.state.route.planner.playbook().map(str::to_owned);
         AdmissionEntry::Begin(Box::new(Begin {
             slot: started.slot.clone(),
             tool: tool.to_owned(),
@@ -148,7 +148,7 @@ impl Turn<'_> {
 
     pub(super) fn pause(&mut self, signer: Signer, reason: String) -> Result<(), StepError> {
         self.may(Act::Stop, &signer.by)?;
-        if self.state.paused.is_some() {
+        if self.state.ending.paused.is_some() {
             return Ok(());
         }
         self.emit(Event::Paused {
@@ -168,7 +168,7 @@ impl Turn<'_> {
         secret: String,
         reason: &str,
     ) -> Result<(), StepError> {
-        if self.state.paused.is_some() {
+        if self.state.ending.paused.is_some() {
             return Ok(());
         }
         let named = format!("the secret `{secret}` ");
@@ -189,7 +189,7 @@ impl Turn<'_> {
 
     pub(super) fn go_on(&mut self, signer: Signer) -> Result<(), StepError> {
         let Signer { by, record } = signer;
-        if self.state.paused.is_none() {
+        if self.state.ending.paused.is_none() {
             return Err(StepError::NotPaused);
         }
         self.may(Act::Resume, &by)?;

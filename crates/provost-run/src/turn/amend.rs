@@ -48,7 +48,7 @@ impl Turn<'_> {
         {
             goal.success.clone_from(&own.value.success);
         }
-        let goal = other_goal.as_ref().unwrap_or(&self.state.goal);
+        let goal = other_goal.as_ref().unwrap_or(&self.state.goals.goal);
         let mut wrote = AuthoredFields::new();
         let checked = match document {
             Some(plan) => {
@@ -59,7 +59,7 @@ impl Turn<'_> {
                     control: Label::trusted(),
                 };
                 let (checked, found) = self.amended(plan, &origin, goal)?;
-                let before = self.state.plan.as_ref().map(|plan| plan.checked().plan());
+                let before = self.state.plan().map(|plan| plan.checked().plan());
                 wrote = fields_written(before, checked.plan());
                 Some((checked, found, origin))
             }
@@ -99,7 +99,7 @@ impl Turn<'_> {
     fn goal_with(&self, text: &str) -> Goal {
         Goal {
             // Why: steps that ran stay in the plan, and read the values they ran with.
-            params: self.state.goal.params.clone(),
+            params: self.state.goals.goal.params.clone(),
             ..Goal::of_text(text)
         }
     }
@@ -107,7 +107,7 @@ impl Turn<'_> {
     /// Who plans for another goal: whoever thinks plans up does, and otherwise the playbook that
     /// matches, which is chosen anew.
     fn planner_of_another(&self) -> Option<PlannerChoice> {
-        match self.state.planner {
+        match self.state.route.planner {
             PlannerChoice::Playbook { .. }
             | PlannerChoice::Interpreter { .. }
             | PlannerChoice::File { .. } => Some(PlannerChoice::Interpreter {
@@ -121,9 +121,9 @@ impl Turn<'_> {
 
     /// Which parameter of `goal` has another value than the one that a step ran with, in words.
     pub(super) fn ran_with_others(&self, goal: &Goal) -> Option<String> {
-        let plan = self.state.plan.as_ref()?.checked().plan();
+        let plan = self.state.plan()?.checked().plan();
         let settled = self.state.settled();
-        let params = &self.state.goal.params;
+        let params = &self.state.goals.goal.params;
         let differs = |name: &str| {
             let other = goal.params.get(name);
             other.is_some_and(|other| params.get(name).is_some_and(|value| value != other))
@@ -153,7 +153,10 @@ impl Turn<'_> {
 
     fn takes_amendments(&self) -> Result<(), StepError> {
         let state = &self.state;
-        if state.cancelled.is_some() || state.stopping.is_some() || state.spend.limit.is_some() {
+        if state.ending.cancelled.is_some()
+            || state.ending.stopping.is_some()
+            || state.spend.limit.is_some()
+        {
             return Err(refused("it is about to end", &[]));
         }
         let asked = state.planning.outstanding.as_ref();
@@ -197,7 +200,7 @@ impl Turn<'_> {
         origin: Origin,
         reason: &str,
     ) -> Result<(), StepError> {
-        let (before, revision) = (self.state.revision, checked.record().revision);
+        let (before, revision) = (self.state.in_force.revision, checked.record().revision);
         let Change {
             added,
             changed,

@@ -89,7 +89,7 @@ impl Turn<'_> {
         read: &Operation,
         args: &Value,
     ) -> Verdict {
-        let plan = self.state.plan.as_ref();
+        let plan = self.state.plan();
         let known = plan.and_then(|plan| plan.checked().step(&slot.step));
         let args = args.as_object();
         let planned = known
@@ -156,7 +156,7 @@ impl Turn<'_> {
             Some(denial) => return Ok(Err(Hindrance::Denied(denial.clone()))),
             None => {}
         }
-        let plan = self.state.plan.as_ref();
+        let plan = self.state.plan();
         let Some((_, record)) = plan.and_then(|plan| plan.checked().step(&slot.step)) else {
             return Ok(Err(Hindrance::NotInPlan));
         };
@@ -190,7 +190,7 @@ impl Turn<'_> {
 
     /// The call that an intent records, if the plan in force has it.
     pub(super) fn call_of_intent(&self, intent: &AttemptStarted) -> Option<Call> {
-        Call::new(self.state.plan.as_ref()?, &self.rules.catalog, intent)
+        Call::new(self.state.plan()?, &self.rules.catalog, intent)
     }
 
     /// Records the intent of a call, and makes it.

@@ -17,7 +17,7 @@ use crate::spending::Spending;
 impl Turn<'_> {
     /// The limit that the next request might pass.
     pub(super) fn planner_limit(&self, why: Option<&Why>) -> Option<String> {
-        let cost = self.state.planner.cost()?;
+        let cost = self.state.route.planner.cost()?;
         let id = self.state.planning.requests + 1;
         let request = build_request(self.state, self.rules, id, why.cloned());
         let bytes = serde_json::to_vec(&request).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Turn<'_> {
 
     /// Why the budget that all runs share has no room for the next request, if it said so.
     pub(super) fn no_shared_budget(&self) -> Option<String> {
-        self.state.planner.cost()?;
+        self.state.route.planner.cost()?;
         match self.said.denials.get(&planner_slot())? {
             Denial::Budget { because } => Some(because.clone()),
             _ => None,

@@ -41,7 +41,7 @@ impl Turn<'_> {
             reason: reason.to_owned(),
             goes_on: self.goes_on_after(why),
         })?;
-        if self.state.plan.is_none() && !optional {
+        if self.state.in_force.plan.is_none() && !optional {
             return self.end_refused(reason);
         }
         Ok(())
@@ -56,8 +56,8 @@ impl Turn<'_> {
         // Why of a refinement: without one the plan in force says nothing of what follows.
         let refines = why.as_ref().is_some_and(|why| why.refined().is_some());
         // Why of another goal: the plan in force was not made for it.
-        let stuck = refines || self.state.unplanned.is_some();
-        if (self.state.plan.is_none() || stuck) && self.goes_to_next(why.as_ref()) {
+        let stuck = refines || self.state.goals.unplanned.is_some();
+        if (self.state.in_force.plan.is_none() || stuck) && self.goes_to_next(why.as_ref()) {
             return self.hand_on(reason);
         }
         self.without_plan(id, reason)
@@ -81,7 +81,7 @@ impl Turn<'_> {
             reason: reason.to_owned(),
             goes_on: self.goes_on_after(why.as_ref()),
         })?;
-        if self.state.plan.is_none() {
+        if self.state.in_force.plan.is_none() {
             return self.end_refused(reason);
         }
         Ok(())
@@ -97,7 +97,7 @@ impl Turn<'_> {
         else {
             return false;
         };
-        let plan = self.state.plan.as_ref().map(|plan| plan.checked());
+        let plan = self.state.plan().map(|plan| plan.checked());
         let depends = |id: &str| {
             let mut open = vec![id.to_owned()];
             let mut seen = std::collections::BTreeSet::new();
@@ -121,14 +121,14 @@ impl Turn<'_> {
     /// Whether others are asked where a request for this reason came to nothing. Why not where the
     /// plan in force may stay: then the run goes on with it.
     fn goes_to_next(&self, why: Option<&Why>) -> bool {
-        let amended = self.state.unplanned.is_some();
+        let amended = self.state.goals.unplanned.is_some();
         amended || !why.is_some_and(Why::is_optional) && self.state.has_chain()
     }
 
     fn hand_on(&mut self, reason: &str) -> Result<(), StepError> {
-        let fallback = self.state.chain.fallback.clone();
+        let fallback = self.state.route.chain.fallback.clone();
         // Why only then: a playbook does not revise what another planner made.
-        let playbook = fallback.filter(|_| self.state.plan.is_none());
+        let playbook = fallback.filter(|_| self.state.in_force.plan.is_none());
         let to = playbook.map_or(NextPlanner::Person, |name| NextPlanner::Planner {
             planner: PlannerChoice::Interpreter {
                 playbooks: vec![name],
@@ -170,8 +170,8 @@ impl Turn<'_> {
 
     /// Whether the limits of the run leave room for another round.
     fn may_ask_again(&self, why: Option<&Why>) -> bool {
-        self.state.planner.may_fail()
-            && self.state.chain.again < ASKED_AGAIN_MAX
+        self.state.route.planner.may_fail()
+            && self.state.route.chain.again < ASKED_AGAIN_MAX
             && (why.is_none() || self.has_revisions_left(why))
             && self.planner_limit(why).is_none()
     }
@@ -180,7 +180,11 @@ impl Turn<'_> {
     /// envelopes bound them.
     pub(super) fn has_revisions_left(&self, why: Option<&Why>) -> bool {
         let refines = why.is_some_and(|why| why.refined().is_some());
-        let counted = self.state.revision.saturating_sub(self.state.refinements);
+        let counted = self
+            .state
+            .in_force
+            .revision
+            .saturating_sub(self.state.in_force.refinements);
         refines || u64::from(counted) < self.state.head.limits.revisions + 1
     }
 
@@ -192,8 +196,8 @@ impl Turn<'_> {
             code.is_none_or(|code| code.severity() == Severity::Error)
         };
         let refined = review.why.as_ref().and_then(Why::refined);
-        let amended = self.state.unplanned.is_some();
-        let what = match (self.state.plan.is_some(), refined) {
+        let amended = self.state.goals.unplanned.is_some();
+        let what = match (self.state.in_force.plan.is_some(), refined) {
             _ if amended => "no plan for the amended goal".to_owned(),
             (_, Some(id)) => format!("no refinement of `{id}`"),
             (true, None) => "no revision of the plan".to_owned(),
@@ -208,10 +212,12 @@ impl Turn<'_> {
             0 => {}
             more => text.push_str(&format!("; and {more} more")),
         }
-        let author = self.state.planner.author();
+        let author = self.state.route.planner.author();
         text.push_str(&match again {
             true => format!(". ask {author} again, or stop?"),
-            false if !self.state.planner.may_fail() => ". amend the plan too, or stop?".to_owned(),
+            false if !self.state.route.planner.may_fail() => {
+                ". amend the plan too, or stop?".to_owned()
+            }
             false => ". the limits leave no room to ask again: stop?".to_owned(),
         });
         text
@@ -220,7 +226,7 @@ impl Turn<'_> {
     /// Why no further revision is asked for, if those before led nowhere.
     pub(super) fn leads_nowhere(&self, why: Option<&Why>) -> Option<String> {
         let required = why.is_some_and(|why| !why.is_optional());
-        let idle = self.state.progress.idle();
+        let idle = self.state.route.progress.idle();
         (required && idle >= IDLE_REVISIONS_MAX).then(|| {
             format!(
                 "the plan was revised {idle} times in a row, and no step ended and nothing new \
@@ -236,7 +242,7 @@ impl Turn<'_> {
         // Why these alone: of any other the plan in force may still be the best there is.
         let again = why.is_some_and(comes_again);
         let plan = checked.record().digest;
-        (again && self.state.progress.is_back_at(plan)).then(|| {
+        (again && self.state.route.progress.is_back_at(plan)).then(|| {
             "the planner proposed an earlier plan \
              again, and nothing new is known since"
                 .to_owned()

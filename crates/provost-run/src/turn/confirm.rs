@@ -23,13 +23,13 @@ impl Turn<'_> {
     pub(super) fn settle_accepted(&mut self, slot: &Slot) -> Result<(), StepError> {
         match self.confirm_of(slot) {
             None => self.settle_succeeded(slot),
-            Some(_) if self.state.ended.is_none() => Ok(()),
+            Some(_) if self.state.ending.ended.is_none() => Ok(()),
             Some(_) => self.unconfirmed(slot, "the run is over, so the write is not confirmed"),
         }
     }
 
     pub(super) fn confirm_of(&self, slot: &Slot) -> Option<&SideCall> {
-        let (step, _) = self.state.plan.as_ref()?.checked().step(&slot.step)?;
+        let (step, _) = self.state.plan()?.checked().step(&slot.step)?;
         step.confirm.as_ref()
     }
 

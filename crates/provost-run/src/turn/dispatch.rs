@@ -54,7 +54,7 @@ pub(super) struct Refusal {
 impl Turn<'_> {
     /// Starts everything that may start.
     pub(super) fn dispatch_ready(&mut self) -> Result<(), StepError> {
-        let Some(plan) = self.state.plan.clone() else {
+        let Some(plan) = self.state.in_force.plan.clone() else {
             return Ok(());
         };
         let steps = &plan.checked().plan().steps;
@@ -77,7 +77,7 @@ impl Turn<'_> {
                 }
                 _ => {}
             }
-            if self.state.spend.limit.is_some() || self.state.paused.is_some() {
+            if self.state.spend.limit.is_some() || self.state.ending.paused.is_some() {
                 return Ok(());
             }
         }
@@ -220,7 +220,7 @@ impl Turn<'_> {
                 self.read_back(step, record, slot, full)?;
                 continue;
             }
-            if self.state.former.contains(id) {
+            if self.state.goals.former.contains(id) {
                 let message = "the goal was amended before it took place".to_owned();
                 self.settle_failed(&slot, Class::Cancelled, message)?;
                 continue;
@@ -251,7 +251,7 @@ impl Turn<'_> {
                     },
                 },
             }
-            if moved || self.state.spend.limit.is_some() || self.state.paused.is_some() {
+            if moved || self.state.spend.limit.is_some() || self.state.ending.paused.is_some() {
                 return Ok(());
             }
         }

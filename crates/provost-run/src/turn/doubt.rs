@@ -92,7 +92,7 @@ impl Turn<'_> {
         }
         self.give_up_unasked()?;
         for (slot, due) in self.reconcilable() {
-            if self.state.paused.is_some() {
+            if self.state.ending.paused.is_some() {
                 return Ok(());
             }
             let full = self.state.in_flight() as u64 >= self.state.limits_in_force().concurrency;
@@ -408,7 +408,7 @@ impl Turn<'_> {
             .and_then(|(step, _)| step.retry);
         let most = step.unwrap_or(Retry::DEFAULT).attempts;
         let tries = self.state.item(slot).map_or(0, |item| item.tries);
-        self.state.ended.is_none() && (by_person || tries < most)
+        self.state.ending.ended.is_none() && (by_person || tries < most)
     }
 
     /// Settles a write that took place and whose output nobody saw.
@@ -416,9 +416,9 @@ impl Turn<'_> {
         let step = self.step_and_operation(&slot.step);
         let is_judged =
             step.is_some_and(|(step, _)| !step.accept.is_empty() || step.confirm.is_some());
-        let goes_on = self.state.ended.is_none()
-            && self.state.stopping.is_none()
-            && self.state.cancelled.is_none();
+        let goes_on = self.state.ending.ended.is_none()
+            && self.state.ending.stopping.is_none()
+            && self.state.ending.cancelled.is_none();
         let message = match (goes_on, is_judged) {
             (false, true) => {
                 let message = "it took place, but its output is not known, so what is accepted \

@@ -15,7 +15,7 @@ use crate::machine::StepError;
 impl Turn<'_> {
     /// Whether the run may end now although steps are left.
     pub(super) fn needs_no_more(&self) -> bool {
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return false;
         };
         let plan = plan.checked().plan();

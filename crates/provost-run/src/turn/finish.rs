@@ -58,8 +58,8 @@ impl Turn<'_> {
 
     pub(super) fn prove(&self) -> BTreeMap<String, Proven> {
         // Why none of another goal: its plan proves what was wanted before.
-        let plan = self.state.plan.as_ref();
-        let Some(plan) = plan.filter(|_| self.state.unplanned.is_none()) else {
+        let plan = self.state.plan();
+        let Some(plan) = plan.filter(|_| self.state.goals.unplanned.is_none()) else {
             return BTreeMap::new();
         };
         let roots = Roots::new(&self.purse);
@@ -89,7 +89,7 @@ impl Turn<'_> {
     }
 
     fn answer_parts(&self) -> Vec<AnswerPart> {
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return Vec::new();
         };
         let mut left = ANSWER_BYTES_MAX;
@@ -124,7 +124,8 @@ impl Turn<'_> {
                 Part::Text(text) => {
                     // Why only words: a stop or a bracket tells nothing.
                     let words = text.contains(char::is_alphanumeric);
-                    let untrusted = words && self.state.literals.integrity == Integrity::Text;
+                    let literals = &self.state.in_force.literals;
+                    let untrusted = words && literals.integrity == Integrity::Text;
                     let text = text.clone();
                     spans.push(AnswerSpan { text, untrusted });
                 }
@@ -176,14 +177,14 @@ impl Turn<'_> {
         if self.state.in_flight() > 0 {
             return Ok(());
         }
-        let Some((by, reason)) = self.state.cancelled.clone() else {
+        let Some((by, reason)) = self.state.ending.cancelled.clone() else {
             return Ok(());
         };
         let mut message = match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),
         };
-        if self.state.undo.placed().is_some() {
+        if self.state.ending.undo.placed().is_some() {
             let undone = self.state.undone().len();
             message.push_str(&format!("; undone: {undone}"));
         }
@@ -192,7 +193,7 @@ impl Turn<'_> {
 
     /// Ends a run that a planner or a person gave up on.
     pub(super) fn end_stopped(&mut self) -> Result<(), StepError> {
-        match self.state.stopping.clone() {
+        match self.state.ending.stopping.clone() {
             Some(why) => self.end_because(&why),
             None => Ok(()),
         }
@@ -211,8 +212,8 @@ impl Turn<'_> {
                 let message = "nobody answered in time".to_owned();
                 self.end_with(RunStatus::Expired, Class::Expired, step, message)
             }
-            Why::Unmet { .. } if self.state.rejected.is_some() => {
-                match self.state.rejected.clone() {
+            Why::Unmet { .. } if self.state.ending.rejected.is_some() => {
+                match self.state.ending.rejected.clone() {
                     Some(rejected) => self.end_because(&rejected),
                     None => Ok(()),
                 }
@@ -265,7 +266,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn end_moved(&mut self, message: &str) -> Result<(), StepError> {
-        if self.state.cancelled.is_some() {
+        if self.state.ending.cancelled.is_some() {
             return self.end_cancelled();
         }
         let message =
@@ -280,7 +281,7 @@ impl Turn<'_> {
         step: Option<String>,
         message: String,
     ) -> Result<(), StepError> {
-        let criteria = if self.state.plan.is_some() {
+        let criteria = if self.state.in_force.plan.is_some() {
             self.prove()
         } else {
             BTreeMap::new()

@@ -70,7 +70,7 @@ impl Turn<'_> {
             .state
             .item(slot)
             .is_some_and(|item| item.first_at.is_some());
-        let (Some(limit), Some(plan)) = (&step.fresh, self.state.plan.clone()) else {
+        let (Some(limit), Some(plan)) = (&step.fresh, self.state.in_force.plan.clone()) else {
             return Ok(Fresh::Enough);
         };
         if begun {
@@ -121,7 +121,7 @@ impl Turn<'_> {
         if known.is_none_or(|known| known.retaken.is_empty()) {
             return Ok(true);
         }
-        let Some(plan) = self.state.plan.clone() else {
+        let Some(plan) = self.state.in_force.plan.clone() else {
             return Ok(false);
         };
         let taken = self.readings(&plan, step);
@@ -267,7 +267,7 @@ impl Turn<'_> {
                 .steps
                 .get(id)
                 .is_none_or(|known| known.status.is_final());
-            if over || self.state.spend.limit.is_some() || self.state.paused.is_some() {
+            if over || self.state.spend.limit.is_some() || self.state.ending.paused.is_some() {
                 return Ok(());
             }
         }
@@ -383,7 +383,7 @@ impl Turn<'_> {
     /// Puts a step off because a reading could not be taken again now.
     pub(super) fn put_off_all(&mut self, id: &str, denial: &Denial) -> Result<(), StepError> {
         for slot in self.open_slots(id) {
-            if self.state.paused.is_none() && self.state.spend.limit.is_none() {
+            if self.state.ending.paused.is_none() && self.state.spend.limit.is_none() {
                 self.put_off(&slot, denial.clone())?;
             }
         }

@@ -56,15 +56,14 @@ impl Turn<'_> {
         {
             return ApprovalState::Approved(card);
         }
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return ApprovalState::Open;
         };
         let granted = candidate.repeats.is_none()
             && plan.opens_gate(&step.id.value, record, &candidate.operation);
         let id = &step.id.value;
         let card = self.plan_card(id, record).filter(|_| granted);
-        let shown = |card: &Digest| match self.state.people.cards.get(card).map(|s| &s.card.subject)
-        {
+        let shown = |card: &Digest| match self.state.card(card).map(|s| &s.card.subject) {
             Some(CardSubject::Plan { steps }) => steps
                 .get(id)
                 .is_some_and(|ask| ask.earlier.cover(&candidate.before.calls)),
@@ -77,7 +76,7 @@ impl Turn<'_> {
 
     /// Whether what people said yes to under a card is no older than policy lets it be.
     fn counts_still(&self, card: Digest) -> bool {
-        let card = self.state.people.cards.get(&card);
+        let card = self.state.card(&card);
         card.is_some_and(|card| self.now < card.valid_until)
     }
 
@@ -119,13 +118,7 @@ impl Turn<'_> {
 
     /// Whether a card showed this very call, what it would repeat, and the equal calls before it.
     fn card_shows(&self, card: Digest, record: &StepRecord, candidate: &Candidate) -> bool {
-        match self
-            .state
-            .people
-            .cards
-            .get(&card)
-            .map(|state| &state.card.subject)
-        {
+        match self.state.card(&card).map(|state| &state.card.subject) {
             Some(CardSubject::Step { ask, calls, .. }) => {
                 ask.closure == record.closure
                     && calls.iter().any(|call| {
@@ -148,7 +141,7 @@ impl Turn<'_> {
         if self.state.head.ask != AskMode::Plan || self.state.is_undoing() {
             return Ok(());
         }
-        let Some(plan) = self.state.plan.clone() else {
+        let Some(plan) = self.state.in_force.plan.clone() else {
             return Ok(());
         };
         let mut steps = BTreeMap::new();
@@ -255,7 +248,7 @@ impl Turn<'_> {
     }
 
     fn open_card(&mut self, subject: CardSubject, terms: AskTerms) -> Result<(), StepError> {
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return Ok(());
         };
         let steps: Vec<&String> = match &subject {
@@ -270,15 +263,15 @@ impl Turn<'_> {
         }
         let asked = [&self.state.head.principal.id]
             .into_iter()
-            .chain(&self.state.amender);
+            .chain(&self.state.in_force.amender);
         let requester = asked.chain(&barred).find(|id| barred.contains(*id));
         let requester = requester.cloned().unwrap_or_default();
         barred.remove(&requester);
         let lasts = terms.expires_ms.and_then(|ms| i64::try_from(ms).ok());
         let card = Card {
             run: self.state.head.run.clone(),
-            goal: self.state.goal.text.clone(),
-            revision: self.state.revision,
+            goal: self.state.goals.goal.text.clone(),
+            revision: self.state.in_force.revision,
             plan: plan.checked().record().digest,
             subject,
             terms,
@@ -305,12 +298,7 @@ impl Turn<'_> {
         let card = self.answerable(digest, &by)?;
         card.meant(&steps)
             .map_err(|step| StepError::NotOnCard { step })?;
-        let before = self
-            .state
-            .people
-            .cards
-            .get(&digest)
-            .map(|s| s.approved_by.clone());
+        let before = self.state.card(&digest).map(|s| s.approved_by.clone());
         let mut people = before.unwrap_or_default();
         if !people.insert(by.id.clone()) {
             return Err(StepError::NotAllowed {
@@ -341,7 +329,7 @@ impl Turn<'_> {
             card,
             agreed: Some(agreed),
             ..
-        }) = self.state.people.cards.get(&digest)
+        }) = self.state.card(&digest)
         else {
             return Ok(());
         };
@@ -398,7 +386,7 @@ impl Turn<'_> {
             .collect();
         for (digest, card) in lapsed {
             // Why looked at again: a lapse may end the run, and nothing is recorded after that.
-            let asked = self.state.people.cards.get(&digest);
+            let asked = self.state.card(&digest);
             if !asked.is_some_and(|asked| asked.open) {
                 continue;
             }
@@ -458,16 +446,14 @@ impl Turn<'_> {
         };
         let state = self
             .state
-            .people
-            .cards
-            .get(&digest)
+            .card(&digest)
             .filter(|s| s.open)
             .ok_or_else(not_open)?;
         if state.card.expires_at.is_some_and(|at| at <= self.now) {
             return Err(not_open());
         }
         let operation = state.card.step().and_then(|step| {
-            let plan = self.state.plan.as_ref()?;
+            let plan = self.state.plan()?;
             let (step, _) = plan.checked().step(step)?;
             self.rules.catalog.get(&step.tool()?.value)
         });
@@ -505,12 +491,7 @@ impl Turn<'_> {
         let not_open = || StepError::NotOpen {
             digest: digest.to_string(),
         };
-        let asked = self
-            .state
-            .people
-            .questions
-            .get(&digest)
-            .ok_or_else(not_open)?;
+        let asked = self.state.question(&digest).ok_or_else(not_open)?;
         if !asked.open {
             return Err(not_open());
         }

@@ -87,10 +87,10 @@ impl Turn<'_> {
             // Why the check alone: what else it leaves open was left open before.
             Some(_) => self.compile(
                 Draft { plan, origin },
-                &self.state.goal,
-                self.state.revision + 1,
+                &self.state.goals.goal,
+                self.state.in_force.revision + 1,
             ),
-            None => self.compile_proposal(Draft { plan, origin }, &self.state.goal),
+            None => self.compile_proposal(Draft { plan, origin }, &self.state.goals.goal),
         };
         (plan, diagnostics)
     }
@@ -98,7 +98,7 @@ impl Turn<'_> {
     /// The proposal without the errors that have one safe fix: of those who would be asked again
     /// for no more than that. What a person wrote runs as it is written, or not at all.
     fn mended(&self, source: &Source, origin: &Origin) -> Option<Repair> {
-        if !self.state.planner.may_fail() {
+        if !self.state.route.planner.may_fail() {
             return None;
         }
         mend_errors(source, |source| self.compiled(source, origin).1)
@@ -106,7 +106,7 @@ impl Turn<'_> {
 
     /// A new step that repeats, unchanged, a call that failed for good.
     pub(super) fn repeated_failure(&self, checked: &CheckedPlan) -> Option<Diagnostic> {
-        if self.state.failed_calls.is_empty() {
+        if self.state.writes.failed_calls.is_empty() {
             return None;
         }
         let settled = self.state.settled();
@@ -125,6 +125,7 @@ impl Turn<'_> {
                 let digest = Digest::of_value(Domain::Args, &args);
                 let repeated = self
                     .state
+                    .writes
                     .failed_calls
                     .contains(&(tool.value.clone(), digest));
                 repeated.then(|| {
@@ -194,7 +195,7 @@ impl Turn<'_> {
         let record = Arc::clone(checked.shared_record());
         let revision = record.revision;
         let mut change = self.change_to(checked);
-        if self.state.planner.view() == PlannerView::Full
+        if self.state.route.planner.view() == PlannerView::Full
             && origin.control.integrity > Integrity::Trusted
         {
             // Why: whoever read the text of others may have been told which yes to make use of.

@@ -21,10 +21,11 @@ impl Turn<'_> {
     pub(super) fn origins(&self, candidate: &Candidate) -> BTreeMap<String, String> {
         let author = self
             .state
+            .in_force
             .literals
             .integrity
-            .max(self.state.control.integrity);
-        let plan = self.state.plan.as_ref();
+            .max(self.state.in_force.control.integrity);
+        let plan = self.state.plan();
         let known = plan.and_then(|plan| plan.checked().step(&candidate.slot.step));
         let untrusted = known.is_some_and(|(_, record)| {
             let mut labels = record.labels.values().chain([&record.control]);
@@ -63,7 +64,7 @@ impl Turn<'_> {
         if !leaf.is_string() && !leaf.is_number() {
             return None;
         }
-        if let Some(place) = self.state.goal.place_of(leaf) {
+        if let Some(place) = self.state.goals.goal.place_of(leaf) {
             return Some(format!("the goal, {place}"));
         }
         let answered = self.state.people.questions.values().find_map(|asked| {
@@ -77,7 +78,7 @@ impl Turn<'_> {
 
     /// The step whose trusted output holds a leaf.
     fn trusted_reading(&self, leaf: &Value) -> Option<String> {
-        let plan = self.state.plan.as_ref()?.checked();
+        let plan = self.state.plan()?.checked();
         self.state.steps.iter().find_map(|(id, known)| {
             let output = known.view.get("output")?;
             let (step, record) = plan.step(id)?;

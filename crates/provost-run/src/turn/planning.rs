@@ -50,7 +50,7 @@ impl Turn<'_> {
 
     /// Why a plan is wanted: before all else, because nobody planned for the goal.
     fn why_wanted(&self) -> Option<Why> {
-        let unplanned = self.state.unplanned.as_ref();
+        let unplanned = self.state.goals.unplanned.as_ref();
         let amended = unplanned.map(|unplanned| Why::Amended {
             reason: unplanned.reason.clone(),
         });
@@ -65,7 +65,7 @@ impl Turn<'_> {
     ) -> Result<(), StepError> {
         let request = build_request(self.state, self.rules, id, why.clone());
         let bytes = serde_json::to_vec(&request).unwrap_or_default();
-        let cost = self.state.planner.cost();
+        let cost = self.state.route.planner.cost();
         let reserved = cost.map(|cost| cost.of_request(bytes.len() as u64));
         let digest = Digest::of_bytes(Domain::Evidence, &bytes);
         self.blobs.push(Blob {
@@ -137,16 +137,16 @@ impl Turn<'_> {
         playbook: String,
         by: String,
     ) -> Result<(), StepError> {
-        let unplanned = self.state.unplanned.is_some();
-        let known = match &self.state.planner {
+        let unplanned = self.state.goals.unplanned.is_some();
+        let known = match &self.state.route.planner {
             PlannerChoice::Interpreter { playbooks } => {
                 // Why: an amended goal is for any playbook of the workspace.
                 playbooks.contains(&playbook) || playbooks.is_empty() && unplanned
             }
             _ => false,
         };
-        let planned = self.state.plan.is_some() && !unplanned;
-        if !known || planned || goal.text != self.state.goal.text {
+        let planned = self.state.in_force.plan.is_some() && !unplanned;
+        if !known || planned || goal.text != self.state.goals.goal.text {
             let reason = format!("the goal may not be left to playbook `{playbook}`");
             return self.declined(id, &reason);
         }
@@ -154,9 +154,9 @@ impl Turn<'_> {
             return self.declined(id, &reason);
         }
         // Why: steps that ran stay in the plan, and read the values they ran with.
-        for (name, value) in &self.state.goal.params {
+        for (name, value) in &self.state.goals.goal.params {
             let known = goal.params.contains_key(name);
-            if !known && self.state.plan.is_some() {
+            if !known && self.state.in_force.plan.is_some() {
                 goal.params.insert(name.clone(), value.clone());
             }
         }
@@ -208,8 +208,8 @@ impl Turn<'_> {
 
     /// Compiles a plan that is to come into force next, for this goal.
     pub(super) fn compile_proposal(&self, draft: Draft, goal: &Goal) -> Checked {
-        let base = self.base(self.state.revision + 1);
-        let by = (&self.state.planner, self.state.head.mode);
+        let base = self.base(self.state.in_force.revision + 1);
+        let by = (&self.state.route.planner, self.state.head.mode);
         compile(draft, &self.terms(goal), &base, by)
     }
 
@@ -230,6 +230,7 @@ impl Turn<'_> {
             revision,
             previous: self
                 .state
+                .in_force
                 .plan
                 .as_deref()
                 .map(provost_plan::approve::ApprovedPlan::checked),
@@ -242,7 +243,7 @@ impl Turn<'_> {
     /// What a new plan changes, against the one in force.
     pub(super) fn change_to(&self, checked: &CheckedPlan) -> Change {
         let mut change = Change::default();
-        let Some(old) = &self.state.plan else {
+        let Some(old) = &self.state.in_force.plan else {
             return change;
         };
         let before = &old.checked().record().steps;
@@ -280,16 +281,16 @@ impl Turn<'_> {
     pub(super) fn origin_in_force(&self, author: &str) -> Origin {
         Origin {
             author: author.to_owned(),
-            literals: self.state.literals.clone(),
-            control: self.state.control.clone(),
+            literals: self.state.in_force.literals.clone(),
+            control: self.state.in_force.control.clone(),
         }
     }
 
     /// Checks the plan again if the rules moved since it was checked.
     pub(super) fn recheck(&mut self) -> Result<(), StepError> {
         // Why not of an amended goal: its plan comes in the place of this one.
-        let plan = self.state.plan.as_ref();
-        let Some(plan) = plan.filter(|_| self.state.unplanned.is_none()) else {
+        let plan = self.state.plan();
+        let Some(plan) = plan.filter(|_| self.state.goals.unplanned.is_none()) else {
             return Ok(());
         };
         let old = plan.checked().record();
@@ -313,7 +314,7 @@ impl Turn<'_> {
         let draft = self.in_force(shared);
         let Checked {
             plan, diagnostics, ..
-        } = self.compile(draft, &self.state.goal, self.state.revision);
+        } = self.compile(draft, &self.state.goals.goal, self.state.in_force.revision);
         let Some(checked) = plan else {
             let finding = diagnostics.iter().find(|d| d.severity() == Severity::Error);
             let message = finding.map_or_else(String::new, |d| d.message.clone());
@@ -330,7 +331,10 @@ impl Turn<'_> {
             clear,
         } = approvals;
         let consult = self.state.followups.to_show().cloned().collect();
-        let (control, literals) = (self.state.control.clone(), self.state.literals.clone());
+        let (control, literals) = (
+            self.state.in_force.control.clone(),
+            self.state.in_force.literals.clone(),
+        );
         self.emit(Event::PlanChecked {
             id: 0,
             document: Arc::clone(&checked.plan().value),
@@ -380,7 +384,7 @@ pub(super) fn build_request(
     why: Option<Why>,
 ) -> PlanRequest {
     let planning = &state.planning;
-    let plan = state.plan.as_ref().map(|plan| plan.checked().plan());
+    let plan = state.plan().map(|plan| plan.checked().plan());
     let refined = why.as_ref().and_then(Why::refined);
     let envelope = plan.zip(refined);
     let envelope = envelope.and_then(|(plan, step)| EnvelopeView::of(plan, step));
@@ -395,10 +399,14 @@ pub(super) fn build_request(
             (None, _) => RequestKind::Propose,
         },
         mode: state.head.mode,
-        goal: state.goal.clone(),
+        goal: state.goals.goal.clone(),
         tools: tools.collect(),
         roles: roles.map(|role| RoleView::of(role)).collect(),
-        plan: state.plan.is_some().then(|| Arc::clone(&state.document)),
+        plan: state
+            .in_force
+            .plan
+            .is_some()
+            .then(|| Arc::clone(&state.in_force.document)),
         observations: view::of_run(state, &rules.catalog),
         diagnostics: state.planning.findings.clone(),
         proposal: planning
@@ -418,13 +426,13 @@ pub(super) fn build_request(
 /// the plan in force beside them.
 fn offered<'a>(state: &State, rules: &'a Rules) -> Vec<&'a Operation> {
     let all = || rules.catalog.iter().map(Arc::as_ref);
-    if !matches!(state.planner, PlannerChoice::Model { .. }) {
+    if !matches!(state.route.planner, PlannerChoice::Model { .. }) {
         return all().collect();
     }
-    let Some(mut chosen) = ranking::candidates(&rules.catalog, &state.goal) else {
+    let Some(mut chosen) = ranking::candidates(&rules.catalog, &state.goals.goal) else {
         return all().collect();
     };
-    let plan = state.plan.as_ref().map(|plan| plan.checked().plan());
+    let plan = state.plan().map(|plan| plan.checked().plan());
     let steps = plan.into_iter().flat_map(|plan| &plan.steps);
     for tool in steps.filter_map(Step::tool) {
         let known = rules.catalog.get(&tool.value).map(Arc::as_ref);

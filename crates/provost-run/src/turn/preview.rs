@@ -56,7 +56,7 @@ impl Turn<'_> {
                 PreviewSource::At(preview) => call.preview = Some(*preview),
                 PreviewSource::Waits => waits = true,
             }
-            if self.state.paused.is_some() {
+            if self.state.ending.paused.is_some() {
                 return Ok(());
             }
             calls.push(call);

@@ -87,7 +87,7 @@ impl<'p> Roots<'p> {
             scope = scope.with("run", self.run.get_or_init(|| run_value(state)));
         }
         if params {
-            let made = || Value::Object(state.goal.params.clone());
+            let made = || Value::Object(state.goals.goal.params.clone());
             scope = scope.with("params", self.params.get_or_init(made));
         }
         for (id, step) in steps {

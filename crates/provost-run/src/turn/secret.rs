@@ -58,13 +58,13 @@ impl Turn<'_> {
 
     /// Whether what a step gives back must not leave.
     pub(super) fn is_secret(&self, id: &str) -> bool {
-        let plan = self.state.plan.as_ref();
+        let plan = self.state.plan();
         let known = plan.and_then(|plan| plan.checked().step(id));
         known.is_some_and(|(step, record)| view::is_secret(&self.rules.catalog, step, record))
     }
 
     fn is_list_secret(&self, id: &str) -> bool {
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return false;
         };
         let each = plan.checked().step(id);
@@ -74,7 +74,7 @@ impl Turn<'_> {
 
     /// The label of a text of the plan in force that stands in no step over a list.
     pub(super) fn label_of(&self, template: &Template) -> Label {
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return Label::trusted();
         };
         let checked = plan.checked();
@@ -94,7 +94,7 @@ impl Turn<'_> {
 
     /// The names of the arguments of an attempt that are secret.
     fn secret_args(&self, started: &AttemptStarted) -> BTreeSet<String> {
-        let plan = self.state.plan.as_ref();
+        let plan = self.state.plan();
         let known = plan.and_then(|plan| plan.checked().step(&started.slot.step));
         let Some((_, record)) = known else {
             return BTreeSet::new();

@@ -180,7 +180,7 @@ impl Turn<'_> {
         &self,
         id: &str,
     ) -> Option<(&Step, &std::sync::Arc<provost_plan::catalog::Operation>)> {
-        let (step, _) = self.state.plan.as_ref()?.checked().step(id)?;
+        let (step, _) = self.state.plan()?.checked().step(id)?;
         let operation = self.rules.catalog.get(&step.tool()?.value)?;
         Some((step, operation))
     }
@@ -234,7 +234,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn output_label(&self, slot: &Slot, output: &Value) -> Label {
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return Label::trusted();
         };
         let Some((step, record)) = plan.checked().step(&slot.step) else {
@@ -244,7 +244,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn acceptance(&self, slot: &Slot, output: &Value) -> Result<(), (Class, String)> {
-        let Some(plan) = &self.state.plan else {
+        let Some(plan) = &self.state.in_force.plan else {
             return Ok(());
         };
         let Some((step, _)) = plan.checked().step(&slot.step) else {

@@ -42,7 +42,7 @@ impl Turn<'_> {
             // Why not asked again: its steps ran because it was true.
             return Ok(true);
         }
-        let plan = self.state.plan.as_ref().map(|plan| plan.checked().plan());
+        let plan = self.state.plan().map(|plan| plan.checked().plan());
         let parent = plan.and_then(|plan| plan.parent(&step.id.value));
         let of_parent = parent.and_then(|(parent, _)| parent.when.as_ref());
         for when in of_parent.into_iter().chain(&step.when) {
@@ -57,7 +57,7 @@ impl Turn<'_> {
 
     /// Whether a step of this subgoal ran.
     pub(super) fn is_begun(&self, id: &str) -> bool {
-        let plan = self.state.plan.as_ref().map(|plan| plan.checked().plan());
+        let plan = self.state.plan().map(|plan| plan.checked().plan());
         let mut children = plan.into_iter().flat_map(|plan| plan.children(id));
         let ran = |known: &StepState| {
             known.attempted() || matches!(known.status, StepStatus::Succeeded | StepStatus::Failed)
@@ -114,7 +114,7 @@ impl Turn<'_> {
     pub(super) fn refined(&self) -> Option<(&Plan, &str)> {
         let asked = self.state.planning.outstanding.as_ref();
         let why = asked.and_then(|request| request.why.as_ref());
-        let before = self.state.plan.as_ref()?;
+        let before = self.state.plan()?;
         Some((before.checked().plan(), why.and_then(Why::refined)?))
     }
 

@@ -62,8 +62,8 @@ impl Turn<'_> {
     pub(super) fn undo_all(&mut self) -> Result<(), StepError> {
         loop {
             if self.pace != DispatchGate::Go
-                || self.state.paused.is_some()
-                || self.state.ended.is_some()
+                || self.state.ending.paused.is_some()
+                || self.state.ending.ended.is_some()
             {
                 return Ok(());
             }
@@ -83,7 +83,7 @@ impl Turn<'_> {
             }
             if self.state.spend.limit.is_none() {
                 self.reconcile_ready()?;
-                if self.state.paused.is_none() {
+                if self.state.ending.paused.is_none() {
                     self.dispatch_ready()?;
                 }
             }
@@ -96,7 +96,7 @@ impl Turn<'_> {
 
     /// Whether the steps that undo are part of the plan in force.
     fn is_placed(&self) -> bool {
-        let placed = self.state.undo.placed().into_iter();
+        let placed = self.state.ending.undo.placed().into_iter();
         let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
         self.state.is_undoing() && steps.all(|id| self.state.steps.contains_key(id))
     }
@@ -112,7 +112,7 @@ impl Turn<'_> {
 
     /// Whether no undoing step can begin any more.
     fn is_undone(&self) -> bool {
-        let placed = self.state.undo.placed().into_iter();
+        let placed = self.state.ending.undo.placed().into_iter();
         let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
         let over = |id: &String| self.state.steps.get(id).is_none_or(|s| s.status.is_final());
         self.state.spend.limit.is_some() || steps.all(over)
@@ -154,7 +154,7 @@ impl Turn<'_> {
     /// The calls that take back what happened, the newest first; and what none takes back.
     fn takings(&self) -> (Vec<UndoCall>, Vec<NotUndone>) {
         let (mut takings, mut left) = (Vec::new(), Vec::new());
-        for effect in self.state.effects.iter().rev() {
+        for effect in self.state.writes.effects.iter().rev() {
             let taking = match effect.landing {
                 // Why not listed: whoever asks what is left finds the doubt, or what became of it.
                 Landing::None | Landing::Unknown => continue,
@@ -173,7 +173,7 @@ impl Turn<'_> {
 
     fn taking(&self, newer: &[UndoCall], effect: &WriteRecord) -> Result<UndoCall, String> {
         let slot = &effect.slot;
-        let plan = self.state.plan.as_ref();
+        let plan = self.state.plan();
         let step = plan.and_then(|plan| plan.checked().plan().step(&slot.step));
         let step = step.ok_or("its step is not in the plan any more")?;
         let args = self.undo_args(step, slot)?;
@@ -218,7 +218,7 @@ impl Turn<'_> {
         &self,
         takings: &[UndoCall],
     ) -> Result<(CheckedPlan, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut document = Value::clone(&self.state.document);
+        let mut document = Value::clone(&self.state.in_force.document);
         if let Some(Value::Array(steps)) = document.get_mut("steps") {
             let ids = steps.iter().filter_map(|step| step.get("id").cloned());
             let mut after: Vec<Value> = ids.collect();
@@ -234,7 +234,7 @@ impl Turn<'_> {
         };
         let base = RevisionBase {
             undoes: true,
-            ..self.base(self.state.revision + 1)
+            ..self.base(self.state.in_force.revision + 1)
         };
         let Checked {
             plan, diagnostics, ..

@@ -122,7 +122,7 @@ impl Turn<'_> {
     /// # Errors
     /// As there.
     pub(super) fn may_check_again(&self) -> Result<bool, StepError> {
-        self.may_check(&canonical(&self.state.document))
+        self.may_check(&canonical(&self.state.in_force.document))
     }
 
     /// Refuses a turn that spent the little it had.

@@ -151,7 +151,7 @@ fn an_amended_goal_that_nobody_plans_for_begins_nothing_and_is_not_certified() {
     let case = asked();
     let card = case.open_card();
     let case = case.amends("ada", None, Some("tell nobody"));
-    assert_eq!(case.state().goal.text, "tell nobody");
+    assert_eq!(case.state().goals.goal.text, "tell nobody");
     let case = case
         .crash()
         .approve_card("bob", card)
@@ -178,7 +178,7 @@ fn an_amended_goal_that_nobody_plans_for_begins_nothing_and_is_not_certified() {
     + RunEnded refused: no plan was made for the amended goal
     > done refused
     "#);
-    let ended = case.state().ended.as_ref().expect("it ended");
+    let ended = case.state().ending.ended.as_ref().expect("it ended");
     assert!(ended.criteria.is_empty(), "{:?}", ended.criteria);
 }
 

@@ -25,7 +25,7 @@ fn answer(literals: Integrity) -> Vec<AnswerPart> {
     };
     let case = Case::new(PLAN).labelled(&literals, &Label::trusted());
     let case = case.started().ends("look", ok(json!({ "total": 4 })));
-    case.state().ended.clone().unwrap().answer
+    case.state().ending.ended.clone().unwrap().answer
 }
 
 /// Each claim, with the words of nobody in `‹›`.

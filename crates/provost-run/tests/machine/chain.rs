@@ -88,7 +88,7 @@ fn the_playbook_is_asked_after_the_planner_and_is_checked_like_it() {
     + RunEnded succeeded
     > done succeeded
     "#);
-    assert_eq!(case.state().planner.author(), "playbook shelves");
+    assert_eq!(case.state().route.planner.author(), "playbook shelves");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_person_is_asked_where_nobody_else_has_a_plan() {
     > call look#1 look.up {"to":"a"}
     "#);
     // Whoever planned at the beginning is asked again, and not told what was wrong with another's.
-    assert_eq!(case.state().planner.author(), "process test");
+    assert_eq!(case.state().route.planner.author(), "process test");
     assert!(case.requests().last().unwrap().diagnostics.is_empty());
 }
 
@@ -370,8 +370,8 @@ fn after_a_crash_at_any_event_the_chain_goes_on_where_it_was() {
     let mut run = case.folded(case.journal.len() - 1);
     crate::case::take_up(&mut run, 9_000);
     assert_eq!(
-        run.state().ended,
-        case.state().ended,
+        run.state().ending.ended,
+        case.state().ending.ended,
         "{}",
         case.transcript()
     );

@@ -101,7 +101,7 @@ fn what_is_not_read_back_took_place_and_failed() {
     + RunEnded failed: step `put` failed: the tool says it took place, but `look.up` does not confirm it: `${ read.total == 1 && size(output.id) > 0 }` does not hold
     > done failed
     "#);
-    assert_eq!(case.state().effects[0].landing, Landing::Happened);
+    assert_eq!(case.state().writes.effects[0].landing, Landing::Happened);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn nothing_is_read_back_after_the_run_was_cancelled() {
     let case = confirmed("note.put").cancel("ada").ends("put", ok(saved()));
     assert_eq!(case.status(), "cancelled");
     assert_eq!(case.state().steps["put"].status.word(), "cancelled");
-    assert_eq!(case.state().effects[0].landing, Landing::Happened);
+    assert_eq!(case.state().writes.effects[0].landing, Landing::Happened);
 }
 
 /// A read that lacks a secret was not sent: the run stands still, and the read is made once the

@@ -66,28 +66,29 @@ fn remembered(state: &State) -> Value {
         .map(|(digest, asked)| (digest.to_string(), json!([asked.open, asked.answer])))
         .collect();
     let effects: Vec<Value> = state
+        .writes
         .effects
         .iter()
         .map(|e| json!([e.slot, e.operation, e.args_digest, e.landing, e.doubtful]))
         .collect();
     json!({
         "run": state.head.run,
-        "goal": state.goal,
+        "goal": state.goals.goal,
         "status": state.status(),
-        "revision": state.revision,
-        "plan": state.plan.as_ref().map(|plan| plan.checked().plan().digest()),
-        "granted": state.plan.as_ref().map(|plan| plan.grants().keys().collect::<Vec<_>>()),
+        "revision": state.in_force.revision,
+        "plan": state.plan().map(|plan| plan.checked().plan().digest()),
+        "granted": state.plan().map(|plan| plan.grants().keys().collect::<Vec<_>>()),
         "steps": steps,
         "cards": cards,
         "questions": questions,
         "effects": effects,
-        "failed_calls": state.failed_calls,
+        "failed_calls": state.writes.failed_calls,
         "requests": state.planning.requests,
         "calls": state.spend.calls,
         "attempts": state.spend.attempts,
         "limit": state.spend.limit,
-        "cancelled": state.cancelled,
-        "ended": state.ended,
+        "cancelled": state.ending.cancelled,
+        "ended": state.ending.ended,
         "active_ms": state.spend.active_ms,
         "last_at": state.spend.last_at,
     })

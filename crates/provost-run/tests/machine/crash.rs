@@ -139,7 +139,7 @@ fn after_every_event_the_next_process_goes_on_and_repeats_nothing_that_ended() {
             || state.open_questions().next().is_some()
             || state.planning.outstanding.is_some()
             || state.doubts().next().is_some()
-            || state.ended.is_some();
+            || state.ending.ended.is_some();
         assert!(goes_on, "nothing can happen after event {length}");
         let now = settled(run.state());
         assert!(

@@ -106,7 +106,11 @@ impl Sequence {
             case = case.ask_for_plan();
         }
         let case = case.begin();
-        assert!(case.state().plan.is_some(), "{}", case.transcript());
+        assert!(
+            case.state().in_force.plan.is_some(),
+            "{}",
+            case.transcript()
+        );
         Self {
             case: case.quietly(),
             dice,
@@ -137,7 +141,7 @@ impl Sequence {
 
     fn moves(mut self) -> Case {
         for _ in 0..MOVES {
-            if self.case.state().ended.is_some() {
+            if self.case.state().ending.ended.is_some() {
                 break;
             }
             let person = self.dice.person();
@@ -166,10 +170,10 @@ impl Sequence {
                 values[place] = self.value(by);
             }
         }
-        let before = self.case.state().revision;
+        let before = self.case.state().in_force.revision;
         let text = plan(&values);
         self = self.with(|case| case.amends(by, Some(&text), None));
-        if self.case.state().revision > before {
+        if self.case.state().in_force.revision > before {
             self.values = values;
         }
         self

@@ -139,7 +139,7 @@ fn a_write_whose_output_does_not_fit_has_landed_all_the_same() {
     + RunEnded failed: step `put` failed: the output does not fit at `/done`: value is not of type "boolean"
     > done failed
     "#);
-    assert_eq!(case.state().effects[0].landing, Landing::Happened);
+    assert_eq!(case.state().writes.effects[0].landing, Landing::Happened);
 }
 
 fn three(on_failure: &str) -> String {

@@ -105,7 +105,7 @@ fn a_question_comes_first_and_the_playbook_plans_what_was_meant() {
     3: params {"shelf":"a"}, answers []
     "#);
     assert_eq!(
-        case.state().planner,
+        case.state().route.planner,
         PlannerChoice::Playbook {
             name: "shelves".to_owned()
         }
@@ -130,8 +130,8 @@ fn nobody_else_says_what_a_goal_means() {
             .begin()
             .planner_replies(reply);
         assert_eq!(case.status(), "refused", "{}", case.transcript());
-        assert_eq!(case.state().planner, before);
-        assert!(case.state().goal.params.is_empty());
+        assert_eq!(case.state().route.planner, before);
+        assert!(case.state().goals.goal.params.is_empty());
     }
 }
 

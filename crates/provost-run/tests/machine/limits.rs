@@ -128,7 +128,7 @@ fn no_attempt_begins_that_could_pass_the_limit_on_money() {
     assert!(case.transcript().contains(refused), "{}", case.transcript());
     assert_eq!(case.state().spend.money, Money::parse("5.00").unwrap());
     let case = case.ends("a", ok(json!({ "total": 1 })));
-    let ended = case.state().ended.as_ref().expect("the run is over");
+    let ended = case.state().ending.ended.as_ref().expect("the run is over");
     assert_eq!(ended.class, Some(Class::BudgetExceeded));
     // The controls: a millionth more is enough, and what nothing prices is not counted.
     let case = losing(cost(), |limits| limits.money = money("6.00"));

@@ -89,7 +89,7 @@ fn a_request_that_might_pass_a_limit_is_not_made() {
             .limits(|limits| limits.money = limit.map(money))
             .planner_is_away()
             .begin();
-        assert!(case.state().ended.is_none());
+        assert!(case.state().ending.ended.is_none());
         let case = case.give(Input::Resume).give(Input::Proceed);
         let asked = case.state().open_questions().next().expect("asked").1;
         assert!(asked.text.contains("leaves no room"), "{}", asked.text);

@@ -24,7 +24,7 @@ fn ended(case: Case) -> Case {
 }
 
 fn prover(case: &Case) -> Prover {
-    let ended = case.state().ended.as_ref().expect("it ended");
+    let ended = case.state().ending.ended.as_ref().expect("it ended");
     ended.proven_by.get("goal").cloned().expect("a proof")
 }
 
@@ -42,7 +42,7 @@ fn what_only_the_planner_proved_is_told_from_the_rest() {
         author: "process test".to_owned(),
     };
     assert_eq!(prover(&by_program), planner);
-    let state = by_program.state().ended.clone().unwrap();
+    let state = by_program.state().ending.ended.clone().unwrap();
     assert_eq!(state.proven_by_planner("goal"), Some("process test"));
     // A proof that a person wrote stays theirs when a planner keeps it; one that they let stand
     // does not become theirs.

@@ -110,14 +110,7 @@ fn a_question_to_somebody_is_answered_by_nobody_else() {
 #[test]
 fn an_answer_is_trusted_at_a_sink() {
     let case = asking(ASK).answer("bob", json!(3));
-    let (_, record) = case
-        .state()
-        .plan
-        .as_ref()
-        .unwrap()
-        .checked()
-        .step("put")
-        .unwrap();
+    let (_, record) = case.state().plan().unwrap().checked().step("put").unwrap();
     assert_eq!(record.labels["count"].integrity.word(), "trusted");
     assert_eq!(case.state().in_flight(), 1, "the write did not ask");
 }

@@ -91,7 +91,7 @@ fn a_revision_that_changes_or_drops_a_fact_is_refused() {
         })
         .collect();
     insta::assert_snapshot!(json!(codes), @r#"[["R111","S702","S704"],["R111","S704"]]"#);
-    assert_eq!(case.state().revision, 1);
+    assert_eq!(case.state().in_force.revision, 1);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_revision_that_repeats_a_failed_call_is_refused() {
         "R112"
     );
     assert_eq!(
-        failing(&[&again("worse")]).state().revision,
+        failing(&[&again("worse")]).state().in_force.revision,
         2,
         "the control: another call"
     );
@@ -368,7 +368,7 @@ fn every_criterion_must_hold() {
     + RunEnded failed: not proven: `counted`
     > done failed
     ");
-    insta::assert_snapshot!(json!(case.state().ended.as_ref().unwrap().criteria), @r#"{"counted":"not_held","shown":"held"}"#);
+    insta::assert_snapshot!(json!(case.state().ending.ended.as_ref().unwrap().criteria), @r#"{"counted":"not_held","shown":"held"}"#);
 }
 
 const MAIL: &str =

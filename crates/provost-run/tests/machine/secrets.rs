@@ -123,7 +123,7 @@ fn what_a_tool_says_of_a_secret_it_was_given_is_withheld() {
         .ends("put", refused);
     assert_eq!(case.status(), "failed");
     assert!(!case.transcript().contains(SECRET), "{}", case.transcript());
-    let ended = case.state().ended.clone().unwrap();
+    let ended = case.state().ending.ended.clone().unwrap();
     assert_eq!(
         ended.message.as_deref(),
         Some("step `put` failed: withheld: it may repeat a secret")

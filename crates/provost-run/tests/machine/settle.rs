@@ -598,7 +598,11 @@ steps:
 "#;
     let happened = Settlement::Happened;
     let case = Case::new(plan).begin();
-    assert!(case.state().plan.is_some(), "{}", case.transcript());
+    assert!(
+        case.state().in_force.plan.is_some(),
+        "{}",
+        case.transcript()
+    );
     let case = case
         .ends("put", failed(Class::Timeout, Landing::Unknown))
         .quietly()

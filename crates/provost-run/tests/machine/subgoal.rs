@@ -57,7 +57,7 @@ fn codes(case: &Case) -> Vec<Vec<String>> {
 }
 
 fn status(case: &Case) -> Option<RunStatus> {
-    case.state().ended.as_ref().map(|ended| ended.status)
+    case.state().ending.ended.as_ref().map(|ended| ended.status)
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn what_refines_more_than_the_subgoal_goes_back() {
         let last = codes(&case)[0].last().unwrap().clone();
         assert_eq!(last, "R115", "{wrong}");
         // The control: what only refines comes into force.
-        assert_eq!(case.state().revision, 2, "{wrong}");
+        assert_eq!(case.state().in_force.revision, 2, "{wrong}");
     }
 }
 
@@ -182,7 +182,7 @@ fn a_step_beyond_the_envelope_goes_back() {
     for wrong in [put.to_owned(), format!("{A}{B}{c}")] {
         let case = refined(&[&plan("", &wrong), &plan("", A)]).begin();
         assert!(codes(&case)[0].contains(&"V604".to_owned()), "{wrong}");
-        assert_eq!(case.state().revision, 2);
+        assert_eq!(case.state().in_force.revision, 2);
     }
 }
 
@@ -212,7 +212,13 @@ fn refinements_are_not_counted_as_revisions() {
     ]);
     let case = case.limits(|limits| limits.revisions = 0).begin();
     let case = case.ends("find/a", total(2)).ends("find/b", total(3));
-    assert_eq!((case.state().revision, case.state().refinements), (4, 3));
+    assert_eq!(
+        (
+            case.state().in_force.revision,
+            case.state().in_force.refinements
+        ),
+        (4, 3)
+    );
     assert_eq!(status(&case), Some(RunStatus::Succeeded));
     // The control: a failed step is replanned within that limit, which is 0.
     let case = refined(&[&plan("", A), &plan("", &format!("{A}{B}"))]);
@@ -447,7 +453,7 @@ fn the_mode_single_leaves_no_subgoal_open() {
     let single = case(Some(PlanningMode::Single));
     assert_eq!(codes(&single), [["R116"]]);
     assert_eq!(single.requests()[1].kind, RequestKind::Propose);
-    assert_eq!(single.state().revision, 1);
+    assert_eq!(single.state().in_force.revision, 1);
     assert!(
         single
             .requests()
@@ -598,16 +604,16 @@ fn after_every_event_of_a_refinement_the_next_process_goes_on() {
                 .collect()
         };
         let (before, requests) = (views(&run), run.state().planning.requests);
-        let revision = run.state().revision;
+        let revision = run.state().in_force.revision;
         let events = crate::case::take_up(&mut run, 10_000);
         let state = run.state();
         let goes_on = state.is_busy()
             || state.open_questions().next().is_some()
             || state.planning.outstanding.is_some()
-            || state.ended.is_some();
+            || state.ending.ended.is_some();
         assert!(goes_on, "nothing can happen after event {length}");
         assert_eq!(
-            state.revision, revision,
+            state.in_force.revision, revision,
             "what was planned stays after {length}"
         );
         assert!(state.planning.requests <= requests + 1);

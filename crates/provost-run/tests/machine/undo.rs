@@ -622,7 +622,7 @@ fn a_journal_cut_anywhere_undoes_once_and_in_order() {
         let mut run = whole.folded(length);
         let mut all = begun(&whole.journal[..length]);
         let mut inputs = vec![Input::Proceed, Input::Resume];
-        while let (Some(input), None) = (inputs.pop(), &run.state().ended) {
+        while let (Some(input), None) = (inputs.pop(), &run.state().ending.ended) {
             let output = run.step(input, 60_000).unwrap();
             for event in &output.append {
                 if let Event::AttemptStarted(started) = event {
@@ -669,7 +669,7 @@ answer: done
         .started()
         .ends("put", made("n1"))
         .cancel_and_undo("ada");
-    let steps = case.state().document["steps"].as_array().unwrap();
+    let steps = case.state().in_force.document["steps"].as_array().unwrap();
     let undo = steps.iter().find(|step| step["id"] == "undo/put").unwrap();
     assert_eq!(undo["as"], "clerk");
 }

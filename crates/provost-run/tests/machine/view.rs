@@ -439,6 +439,6 @@ fn what_is_planned_after_trusted_words_were_shown_is_not() {
         .in_full_view()
         .started()
         .ends("look", ok(json!({ "total": 4, "note": INJECTION })));
-    assert_eq!(case.state().control, Label::trusted());
+    assert_eq!(case.state().in_force.control, Label::trusted());
     assert!(case.state().open_cards().next().is_none());
 }

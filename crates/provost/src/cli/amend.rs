@@ -101,7 +101,7 @@ fn of_file(path: &std::path::Path) -> Result<PlanText, Failure> {
 
 /// The plan in force with other arguments.
 fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failure> {
-    let mut document = Value::clone(&state.document);
+    let mut document = Value::clone(&state.in_force.document);
     // Why: the run's goal is the goal, also where this very command changes it.
     if let Some(document) = document.as_object_mut() {
         document.remove("goal");
@@ -115,7 +115,7 @@ fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failur
         let Some(step) = step.and_then(Value::as_object_mut) else {
             return Err(
                 Failure::usage(format!("the current plan has no step `{}`", setting.step))
-                    .hint(format!("`provost show {}` lists its steps", state.run)),
+                    .hint(format!("`provost show {}` lists its steps", state.head.run)),
             );
         };
         let args = step

@@ -36,10 +36,11 @@ pub fn run(verb: &AnswerArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             .find(|(digest, _)| **digest == picked)
     });
     let Some((digest, asked)) = found else {
-        return Err(
-            Failure::usage(format!("several questions of run `{}` wait", state.head.run))
-                .hint("`provost inbox` lists them, with commands"),
-        );
+        return Err(Failure::usage(format!(
+            "several questions of run `{}` wait",
+            state.head.run
+        ))
+        .hint("`provost inbox` lists them, with commands"));
     };
     let value = question::read(asked, &verb.value).map_err(|reason| {
         Failure::usage(reason).hint(format!("the question is: {}", asked.text))

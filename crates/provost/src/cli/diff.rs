@@ -143,8 +143,11 @@ fn of_run(
     let state = record.run.state();
     let (document, kept) = plans.get(&revision).ok_or_else(|| {
         let known: Vec<String> = plans.keys().map(u32::to_string).collect();
-        Failure::usage(format!("run `{}` has no revision {revision}", state.head.run))
-            .hint(format!("its revisions are {}", known.join(", ")))
+        Failure::usage(format!(
+            "run `{}` has no revision {revision}",
+            state.head.run
+        ))
+        .hint(format!("its revisions are {}", known.join(", ")))
     })?;
     let unreadable = || {
         Failure::failed(format!("revision {revision} is not what was recorded"))
@@ -157,7 +160,7 @@ fn of_run(
         policy: workspace.policy().clone(),
         principal: state.head.principal.clone(),
         limits: state.head.limits.clone(),
-        goal: state.goal.clone(),
+        goal: state.goals.goal.clone(),
     };
     let origin = Origin {
         author: name.clone(),
@@ -174,7 +177,7 @@ fn of_run(
     Ok(DiffSide {
         name,
         plan,
-        goal: state.goal.clone(),
+        goal: state.goals.goal.clone(),
         worst,
     })
 }

@@ -64,8 +64,11 @@ pub fn run(verb: RejectArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         (None, None) => {
             let any = state.open_cards().map(|(digest, _)| *digest).next();
             any.filter(|_| verb.all).ok_or_else(|| {
-                Failure::usage(format!("several cards of run `{}` are open", state.run))
-                    .hint("`--step STEP` names one of them, `--all` rejects all")
+                Failure::usage(format!(
+                    "several cards of run `{}` are open",
+                    state.head.run
+                ))
+                .hint("`--step STEP` names one of them, `--all` rejects all")
             })?
         }
     };

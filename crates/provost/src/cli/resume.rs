@@ -30,7 +30,7 @@ pub fn run(verb: &ResumeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return lift(verb.what.scope(), place);
     };
     let run = target.open(place)?;
-    if run.state().paused.is_some() {
+    if run.state().ending.paused.is_some() {
         return say::say(run, Statement::Resume, &verb.signing, verb.watching, place);
     }
     let engine = place.driving(run.engine)?;

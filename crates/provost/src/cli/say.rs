@@ -80,7 +80,7 @@ pub fn stop(
     place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
     let history = History::read(&place.journal()?, run)?;
-    if history.state.ended.is_some() {
+    if history.state.ending.ended.is_some() {
         let status = history.state.status().word();
         return Err(StepError::Over { status }.into());
     }
@@ -137,7 +137,7 @@ fn post_alone(
     page.put(TextStyle::Warn, "recorded").line(&format!(
         ": the process that works on run {} receives it first and verifies it; this command \
          runs nothing: {}",
-        state.run,
+        state.head.run,
         failure.message()
     ));
     output::note(&page.finish());
@@ -226,10 +226,11 @@ pub fn save_card(
         .open_cards()
         .find(|(digest, _)| Some(**digest) == picked);
     let Some((_, asked)) = found else {
-        return Err(
-            Failure::usage(format!("several cards of run `{}` are open", state.head.run))
-                .hint("`provost inbox --cards DIR` writes each to a file"),
-        );
+        return Err(Failure::usage(format!(
+            "several cards of run `{}` are open",
+            state.head.run
+        ))
+        .hint("`provost inbox --cards DIR` writes each to a file"));
     };
     write_card(path, engine.inbox().store(), asked)?;
     let shown = path.display().to_string();

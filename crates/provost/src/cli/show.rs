@@ -128,16 +128,20 @@ fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Pa
     let status = state.status();
     page.strong(&format!("run {}", state.head.run)).text(": ");
     page.put(run_look(status), run_status(status)).end();
-    page.field("goal", &state.goal.text);
+    page.field("goal", &state.goals.goal.text);
     page.field(
         "asked",
-        &format!("by {} at {}", state.head.principal.id, moment(state.head.created_at)),
+        &format!(
+            "by {} at {}",
+            state.head.principal.id,
+            moment(state.head.created_at)
+        ),
     );
-    if state.ended.is_some() {
+    if state.ending.ended.is_some() {
         page.field("ended", &format!("at {}", moment(state.spend.last_at)));
     }
-    page.field("plan", &format!("revision {}", state.revision));
-    if state.solo {
+    page.field("plan", &format!("revision {}", state.in_force.revision));
+    if state.head.solo {
         page.field("solo", "the requester may also approve");
     }
     let aftermath = WriteSummary::of(state, catalog, place);
@@ -145,7 +149,7 @@ fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Pa
         page.end().page(run::why_not(state));
         page.page(aftermath.page());
     }
-    if state.plan.is_some() {
+    if state.in_force.plan.is_some() {
         page.end();
         run::steps(&mut page, state, catalog);
         if let Some(catalog) = catalog {
@@ -153,10 +157,10 @@ fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Pa
         }
         run::created(&mut page, state);
     }
-    if aftermath.is_none() || state.ended.is_some() {
+    if aftermath.is_none() || state.ending.ended.is_some() {
         page.end().page(run::end(state, place));
     }
-    let goes_on = state.ended.is_none() && aftermath.is_none() && !status_waits(state);
+    let goes_on = state.ending.ended.is_none() && aftermath.is_none() && !status_waits(state);
     if goes_on {
         let command = place.command(&format!("provost resume {}", state.head.run));
         page.faint("go on with: ").line(&command);

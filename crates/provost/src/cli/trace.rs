@@ -60,12 +60,23 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let status = state.status();
     page.strong(&format!("run {}", state.head.run)).text(": ");
     page.put(run_look(status), run_status(status)).end();
-    page.faint("times since ").line(&moment(state.head.created_at));
+    page.faint("times since ")
+        .line(&moment(state.head.created_at));
     if !verb.execution {
-        view(&mut page, "planning", &traced.planning, state.head.created_at);
+        view(
+            &mut page,
+            "planning",
+            &traced.planning,
+            state.head.created_at,
+        );
     }
     if !verb.planning {
-        view(&mut page, "execution", &traced.execution, state.head.created_at);
+        view(
+            &mut page,
+            "execution",
+            &traced.execution,
+            state.head.created_at,
+        );
     }
     if !verb.planning && !verb.execution {
         counts(&mut page, &traced.metrics);

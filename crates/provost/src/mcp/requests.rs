@@ -261,14 +261,14 @@ impl Requests {
         let mut value = json!({
             "schema": "provost/client-run/v1",
             "run": state.head.run,
-            "goal": state.goal.text,
+            "goal": state.goals.goal.text,
             "status": state.status().word(),
-            "revision": state.revision,
+            "revision": state.in_force.revision,
             "steps": steps,
             "observations": record.run.observations(),
             "waits_for": waits_for(&waiting(state)),
         });
-        if let (Value::Object(map), Some(ended)) = (&mut value, &state.ended) {
+        if let (Value::Object(map), Some(ended)) = (&mut value, &state.ending.ended) {
             let ended = json!({
                 "class": ended.class,
                 "step": ended.step,

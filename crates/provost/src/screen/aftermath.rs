@@ -55,7 +55,7 @@ impl WriteSummary {
             next: next(state, place),
         };
         let undone = state.undone();
-        for effect in &state.effects {
+        for effect in &state.writes.effects {
             let item = state.item(&effect.slot);
             let abandoned = item.is_some_and(|item| item.settled == Some(StepStatus::Failed));
             let write = UnfinishedWrite {
@@ -85,7 +85,9 @@ impl WriteSummary {
 
     /// Writes of the plan in force that no attempt began of.
     fn add_unattempted(&mut self, state: &State, catalog: Option<&Catalog>) {
-        let Some(approved) = &state.plan else { return };
+        let Some(approved) = &state.in_force.plan else {
+            return;
+        };
         for step in &approved.checked().plan().steps {
             let Some(tool) = step.tool() else { continue };
             let known = state.steps.get(&step.id.value);
@@ -210,7 +212,7 @@ fn next(state: &State, place: &WorkspacePath) -> Option<(String, &'static str)> 
         let who = "any person of this workspace, after a check of the system it writes to";
         return Some((place.command(&command), who));
     }
-    if let Some(pause) = &state.paused {
+    if let Some(pause) = &state.ending.paused {
         let command = place.command(&format!("provost resume {run}"));
         let who = match &pause.missing {
             Some(_) => "any person of this workspace, once the secret is set",
@@ -218,7 +220,7 @@ fn next(state: &State, place: &WorkspacePath) -> Option<(String, &'static str)> 
         };
         return Some((command, who));
     }
-    state.ended.as_ref()?;
+    state.ending.ended.as_ref()?;
     Some((
         place.command(&format!("provost why {run}")),
         "anybody: it says whether the plan was wrong or execution failed",

@@ -22,14 +22,14 @@ const NOTE_COLUMNS_MAX: usize = 60;
 /// The region as it should look now.
 pub fn region(narrator: &Narrator, state: &State, columns: usize) -> Page {
     let mut page = Page::new();
-    let Some(approved) = &state.plan else {
-        if state.ended.is_none() {
+    let Some(approved) = &state.in_force.plan else {
+        if state.ending.ended.is_none() {
             page.faint("planning").end();
         }
         return page;
     };
     let checked = approved.checked();
-    let now = if state.ended.is_some() {
+    let now = if state.ending.ended.is_some() {
         state.spend.last_at
     } else {
         now_ms()

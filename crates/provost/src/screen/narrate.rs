@@ -77,7 +77,7 @@ impl Narrator {
             }
             // Why only then: a playbook answers at once.
             Event::PlanRequested { .. } if is_slow(state) => {
-                let author = format!(", {}", state.planner.author());
+                let author = format!(", {}", state.route.planner.author());
                 let rest = format!("{}{author}", words.rest);
                 let why = None;
                 put(
@@ -125,7 +125,9 @@ impl Narrator {
     }
 
     fn first_plan(&self, page: &mut Page, revision: u32, state: &State) {
-        let Some(approved) = &state.plan else { return };
+        let Some(approved) = &state.in_force.plan else {
+            return;
+        };
         let checked = approved.checked();
         let summary = plan::summary(checked, &self.catalog);
         page.end()
@@ -137,7 +139,9 @@ impl Narrator {
     }
 
     fn changes(&self, page: &mut Page, state: &State, [added, changed, removed]: [&[String]; 3]) {
-        let Some(approved) = &state.plan else { return };
+        let Some(approved) = &state.in_force.plan else {
+            return;
+        };
         for (word, ids) in [("added", added), ("changed", changed)] {
             if ids.is_empty() {
                 continue;
@@ -230,5 +234,5 @@ fn put_finding(page: &mut Page, finding: &FindingView) {
 
 /// Whether the planner that is asked takes its time.
 fn is_slow(state: &State) -> bool {
-    state.planner.may_fail() && state.planning.outstanding.is_some()
+    state.route.planner.may_fail() && state.planning.outstanding.is_some()
 }

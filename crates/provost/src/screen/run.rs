@@ -22,10 +22,10 @@ use crate::place::WorkspacePath;
 /// How a drive left a run: the answer, or what it waits for and the commands to type.
 pub fn end(state: &State, place: &WorkspacePath) -> Page {
     let mut page = Page::new();
-    match &state.ended {
+    match &state.ending.ended {
         Some(ended) => {
             page.put(run_look(ended.status), run_status(ended.status));
-            page.text(": ").line(&state.goal.text);
+            page.text(": ").line(&state.goals.goal.text);
             if let Some(message) = &ended.message {
                 page.line(message);
             }
@@ -33,7 +33,7 @@ pub fn end(state: &State, place: &WorkspacePath) -> Page {
             if !ended.answer.is_empty() {
                 page.end().page(answer::page(ended));
             }
-            let criteria = answer::criteria(&state.goal, ended);
+            let criteria = answer::criteria(&state.goals.goal, ended);
             if !criteria.is_empty() && !ended.criteria.is_empty() {
                 page.end().page(criteria);
             }
@@ -68,7 +68,7 @@ pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
     for (step, slots) in doubted {
         doubts(&mut page, state, (step, &slots), place);
     }
-    if let Some(pause) = &state.paused {
+    if let Some(pause) = &state.ending.paused {
         page.page(why_not(state));
         let text = format!("provost resume {}", state.head.run);
         command(&mut page, "resume", &place.command(&text));
@@ -83,7 +83,7 @@ pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
 
 /// A card that is open.
 fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
-    let Some(known) = state.people.cards.get(digest) else {
+    let Some(known) = state.card(digest) else {
         return;
     };
     page.page(card::page(digest, &known.card)).end();
@@ -95,7 +95,7 @@ fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &W
 
 /// A question that is open.
 fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
-    let Some(known) = state.people.questions.get(digest) else {
+    let Some(known) = state.question(digest) else {
         return;
     };
     page.page(question::page(digest, &known.question)).end();
@@ -141,9 +141,9 @@ fn doubts(page: &mut Page, state: &State, (step, slots): (&str, &[&Slot]), place
 /// One sentence: why a run did not succeed.
 pub fn why_not(state: &State) -> Page {
     let mut page = Page::new();
-    if let Some(pause) = &state.paused {
+    if let Some(pause) = &state.ending.paused {
         page.put(TextStyle::Warn, "paused: ").line(&stopped(pause));
-    } else if let Some(ended) = &state.ended {
+    } else if let Some(ended) = &state.ending.ended {
         let message = ended.message.clone().unwrap_or_default();
         page.put(run_look(ended.status), run_status(ended.status))
             .line(&format!(": {message}"));
@@ -177,7 +177,9 @@ fn command(page: &mut Page, word: &str, command: &str) {
 
 /// The steps of a run with what they came to.
 pub fn steps(page: &mut Page, state: &State, catalog: Option<&Catalog>) {
-    let Some(approved) = &state.plan else { return };
+    let Some(approved) = &state.in_force.plan else {
+        return;
+    };
     let rows: Vec<Vec<Cell>> = waves(approved.checked())
         .into_iter()
         .filter_map(|(_, step, _)| {
@@ -211,7 +213,9 @@ pub fn steps(page: &mut Page, state: &State, catalog: Option<&Catalog>) {
 
 /// What the steps of a run came to, each in short.
 pub fn observed(page: &mut Page, state: &State, catalog: &Catalog) {
-    let Some(approved) = &state.plan else { return };
+    let Some(approved) = &state.in_force.plan else {
+        return;
+    };
     let mut rows = Vec::new();
     for (_, step, _) in waves(approved.checked()) {
         let id = &step.id.value;
@@ -259,9 +263,9 @@ pub fn to_json(state: &State, place: &WorkspacePath) -> Value {
     let mut value = json!({
         "schema": "provost/run/v1",
         "id": state.head.run,
-        "goal": state.goal.text,
+        "goal": state.goals.goal.text,
         "status": state.status().word(),
-        "revision": state.revision,
+        "revision": state.in_force.revision,
         "solo": state.head.solo,
         "waiting_for": waits::first(&state.head.run, &waiting_of(state), place),
         "waits": waits::all(&state.head.run, &waiting_of(state), place),
@@ -284,7 +288,7 @@ pub fn to_json(state: &State, place: &WorkspacePath) -> Value {
     if let (Value::Object(map), false) = (&mut value, created.is_empty()) {
         map.insert("created".to_owned(), Value::Array(created));
     }
-    if let (Value::Object(map), Some(_)) = (&mut value, state.undo.placed()) {
+    if let (Value::Object(map), Some(_)) = (&mut value, state.ending.undo.placed()) {
         let slots = state.undone();
         let undone: Vec<String> = slots.iter().map(ToString::to_string).collect();
         let left: Vec<Value> = state
@@ -295,7 +299,7 @@ pub fn to_json(state: &State, place: &WorkspacePath) -> Value {
         map.insert("undone".to_owned(), json!(undone));
         map.insert("not_undone".to_owned(), json!(left));
     }
-    if let (Value::Object(map), Some(ended)) = (&mut value, &state.ended) {
+    if let (Value::Object(map), Some(ended)) = (&mut value, &state.ending.ended) {
         map.insert("message".to_owned(), json!(ended.message));
         map.insert("class".to_owned(), json!(ended.class));
         map.insert("step".to_owned(), json!(ended.step));

@@ -127,7 +127,7 @@ impl Live {
         let columns = terminal_size::terminal_size_of(std::io::stderr())
             .map_or(80, |(width, _)| usize::from(width.0));
         let mut region = live::region(&self.narrator, state, columns);
-        if *self.halt.borrow() && state.ended.is_none() {
+        if *self.halt.borrow() && state.ending.ended.is_none() {
             region.put(TextStyle::Warn, &cut(HALTING, columns)).end();
         }
         let region = region.finish();

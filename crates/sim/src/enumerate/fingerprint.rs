@@ -57,7 +57,11 @@ impl Prints {
             let mut hasher = DefaultHasher::new();
             (again == Some(index)).hash(&mut hasher);
             let failed = (place.kind.operation().to_owned(), place.args);
-            state.failed_calls.contains(&failed).hash(&mut hasher);
+            state
+                .writes
+                .failed_calls
+                .contains(&failed)
+                .hash(&mut hasher);
             reading.of_slot(&slot).hash(&mut hasher);
             of_slot(state, &slot, now, &mut hasher);
             hasher.finish()
@@ -115,61 +119,60 @@ fn debug(value: &impl std::fmt::Debug, hasher: &mut DefaultHasher) {
 fn of_whole(state: &State, reading: &Reading) -> u64 {
     let State {
         head: _,
+        goals: _,
+        route,
+        in_force,
+        steps,
+        planning,
+        followups: _,
+        writes: _,
         people,
         spend,
-        goal: _,
-        planner: _,
-        plan,
-        document: _,
-        steps,
-        revision,
-        control,
-        planning,
-        progress,
-        followups: _,
-        stopping,
-        effects: _,
-        failed_calls: _,
-        amender: _,
-        cancelled,
-        undo,
-        paused,
-        ended,
+        ending,
         // Why: what else there is follows from the rest, and is kept to look less.
         ..
     } = state;
     let mut hasher = DefaultHasher::new();
-    if let Some(plan) = plan {
+    if let Some(plan) = &in_force.plan {
         plan.checked().record().digest.hash(&mut hasher);
         debug(plan.grants(), &mut hasher);
     }
     of_people(state, reading, &mut hasher);
     let lists = steps.values().filter(|step| step.is_list);
     lists.for_each(|step| of_step(step, &mut hasher));
-    revision.hash(&mut hasher);
-    debug(control, &mut hasher);
+    in_force.revision.hash(&mut hasher);
+    debug(&in_force.control, &mut hasher);
     of_planning(planning, &mut hasher);
-    debug(&progress.bearing(), &mut hasher);
-    stopping.as_ref().map(kind).hash(&mut hasher);
+    debug(&route.progress.bearing(), &mut hasher);
+    ending.stopping.as_ref().map(kind).hash(&mut hasher);
     for asked in people.questions.values() {
         debug(&(&asked.question, &asked.answer, asked.open), &mut hasher);
     }
     spend.limit.is_some().hash(&mut hasher);
-    (cancelled.is_some(), paused.is_some()).hash(&mut hasher);
-    debug(undo, &mut hasher);
-    ended.as_ref().map(|ended| ended.status).hash(&mut hasher);
+    (ending.cancelled.is_some(), ending.paused.is_some()).hash(&mut hasher);
+    debug(&ending.undo, &mut hasher);
+    ending
+        .ended
+        .as_ref()
+        .map(|ended| ended.status)
+        .hash(&mut hasher);
     hasher.finish()
 }
 
 /// What follows from what people said, beside the calls it was about.
 fn of_people(state: &State, reading: &Reading, hasher: &mut DefaultHasher) {
     // Why here: what follows from a goal or a no that the plan was not made for.
-    (state.unplanned.is_some(), &state.former).hash(hasher);
-    (state.goal.text.len(), &state.amender, &state.people.amenders).hash(hasher);
-    debug(&state.authorship, hasher);
-    matches!(state.planner, PlannerChoice::Interpreter { .. }).hash(hasher);
+    (state.goals.unplanned.is_some(), &state.goals.former).hash(hasher);
+    (
+        state.goals.goal.text.len(),
+        &state.in_force.amender,
+        &state.people.amenders,
+    )
+        .hash(hasher);
+    debug(&state.in_force.authorship, hasher);
+    matches!(state.route.planner, PlannerChoice::Interpreter { .. }).hash(hasher);
     reading.whole().hash(hasher);
-    state.rejected.is_some().hash(hasher);
+    state.ending.rejected.is_some().hash(hasher);
 }
 
 fn of_planning(planning: &Planning, hasher: &mut DefaultHasher) {
@@ -264,17 +267,31 @@ fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
     let followup = state.followups.of(id);
     let asked = planning.outstanding.as_ref().and_then(|o| o.why.as_ref());
     let limit = state.spend.limit.as_ref().map(|(step, _)| step);
-    let ended = state.ended.as_ref().and_then(|ended| ended.step.as_ref());
+    let ended = state
+        .ending
+        .ended
+        .as_ref()
+        .and_then(|ended| ended.step.as_ref());
     (
         followup
             .map(|known| (known.report, known.failure))
             .unwrap_or_default(),
         followup.is_some_and(|known| !known.left_out.is_empty()),
-        [state.stopping.as_ref(), planning.wanted.as_ref(), asked].map(|why| names(why, id)),
+        [
+            state.ending.stopping.as_ref(),
+            planning.wanted.as_ref(),
+            asked,
+        ]
+        .map(|why| names(why, id)),
         [limit, ended].map(|step| step == Some(id)),
     )
         .hash(hasher);
-    if let Some(effect) = state.effects.iter().find(|effect| effect.slot == *slot) {
+    if let Some(effect) = state
+        .writes
+        .effects
+        .iter()
+        .find(|effect| effect.slot == *slot)
+    {
         (effect.landing, effect.doubtful).hash(hasher);
     }
     let Some(step) = state.steps.get(id) else {
@@ -336,7 +353,7 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
     (key.is_some() && lives, landing, class).hash(hasher);
     retry_at.map(|at| (at - now).max(0)).hash(hasher);
     debug(output, hasher);
-    let card = card.and_then(|digest| state.people.cards.get(&digest));
+    let card = card.and_then(|digest| state.card(&digest));
     if let Some(card) = card {
         let left = card.card.expires_at.map(|at| at - now);
         (card.open, card.approved_by.len(), left).hash(hasher);

@@ -45,7 +45,7 @@ impl Search<'_> {
     pub(super) fn judge_turn(&mut self, state: &State, heard: TurnInput, events: &[Event]) {
         table::note(&table::Turn { heard, events }, &mut self.tally.marks);
         let kinds = || events.iter().map(|event| event.kind().to_owned()).collect();
-        if state.ended.is_some() && state.in_flight() > 0 {
+        if state.ending.ended.is_some() && state.in_flight() > 0 {
             self.broke("a run ended with a call in flight", kinds());
         }
         for event in events {
@@ -58,7 +58,7 @@ impl Search<'_> {
         let passed = state.spend.attempts > limits.attempts
             || state.spend.calls > limits.calls
             || state.in_flight() as u64 > limits.concurrency
-            || u64::from(state.revision) > limits.revisions + 1;
+            || u64::from(state.in_force.revision) > limits.revisions + 1;
         if passed {
             self.broke("a limit was passed", kinds());
         }
@@ -83,7 +83,7 @@ impl Search<'_> {
             self.judge_refusals(machine)?;
         }
         // Why not while people are heard: what lapsed meanwhile lapses when the run goes on.
-        if state.ended.is_some() || machine.facts.hears || !self.bounds.probes {
+        if state.ending.ended.is_some() || machine.facts.hears || !self.bounds.probes {
             return Ok(());
         }
         self.tally.faults.insert("a clock goes back");
@@ -169,7 +169,7 @@ impl Search<'_> {
         if empty {
             self.broke("a step succeeded without an outcome", Vec::new());
         }
-        let Some(ended) = &state.ended else {
+        let Some(ended) = &state.ending.ended else {
             return;
         };
         let held = ended

@@ -126,24 +126,24 @@ impl Facts {
         let state = run.state();
         let place = |slot: &Slot| place_of(case, again, slot);
         let mut facts = Self {
-            ended: state.ended.as_ref().map(|ended| ended.status.word()),
+            ended: state.ending.ended.as_ref().map(|ended| ended.status.word()),
             status: state.status().word(),
             cards: state.open_cards().map(|(digest, _)| *digest).collect(),
             questions: state
                 .open_questions()
                 .map(|(digest, asked)| (*digest, choices(&asked.answer).len()))
                 .collect(),
-            paused: state.paused.is_some(),
+            paused: state.ending.paused.is_some(),
             hears: run.is_hearing(),
-            revises: state.plan.is_some(),
-            unplanned: state.unplanned.is_some(),
+            revises: state.in_force.plan.is_some(),
+            unplanned: state.goals.unplanned.is_some(),
             proposals: proposals(state, case),
             ..Self::default()
         };
         let lapses = state.open_cards().filter_map(|(_, card)| card.expires_at);
         facts.lapses = lapses.min().map(|at| at - now);
         facts.ages = !facts.cards.is_empty();
-        for effect in &state.effects {
+        for effect in &state.writes.effects {
             facts.intended.extend(place(&effect.slot));
             let Some(item) = state.item(&effect.slot) else {
                 continue;
@@ -211,7 +211,7 @@ pub(super) fn flight_of(
         CardSubject::Plan { .. } => false,
     };
     let approved = state.item(call.slot()).and_then(|item| item.approved);
-    let card = approved.and_then(|(card, _)| state.people.cards.get(&card));
+    let card = approved.and_then(|(card, _)| state.card(&card));
     let repeated = card.is_some_and(|card| shown(&card.card.subject));
     let class = match Class::from(case.places.get(place)?.kind) {
         _ if call.operation().name == catalog::FIND => Class::Find,
@@ -231,7 +231,7 @@ pub(super) fn flight_of(
 fn proposals(state: &State, case: &PlanCase) -> Vec<usize> {
     let place = |slot: &Slot| place_of(case, None, slot).map(|(place, _)| place);
     let landed = |wanted: Landing| {
-        let mut effects = state.effects.iter();
+        let mut effects = state.writes.effects.iter();
         let effect = effects.find(|effect| effect.landing == wanted)?;
         place(&effect.slot)
     };

@@ -171,7 +171,7 @@ impl Search<'_> {
             about.push(self.statement(machine, Saying::Yes(card))?);
         }
         for statement in about {
-            let of = statement.card().and_then(|card| state.people.cards.get(&card));
+            let of = statement.card().and_then(|card| state.card(&card));
             let of = of.map_or(revision, |known| known.card.revision);
             let taken = self.posted(state, Person::Bob, (statement, of + 1), false);
             if taken.is_ok() {

@@ -164,7 +164,7 @@ impl Search<'_> {
             MachineInput::Says(by, saying) => direct(by, self.statement(from, saying)?),
             MachineInput::Posted(by, saying, anew) => {
                 let statement = self.statement(from, saying)?;
-                let of = statement.card().and_then(|card| state.people.cards.get(&card));
+                let of = statement.card().and_then(|card| state.card(&card));
                 let revision = of.map_or(from.reading.revision(), |known| known.card.revision);
                 self.posted(state, by, (statement, revision), anew)?
             }

@@ -132,7 +132,7 @@ pub fn play(
         let Some(command) = stage.queue.pop_front() else {
             let state = stage.run.state();
             stage.played.status = state.status();
-            stage.played.revisions = state.revision;
+            stage.played.revisions = state.in_force.revision;
             return Ok(stage.played);
         };
         stage.obey(command)?;

@@ -233,14 +233,14 @@ impl Session {
     pub fn resume(journal: Vec<(Event, i64)>, rules: &Rules) -> Result<Self, String> {
         let events = journal.iter().map(|(event, at)| (event, *at));
         let run = Run::from_journal(events, rules.clone()).map_err(|e| e.to_string())?;
-        let over = run.state().ended.is_some();
+        let over = run.state().ending.ended.is_some();
         let mut session = Self::of(run, rules, journal);
         // Why: a card that is asked again at the same moment with the same words is the same card.
         session.now = session.now.saturating_add(1_000);
         if !over {
             session.input(Input::Resume)?;
         }
-        if session.run.state().ended.is_none() {
+        if session.run.state().ending.ended.is_none() {
             session.input(Input::Proceed)?;
         }
         Ok(session)
@@ -333,7 +333,7 @@ impl Session {
             } else if let Some(at) = self
                 .timer
                 .take()
-                .filter(|_| self.run.state().ended.is_none())
+                .filter(|_| self.run.state().ending.ended.is_none())
             {
                 self.now = self.now.max(at);
                 self.input(Input::Tick)?;

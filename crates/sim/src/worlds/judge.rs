@@ -98,7 +98,7 @@ impl<'j> Judge<'j> {
                     | Event::ObservationMade { .. }
                     | Event::StepSettled { .. }
             );
-            if state.ended.is_some() && !settles {
+            if state.ending.ended.is_some() && !settles {
                 self.broke("something was recorded after the end");
             }
             last = *at;
@@ -151,7 +151,8 @@ impl<'j> Judge<'j> {
                 self.stopped = true;
             }
             Event::Resumed { by: Some(_), .. } => {
-                self.stopped = state.cancelled.is_some() && state.undo == UndoProgress::Unwanted;
+                self.stopped =
+                    state.ending.cancelled.is_some() && state.ending.undo == UndoProgress::Unwanted;
             }
             // Why: the plan that undoes is a person's, and no planner's revision.
             Event::UndoPlanned { .. } => self.amended += 1,
@@ -209,7 +210,7 @@ impl<'j> Judge<'j> {
         if other
             && !started.read
             && started.purpose != Purpose::Confirm
-            && state.cancelled.is_none()
+            && state.ending.cancelled.is_none()
         {
             self.broke(&format!("{slot} began under a goal it was not planned for"));
         }
@@ -237,7 +238,7 @@ impl<'j> Judge<'j> {
                 && effect.args.get("to") == started.args.get("to")
                 && effect.args.get("place") == started.args.get("place")
         };
-        if !started.read && state.effects.iter().any(doubtful) {
+        if !started.read && state.writes.effects.iter().any(doubtful) {
             self.broke(&format!("{slot} repeats a call that is in doubt"));
         }
         // Why: each time a reading is taken again, for whichever step, it has tries of its own.
@@ -359,7 +360,10 @@ impl<'j> Judge<'j> {
             effect.slot == *slot && effect.landing == Landing::Unknown
         };
         let given_up = self.abandoned.contains(slot);
-        if status == StepStatus::Failed && !parent && !given_up && state.effects.iter().any(unknown)
+        if status == StepStatus::Failed
+            && !parent
+            && !given_up
+            && state.writes.effects.iter().any(unknown)
         {
             self.broke(&format!("{slot} failed and may have taken place"));
         }
@@ -398,13 +402,18 @@ impl<'j> Judge<'j> {
             (state.spend.attempts, limits.attempts, "attempts"),
             // Why more: what people amend is theirs to do, and bounded by them.
             (
-                u64::from(state.revision.saturating_sub(state.refinements)),
+                u64::from(
+                    state
+                        .in_force
+                        .revision
+                        .saturating_sub(state.in_force.refinements),
+                ),
                 limits.revisions + 1 + self.amended,
                 "revisions",
             ),
             // Why one more than its steps: the last one says what it comes to.
             (
-                u64::from(state.refinements),
+                u64::from(state.in_force.refinements),
                 CHILDREN_MAX + 1,
                 "refinements",
             ),
@@ -413,7 +422,11 @@ impl<'j> Judge<'j> {
                 limits.concurrency,
                 "calls at once",
             ),
-            (state.spend.tokens, limits.tokens.unwrap_or(u64::MAX), "tokens"),
+            (
+                state.spend.tokens,
+                limits.tokens.unwrap_or(u64::MAX),
+                "tokens",
+            ),
             (state.planning.refused, limits.proposals, "proposals"),
         ];
         for (used, limit, what) in most {
@@ -424,7 +437,9 @@ impl<'j> Judge<'j> {
         if limits.money.is_some_and(|limit| state.spend.money > limit) {
             self.broke("more money than the limit");
         }
-        let Some(plan) = &state.plan else { return };
+        let Some(plan) = &state.in_force.plan else {
+            return;
+        };
         let mut passed = Vec::new();
         for (slot, tries) in &self.tries {
             let step = plan.checked().step(&slot.step).map(|(step, _)| step);
@@ -475,7 +490,7 @@ impl<'j> Judge<'j> {
                     .push(format!("{slot} is said to have happened and did not"));
             }
         }
-        for effect in &state.effects {
+        for effect in &state.writes.effects {
             let item = state.item(&effect.slot);
             let settled = item.and_then(|item| item.settled);
             let flying = item.is_some_and(|item| item.in_flight.is_some());

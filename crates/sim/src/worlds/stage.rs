@@ -355,8 +355,8 @@ impl<'r> Harness<'r> {
         };
         let state = self.process.run.as_ref().map(Run::state);
         let of_card = |state: &State| {
-            let card = statement.card().and_then(|card| state.people.cards.get(&card));
-            card.map_or(state.revision, |known| known.card.revision)
+            let card = statement.card().and_then(|card| state.card(&card));
+            card.map_or(state.in_force.revision, |known| known.card.revision)
         };
         let revision = state.map_or(0, of_card);
         self.statements += u64::from(record.is_none());
@@ -419,7 +419,7 @@ impl<'r> Harness<'r> {
             .filter(|(_, item)| doubtful(item))
             .map(|(slot, item)| (slot, item.attempt))
             .collect();
-        let paused = state.paused.is_some();
+        let paused = state.ending.paused.is_some();
         for doubt in doubts {
             let slot = doubt.0.clone();
             if self.doubted.insert(doubt) && self.weather.strikes(Fault::Settle) {
@@ -552,7 +552,7 @@ impl<'r> Harness<'r> {
             .process
             .run
             .as_ref()
-            .is_some_and(|run| run.state().ended.is_some());
+            .is_some_and(|run| run.state().ending.ended.is_some());
         if !over {
             self.give(&Input::Resume);
         }
@@ -560,7 +560,7 @@ impl<'r> Harness<'r> {
             self.said(word);
         }
         let run = self.process.run.as_ref();
-        if run.is_some_and(|run| run.state().ended.is_none()) {
+        if run.is_some_and(|run| run.state().ending.ended.is_none()) {
             self.give(&Input::Proceed);
         }
     }
@@ -569,7 +569,7 @@ impl<'r> Harness<'r> {
 /// Whether a person said yes to a call as to a repetition.
 fn is_repetition(state: &State, call: &Call) -> bool {
     let approved = state.item(call.slot()).and_then(|item| item.approved);
-    let card = approved.and_then(|(card, _)| state.people.cards.get(&card));
+    let card = approved.and_then(|(card, _)| state.card(&card));
     card.is_some_and(|card| match &card.card.subject {
         CardSubject::Step { calls, .. } => calls
             .iter()

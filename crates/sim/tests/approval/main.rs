@@ -131,7 +131,12 @@ impl History {
         let mut session = Session::begin(&rules, ask, revision).unwrap();
         session.finish().unwrap();
         let status = session.run.state().status().word();
-        assert_eq!(status, "succeeded", "{:?}", session.run.state().ended);
+        assert_eq!(
+            status,
+            "succeeded",
+            "{:?}",
+            session.run.state().ending.ended
+        );
         let asked = |(event, _): &(Event, i64)| matches!(event, Event::ApprovalRequested { .. });
         let first = session.journal.iter().position(asked).unwrap() + 1;
         let whole = session.journal.len();

@@ -48,7 +48,7 @@ fn calling(state: &mut State, started: &AttemptStarted, at: i64) -> Result<(), F
     }
     state.spend.calls += u64::from(first);
     if !started.read && state.effect(&started.slot).is_none() {
-        state.effects.push(WriteRecord {
+        state.writes.effects.push(WriteRecord {
             slot: started.slot.clone(),
             operation: started.operation.clone(),
             args_digest: started.args_digest,
@@ -248,6 +248,7 @@ fn call_ended(
         && ended.retry_at.is_none()
     {
         state
+            .writes
             .failed_calls
             .insert((attempt.operation, attempt.args_digest));
     }
@@ -335,11 +336,16 @@ pub(super) fn doubt_settled(
         // Why: what did not take place has used up nothing of its key's life.
         item.first_at = None;
     }
-    if let Some(effect) = state.effects.iter_mut().find(|effect| effect.slot == *slot) {
+    if let Some(effect) = state
+        .writes
+        .effects
+        .iter_mut()
+        .find(|effect| effect.slot == *slot)
+    {
         effect.landing = landing;
         effect.doubtful = false;
     }
-    if state.ended.is_none() {
+    if state.ending.ended.is_none() {
         step_mut(state, &slot.step, kind)?.reopen();
     }
     Ok(())

@@ -42,5 +42,5 @@ pub(super) fn close(state: &mut State) {
         requests,
         ..Planning::default()
     };
-    state.stopping = None;
+    state.ending.stopping = None;
 }

@@ -101,7 +101,7 @@ pub(super) fn approval_given(
             for (id, ask) in steps {
                 if !agreed.contains(id) {
                     state.followups.leave_out(id, ask.closure);
-                } else if let Some(plan) = &mut state.plan {
+                } else if let Some(plan) = &mut state.in_force.plan {
                     Arc::make_mut(plan).grant(id, ask.closure);
                 }
             }
@@ -130,7 +130,7 @@ pub(super) fn yes_lasts(state: &mut State, digest: Digest, until: i64) {
 
 pub(super) fn approvals_revised<'a>(state: &mut State, gone: impl Iterator<Item = &'a String>) {
     for id in gone {
-        if let Some(plan) = &mut state.plan {
+        if let Some(plan) = &mut state.in_force.plan {
             Arc::make_mut(plan).revoke(id);
         }
         for card in state.people.cards.values_mut() {
@@ -178,7 +178,7 @@ pub(super) fn question_answered(
     asked.answer = Some(value.clone());
     asked.open = false;
     match asked.question.purpose.clone() {
-        QuestionPurpose::Step { step } => state.authorship.says(&step, "answer", by),
+        QuestionPurpose::Step { step } => state.in_force.authorship.says(&step, "answer", by),
         QuestionPurpose::Planner { id, .. } => {
             state.builds_on(by);
             state
@@ -199,7 +199,7 @@ pub(super) fn question_answered(
                     .failure(&step)
                     .map_or("", |(class, _)| class.word())
                     .to_owned();
-                state.stopping = Some(Why::StepFailed { step, class });
+                state.ending.stopping = Some(Why::StepFailed { step, class });
             }
         },
         QuestionPurpose::Review { .. } => reviewed(state, value.as_str() == Some(AGAIN)),
@@ -225,7 +225,7 @@ pub(super) fn plan_amended(state: &mut State, by: &str) {
         requests,
         ..Planning::default()
     };
-    state.amender = Some(by.to_owned());
+    state.in_force.amender = Some(by.to_owned());
     state.people.amenders.insert(by.to_owned());
     state.followups.overtake();
     let failed = state

@@ -86,9 +86,9 @@ pub(super) fn plan_checked(
         .map_err(|mismatch| error(mismatch.to_string()))?;
     let settled = state.settled();
     // Why not while undoing: that plan is for no goal.
-    let anew = state.unplanned.is_some() && !state.is_undoing();
+    let anew = state.goals.unplanned.is_some() && !state.is_undoing();
     if anew {
-        state.unplanned = None;
+        state.goals.unplanned = None;
     }
     let mut before = std::mem::take(&mut state.steps);
     let mut changed = Vec::new();
@@ -111,13 +111,13 @@ pub(super) fn plan_checked(
         );
         state.steps.insert(id, step);
     }
-    state.plan = Some(Arc::new(match state.plan.take() {
+    state.in_force.plan = Some(Arc::new(match state.in_force.plan.take() {
         Some(previous) => Arc::unwrap_or_clone(previous).revised(checked),
         None => ApprovedPlan::gated(checked),
     }));
-    state.document = Arc::clone(document);
-    state.revision = revision;
-    state.control = control.clone();
+    state.in_force.document = Arc::clone(document);
+    state.in_force.revision = revision;
+    state.in_force.control = control.clone();
     state.followups.show_only(consult);
     withdraw_questions(state);
     Ok(changed)

@@ -52,7 +52,7 @@ pub fn person(name: &str) -> Principal {
 pub fn take_up(run: &mut Run, at: i64) -> Vec<Event> {
     let mut events = Vec::new();
     for input in [Input::Resume, Input::Proceed] {
-        if run.state().ended.is_none() {
+        if run.state().ending.ended.is_none() {
             events.extend(run.step(input, at).unwrap().append);
         }
     }
@@ -386,7 +386,7 @@ impl Case {
 
     /// People were heard, if the run is not over by then.
     fn proceed(self) -> Self {
-        match self.state().ended {
+        match self.state().ending.ended {
             None => self.give(Input::Proceed),
             Some(_) => self,
         }
