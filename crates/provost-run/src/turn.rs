@@ -16,7 +16,7 @@ use crate::earlier::CallKey;
 use crate::event::{AttemptEnded, Event, StepStatus};
 use crate::machine::{Blob, Command, Effort, Input, Output, Rules, StepError, TurnOptions};
 use crate::outcome::{Class, Landing};
-use crate::state::{Dependency, FailureReview, ItemState, State, UndoProgress};
+use crate::state::{Dependency, FailureReview, ItemState, State};
 use crate::statement::{Signer, Statement};
 
 mod admit;
@@ -33,6 +33,7 @@ mod finish;
 mod fresh;
 mod gate;
 mod judge;
+mod next;
 mod origin;
 mod planning;
 mod preview;
@@ -43,6 +44,8 @@ mod sinks;
 mod subgoal;
 mod undo;
 mod work;
+
+use next::{Next, next};
 
 /// Events that most turns have room for: the end of an attempt, and the intent of the next.
 const EVENTS_USUAL: usize = 6;
@@ -210,72 +213,49 @@ impl<'r> Turn<'r> {
     /// Does everything that can be done now.
     pub(crate) fn advance(&mut self) -> Result<(), StepError> {
         loop {
-            if self.state.ending.ended.is_some() {
-                return Ok(());
-            }
-            if self.state.ending.cancelled.is_some() {
-                return match self.state.ending.undo {
-                    UndoProgress::Unwanted | UndoProgress::Stopped(_) => self.end_cancelled(),
-                    UndoProgress::Wanted | UndoProgress::Placed(_) => self.undo_all(),
-                };
-            }
-            if self.pace != DispatchGate::Go || self.state.ending.paused.is_some() {
-                return Ok(());
-            }
-            if self.state.spend.limit.is_some() {
-                return self.end_limit();
-            }
-            if self.state.ending.stopping.is_some() {
-                return self.stop();
-            }
-            if self.state.planning.outstanding.is_some() {
-                return Ok(());
-            }
-            if self.state.planning.review.is_some() {
-                return self.review();
-            }
-            let wanted =
-                self.state.planning.wanted.is_some() || self.state.goals.unplanned.is_some();
-            if wanted || self.state.in_force.plan.is_none() {
-                // Why: a planner is shown facts, so nothing may be on its way while it is asked.
-                if self.state.in_flight() > 0 {
-                    return Ok(());
-                }
-                self.request_plan()?;
-                continue;
-            }
-            if self
-                .state
-                .open_cards()
-                .any(|(_, card)| card.step().is_none())
-            {
-                return Ok(());
-            }
-            let before = self.events.len();
-            if self.handle_failures()? == Flow::Hold {
-                return Ok(());
-            }
-            if self.events.len() == before && self.needs_no_more() {
-                return if self.state.in_flight() == 0 {
-                    self.end_early()
-                } else {
-                    Ok(())
-                };
-            }
-            if self.events.len() == before {
-                self.reconcile_ready()?;
-                if self.state.ending.paused.is_some() {
-                    continue;
-                }
-                self.dispatch_ready()?;
-            }
-            if self.events.len() == before {
-                self.ask_to_refine()?;
-            }
-            if self.events.len() == before {
-                return self.finish_if_over();
+            match next(self.state, self.pace) {
+                Next::Wait => return Ok(()),
+                Next::EndCancelled => return self.end_cancelled(),
+                Next::Undo => return self.undo_all(),
+                Next::EndLimit => return self.end_limit(),
+                Next::Stop => return self.stop(),
+                Next::Review => return self.review(),
+                Next::AskPlanner => self.request_plan()?,
+                Next::Work => match self.work()? {
+                    Flow::Go => {}
+                    Flow::Hold => return Ok(()),
+                },
             }
         }
+    }
+
+    /// Goes on with the steps of the plan in force; holds where nothing more follows now.
+    fn work(&mut self) -> Result<Flow, StepError> {
+        let before = self.events.len();
+        if self.handle_failures()? == Flow::Hold {
+            return Ok(Flow::Hold);
+        }
+        if self.events.len() != before {
+            return Ok(Flow::Go);
+        }
+        if self.needs_no_more() {
+            if self.state.in_flight() == 0 {
+                self.end_early()?;
+            }
+            return Ok(Flow::Hold);
+        }
+        self.reconcile_ready()?;
+        if self.state.ending.paused.is_some() {
+            return Ok(Flow::Go);
+        }
+        self.dispatch_ready()?;
+        if self.events.len() == before {
+            self.ask_to_refine()?;
+        }
+        if self.events.len() != before {
+            return Ok(Flow::Go);
+        }
+        self.finish_if_over().map(|()| Flow::Hold)
     }
 
     /// Asks about doubts as far as that may be, then ends a run that was given up.
@@ -368,9 +348,7 @@ impl<'r> Turn<'r> {
         }
         let continues = self
             .state
-            .in_force
-            .plan
-            .as_ref()
+            .plan()
             .and_then(|plan| plan.checked().step(id))
             .is_some_and(|(step, _)| step.on_failure == OnFailure::Continue);
         self.state.need(id, continues)
@@ -439,26 +417,13 @@ impl<'r> Turn<'r> {
             pace,
             ..
         } = self;
+        let run = state.head.run.clone();
         if let Some(ended) = &state.ending.ended {
             let commands = vec![Command::Done(Box::new(ended.clone()))];
-            return Output::new(
-                state.head.run.clone(),
-                before,
-                events,
-                blobs,
-                entries,
-                commands,
-            );
+            return Output::new(run, before, events, blobs, entries, commands);
         }
         if pace == DispatchGate::Hear {
-            return Output::new(
-                state.head.run.clone(),
-                before,
-                events,
-                blobs,
-                entries,
-                Vec::new(),
-            );
+            return Output::new(run, before, events, blobs, entries, Vec::new());
         }
         let mut commands: Vec<Command> = calls
             .into_iter()
@@ -486,13 +451,6 @@ impl<'r> Turn<'r> {
         if let Some(at) = state.next_timer(now) {
             commands.push(Command::WaitUntil(at));
         }
-        Output::new(
-            state.head.run.clone(),
-            before,
-            events,
-            blobs,
-            entries,
-            commands,
-        )
+        Output::new(run, before, events, blobs, entries, commands)
     }
 }
