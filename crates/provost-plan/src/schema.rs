@@ -20,6 +20,7 @@ pub mod kinds;
 mod named;
 pub mod path;
 mod sample;
+mod texts;
 pub(crate) mod work;
 
 pub use fit::Fit;

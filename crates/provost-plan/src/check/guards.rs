@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::Pass;
+use super::graph::step_of;
 use super::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -51,7 +52,15 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             template(pass, &Site::end(), when, &nothing, &mut found);
             given = implied(&guards, when.facts_if_true());
         }
-        template(pass, &Site::end(), &claim.text, &given, &mut found);
+        let printed = |given: &GuardFacts| claim.text.printed_reads(given);
+        look(
+            pass,
+            &Site::end(),
+            &claim.text,
+            &given,
+            &printed,
+            &mut found,
+        );
     }
     pass.diagnostics.extend(found);
 }
@@ -69,13 +78,18 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
         given = implied(guards, given);
     }
     if let Some(each) = &step.for_each {
-        report(pass, &before, &each.list.list_reads(&given), found);
+        let reads = |given: &GuardFacts| each.list.list_reads(given);
+        look(pass, &before, &each.list, &given, &reads, found);
     }
     let call = Site::call(pass, step);
     for inner in step.templates() {
         use crate::plan::{CallRole, Field};
         match inner {
-            (Field::Args(CallRole::Own) | Field::Question | Field::Result, inner) => {
+            (Field::Question, inner) => {
+                let printed = |given: &GuardFacts| inner.printed_reads(given);
+                look(pass, &call, inner, &given, &printed, found);
+            }
+            (Field::Args(CallRole::Own) | Field::Result, inner) => {
                 template(pass, &call, inner, &given, found);
             }
             (Field::When | Field::ForEach, _) => {}
@@ -126,13 +140,28 @@ fn template(
     given: &GuardFacts,
     found: &mut Vec<Diagnostic>,
 ) {
-    report(pass, site, &template.reads(given), found);
+    let reads = |given: &GuardFacts| template.reads(given);
+    look(pass, site, template, given, &reads, found);
 }
 
-fn report(pass: &Pass<'_>, site: &Site<'_>, reads: &[Read], found: &mut Vec<Diagnostic>) {
-    let own: Vec<Diagnostic> = reads
+/// What the reads of a template may lack, as far as `given` and what was accepted does not prove it.
+fn look(
+    pass: &Pass<'_>,
+    site: &Site<'_>,
+    template: &Template,
+    given: &GuardFacts,
+    reads: &dyn Fn(&GuardFacts) -> Vec<Read>,
+    found: &mut Vec<Diagnostic>,
+) {
+    let accepted = accepted(pass, template);
+    let plain = reads(given);
+    let sure = (!accepted.is_empty()).then(|| reads(&given.union(&accepted).cloned().collect()));
+    // Why both: what was accepted of an output holds where there is one, and proves not that.
+    let sure = sure.as_ref().unwrap_or(&plain);
+    let own: Vec<Diagnostic> = plain
         .iter()
-        .filter_map(|read| unguarded(pass, site, read))
+        .zip(sure)
+        .filter_map(|(read, sure)| unguarded(pass, site, read, sure))
         .collect();
     // Why: `first(list).field` reads the item and the field of it; one finding says it all.
     let within = |inner: &Diagnostic| {
@@ -145,7 +174,35 @@ fn report(pass: &Pass<'_>, site: &Site<'_>, reads: &[Read], found: &mut Vec<Diag
     found.extend(own.iter().filter(|finding| !within(finding)).cloned());
 }
 
-fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read) -> Option<Diagnostic> {
+/// What holds of the outputs that a template reads, because they were accepted.
+fn accepted(pass: &Pass<'_>, template: &Template) -> GuardFacts {
+    let read: BTreeSet<&str> = template.references().filter_map(step_of).collect();
+    let steps = read.into_iter().filter_map(|id| pass.plan.step(id));
+    // Why not of a list: each of its items was accepted by itself.
+    let steps = steps.filter(|step| step.for_each.is_none());
+    let of_step = |step: &Step| {
+        let here = |root: Root, mut path: Vec<Segment>| {
+            let is_own = root == Root::Output;
+            path.insert(0, Segment::Field("output".to_owned()));
+            is_own.then_some((Root::Step(step.id.value.clone()), path))
+        };
+        let facts = step.accept.iter().flat_map(Template::facts_if_true);
+        let facts = facts.filter_map(|fact| match fact {
+            Fact::Status { .. } => None,
+            Fact::Present { root, path } => {
+                here(root, path).map(|(root, path)| Fact::Present { root, path })
+            }
+            Fact::NotNull { root, path } => {
+                here(root, path).map(|(root, path)| Fact::NotNull { root, path })
+            }
+        });
+        facts.collect::<Vec<_>>()
+    };
+    steps.flat_map(of_step).collect()
+}
+
+/// `sure` is the same read with what was accepted of the output.
+fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read, sure: &Read) -> Option<Diagnostic> {
     let path = read.reference.path.as_slice();
     match &read.reference.root {
         Root::Step(id) => {
@@ -154,7 +211,7 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read) -> Option<Diagnostic
                 return None;
             };
             match field.as_str() {
-                "output" => of_output(pass, site, step, read, rest),
+                "output" => of_output(pass, site, step, (read, sure), rest),
                 "error" if read.needs() > 0 && !read.is_present(1) => {
                     let finding = finding(read, "it is there only if the step failed");
                     let root = &read.reference.root;
@@ -192,7 +249,7 @@ fn of_output(
     pass: &Pass<'_>,
     site: &Site<'_>,
     step: &Step,
-    read: &Read,
+    (read, sure): (&Read, &Read),
     rest: &[Segment],
 ) -> Option<Diagnostic> {
     let id = &step.id.value;
@@ -224,7 +281,7 @@ fn of_output(
     if !pass.spends(pass.outputs.weight(step)) {
         return None;
     }
-    may_be_missing(places, read, rest, 1)
+    may_be_missing(places, sure, rest, 1)
 }
 
 /// A finding for a read that may have no value, or null where null is not taken.

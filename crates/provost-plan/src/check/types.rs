@@ -121,16 +121,22 @@ impl Types {
             Some(expression) => type_of(expression.ast(), &names, &mut found),
             None => {
                 let mut chars = 0usize;
+                let mut pattern = String::from("^");
                 for part in template.parts() {
                     match part {
-                        Part::Text(text) => chars += text.chars().count(),
+                        Part::Text(text) => {
+                            chars += text.chars().count();
+                            pattern.push_str(&regex_syntax::escape(text));
+                        }
                         Part::Expr(expression) => {
                             let typed = type_of(expression.ast(), &names, &mut found);
                             found.extend(unprintable(&typed, expression.span()));
+                            pattern.push_str(r"[\s\S]*");
                         }
                     }
                 }
-                let schema = json!({ "type": "string", "minLength": chars });
+                pattern.push('$');
+                let schema = json!({ "type": "string", "minLength": chars, "pattern": pattern });
                 Typed::ty(Type::of_json(&schema))
             }
         };

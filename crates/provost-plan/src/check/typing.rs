@@ -388,6 +388,9 @@ impl Typing<'_, '_> {
                     let (a, b) = (ka.words(), kb.words());
                     let message = format!("`{symbol}` between {a} and {b} is always the same");
                     self.report(span, message);
+                } else if other_texts(&a, &b) {
+                    let message = format!("`{symbol}` is always the same: no text has both forms");
+                    self.report(span, message);
                 } else if let Some((given, known)) = never_equal(&a, &b) {
                     let message = format!("`{symbol}` is always the same: it is never {given}");
                     let names: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
@@ -494,6 +497,14 @@ impl Typing<'_, '_> {
                 }
             }
         }
+    }
+}
+
+/// Whether both sides are texts of forms that no text has both of.
+fn other_texts(a: &Typed, b: &Typed) -> bool {
+    match (&a.exact, &b.exact) {
+        (Exact::Type(one), Exact::Type(other)) => one.has_no_text_of(other),
+        _ => false,
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Schema;
 use super::kinds::{Kinds, Type};
 use super::sample::sample;
+use super::texts;
 
 /// Whether what one place yields fits where it goes.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +91,12 @@ impl Type {
         if both == Kinds::LIST {
             return "no list with an item in it fits".to_owned();
         }
+        if both.within(Kinds::TEXT | Kinds::NULL) && both.meets(Kinds::TEXT) {
+            let (given, wanted) = (forms(&self.to_json()), forms(&consumer.to_json()));
+            if let (Some(given), Some(wanted)) = (given, wanted) {
+                return format!("it is {given}, and {wanted} is needed");
+            }
+        }
         format!("no value is {} that fits both schemas", both.words())
     }
 
@@ -122,6 +129,23 @@ impl Type {
     }
 }
 
+/// The pattern or format of the texts of a schema, in words, if it has one.
+fn forms(schema: &Value) -> Option<String> {
+    let text = |key: &str| schema.get(key).and_then(Value::as_str);
+    let format = text("format").map(|format| format!("a text in the format `{format}`"));
+    let pattern = || text("pattern").map(|pattern| format!("a text like `{pattern}`"));
+    format.or_else(pattern)
+}
+
+impl Type {
+    /// Whether both are texts, and no text is of both types.
+    #[must_use]
+    pub(crate) fn has_no_text_of(&self, other: &Self) -> bool {
+        let texts = |ty: &Self| ty.kinds().within(Kinds::TEXT | Kinds::NULL);
+        texts(self) && texts(other) && texts::are_disjoint(&self.to_json(), &other.to_json())
+    }
+}
+
 /// Whether no value of `producer` fits `consumer`; an overlap in nothing but the empty list counts
 /// as none.
 fn never_meets(producer: &Type, consumer: &Type) -> bool {
@@ -133,6 +157,14 @@ fn never_meets(producer: &Type, consumer: &Type) -> bool {
         return true;
     }
     let both = Type::plain(both);
+    // Why although null may fit both: a plan that works only where there is nothing is a mistake.
+    let kinds = both.kinds();
+    if kinds.meets(Kinds::TEXT)
+        && kinds.within(Kinds::TEXT | Kinds::NULL)
+        && texts::are_disjoint(&producer.to_json(), &consumer.to_json())
+    {
+        return true;
+    }
     if both.kinds() != Kinds::LIST {
         return false;
     }

@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Setting, schemas};
 
+mod accepted;
 mod conditions;
 
 /// Why an evaluation did not come to an end.
@@ -232,7 +233,9 @@ impl<'a> Evaluator<'a> {
     /// Whether there is an output: only a guard of its own or `continue` makes it absent.
     fn has_output(&mut self, step: &Step) -> Result<bool, Stop> {
         let may_be_absent = step.when.is_some() || step.on_failure == OnFailure::Continue;
-        Ok(!may_be_absent || self.status(step)? == "succeeded")
+        let has = !may_be_absent || self.status(step)? == "succeeded";
+        let can_be = !has || self.was_accepted(step)?;
+        can_be.then_some(has).ok_or(Stop::Impossible)
     }
 
     /// The value of an expression.
@@ -392,7 +395,10 @@ impl<'a> Evaluator<'a> {
         let setting = self.setting;
         let step = self.here.and_then(|number| setting.plan.steps.get(number));
         Value::Part {
-            key: "own output".to_owned(),
+            key: match step.filter(|step| step.for_each.is_none()) {
+                Some(step) => format!("output {}", step.id.value),
+                None => "own output".to_owned(),
+            },
             schema: step.and_then(|step| output_schema(setting, step, true)),
         }
     }

@@ -46,6 +46,17 @@ impl Typing<'_, '_> {
             F::Min | F::Max if arguments.len() == 1 => item().unwrap_or(Typed::of(Kinds::JSON)),
             F::Min | F::Max => Typed::of(first.kinds.as_numbers()),
             F::Sum => match item() {
+                Some(item)
+                    if !item
+                        .kinds
+                        .meets(Kinds::NUMBER | Kinds::NULL | Kinds::DURATION) =>
+                {
+                    let message = format!("`sum` does not add {}", item.kinds.words());
+                    if let Some(list) = arguments.first() {
+                        self.report(list.span, message);
+                    }
+                    Typed::of(Kinds::NUMBER)
+                }
                 Some(item) if item.kinds.within(Kinds::INTEGER) => Typed::of(Kinds::INTEGER),
                 _ => Typed::of(Kinds::NUMBER),
             },

@@ -135,11 +135,21 @@ impl Template {
             .collect()
     }
 
-    /// Every read of its expressions, see [`Expression::reads`].
+    /// Every read of its expressions, see [`Expression::reads`]; a text with expressions in it
+    /// prints them, and takes no null.
     #[must_use]
     pub fn reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {
+        match self.whole() {
+            Some(expression) => expression.reads(given),
+            None => self.printed_reads(given),
+        }
+    }
+
+    /// Every read of a text that is printed even if it is one expression.
+    #[must_use]
+    pub fn printed_reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {
         self.expressions()
-            .flat_map(|expression| expression.reads(given))
+            .flat_map(|expression| expression.reads_for(Some("a text"), given))
             .collect()
     }
 }

@@ -1,0 +1,25 @@
+//! Part of the second reading: a world in which a step succeeded is one that its `accept` let pass.
+
+use provost_plan::plan::Step;
+
+use super::{Evaluator, Stop};
+
+impl Evaluator<'_> {
+    /// Whether an output is one that its step accepts.
+    pub(super) fn was_accepted(&mut self, step: &Step) -> Result<bool, Stop> {
+        let of = |other: &Step| other.id.value == step.id.value;
+        let number = self.setting.plan.steps.iter().position(of);
+        let key = format!("accept {}", step.id.value);
+        if step.for_each.is_some() || number == self.here || !self.settled.insert(key) {
+            return Ok(true);
+        }
+        let here = std::mem::replace(&mut self.here, number);
+        let watching = std::mem::replace(&mut self.watching, false);
+        let mut accepts = step.accept.iter().map(|accept| self.guard(accept));
+        let accepted = accepts.try_fold(true, |all, one| Ok(all && one?));
+        drop(accepts);
+        self.here = here;
+        self.watching = watching;
+        accepted
+    }
+}
