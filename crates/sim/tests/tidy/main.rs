@@ -295,8 +295,12 @@ fn few_types_share_a_name() {
         ];
         owners::names_twice(&Tree::of(&files)).len()
     };
-    assert_eq!((of("enum Entry {\n"), of("struct Row {\n")), (1, 0));
-    assert_eq!(of("#[cfg(test)]\nmod tests {\nstruct Entry;\n}\n"), 0);
+    assert_eq!(
+        (of("pub(crate) enum Entry {\n"), of("pub struct Row {\n")),
+        (1, 0)
+    );
+    assert_eq!(of("enum Entry {\n"), 0);
+    assert_eq!(of("#[cfg(test)]\nmod tests {\npub struct Entry;\n}\n"), 0);
 }
 
 #[test]

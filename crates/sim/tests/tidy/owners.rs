@@ -142,14 +142,14 @@ pub fn unlisted(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// Names that more than one type of the product has, each with its files.
+/// Names that more than one shared type of the product has, each with its files.
 pub fn names_twice(tree: &Tree) -> Vec<String> {
     let mut types: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for file in tree.sources().filter(|file| is_product(file)) {
         for (_, line) in before_tests(&file.text) {
-            // Why not indented: a type of an `impl` is one of a trait.
+            // Why only `pub`: a private name is read in one file alone. Indented stands a trait's.
             if let Some(name) = crate::names::defined_type(line)
-                && !line.starts_with(' ')
+                && line.starts_with("pub")
             {
                 types.entry(name).or_default().insert(&file.path);
             }
