@@ -4,7 +4,7 @@
 //! Knows no values but those that a schema lists. INVARIANT: what is said to be disjoint is a
 //! proof; a pattern that is not understood, or is too large, may match anything.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use serde_json::Value;
@@ -122,7 +122,7 @@ fn shapes_differ(one: &Shape, other: &Shape) -> bool {
 fn never_both(one: &str, other: &str) -> Option<bool> {
     let (one, other) = (Automaton::of(one)?, Automaton::of(other)?);
     let mut open = vec![(one.start, other.start, true, false)];
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     while let Some(here) = open.pop() {
         if !seen.insert(here) {
             continue;
