@@ -58,13 +58,13 @@ pub struct OpenPart {
 
 /// What a document says, before it is a plan.
 #[derive(Debug, Default)]
-struct Draft {
+struct ForeignPlan {
     form: &'static str,
     /// What it is for, with how proper the field is that says it.
     goal: Option<(usize, String)>,
     variables: BTreeMap<String, Value>,
-    steps: Vec<DraftStep>,
-    answers: Vec<DraftAnswer>,
+    steps: Vec<ForeignStep>,
+    answers: Vec<ForeignAnswer>,
     parts: BTreeMap<String, &'static str>,
     /// Proofs as a plan has them.
     success: Option<Value>,
@@ -77,7 +77,7 @@ struct Draft {
 }
 
 #[derive(Clone, Debug, Default)]
-struct DraftStep {
+struct ForeignStep {
     /// What the document calls it and its result, the most proper first.
     names: Vec<String>,
     description: Option<String>,
@@ -87,7 +87,7 @@ struct DraftStep {
     bare: Option<Value>,
     /// What it waits for; none if the document does not say, and then it is the step before.
     needs: Option<Vec<String>>,
-    conditions: Vec<Condition>,
+    conditions: Vec<ForeignCondition>,
     each: Option<String>,
     approval: bool,
     /// Whether it runs whatever became of the one before.
@@ -97,22 +97,22 @@ struct DraftStep {
     on_failure: Option<&'static str>,
     attempts: Option<u64>,
     backoff: Option<String>,
-    accepts: Vec<Condition>,
+    accepts: Vec<ForeignCondition>,
     timeout: Option<String>,
     undo: Option<(String, Map<String, Value>)>,
     rest: Vec<(String, Value)>,
 }
 
 #[derive(Clone, Debug)]
-struct Condition {
+struct ForeignCondition {
     text: String,
     negated: bool,
 }
 
 #[derive(Clone, Debug)]
-struct DraftAnswer {
+struct ForeignAnswer {
     text: String,
-    conditions: Vec<Condition>,
+    conditions: Vec<ForeignCondition>,
 }
 
 /// Reads a document as a plan in another form; none if no steps are found in it.
@@ -191,7 +191,7 @@ fn is_text(node: &Node) -> bool {
     matches!(node.kind, Kind::Text(_))
 }
 
-fn draft(text: &str, catalog: &Catalog) -> Option<Draft> {
+fn draft(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
     if let Some(draft) = parsed(text, catalog) {
         return Some(draft);
     }
@@ -205,7 +205,7 @@ fn draft(text: &str, catalog: &Catalog) -> Option<Draft> {
     lines::read(text, catalog)
 }
 
-fn parsed(text: &str, catalog: &Catalog) -> Option<Draft> {
+fn parsed(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
     let node = parse_yaml(text).ok()?;
     match node.kind {
         Kind::Map(_) | Kind::List(_) => document::read(&node, catalog),

@@ -42,7 +42,7 @@ pub(super) const ARGS: [&str; 12] = [
 ];
 
 /// A call as written.
-pub(super) struct Call {
+pub(super) struct ForeignCall {
     /// The tool.
     pub(super) tool: String,
     /// The arguments by name.
@@ -54,7 +54,7 @@ pub(super) struct Call {
 }
 
 /// The call that a map makes, if it makes one.
-pub(super) fn call_of(node: &Node, catalog: &Catalog) -> Option<Call> {
+pub(super) fn call_of(node: &Node, catalog: &Catalog) -> Option<ForeignCall> {
     let Kind::Map(entries) = &node.kind else {
         return None;
     };
@@ -102,7 +102,7 @@ pub(super) fn call_of(node: &Node, catalog: &Catalog) -> Option<Call> {
             (tool, args) = (inner.tool, inner.args);
             fields.push("params".to_owned());
         }
-        return Some(Call {
+        return Some(ForeignCall {
             tool,
             args,
             bare,
@@ -117,7 +117,7 @@ fn task_or_name(
     entries: &[(crate::source::Spanned<String>, Node)],
     args: Option<&(crate::source::Spanned<String>, Node)>,
     catalog: &Catalog,
-) -> Option<Call> {
+) -> Option<ForeignCall> {
     if let Some((args_key, given)) = args {
         for name in ["task", "type", "name"] {
             let found = entries.iter().find(|(key, _)| word(&key.value) == name);
@@ -126,7 +126,7 @@ fn task_or_name(
                 && !tool.contains(char::is_whitespace)
             {
                 let (args, bare) = arguments(given);
-                return Some(Call {
+                return Some(ForeignCall {
                     tool: tool.clone(),
                     args,
                     bare,
@@ -144,7 +144,7 @@ fn task_or_name(
             Kind::Map(_) if own(&key.value) => arguments(value),
             _ => return None,
         };
-        Some(Call {
+        Some(ForeignCall {
             tool: key.value.clone(),
             args,
             bare,
@@ -154,13 +154,13 @@ fn task_or_name(
 }
 
 /// `{ name: "tool", arguments: … }`
-fn named(node: &Node) -> Option<Call> {
+fn named(node: &Node) -> Option<ForeignCall> {
     let Kind::Text(name) = &node.get("name")?.kind else {
         return None;
     };
     let given = ARGS.iter().find_map(|field| node.get(field));
     let (args, bare) = given.map(arguments).unwrap_or_default();
-    Some(Call {
+    Some(ForeignCall {
         tool: name.clone(),
         args,
         bare,

@@ -8,19 +8,19 @@
 use serde_json::Value;
 
 use super::call::{self, call_of};
-use super::flow::{self, Edge};
+use super::flow::{self, FlowEdge};
 use super::names::{is_answer, word};
 use super::words::{goal_rank, holds_variables, is_list, is_silent, is_silent_above, means};
-use super::{Condition, Draft, DraftAnswer, DraftStep};
+use super::{ForeignAnswer, ForeignCondition, ForeignPlan, ForeignStep};
 use crate::catalog::Catalog;
 use crate::node::{Kind, Node};
 
 /// Reads a document; none if it has no steps.
-pub(super) fn read(node: &Node, catalog: &Catalog) -> Option<Draft> {
-    let mut reader = Reader {
-        draft: Draft {
+pub(super) fn read(node: &Node, catalog: &Catalog) -> Option<ForeignPlan> {
+    let mut reader = DocumentReader {
+        draft: ForeignPlan {
             form: "a plan in another form",
-            ..Draft::default()
+            ..ForeignPlan::default()
         },
         catalog,
         edges: Vec::new(),
@@ -34,24 +34,24 @@ pub(super) fn read(node: &Node, catalog: &Catalog) -> Option<Draft> {
 /// What the maps around a step say of each step inside.
 #[derive(Clone, Default)]
 struct Around {
-    conditions: Vec<Condition>,
+    conditions: Vec<ForeignCondition>,
     approval: bool,
     depth: usize,
 }
 
-struct Reader<'c> {
-    draft: Draft,
+struct DocumentReader<'c> {
+    draft: ForeignPlan,
     catalog: &'c Catalog,
-    edges: Vec<Edge>,
+    edges: Vec<FlowEdge>,
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     /// Finds the steps in a part of the document that stands under the field `under`.
     fn gather(&mut self, node: &Node, under: &str, around: &Around) {
         let listed = is_list(under);
         match &node.kind {
             Kind::List(items) => {
-                let edges: Option<Vec<Edge>> = items.iter().map(flow::edge).collect();
+                let edges: Option<Vec<FlowEdge>> = items.iter().map(flow::edge).collect();
                 if let Some(edges) = edges.filter(|edges| !edges.is_empty()) {
                     self.edges.extend(edges);
                     return;
@@ -207,7 +207,7 @@ impl Reader<'_> {
     fn answer_or_rest(&mut self, key: &str, name: &str, value: &Node) {
         if let ("result" | "answer" | "output" | "returns", Kind::Text(text)) = (name, &value.kind)
         {
-            self.draft.answers.push(DraftAnswer {
+            self.draft.answers.push(ForeignAnswer {
                 text: text.clone(),
                 conditions: Vec::new(),
             });
@@ -218,24 +218,30 @@ impl Reader<'_> {
     }
 
     fn sentence(&mut self, text: &str, around: &Around) {
-        let step = DraftStep {
+        let step = ForeignStep {
             description: Some(text.trim().to_owned()),
             conditions: around.conditions.clone(),
             approval: around.approval,
-            ..DraftStep::default()
+            ..ForeignStep::default()
         };
         self.draft.steps.push(step);
     }
 
-    fn step(&mut self, node: &Node, name: Option<&str>, call: Option<call::Call>, around: &Around) {
+    fn step(
+        &mut self,
+        node: &Node,
+        name: Option<&str>,
+        call: Option<call::ForeignCall>,
+        around: &Around,
+    ) {
         let Kind::Map(entries) = &node.kind else {
             return;
         };
-        let mut step = DraftStep {
+        let mut step = ForeignStep {
             names: name.into_iter().map(str::to_owned).collect(),
             conditions: around.conditions.clone(),
             approval: around.approval,
-            ..DraftStep::default()
+            ..ForeignStep::default()
         };
         let mut taken = Vec::new();
         if let Some(call) = call {
@@ -275,15 +281,24 @@ impl Reader<'_> {
                     .map_or_else(|| said.to_string(), str::to_owned)
             });
             self.part(step.tool.as_deref().unwrap_or_default(), "answer");
-            self.draft.answers.extend(said.map(|text| DraftAnswer {
+            self.draft.answers.extend(said.map(|text| ForeignAnswer {
                 text,
                 conditions: step.conditions,
             }));
         } else {
             self.draft.steps.push(step);
         }
+        self.calls_after(entries, &taken, around);
+    }
+
+    /// The calls that a call brings along.
+    fn calls_after(
+        &mut self,
+        entries: &[(crate::source::Spanned<String>, Node)],
+        taken: &[String],
+        around: &Around,
+    ) {
         for (key, value) in entries {
-            // Why: a call may bring the calls after it along.
             let name = word(&key.value);
             if means(&name).is_none()
                 && !taken.contains(&key.value)
@@ -294,7 +309,7 @@ impl Reader<'_> {
         }
     }
 
-    fn field(&mut self, step: &mut DraftStep, key: &str, value: &Node) {
+    fn field(&mut self, step: &mut ForeignStep, key: &str, value: &Node) {
         let name = word(key);
         let json = value.to_value();
         let Some(plays) = means(&name) else {
@@ -316,7 +331,7 @@ impl Reader<'_> {
             }
             ("next", Kind::Text(to)) => {
                 if let Some(from) = step.names.first() {
-                    self.edges.push(Edge {
+                    self.edges.push(FlowEdge {
                         from: from.clone(),
                         to: to.clone(),
                         condition: None,
@@ -328,7 +343,7 @@ impl Reader<'_> {
                 let from = step.names.first().cloned().unwrap_or_default();
                 // Why open: a step that follows a failure has no counterpart, and runs never alone.
                 let failed = caught.iter().filter_map(|one| flow::text(one, "next"));
-                self.edges.extend(failed.map(|to| Edge {
+                self.edges.extend(failed.map(|to| FlowEdge {
                     condition: Some(format!("failure of {from}")),
                     from: from.clone(),
                     to,
@@ -387,7 +402,7 @@ impl Reader<'_> {
 }
 
 /// Reads what a step waits for, and under which conditions it runs; says whether it was understood.
-fn guarding(step: &mut DraftStep, plays: &str, value: &Node) -> bool {
+fn guarding(step: &mut ForeignStep, plays: &str, value: &Node) -> bool {
     let json = value.to_value();
     let mut understood = true;
     match (plays, &value.kind) {
@@ -416,7 +431,7 @@ fn guarding(step: &mut DraftStep, plays: &str, value: &Node) -> bool {
 }
 
 /// Reads how often, how long, and what a failure does; says whether it was understood.
-fn timing(step: &mut DraftStep, plays: &str, name: &str, value: &Node) -> bool {
+fn timing(step: &mut ForeignStep, plays: &str, name: &str, value: &Node) -> bool {
     let json = value.to_value();
     let mut understood = true;
     match (plays, &value.kind) {
@@ -465,12 +480,12 @@ fn is_proof(node: &Node) -> bool {
     node.get("for").is_some() && node.get("check").is_some()
 }
 
-fn condition(value: &Node, negated: bool) -> Condition {
+fn condition(value: &Node, negated: bool) -> ForeignCondition {
     let text = match value.to_value() {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    Condition { text, negated }
+    ForeignCondition { text, negated }
 }
 
 /// Names in a list, or one of them; what stands for none is left out.

@@ -12,7 +12,7 @@ use crate::expr::{Root, Template};
 use crate::source::Span;
 
 /// What names mean in a document.
-pub(super) struct Names {
+pub(super) struct ForeignNames {
     /// The ids of steps, by what the document calls them or their results.
     pub(super) steps: BTreeMap<String, String>,
     /// The ids in the order of the document.
@@ -66,23 +66,23 @@ const HEADS: [&str; 13] = [
 ];
 
 /// A part of a text that is not meant as it stands there.
-enum Read {
+enum TextPart {
     Text(String),
     Expression(String),
 }
 
-impl Names {
+impl ForeignNames {
     /// A text with its references as expressions; an error says which one is not understood.
     pub(super) fn text(&self, text: &str) -> Result<String, String> {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
             match self.reference(rest)? {
-                Some((Read::Text(read), after)) => {
+                Some((TextPart::Text(read), after)) => {
                     out.push_str(&read);
                     rest = after;
                 }
-                Some((Read::Expression(cel), after)) => {
+                Some((TextPart::Expression(cel), after)) => {
                     let whole = out.is_empty() && after.is_empty();
                     // Why: the result of a step is no text, and stands in one as JSON.
                     let is_result = cel.ends_with(".output") && cel.matches('.').count() == 2;
@@ -104,7 +104,7 @@ impl Names {
     }
 
     /// The reference that a text begins with, and what follows it.
-    fn reference<'t>(&self, text: &'t str) -> Result<Option<(Read, &'t str)>, String> {
+    fn reference<'t>(&self, text: &'t str) -> Result<Option<(TextPart, &'t str)>, String> {
         for (from, to) in AROUND {
             let Some(inner) = text.strip_prefix(from) else {
                 continue;
@@ -115,10 +115,10 @@ impl Names {
             if let Some(value) = self.variables.get(bare(inner)) {
                 let text = value.as_str();
                 let text = text.map_or_else(|| value.to_string(), str::to_owned);
-                return Ok(Some((Read::Text(text), after)));
+                return Ok(Some((TextPart::Text(text), after)));
             }
             return match self.expression(inner) {
-                Some(cel) => Ok(Some((Read::Expression(cel), after))),
+                Some(cel) => Ok(Some((TextPart::Expression(cel), after))),
                 // Why: one brace is often just a brace.
                 None if from == "{" => Ok(None),
                 None => Err(format!("{from}{inner}{to}")),
@@ -132,7 +132,7 @@ impl Names {
     }
 
     /// `<resource-1>.title`
-    fn in_angles<'t>(&self, text: &'t str) -> Result<Option<(Read, &'t str)>, String> {
+    fn in_angles<'t>(&self, text: &'t str) -> Result<Option<(TextPart, &'t str)>, String> {
         let Some((inner, after)) = text.get(1..).and_then(|text| text.split_once('>')) else {
             return Ok(None);
         };
@@ -140,7 +140,7 @@ impl Names {
         let path = path.trim_end_matches('.');
         let after = after.get(path.len()..).unwrap_or_default();
         match self.path(&format!("{inner}{path}")) {
-            Some(cel) => Ok(Some((Read::Expression(cel), after))),
+            Some(cel) => Ok(Some((TextPart::Expression(cel), after))),
             // Why: words in angles stand for a value that nobody has given yet.
             None if inner.contains(' ') || inner.contains('-') => Err(format!("<{inner}>")),
             None => Ok(None),
@@ -148,7 +148,11 @@ impl Names {
     }
 
     /// `$.a.b`, `$1.a`, `#E1`
-    fn after_sign<'t>(&self, sign: char, text: &'t str) -> Result<Option<(Read, &'t str)>, String> {
+    fn after_sign<'t>(
+        &self,
+        sign: char,
+        text: &'t str,
+    ) -> Result<Option<(TextPart, &'t str)>, String> {
         let rest = text.get(1..).unwrap_or_default();
         let path: String = rest.chars().take_while(|c| is_path(*c)).collect();
         let path = path.trim_end_matches(['.', '-']);
@@ -158,7 +162,7 @@ impl Names {
         }
         let after = rest.get(path.len()..).unwrap_or_default();
         match self.path(inner) {
-            Some(cel) => Ok(Some((Read::Expression(cel), after))),
+            Some(cel) => Ok(Some((TextPart::Expression(cel), after))),
             None if sign == '$' || inner.starts_with('E') => Err(format!("{sign}{path}")),
             None => Ok(None),
         }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::word;
-use super::{Condition, Draft};
+use super::{ForeignCondition, ForeignPlan};
 use crate::node::{Kind, Node};
 
 /// Most gates on one way.
@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 32;
 
 /// One thing follows another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Edge {
+pub(super) struct FlowEdge {
     pub(super) from: String,
     pub(super) to: String,
     /// Under which condition; none if always.
@@ -22,7 +22,7 @@ pub(super) struct Edge {
 }
 
 /// The edge that a map is, if it is one: `{ from: a, to: b, condition: … }`.
-pub(super) fn edge(node: &Node) -> Option<Edge> {
+pub(super) fn edge(node: &Node) -> Option<FlowEdge> {
     let Kind::Map(entries) = &node.kind else {
         return None;
     };
@@ -35,7 +35,7 @@ pub(super) fn edge(node: &Node) -> Option<Edge> {
             _ => None,
         }
     };
-    Some(Edge {
+    Some(FlowEdge {
         from: text(&["from", "source", "source_ref"])?,
         to: text(&["to", "target", "target_ref"])?,
         condition: text(&["condition", "condition_expression", "when", "if"]),
@@ -43,7 +43,7 @@ pub(super) fn edge(node: &Node) -> Option<Edge> {
 }
 
 /// The edges of a gate: a map with `choices`, each with a condition and what is next.
-pub(super) fn choices(name: &str, node: &Node) -> Option<Vec<Edge>> {
+pub(super) fn choices(name: &str, node: &Node) -> Option<Vec<FlowEdge>> {
     let Kind::List(items) = &field(node, "choices")?.kind else {
         return None;
     };
@@ -56,7 +56,7 @@ pub(super) fn choices(name: &str, node: &Node) -> Option<Vec<Edge>> {
             .iter()
             .map(|one| format!("!({one})"))
             .chain([format!("({own})")]);
-        edges.push(Edge {
+        edges.push(FlowEdge {
             from: name.to_owned(),
             to: text(item, "next")?,
             condition: Some(all.collect::<Vec<_>>().join(" && ")),
@@ -65,7 +65,7 @@ pub(super) fn choices(name: &str, node: &Node) -> Option<Vec<Edge>> {
     }
     if let Some(to) = text(node, "default") {
         let all: Vec<String> = before.iter().map(|one| format!("!({one})")).collect();
-        edges.push(Edge {
+        edges.push(FlowEdge {
             from: name.to_owned(),
             to,
             condition: Some(all.join(" && ")),
@@ -126,7 +126,7 @@ pub(super) fn text(node: &Node, name: &str) -> Option<String> {
 }
 
 /// Gives each step what the edges say of it.
-pub(super) fn follow(draft: &mut Draft, edges: &[Edge]) {
+pub(super) fn follow(draft: &mut ForeignPlan, edges: &[FlowEdge]) {
     if edges.is_empty() {
         return;
     }
@@ -136,24 +136,24 @@ pub(super) fn follow(draft: &mut Draft, edges: &[Edge]) {
             steps.entry(name.clone()).or_insert(at);
         }
     }
-    let flow = Flow {
+    let flow = FlowGraph {
         edges,
         steps: &steps,
     };
-    let found: Vec<Way> = draft
+    let found: Vec<FlowWay> = draft
         .steps
         .iter()
         .map(|step| {
             step.names
                 .first()
-                .map_or_else(Way::start, |name| flow.way(name, 0))
+                .map_or_else(FlowWay::start, |name| flow.way(name, 0))
         })
         .collect();
     for (step, way) in draft.steps.iter_mut().zip(found) {
         step.needs
             .get_or_insert_with(|| way.needs.into_iter().collect());
         if way.is_open {
-            step.conditions.push(Condition {
+            step.conditions.push(ForeignCondition {
                 text: "a circle of steps".to_owned(),
                 negated: false,
             });
@@ -161,7 +161,7 @@ pub(super) fn follow(draft: &mut Draft, edges: &[Edge]) {
         let certain = way.conditions.iter().any(String::is_empty);
         if !certain && !way.conditions.is_empty() {
             let ways: Vec<&str> = way.conditions.iter().map(String::as_str).collect();
-            step.conditions.push(Condition {
+            step.conditions.push(ForeignCondition {
                 text: ways.join(" || "),
                 negated: false,
             });
@@ -170,14 +170,14 @@ pub(super) fn follow(draft: &mut Draft, edges: &[Edge]) {
 }
 
 /// How a step is reached.
-struct Way {
+struct FlowWay {
     needs: BTreeSet<String>,
     /// The conditions of each way; an empty one always holds.
     conditions: Vec<String>,
     is_open: bool,
 }
 
-impl Way {
+impl FlowWay {
     fn start() -> Self {
         Self {
             needs: BTreeSet::new(),
@@ -187,14 +187,14 @@ impl Way {
     }
 }
 
-struct Flow<'f> {
-    edges: &'f [Edge],
+struct FlowGraph<'f> {
+    edges: &'f [FlowEdge],
     steps: &'f BTreeMap<String, usize>,
 }
 
-impl Flow<'_> {
-    fn way(&self, name: &str, depth: usize) -> Way {
-        let mut way = Way::start();
+impl FlowGraph<'_> {
+    fn way(&self, name: &str, depth: usize) -> FlowWay {
+        let mut way = FlowWay::start();
         if depth > DEPTH_MAX {
             way.is_open = true;
             return way;

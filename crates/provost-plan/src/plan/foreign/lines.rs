@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::names::{is_answer, tool_of};
-use super::{Condition, Draft, DraftAnswer, DraftStep};
+use super::{ForeignAnswer, ForeignCondition, ForeignPlan, ForeignStep};
 use crate::catalog::Catalog;
 
 /// How many lines one call may have.
@@ -38,18 +38,18 @@ pub(super) fn fenced(text: &str) -> Vec<&str> {
 }
 
 /// Reads a text; none if it holds no steps.
-pub(super) fn read(text: &str, catalog: &Catalog) -> Option<Draft> {
+pub(super) fn read(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
     let is_code = text
         .lines()
         .any(|line| CODE.iter().any(|word| line.trim_start().starts_with(word)));
-    let mut reader = Reader {
-        draft: Draft {
+    let mut reader = TextReader {
+        draft: ForeignPlan {
             form: if is_code {
                 "a program"
             } else {
                 "a list of calls or sentences"
             },
-            ..Draft::default()
+            ..ForeignPlan::default()
         },
         catalog,
         is_code,
@@ -86,23 +86,23 @@ fn joined(text: &str) -> Vec<String> {
 }
 
 /// A block around the lines that follow.
-enum Block {
+enum LineBlock {
     Each(String),
-    When(Condition),
+    When(ForeignCondition),
 }
 
-struct Reader<'c> {
-    draft: Draft,
+struct TextReader<'c> {
+    draft: ForeignPlan,
     catalog: &'c Catalog,
     is_code: bool,
-    blocks: Vec<Block>,
+    blocks: Vec<LineBlock>,
     /// What the next call is for.
     next: Option<String>,
     sentences: usize,
     calls: usize,
 }
 
-impl Reader<'_> {
+impl TextReader<'_> {
     fn line(&mut self, line: &str) {
         let inner = line
             .strip_prefix("{{")
@@ -168,9 +168,9 @@ impl Reader<'_> {
         }
         let (head, rest) = inner.split_once(' ').unwrap_or((inner, ""));
         match head {
-            "#each" => self.blocks.push(Block::Each(rest.to_owned())),
+            "#each" => self.blocks.push(LineBlock::Each(rest.to_owned())),
             // Why so: what counts as false there is more than `false`, and less is never run.
-            "#if" | "#unless" => self.blocks.push(Block::When(Condition {
+            "#if" | "#unless" => self.blocks.push(LineBlock::When(ForeignCondition {
                 text: format!("{rest} == {}", if head == "#if" { "true" } else { "null" }),
                 negated: false,
             })),
@@ -185,7 +185,7 @@ impl Reader<'_> {
                     .strip_prefix('(')
                     .and_then(|value| value.strip_suffix(')'));
                 match called.and_then(|value| value.split_once(' ')) {
-                    Some((tool, args)) => self.call(Call {
+                    Some((tool, args)) => self.call(CallLine {
                         name: Some(name.to_owned()),
                         tool: tool.to_owned(),
                         args: words(args).iter().filter_map(|arg| pair(arg)).collect(),
@@ -199,7 +199,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            "json" => self.draft.answers.push(DraftAnswer {
+            "json" => self.draft.answers.push(ForeignAnswer {
                 text: format!("{{{{{rest}}}}}"),
                 conditions: Vec::new(),
             }),
@@ -207,7 +207,7 @@ impl Reader<'_> {
         }
     }
 
-    fn call(&mut self, call: Call) {
+    fn call(&mut self, call: CallLine) {
         self.calls += 1;
         let mut step = self.around();
         step.names.extend(call.name);
@@ -219,7 +219,7 @@ impl Reader<'_> {
                 .find_map(Value::as_str)
                 .map(str::to_owned);
             let text = text.or_else(|| call.bare.as_ref()?.as_str().map(str::to_owned));
-            self.draft.answers.extend(text.map(|text| DraftAnswer {
+            self.draft.answers.extend(text.map(|text| ForeignAnswer {
                 text,
                 conditions: step.conditions,
             }));
@@ -245,17 +245,19 @@ impl Reader<'_> {
     }
 
     /// A step with what the blocks around it say.
-    fn around(&self) -> DraftStep {
-        let mut step = DraftStep::default();
+    fn around(&self) -> ForeignStep {
+        let mut step = ForeignStep::default();
         for block in &self.blocks {
             match block {
-                Block::Each(list) if step.each.is_none() => step.each = Some(list.clone()),
-                Block::Each(list) => step.rest.push(("for_each".to_owned(), list.clone().into())),
-                Block::When(condition) => step.conditions.push(condition.clone()),
+                LineBlock::Each(list) if step.each.is_none() => step.each = Some(list.clone()),
+                LineBlock::Each(list) => {
+                    step.rest.push(("for_each".to_owned(), list.clone().into()))
+                }
+                LineBlock::When(condition) => step.conditions.push(condition.clone()),
             }
         }
         if self.is_code {
-            step.conditions.push(Condition {
+            step.conditions.push(ForeignCondition {
                 text: "what the program decides before this call".to_owned(),
                 negated: false,
             });
@@ -284,7 +286,7 @@ fn item(line: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-struct Call {
+struct CallLine {
     name: Option<String>,
     tool: String,
     args: Map<String, Value>,
@@ -292,7 +294,7 @@ struct Call {
 }
 
 /// `1. name = tool(a=1)`, `#E1 = tool[text]`, `await tool({ a: 1 })`
-fn call(line: &str) -> Option<Call> {
+fn call(line: &str) -> Option<CallLine> {
     let mut rest = item(line).unwrap_or(line).trim_end_matches([';', ',']);
     let mut name = None;
     loop {
@@ -321,7 +323,7 @@ fn call(line: &str) -> Option<Call> {
             .chars()
             .all(|c| c.is_alphanumeric() || c == '-' || c == '_');
         let args = words(args).into_iter().map(Value::String).collect();
-        return plain.then(|| Call {
+        return plain.then(|| CallLine {
             name,
             tool: tool.to_owned(),
             args: Map::new(),
@@ -349,7 +351,7 @@ fn call(line: &str) -> Option<Call> {
     let args: Map<String, Value> = given.iter().filter_map(|arg| pair(arg)).collect();
     let bare = (args.len() < given.len() && !inner.is_empty())
         .then(|| value(inner.trim_matches(['"', '\'']), false));
-    Some(Call {
+    Some(CallLine {
         name,
         tool: tool.to_owned(),
         args,
@@ -358,7 +360,7 @@ fn call(line: &str) -> Option<Call> {
 }
 
 /// `<function.Skill.Name a="b" setContextVariable="X"/>`
-fn tag(line: &str) -> Option<Call> {
+fn tag(line: &str) -> Option<CallLine> {
     let inner = line
         .strip_prefix('<')?
         .strip_suffix('>')?
@@ -377,7 +379,7 @@ fn tag(line: &str) -> Option<Call> {
             _ => drop(args.insert(key, given)),
         }
     }
-    Some(Call {
+    Some(CallLine {
         name,
         tool: tool.to_owned(),
         args,

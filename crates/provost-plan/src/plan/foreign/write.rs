@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::expression::Names;
+use super::expression::ForeignNames;
 use super::names::{id_of, near, tool_of};
-use super::{Condition, Conversion, Draft, DraftStep, OpenPart};
+use super::{Conversion, ForeignCondition, ForeignPlan, ForeignStep, OpenPart};
 use crate::catalog::{Catalog, Operation};
 use crate::plan::PLAN_SCHEMA;
 
@@ -18,8 +18,8 @@ use crate::plan::PLAN_SCHEMA;
 const OPEN: &str = "${ open }";
 
 /// Writes a draft.
-pub(super) fn written(draft: Draft, catalog: &Catalog) -> Conversion {
-    let mut writer = Writer {
+pub(super) fn written(draft: ForeignPlan, catalog: &Catalog) -> Conversion {
+    let mut writer = PlanWriter {
         names: names(&draft, catalog),
         catalog,
         conditional: BTreeSet::new(),
@@ -44,7 +44,7 @@ pub(super) fn written(draft: Draft, catalog: &Catalog) -> Conversion {
 }
 
 /// What the names of a document mean.
-fn names(draft: &Draft, catalog: &Catalog) -> Names {
+fn names(draft: &ForeignPlan, catalog: &Catalog) -> ForeignNames {
     let mut ids: Vec<String> = Vec::new();
     let mut steps = BTreeMap::new();
     let mut outputs = BTreeMap::new();
@@ -89,7 +89,7 @@ fn names(draft: &Draft, catalog: &Catalog) -> Names {
             steps.entry(name).or_insert_with(|| id.clone());
         }
     }
-    Names {
+    ForeignNames {
         steps,
         ids,
         variables: draft.variables.clone(),
@@ -97,8 +97,8 @@ fn names(draft: &Draft, catalog: &Catalog) -> Names {
     }
 }
 
-struct Writer<'c> {
-    names: Names,
+struct PlanWriter<'c> {
+    names: ForeignNames,
     catalog: &'c Catalog,
     /// Steps that may be skipped.
     conditional: BTreeSet<String>,
@@ -109,7 +109,7 @@ struct Writer<'c> {
     out: String,
 }
 
-impl Writer<'_> {
+impl PlanWriter<'_> {
     fn line(&mut self, text: &str) {
         self.out.push_str(text);
         self.out.push('\n');
@@ -126,7 +126,7 @@ impl Writer<'_> {
         });
     }
 
-    fn head(&mut self, draft: &Draft) {
+    fn head(&mut self, draft: &ForeignPlan) {
         self.line(&format!("schema: {PLAN_SCHEMA}"));
         match &draft.goal {
             Some((_, goal)) => {
@@ -166,7 +166,7 @@ impl Writer<'_> {
         self.line("steps:");
     }
 
-    fn step(&mut self, at: usize, step: &DraftStep) {
+    fn step(&mut self, at: usize, step: &ForeignStep) {
         let Some(id) = self.names.ids.get(at).cloned() else {
             return;
         };
@@ -187,7 +187,7 @@ impl Writer<'_> {
     }
 
     /// The list of `for_each`, and the conditions that are not of one item.
-    fn items(&mut self, body: &mut String, step: &DraftStep, id: &str) -> Vec<Condition> {
+    fn items(&mut self, body: &mut String, step: &ForeignStep, id: &str) -> Vec<ForeignCondition> {
         let Some(list) = &step.each else {
             return step.conditions.clone();
         };
@@ -214,7 +214,7 @@ impl Writer<'_> {
         rest
     }
 
-    fn tool(&mut self, id: &str, step: &DraftStep) -> Option<String> {
+    fn tool(&mut self, id: &str, step: &ForeignStep) -> Option<String> {
         let known = match &step.tool {
             Some(tool) => tool_of(tool, self.catalog).map(str::to_owned),
             None => Err(near(
@@ -254,7 +254,7 @@ impl Writer<'_> {
     fn args(
         &mut self,
         id: &str,
-        step: &DraftStep,
+        step: &ForeignStep,
         operation: Option<&Operation>,
     ) -> serde_json::Map<String, Value> {
         let mut given = step.args.clone();
@@ -307,7 +307,7 @@ impl Writer<'_> {
         }
     }
 
-    fn waits(&mut self, body: &mut String, at: usize, step: &DraftStep, id: &str) {
+    fn waits(&mut self, body: &mut String, at: usize, step: &ForeignStep, id: &str) {
         let needs: Vec<String> = match &step.needs {
             Some(needs) => {
                 let known = |need: &String| self.names.steps.get(need).unwrap_or(need).clone();
@@ -336,7 +336,13 @@ impl Writer<'_> {
         }
     }
 
-    fn guard(&mut self, body: &mut String, step: &DraftStep, said: &[Condition], id: &str) {
+    fn guard(
+        &mut self,
+        body: &mut String,
+        step: &ForeignStep,
+        said: &[ForeignCondition],
+        id: &str,
+    ) {
         let mut conditions = Vec::new();
         for condition in said {
             match self.condition(condition) {
@@ -378,7 +384,7 @@ impl Writer<'_> {
         }
     }
 
-    fn condition(&self, condition: &Condition) -> Option<String> {
+    fn condition(&self, condition: &ForeignCondition) -> Option<String> {
         let cel = self.names.expression(&condition.text)?;
         let plain = cel
             .chars()
@@ -390,7 +396,7 @@ impl Writer<'_> {
         })
     }
 
-    fn rest(&mut self, body: &mut String, step: &DraftStep, id: &str) {
+    fn rest(&mut self, body: &mut String, step: &ForeignStep, id: &str) {
         if let Some((tool, args)) = &step.undo {
             let known = tool_of(tool, self.catalog).map_or_else(|_| tool.clone(), str::to_owned);
             let mut args = Value::Object(args.clone());
@@ -456,7 +462,7 @@ impl Writer<'_> {
         }
     }
 
-    fn end(&mut self, draft: &Draft) {
+    fn end(&mut self, draft: &ForeignPlan) {
         let proofs: Vec<String> = draft
             .steps
             .iter()
