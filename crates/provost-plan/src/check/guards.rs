@@ -144,7 +144,7 @@ fn template(
     look(pass, site, template, given, &reads, found);
 }
 
-/// What the reads of a template may lack, as far as `given` and what was accepted does not prove it.
+/// What the reads of a template may lack: neither `given` nor what was accepted proves it.
 fn look(
     pass: &Pass<'_>,
     site: &Site<'_>,

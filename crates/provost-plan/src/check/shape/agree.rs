@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::solve::{Accepted, Assume, Solver, meets};
+use super::solve::{AcceptedOutputs, Assume, Solver, meets};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
@@ -22,7 +22,7 @@ const ENDS_MAX: usize = 12;
 /// Most ways in which the steps of one case can end.
 const WORLDS_MAX: usize = 128;
 
-pub(super) fn run(pass: &Pass<'_>, accepted: &Accepted, found: &mut Vec<Diagnostic>) {
+pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
     let end = Site::end();
     let solver = Solver {
         pass,
@@ -53,8 +53,8 @@ fn of_proof(solver: &Solver<'_, '_>, proof: &Proof) -> Option<Diagnostic> {
         about: None,
     };
     if let Some(step) = guarded
-        && !planned(Guards::Hold).possible(&holds)?
-        && planned(Guards::Ignored).possible(&holds)?
+        && !planned(GuardUse::Hold).possible(&holds)?
+        && planned(GuardUse::Ignored).possible(&holds)?
     {
         let id = &step.id.value;
         let message = format!("the proof of `{name}` holds only where `{id}` and `when` disagree");
@@ -90,7 +90,7 @@ fn of_proof(solver: &Solver<'_, '_>, proof: &Proof) -> Option<Diagnostic> {
             let planned = Planned {
                 about,
                 fails: false,
-                ..planned(Guards::Hold)
+                ..planned(GuardUse::Hold)
             };
             if !against.is_empty() && planned.possible(&against)? {
                 let message = format!("`{id}` {does} `{name}` {says}");
@@ -173,7 +173,7 @@ fn decides(pass: &Pass<'_>, case: &Case, id: &str) -> bool {
 
 /// Whether steps run as their guards say.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Guards {
+enum GuardUse {
     Hold,
     Ignored,
 }
@@ -182,7 +182,7 @@ enum Guards {
 #[derive(Clone, Copy)]
 struct Planned<'s, 'p, 'a> {
     solver: &'s Solver<'p, 'a>,
-    guards: Guards,
+    guards: GuardUse,
     /// Whether a step may fail that the plan goes on without.
     fails: bool,
     /// What alone decides, where that matters.
@@ -192,10 +192,10 @@ struct Planned<'s, 'p, 'a> {
 impl Planned<'_, '_, '_> {
     /// Whether one of the cases comes up; nothing if that is not decided.
     fn possible(&self, cases: &[Case]) -> Option<bool> {
-        let mut worlds: Vec<(Case, Ends)> = cases
+        let mut worlds: Vec<(Case, StepEnds)> = cases
             .iter()
             .cloned()
-            .map(|case| (case, Ends::new()))
+            .map(|case| (case, StepEnds::new()))
             .collect();
         let mut tried = 0;
         while let Some((case, ends)) = worlds.pop() {
@@ -214,7 +214,7 @@ impl Planned<'_, '_, '_> {
     }
 
     /// A case with each way in which one more step ends.
-    fn told(&self, case: &Case, ends: &Ends, step: &Step) -> Option<Vec<(Case, Ends)>> {
+    fn told(&self, case: &Case, ends: &StepEnds, step: &Step) -> Option<Vec<(Case, StepEnds)>> {
         if ends.len() >= ENDS_MAX || !is_plain(self.solver.pass, step) {
             return None;
         }
@@ -225,7 +225,7 @@ impl Planned<'_, '_, '_> {
             }
             let mut ends = ends.clone();
             ends.insert(step.id.value.clone(), word);
-            let guard = step.when.as_ref().filter(|_| self.guards == Guards::Hold);
+            let guard = step.when.as_ref().filter(|_| self.guards == GuardUse::Hold);
             let joined = match guard {
                 Some(guard) => both(std::slice::from_ref(case), &guard.whole()?.cases(runs)?)?,
                 None => vec![case.clone()],
@@ -236,7 +236,7 @@ impl Planned<'_, '_, '_> {
     }
 
     /// Whether a case comes up where the steps have ended so.
-    fn comes_up(&self, case: &Case, ends: &Ends) -> bool {
+    fn comes_up(&self, case: &Case, ends: &StepEnds) -> bool {
         let agrees = case.iter().all(|(subject, demand)| match &subject.root {
             Root::Step(id) => match (status_of(subject), ends.get(id)) {
                 (Some(_), Some(word)) => meets(&(*word).into(), demand),
@@ -257,10 +257,10 @@ impl Planned<'_, '_, '_> {
 }
 
 /// How steps ended.
-type Ends = BTreeMap<String, &'static str>;
+type StepEnds = BTreeMap<String, &'static str>;
 
 /// The step that a subject is of, if its end is not told yet; what failed has an error.
-fn open<'s>(subject: &'s DemandSubject, ends: &Ends) -> Option<&'s str> {
+fn open<'s>(subject: &'s DemandSubject, ends: &StepEnds) -> Option<&'s str> {
     let Root::Step(id) = &subject.root else {
         return None;
     };

@@ -3,7 +3,7 @@
 //! Owns S708, S712 and S715. What excludes what is [`super::solve`]'s. INVARIANT: S708 and S715 are
 //! proofs; a guard that is only cautious (of a status, of null) is let pass.
 
-use super::solve::{Accepted, Assume, ImpossibleCase, Solver};
+use super::solve::{AcceptedOutputs, Assume, ImpossibleCase, Solver};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::graph::step_of;
@@ -15,7 +15,7 @@ use crate::expr::{Root, Segment, StepStatus, Template};
 use crate::plan::Step;
 use crate::source::Span;
 
-pub(super) fn run(pass: &Pass<'_>, accepted: &Accepted, found: &mut Vec<Diagnostic>) {
+pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
     let end = Site::end();
     let solver = Solver {
         pass,
@@ -127,7 +127,7 @@ impl<'s> Together<'s> {
 /// A guard that decides nothing.
 fn guard(
     pass: &Pass<'_>,
-    accepted: &Accepted,
+    accepted: &AcceptedOutputs,
     site: &Site<'_>,
     when: &Template,
 ) -> Option<Diagnostic> {

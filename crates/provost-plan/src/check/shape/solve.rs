@@ -46,14 +46,14 @@ pub(super) struct Solver<'p, 'a> {
     pub(super) statuses: Statuses,
     pub(super) trust: Assume,
     /// What the outputs of steps were accepted by, where that counts.
-    pub(super) accepted: Option<&'p Accepted>,
+    pub(super) accepted: Option<&'p AcceptedOutputs>,
 }
 
 /// What holds of the output of each step that succeeded, by its `accept`.
-pub(super) type Accepted = BTreeMap<String, Case>;
+pub(super) type AcceptedOutputs = BTreeMap<String, Case>;
 
 /// What the `accept` of each step says of its output, where it says one thing.
-pub(super) fn accepted(pass: &Pass<'_>) -> Accepted {
+pub(super) fn accepted(pass: &Pass<'_>) -> AcceptedOutputs {
     let of_step = |step: &Step| {
         let cases = step.accept.iter().filter_map(|accept| {
             let mut cases = accept.whole()?.cases(true)?;
