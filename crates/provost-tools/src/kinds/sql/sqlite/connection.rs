@@ -37,6 +37,11 @@ pub(super) enum AccessMode {
 impl SqliteDatabase {
     /// The database file as it is now, or what is wrong with it.
     pub(super) fn locate(&self) -> Result<PathBuf, Fault> {
+        // Why first: what governs the workspace stays refused wherever the path leads.
+        if self.protected_name().is_some() {
+            let message = format!("the database `{}` governs this workspace", self.shown);
+            return Err(Fault::no_effect(Class::PermissionDenied, message));
+        }
         let real = self.path.locate().map_err(|error| match error {
             LinkError::Moved => self.path.drift("database"),
             LinkError::Unreachable(error) if error.kind() == std::io::ErrorKind::NotFound => self
@@ -49,10 +54,6 @@ impl SqliteDatabase {
                 "check its permissions",
             ),
         })?;
-        if self.protected_name().is_some() {
-            let message = format!("the database `{}` governs this workspace", self.shown);
-            return Err(Fault::no_effect(Class::PermissionDenied, message));
-        }
         let mut head = Vec::with_capacity(MAGIC.len());
         let read = File::open(&real).and_then(|file| {
             if !file.metadata()?.is_file() {
