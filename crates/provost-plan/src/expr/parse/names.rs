@@ -128,8 +128,12 @@ impl Parser<'_> {
 
     /// The id behind `steps`: a name that stands in the text, so that what is read is known.
     fn step(&mut self, steps: Token) -> Parsed<Root> {
-        if self.peek() == Some(TokenKind::TokDot) && self.peek_after() == Some(TokenKind::TokIdent)
-        {
+        let is_name = |kind: TokenKind| {
+            // Why reserved words too: behind a dot CEL reserves none, and `void` is a good id.
+            use TokenKind::{TokIdent, TokIn, TokReservedWord};
+            matches!(kind, TokIdent | TokReservedWord | TokIn)
+        };
+        if self.peek() == Some(TokenKind::TokDot) && self.peek_after().is_some_and(is_name) {
             self.at += 1;
             let name = self.name()?;
             return Ok(Root::Step(self.written(name).to_owned()));
