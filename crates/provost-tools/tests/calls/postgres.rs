@@ -130,6 +130,10 @@ query = "select 9007199254740993 as big"
 query = "select interval '1 day' as span"
 [tools.db.ops.infinite]
 query = "select 'infinity'::timestamptz as at"
+[tools.db.ops.repeated]
+query = """select '{"a": {"b": 1, "b": 2}}'::json as j"""
+[tools.db.ops.vanishing]
+query = "select '[1e-400]'::json as j"
 [tools.db.ops.twice]
 query = "select 1 as a, 2 as a"
 [tools.db.ops.wrong]
@@ -310,6 +314,10 @@ db.big {}
 db.span {}
     output_invalid happened: CAST(span AS TEXT)
 db.infinite {}
+    output_invalid happened: no exact form
+db.repeated {}
+    output_invalid happened: no exact form
+db.vanishing {}
     output_invalid happened: no exact form
 db.twice {}
     tool_bug none: two columns
