@@ -3,7 +3,13 @@
 //! Owns which spellings are one name. INVARIANT: two names are one only if they differ in nothing
 //! but case and the signs between words; everything else is offered, never put there.
 
+use std::sync::Arc;
+
 use crate::catalog::Catalog;
+use crate::plan::ranking::rank;
+
+/// Most tools that are offered for a name.
+const NEAR_MAX: usize = 3;
 
 /// A key as one word: `dependsOn`, `depends-on` and `depends_on` are the same.
 pub(super) fn word(key: &str) -> String {
@@ -69,38 +75,9 @@ pub(super) fn tool_of<'c>(name: &str, catalog: &'c Catalog) -> Result<&'c str, V
     Err(near(name, catalog))
 }
 
-/// The tools that share words with a text, the nearest first.
+/// The tools that fit a text by its words, the nearest first.
 pub(super) fn near<'c>(text: &str, catalog: &'c Catalog) -> Vec<&'c str> {
-    let wanted = words_of(text);
-    let mut rated: Vec<(usize, &str)> = catalog
-        .iter()
-        .map(|operation| {
-            let name = words_of(&operation.name);
-            let says = words_of(&operation.description);
-            let in_name = wanted.iter().filter(|word| is_among(word, &name)).count();
-            let in_text = wanted.iter().filter(|word| is_among(word, &says)).count();
-            (in_name * 4 + in_text, operation.name.as_str())
-        })
-        .filter(|(rating, _)| *rating > 0)
-        .collect();
-    rated.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-    rated.into_iter().take(3).map(|(_, name)| name).collect()
-}
-
-fn is_among(word: &str, words: &[String]) -> bool {
-    words.iter().any(|other| {
-        let short = word.len().min(other.len());
-        other == word || short >= 4 && (other.starts_with(word) || word.starts_with(other.as_str()))
-    })
-}
-
-fn words_of(text: &str) -> Vec<String> {
-    const EMPTY: [&str; 12] = [
-        "the", "and", "for", "with", "from", "that", "this", "are", "has", "not", "its", "will",
-    ];
-    word(text)
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| word.len() > 2 && !EMPTY.contains(word))
-        .map(str::to_owned)
-        .collect()
+    let hits = rank(catalog.iter().map(Arc::as_ref), text);
+    let names = hits.into_iter().map(|hit| hit.operation.name.as_str());
+    names.take(NEAR_MAX).collect()
 }
