@@ -5,11 +5,12 @@
 //! nothing to a run, a stranger only in a solo workspace, where one person is everybody. INVARIANT:
 //! any error denies, and there is no other judge, for what arrives and for what a journal has.
 
-use cedar_policy::{Context, Decision as Answer, Request, RestrictedExpression};
+use cedar_policy::{Context, Decision as Answer, RestrictedExpression};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-use super::entities::{EntityFact, principal_entity, principal_uid, resource_entity, uid};
+use super::approver::{named, shared_facts};
+use super::entities::{resource_entity, uid};
 use super::load::words_of;
 use super::vocabulary::RUN;
 use super::{AskTerms, Policy, Principal, PrincipalKind, Rights};
@@ -192,14 +193,6 @@ impl ActionDenied {
     }
 }
 
-fn named(policies: &[String]) -> String {
-    if policies.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", policies.join(", "))
-    }
-}
-
 fn of_others(policies: &[String]) -> String {
     match policies {
         [] => "no policy lets anybody".to_owned(),
@@ -294,44 +287,8 @@ impl Rights {
         let Some(terms) = self.actions.get(&facts.action) else {
             return Err("the action is missing".to_owned());
         };
-        let none = BTreeSet::new();
-        let operation = facts.operation;
-        let resource = resource_entity(
-            RUN,
-            [
-                (
-                    "requester",
-                    EntityFact::Entity(uid("User", &facts.requester.id)?),
-                ),
-                (
-                    "operation",
-                    EntityFact::Text(operation.map_or("", |op| &op.name)),
-                ),
-                (
-                    "effect",
-                    EntityFact::Text(operation.map_or("", |op| op.effect.word())),
-                ),
-                (
-                    "risk",
-                    EntityFact::Text(operation.map_or("", |op| op.risk.word())),
-                ),
-                (
-                    "tags",
-                    EntityFact::Texts(operation.map_or(&none, |op| &op.tags)),
-                ),
-            ],
-        )?;
-        let request = Request::new(
-            principal_uid(facts.by)?,
-            terms.uid.clone(),
-            resource.uid(),
-            self.context(facts)?,
-            Some(self.schema),
-        )
-        .map_err(|error| words_of(&error))?;
-        let principal = principal_entity(facts.by, self.people.key(&facts.by.id))?;
-        let entities = terms.entities(self.schema, principal, resource)?;
-        self.decide(&request, terms, &entities)
+        let resource = resource_entity(RUN, shared_facts(facts.requester, facts.operation)?)?;
+        self.answer(facts.by, terms, resource, self.context(facts)?)
     }
 
     fn context(&self, facts: &ActionFacts<'_>) -> Result<Context, String> {

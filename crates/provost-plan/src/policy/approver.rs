@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use cedar_policy::{Context, Decision as Answer, Entities, Request};
+use cedar_policy::{Context, Decision as Answer, Entities, Entity, Request};
 
 use super::entities::{
     ActionTerms, EntityFact, principal_entity, principal_uid, resource_entity, uid,
@@ -45,7 +45,7 @@ pub enum ApproveDenied {
         roles: Vec<String>,
     },
     /// Policy says no.
-    #[error("policy does not let `{id}` approve this{}", by(policies))]
+    #[error("policy does not let `{id}` approve this{}", named(policies))]
     Policy {
         /// Who.
         id: String,
@@ -62,12 +62,33 @@ pub enum ApproveDenied {
     },
 }
 
-fn by(policies: &[String]) -> String {
+/// The policies behind an answer, in parentheses.
+pub(super) fn named(policies: &[String]) -> String {
     if policies.is_empty() {
         String::new()
     } else {
         format!(" ({})", policies.join(", "))
     }
+}
+
+/// What policies see of whatever is decided about a run: who asked for it, and the operation,
+/// with empty words where it is about none.
+pub(super) fn shared_facts<'a>(
+    requester: &Principal,
+    operation: Option<&'a OperationFacts>,
+) -> Result<Vec<(&'static str, EntityFact<'a>)>, String> {
+    static NO_TAGS: BTreeSet<String> = BTreeSet::new();
+    let word = |of: fn(&'a OperationFacts) -> &'a str| EntityFact::Text(operation.map_or("", of));
+    Ok(vec![
+        ("requester", EntityFact::Entity(uid("User", &requester.id)?)),
+        ("operation", word(|op| &op.name)),
+        ("effect", word(|op| op.effect.word())),
+        ("risk", word(|op| op.risk.word())),
+        (
+            "tags",
+            EntityFact::Texts(operation.map_or(&NO_TAGS, |op| &op.tags)),
+        ),
+    ])
 }
 
 impl Policy {
@@ -135,45 +156,30 @@ impl Rights {
         operation: Option<&OperationFacts>,
         ask: &AskTerms,
     ) -> Result<(Answer, Vec<String>), String> {
-        let none = BTreeSet::new();
-        let resource = resource_entity(
-            "Approval",
-            [
-                ("requester", EntityFact::Entity(uid("User", &requester.id)?)),
-                (
-                    "operation",
-                    EntityFact::Text(operation.map_or("", |op| &op.name)),
-                ),
-                (
-                    "effect",
-                    EntityFact::Text(operation.map_or("", |op| op.effect.word())),
-                ),
-                (
-                    "risk",
-                    EntityFact::Text(operation.map_or("", |op| op.risk.word())),
-                ),
-                (
-                    "tags",
-                    EntityFact::Texts(operation.map_or(&none, |op| &op.tags)),
-                ),
-                ("quorum", EntityFact::Whole(i64::from(ask.quorum))),
-            ],
-        )?;
-        let request = Request::new(
-            principal_uid(approver)?,
-            self.approve.uid.clone(),
-            resource.uid(),
-            Context::empty(),
-            Some(self.schema),
-        )
-        .map_err(|error| words_of(&error))?;
-        let principal = principal_entity(approver, self.people.key(&approver.id))?;
-        let entities = self.approve.entities(self.schema, principal, resource)?;
-        self.decide(&request, &self.approve, &entities)
+        let mut facts = shared_facts(requester, operation)?;
+        facts.push(("quorum", EntityFact::Whole(i64::from(ask.quorum))));
+        let resource = resource_entity("Approval", facts)?;
+        self.answer(approver, &self.approve, resource, Context::empty())
+    }
+
+    /// What the policies of one action say to `by`, and which of them.
+    pub(super) fn answer(
+        &self,
+        by: &Principal,
+        terms: &ActionTerms,
+        resource: Entity,
+        context: Context,
+    ) -> Result<(Answer, Vec<String>), String> {
+        let (action, schema) = (terms.uid.clone(), Some(self.schema));
+        let request = Request::new(principal_uid(by)?, action, resource.uid(), context, schema)
+            .map_err(|error| words_of(&error))?;
+        let principal = principal_entity(by, self.people.key(&by.id))?;
+        let entities = terms.entities(self.schema, principal, resource)?;
+        self.decide(&request, terms, &entities)
     }
 
     /// What the policies of one action say, and which of them; an error in any is an error.
-    pub(super) fn decide(
+    fn decide(
         &self,
         request: &Request,
         terms: &ActionTerms,
