@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use serde_json::Value;
 
@@ -21,6 +22,18 @@ const SHAPES_MAX: usize = 8;
 struct Shape {
     patterns: Vec<String>,
     listed: Option<Vec<String>>,
+}
+
+impl Shape {
+    fn admits_any(&self, texts: &[String]) -> bool {
+        // Why one that cannot be read is left out: it may match anything.
+        let patterns = self.patterns.iter();
+        let patterns: Vec<Regex> = patterns.filter_map(|text| Regex::new(text).ok()).collect();
+        texts.iter().any(|text| {
+            let is_listed = self.listed.as_ref().is_none_or(|all| all.contains(text));
+            is_listed && patterns.iter().all(|pattern| pattern.is_match(text))
+        })
+    }
 }
 
 /// Whether both schemas admit texts and none in common; where that is not decided they do.
@@ -96,17 +109,9 @@ fn of_format(format: &str) -> Option<&'static str> {
 }
 
 fn shapes_differ(one: &Shape, other: &Shape) -> bool {
-    let matches = |pattern: &String, text: &String| {
-        regex::Regex::new(pattern).map_or(true, |pattern| pattern.is_match(text))
-    };
-    let admits = |shape: &Shape, text: &String| {
-        let listed = shape.listed.as_ref();
-        listed.is_none_or(|listed| listed.contains(text))
-            && shape.patterns.iter().all(|pattern| matches(pattern, text))
-    };
     match (&one.listed, &other.listed) {
-        (Some(listed), _) => !listed.iter().any(|text| admits(other, text)),
-        (None, Some(listed)) => !listed.iter().any(|text| admits(one, text)),
+        (Some(listed), _) => !other.admits_any(listed),
+        (None, Some(listed)) => !one.admits_any(listed),
         (None, None) => {
             let pairs = one
                 .patterns
