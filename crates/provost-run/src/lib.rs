@@ -18,30 +18,27 @@
 //!   plans, gates, dispatches, settles and ends
 //! - [`state`]: the fold of the events, and [`state::waiting`], what the run waits for
 //! - [`admission`], [`spending`], [`open_effects`], [`earlier`]: limits and facts that runs share
-//! - [`event`], [`card`], [`statement`], [`outcome`], [`call`]: what a journal holds
+//! - [`journal`]: what a journal holds: [`event`], [`card`], [`statement`], [`outcome`], [`call`]
 //!
 //! # Where to start
 //!
 //! Read [`event::Event`], the closed list of facts, then the table in [`machine`], then
-//! [`state::State`]. A single rule is one file of the turn, named after it.
+//! [`state::State`]. A single rule is one file of the turn, named after it, in the
+//! room of the turn that it belongs to: `plan`, `call`, `people` or `end`.
 #![deny(missing_docs)]
 
 pub mod admission;
-pub mod call;
-pub mod card;
-pub mod concise;
 pub mod earlier;
-pub mod event;
+pub mod journal;
 pub mod machine;
 pub mod open_effects;
-pub mod outcome;
 pub mod proposal;
 pub mod read;
 pub mod shown;
 pub mod spending;
 pub mod state;
-pub mod statement;
 mod turn;
 mod view;
-#[cfg(test)]
-mod written;
+
+pub use journal::{call, card, event, outcome, statement};
+pub use view::concise;

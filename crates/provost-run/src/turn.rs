@@ -19,30 +19,13 @@ use crate::outcome::{Class, Landing};
 use crate::state::{Dependency, FailureReview, ItemState, State};
 use crate::statement::{Signer, Statement};
 
-mod admit;
-mod amend;
-mod beside;
-mod budgeted;
-mod chain;
-mod confirm;
-mod dispatch;
-mod doubt;
-mod earlier;
-mod early;
-mod finish;
-mod fresh;
-mod gate;
-mod judge;
+mod call;
+mod end;
 mod next;
-mod origin;
-mod planning;
-mod preview;
+mod people;
+mod plan;
 mod scope;
 mod secret;
-mod settle;
-mod sinks;
-mod subgoal;
-mod undo;
 mod work;
 
 use next::{Next, next};
@@ -445,7 +428,7 @@ impl<'r> Turn<'r> {
                 .as_ref()
                 .is_some_and(|r| !r.asked_people)
         {
-            let request = request.unwrap_or_else(|| planning::current_request(state, rules));
+            let request = request.unwrap_or_else(|| plan::planning::current_request(state, rules));
             commands.push(Command::Plan(Box::new(request)));
         }
         if let Some(at) = state.next_timer(now) {

@@ -16,9 +16,10 @@ use provost_plan::plan::{Step, StepKind};
 use provost_plan::schema::{PathType, Schema};
 use serde_json::{Map, Value, json};
 
-use crate::concise;
 use crate::event::{PlannerChoice, PlannerView, StepStatus};
 use crate::state::{State, StepState};
+
+pub mod concise;
 
 /// What the settled steps of a run came to, as its planner is shown it.
 pub(crate) fn of_run(state: &State, catalog: &Catalog) -> BTreeMap<String, ObservationView> {

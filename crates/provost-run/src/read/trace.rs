@@ -136,6 +136,3 @@ fn took(events: &[(Event, i64)], index: usize) -> Option<i64> {
         })?;
     Some((at - began).max(0))
 }
-
-#[cfg(test)]
-mod tests;

@@ -268,6 +268,3 @@ fn unmet(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
         .seqs_of(|event| matches!(event, Event::ReplanRequested { why } if !why.is_optional()));
     JudgedFailure::new(Cause::Plan, sentence, seqs)
 }
-
-#[cfg(test)]
-mod tests;

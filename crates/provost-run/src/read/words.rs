@@ -280,6 +280,3 @@ fn settler(by: &SettledBy) -> &str {
         SettledBy::Person { id } => id,
     }
 }
-
-#[cfg(test)]
-mod tests;

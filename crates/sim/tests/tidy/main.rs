@@ -184,7 +184,7 @@ fn the_glossary_has_every_word_of_a_status_class_and_landing() {
     let with = |glossary: &str| {
         let words = "            Self::Timeout => \"timeout\",\n";
         let files = [
-            ("crates/provost-run/src/outcome.rs", words),
+            ("crates/provost-run/src/journal/outcome.rs", words),
             ("GLOSSARY.md", glossary),
         ];
         words::glossary(&Tree::of(&files)).len()

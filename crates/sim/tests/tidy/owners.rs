@@ -35,7 +35,7 @@ pub const OWNED: [Owned; 9] = [
     ),
     owned(
         "status of a run",
-        "crates/provost-run/src/event/status.rs",
+        "crates/provost-run/src/journal/event/status.rs",
         &["Self::Planning => \"planning\""],
     ),
     owned(
@@ -45,7 +45,7 @@ pub const OWNED: [Owned; 9] = [
     ),
     owned(
         "model or process",
-        "crates/provost-run/src/event/planner.rs",
+        "crates/provost-run/src/journal/event/planner.rs",
         &[
             "Model { .. } | PlannerChoice::Process { .. }",
             "Process { .. } | PlannerChoice::Model { .. }",

@@ -6,8 +6,8 @@ use crate::tree::{File, Tree};
 const SYNONYMS: [&str; 5] = ["workflow", "workflows", "dag", "taint", "tainted"];
 /// Files whose `Self::X => "word"` rows are words that people see.
 const SPOKEN: [&str; 2] = [
-    "crates/provost-run/src/outcome.rs",
-    "crates/provost-run/src/event.rs",
+    "crates/provost-run/src/journal/outcome.rs",
+    "crates/provost-run/src/journal/event.rs",
 ];
 
 pub fn machine_paths(file: &File) -> Vec<String> {

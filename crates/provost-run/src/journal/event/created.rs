@@ -1,0 +1,52 @@
+//! The first event of a run: what it is created with, for good.
+
+use provost_plan::digest::Digest;
+use provost_plan::plan::request::PlanningMode;
+use provost_plan::plan::{Goal, Limits};
+use provost_plan::policy::Principal;
+use serde::{Deserialize, Serialize};
+
+use super::PlannerChoice;
+
+/// How a run begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunCreated {
+    /// The id of the run: twelve characters of base32.
+    pub run: String,
+    /// The goal, as typed.
+    pub goal: Goal,
+    /// Which planner.
+    pub planner: PlannerChoice,
+    /// The playbook that matches the goal and is asked if that planner comes to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    /// How planning proceeds, where somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PlanningMode>,
+    /// Who it is for.
+    pub principal: Principal,
+    /// The operator's limits.
+    pub limits: Limits,
+    /// When a person is asked.
+    pub ask: AskMode,
+    /// Whether requester and approver may be one person.
+    pub solo: bool,
+    /// Whether what people say to it has to be signed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed: bool,
+    /// The digest of the rights that it begins under, where statements have to be signed: who may
+    /// say what, as evidence. The machine fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rights: Option<Digest>,
+}
+
+/// When a person is asked about steps that policy asks about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AskMode {
+    /// When the step is ready, with its values.
+    #[default]
+    Step,
+    /// Before anything runs, about the whole plan; steps that cannot be judged yet ask again.
+    Plan,
+}

@@ -1,0 +1,122 @@
+//! The last event of a run: its status, its criteria with who proved them, and its answer.
+
+use std::collections::BTreeMap;
+
+use provost_plan::digest::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::RunStatus;
+use crate::outcome::Class;
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// How it ended.
+    pub status: RunStatus,
+    /// The class of what ended it, if it did not succeed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// The step that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// Why, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether each criterion held; an error in a proof is its text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub criteria: BTreeMap<String, Proven>,
+    /// Who wrote the proof of each criterion; of several, whoever is believed most. Journals of
+    /// earlier versions do not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub proven_by: BTreeMap<String, Prover>,
+    /// The answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answer: Vec<AnswerPart>,
+}
+
+/// Who wrote a proof.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Prover {
+    /// A person.
+    Person {
+        /// Who.
+        id: String,
+    },
+    /// A playbook, which people wrote.
+    Playbook {
+        /// Its name.
+        name: String,
+    },
+    /// The planner that wrote the plan as well: a model, a program, a client.
+    Planner {
+        /// Who it is, in words.
+        author: String,
+    },
+}
+
+/// What a proof came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proven {
+    /// It holds.
+    Held,
+    /// It does not.
+    NotHeld,
+    /// It could not be evaluated.
+    Failed(String),
+}
+
+/// One claim of the answer, with what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerPart {
+    /// Pieces of text, in order.
+    pub spans: Vec<AnswerSpan>,
+    /// Whether its text reads nothing of what it cites: it is said, not shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assertion: bool,
+    /// The observations it cites; a claim without any is unsupported.
+    pub cites: Vec<Citation>,
+}
+
+/// A piece of an answer's text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerSpan {
+    /// The text.
+    pub text: String,
+    /// Whether it came from a source nobody vouches for: a tool, or a planner that may have read
+    /// untrusted text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
+}
+
+/// A step and the evidence behind what it observed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Citation {
+    /// The id of the step.
+    pub step: String,
+    /// The evidence.
+    pub evidence: Vec<Digest>,
+}
+
+impl RunEnded {
+    /// Who alone proved a criterion that holds, where that is the planner that is to be proven.
+    #[must_use]
+    pub fn proven_by_planner(&self, criterion: &str) -> Option<&str> {
+        match (
+            self.criteria.get(criterion)?,
+            self.proven_by.get(criterion)?,
+        ) {
+            (Proven::Held, Prover::Planner { author }) => Some(author),
+            _ => None,
+        }
+    }
+}
+
+impl AnswerPart {
+    /// The text as a whole.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+}
