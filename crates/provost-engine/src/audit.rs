@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use provost_wire::{SecretError, SecretName};
 
 use crate::clock::now_ms;
-use crate::inbox::{Inbox, JournalStatementsError};
 use crate::keys::{KeyFile, PrivateKey, PublicKey};
 use crate::limits::REASON_BYTES_MAX;
+use crate::people::{Inbox, JournalStatementsError};
 use crate::store::heads::{Accepted, ChainTip, Head, HeadsError, HeadsFile};
 use crate::store::{JOURNAL_FILE, Store, StoreError};
 
@@ -219,7 +219,7 @@ impl Audit {
             }
             let standing = durable_standing(store)?;
             // Why only what is new: what stands under an earlier head was judged before it.
-            inbox.testimony(store, signed)?.refuse()?;
+            inbox.verify_journal(store, signed)?.refuse()?;
             Ok(Some(Head::sign(key, standing, now_ms(), None)))
         })
     }
@@ -242,7 +242,7 @@ impl Audit {
             return Err(AuditError::Reason);
         }
         store.verify()?;
-        inbox.testimony(store, 0)?.refuse()?;
+        inbox.verify_journal(store, 0)?.refuse()?;
         let appended = self.heads.append(&self.known, |newest| {
             let Some(newest) = newest else {
                 return Err(AuditError::Heads(HeadsError::None {

@@ -18,9 +18,9 @@ use provost_tools::{OpenError, ToolConfig, Toolbox, Trouble};
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
 use crate::history;
-use crate::inbox::{Contradiction, Inbox};
 use crate::notify::CommandOf;
 use crate::owner::random_name;
+use crate::people::{Inbox, InvalidEvent};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::heads::Head;
 use crate::store::{Backend, Driving, FindError, Store, StoreError};
@@ -87,7 +87,7 @@ pub enum EngineError {
     },
     /// An event of its journal may not stand where it stands.
     #[error(transparent)]
-    Contradiction(#[from] Box<Contradiction>),
+    InvalidEvent(#[from] Box<InvalidEvent>),
     /// Another process drives it, or another task of this one.
     #[error("run `{run}` is driven by {}", driver(*pid))]
     Held {

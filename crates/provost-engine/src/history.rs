@@ -10,8 +10,8 @@ use provost_run::event::Event;
 use provost_run::state::{FoldError, State, Waiting, waiting};
 
 use crate::engine::EngineError;
-use crate::inbox::testimony::events_of;
-use crate::inbox::{Archive, BeliefError, Contradiction, Inbox};
+use crate::people::verify_journal::events_of;
+use crate::people::{Inbox, InvalidEvent, JournalError, RightsArchive};
 use crate::store::{Store, Waits};
 
 /// The events of a run and what they fold to.
@@ -38,11 +38,11 @@ impl History {
     /// The first event that may not stand, as the people and keys of a workspace tell it, and the
     /// rights that the store keeps: nobody drives such a run.
     #[must_use]
-    pub fn contradiction(&self, inbox: &Inbox, store: &Store) -> Option<Box<Contradiction>> {
+    pub fn contradiction(&self, inbox: &Inbox, store: &Store) -> Option<Box<InvalidEvent>> {
         let pairs = self.events.iter().map(|(event, at)| (event, *at));
-        match State::fold(pairs, inbox.judge(&Archive::of(store))) {
-            Err(BeliefError::Contradiction(found)) => Some(found),
-            Ok(_) | Err(BeliefError::Fold(_)) => None,
+        match State::fold(pairs, inbox.judge(&RightsArchive::of(store))) {
+            Err(JournalError::InvalidEvent(found)) => Some(found),
+            Ok(_) | Err(JournalError::Fold(_)) => None,
         }
     }
 }

@@ -14,7 +14,7 @@
 //! - [`work`]: all runs of a workspace, as a service
 //! - [`session`]: the loop of one run: step, commit, carry out, repeat
 //! - [`engine`], [`proposal`], [`bundle`]: what begins a run, and what is proposed without one
-//! - [`inbox`], [`notify`], [`summary`], [`history`]: statements of people, notices, listings
+//! - [`people`], [`notify`], [`summary`], [`history`]: statements of people, notices, listings
 //! - [`store`], [`audit`], [`owner`], [`keys`]: journal, proof, ownership of runs, signatures
 //! - [`workspace`]: `provost.toml`, policies, playbooks and the lock as one immutable value
 //!
@@ -28,11 +28,11 @@ pub mod bundle;
 pub mod clock;
 pub mod engine;
 pub mod history;
-pub mod inbox;
 pub mod keys;
 pub mod limits;
 pub mod notify;
 pub mod owner;
+pub mod people;
 /// Who proposes plans: what a front end needs to name of it.
 pub mod planners {
     pub use provost_planner::{ClientPlanner, NoMatch, Planner, Playbook, Route, Router};

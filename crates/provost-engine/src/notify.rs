@@ -11,8 +11,8 @@ use provost_run::state::WaitKind;
 use provost_wire::SecretName;
 use provost_wire::http::BaseUrl;
 
+pub(crate) mod compose;
 mod deliver;
-pub(crate) mod made;
 
 pub use deliver::{Delivered, DeliveryStatus};
 

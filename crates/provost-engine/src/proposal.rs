@@ -21,9 +21,9 @@ use crate::owner::random_name;
 use crate::session::DriveError;
 use crate::workspace::Workspace;
 
-mod judged;
+mod checked_file;
 
-pub use judged::{CheckedFile, judge, moved, of_bundle, of_client, of_file};
+pub use checked_file::{CheckedFile, judge, moved, of_bundle, of_client, of_file};
 
 /// What a planner comes to before anything is run.
 #[derive(Debug)]

@@ -24,9 +24,9 @@ use provost_tools::Toolbox;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::inbox::{Inbox, StatementError};
 use crate::limits::TURN_TIME_MAX;
-use crate::notify::{NotifyTarget, made};
+use crate::notify::{NotifyTarget, compose};
+use crate::people::{Inbox, StatementError};
 use crate::store::{Append, Backend, Driving, Evidence, NewEvent, Payload, StoreError};
 use crate::summary;
 use crate::workspace::{PlannerError, Workspace};
@@ -285,7 +285,7 @@ impl Session {
             }
         } else {
             let at_ms = self.state().spend.last_at;
-            let notices = made::notices(
+            let notices = compose::notices(
                 &self.notify,
                 first_seq,
                 &append,

@@ -3,7 +3,7 @@
 //! Owns which command mends what. What else there is to say stands beside the error itself.
 
 use provost_engine::audit::AuditError;
-use provost_engine::inbox::JournalStatementsError;
+use provost_engine::people::JournalStatementsError;
 use provost_engine::store::heads::HeadsError;
 use provost_engine::store::{FindError, StoreError};
 use provost_engine::workspace::{ScaffoldError, WorkspaceError};

@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 mod amend;
 mod answer;
@@ -17,7 +17,6 @@ mod apply;
 mod approve;
 mod audit;
 mod backup;
-mod belief;
 mod cancel;
 pub mod check;
 mod diff;
@@ -37,12 +36,13 @@ mod reject;
 mod resume;
 mod run;
 pub mod runs;
-mod say;
 mod settle;
 mod show;
+mod statement;
 mod target;
 mod tools;
 mod trace;
+mod validity;
 mod why;
 mod work;
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError, FoldedRun, NewRun};
-use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::limits::NOTIFY_LAST;
+use provost_engine::people::{Statement, StatementEnvelope};
 use provost_engine::run::machine::{Input, StepError};
 use provost_engine::run::state::State;
 use provost_engine::session::{DriveEnd, DriveError, Session};
@@ -18,10 +18,10 @@ use crate::cli::Watching;
 use crate::failure::{Exit, Failure};
 use crate::keyring::{KeyChoice, LocalSigner};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Page, TextStyle};
 use crate::screen::run;
 use crate::screen::view::View;
+use crate::workspace_path::WorkspacePath;
 
 mod ask;
 pub mod halt;

@@ -5,7 +5,7 @@
 
 use provost_engine::audit::AuditError;
 use provost_engine::engine::EngineError;
-use provost_engine::inbox::{Contradiction, StatementError};
+use provost_engine::people::{InvalidEvent, StatementError};
 use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::StepError;
 use provost_engine::session::DriveError;
@@ -299,7 +299,7 @@ impl From<EngineError> for Failure {
             }
             EngineError::Journal { .. } => Self::usage(message)
                 .hint("the journal was written by another version, or was changed from outside"),
-            EngineError::Contradiction(_) => Self::usage(message).hint(Contradiction::HINT),
+            EngineError::InvalidEvent(_) => Self::usage(message).hint(InvalidEvent::HINT),
             EngineError::Held { .. } => {
                 Self::usage(message).hint("wait until it ends, or end that process")
             }
@@ -336,7 +336,7 @@ impl From<PlannerError> for Failure {
 impl Failure {
     /// Spells the commands in the hint for the workspace as it was typed.
     #[must_use]
-    pub fn at(mut self, place: &crate::place::WorkspacePath) -> Self {
+    pub fn at(mut self, place: &crate::workspace_path::WorkspacePath) -> Self {
         self.hint = self.hint.map(|hint| {
             let parts: Vec<&str> = hint.split("`provost ").collect();
             match place.command("provost ") {

@@ -10,8 +10,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use provost_engine::clock::now_ms;
-use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::keys::{KeyFile, PrivateKey};
+use provost_engine::people::{Statement, StatementEnvelope};
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
 

@@ -2,7 +2,8 @@
 //!
 //! The idea: a front end lays out what the engine knows. One file for each verb in `cli/`; `drive/`
 //! carries a run to its next rest, `screen/` lays out plans, cards, answers and events, `mcp/`
-//! serves clients that plan but cannot act, and `place` spells commands for the workspace at hand.
+//! serves clients that plan but cannot act, and `workspace_path` spells commands for the workspace
+//! at hand.
 //! Start at `cli.rs`, the list of verbs, then at `cli/run.rs` and `drive.rs`.
 //!
 //! Owns words and exit codes, and no rule: every judgment is the engine's. INVARIANT: data goes
@@ -26,10 +27,10 @@ mod failure;
 mod keyring;
 mod mcp;
 mod output;
-mod place;
 mod proposal;
 mod screen;
 mod user;
+mod workspace_path;
 
 use std::process::ExitCode;
 

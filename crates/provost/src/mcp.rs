@@ -22,7 +22,7 @@ use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 mod http;
 mod requests;

@@ -3,7 +3,6 @@
 //! Owns the look of things. INVARIANT: text gets onto a page only through [`page::Page`], which
 //! escapes it.
 
-pub mod aftermath;
 pub mod answer;
 pub mod card;
 pub mod delta;
@@ -19,3 +18,4 @@ pub mod scripts;
 pub mod view;
 pub mod waits;
 pub mod words;
+pub mod write_summary;

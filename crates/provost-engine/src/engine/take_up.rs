@@ -9,9 +9,9 @@ use provost_run::state::State;
 
 use super::{Engine, EngineError};
 use crate::clock::now_ms;
-use crate::inbox::testimony::events_of;
-use crate::inbox::{Archive, BeliefError, StatementEnvelope};
 use crate::owner::ClaimResult;
+use crate::people::verify_journal::events_of;
+use crate::people::{JournalError, RightsArchive, StatementEnvelope};
 use crate::session::{DriveError, Session, Watcher};
 use crate::store::PostedStatement;
 
@@ -203,16 +203,16 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::Journal`] if an event cannot be read or does not follow, and
-    /// [`EngineError::Contradiction`] if one may not stand.
+    /// [`EngineError::InvalidEvent`] if one may not stand.
     pub fn fold(&self, run: &str) -> Result<FoldedRun, EngineError> {
         let stored = self.store.load(run)?;
         let head = stored.last().map(|event| event.link);
         let events = events_of(&stored).map_err(|reason| EngineError::journal(run, reason))?;
-        let archive = Archive::of(&self.store);
+        let archive = RightsArchive::of(&self.store);
         match self.inbox.fold(&events, self.rules(), &archive) {
             Ok(run) => Ok(FoldedRun { run, head }),
-            Err(BeliefError::Fold(error)) => Err(EngineError::journal(run, error)),
-            Err(BeliefError::Contradiction(found)) => Err(EngineError::Contradiction(found)),
+            Err(JournalError::Fold(error)) => Err(EngineError::journal(run, error)),
+            Err(JournalError::InvalidEvent(found)) => Err(EngineError::InvalidEvent(found)),
         }
     }
 }

@@ -15,7 +15,7 @@ use provost_wire::process::ChildCommand;
 use ring::hmac;
 use serde_json::{Value, json};
 
-use super::made::{next_reminder, still_stands, subject};
+use super::compose::{next_reminder, still_stands, subject};
 use super::{CommandOf, DeliveryMethod, NotifyTarget};
 use crate::clock::now_ms;
 use crate::engine::Engine;

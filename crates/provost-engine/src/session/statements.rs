@@ -10,8 +10,8 @@ use provost_run::machine::StepError;
 
 use super::{DriveError, Session, Watcher};
 use crate::clock::now_ms;
-use crate::inbox::StatementEnvelope;
 use crate::limits::LOOK_MIN_EVERY;
+use crate::people::StatementEnvelope;
 use crate::store::{Change, PostedStatement, StoreError};
 
 /// What stands beside a word that counted.

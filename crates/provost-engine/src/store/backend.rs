@@ -10,8 +10,8 @@ use std::fmt;
 use provost_plan::digest::Digest;
 
 use super::{
-    Append, Change, Changed, CommitReceipt, Pending, PostedStatement, Store, StoreError,
-    StoredEvent, StoredEvidence,
+    Append, Change, Changed, CommitReceipt, Pending, PostedStatement, StoreError, StoredEvent,
+    StoredEvidence,
 };
 use crate::owner::{ClaimResult, OwnerStatus};
 
@@ -45,54 +45,4 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn now_ms(&self) -> i64;
     /// Why nothing is written any more, if so: the process must end.
     fn failure(&self) -> Option<StoreError>;
-}
-
-impl Backend for Store {
-    fn append(&self, append: Append) -> Pending<CommitReceipt> {
-        Self::append(self, append)
-    }
-
-    fn claim(&self, run: &str) -> Pending<ClaimResult> {
-        Self::claim(self, run)
-    }
-
-    fn release(&self, run: &str) -> Pending<()> {
-        Self::release(self, run)
-    }
-
-    fn change(&self, change: Change) -> Pending<Changed> {
-        Self::change(self, change)
-    }
-
-    fn load(&self, run: &str) -> Pending<Vec<StoredEvent>> {
-        Pending::ready(Self::load(self, run))
-    }
-
-    fn evidence(&self, digest: &Digest) -> Pending<Option<StoredEvidence>> {
-        Pending::ready(Self::evidence(self, digest))
-    }
-
-    fn untaken(&self, run: &str) -> Pending<Vec<PostedStatement>> {
-        Pending::ready(Self::untaken(self, run))
-    }
-
-    fn woken(&self) -> Pending<u64> {
-        Pending::ready(Self::woken(self))
-    }
-
-    fn instance(&self) -> Option<&str> {
-        Self::instance(self)
-    }
-
-    fn owner_status(&self, instance: &str) -> Pending<OwnerStatus> {
-        Pending::ready(Self::owner_status(self, instance))
-    }
-
-    fn now_ms(&self) -> i64 {
-        self.clock.now_ms()
-    }
-
-    fn failure(&self) -> Option<StoreError> {
-        Self::failure(self)
-    }
 }

@@ -6,10 +6,8 @@
 use std::collections::BTreeSet;
 
 use provost_plan::digest::Digest;
-use rusqlite::Connection;
 
-use super::log::LogEvent;
-use super::{NewNotice, StopScope, Stopped, notices, prune, stops, words};
+use super::{NewNotice, StopScope, Stopped};
 
 /// A change that is no event of a run.
 #[derive(Clone, Debug)]
@@ -94,47 +92,4 @@ pub enum Changed {
         /// Their bytes.
         bytes: u64,
     },
-}
-
-/// Makes a change inside the transaction that is open; what it says to the log of the workspace.
-pub(super) fn make(
-    connection: &Connection,
-    change: Change,
-) -> rusqlite::Result<(Changed, Vec<LogEvent>)> {
-    let done = |()| (Changed::Done, Vec::new());
-    match change {
-        Change::Post { run, text, at_ms } => words::post(connection, &run, &text, at_ms).map(done),
-        Change::Take { n, became } => words::take(connection, n, &became).map(done),
-        Change::Stop(stopped) => {
-            let placed = stops::stop(connection, stopped)?;
-            Ok((Changed::Done, vec![placed]))
-        }
-        Change::Unstop { scope, name, by } => {
-            let lifted = stops::unstop(connection, scope, name, by)?;
-            Ok((Changed::Done, lifted.into_iter().collect()))
-        }
-        Change::TakeNotice {
-            n,
-            due_ms,
-            until_ms,
-        } => {
-            let taken = notices::take(connection, n, due_ms, until_ms)?;
-            Ok((Changed::Noticed(taken), Vec::new()))
-        }
-        Change::NoticeDone {
-            n,
-            at_ms,
-            said,
-            next,
-        } => {
-            notices::done(connection, n, at_ms, said.as_deref())?;
-            notices::keep(connection, next.as_slice(), &[]).map(done)
-        }
-        Change::NoticeFailed { n, said } => notices::failed(connection, n, &said).map(done),
-        Change::Prune {
-            digests,
-            through,
-            at_ms,
-        } => prune::drop_unnamed(connection, digests, through, at_ms),
-    }
 }

@@ -1,11 +1,10 @@
 //! What can go wrong with the journal.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use provost_run::admission::Denial;
 use provost_run::call::Slot;
 use provost_run::earlier::{CallKey, EarlierCalls};
-use rusqlite::ErrorCode;
 
 /// Why the journal could not be opened, read or written.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -256,47 +255,6 @@ impl StoreError {
             | Self::UnknownRun { .. }
             | Self::Refused { .. } => return None,
         })
-    }
-
-    /// The error of a read.
-    #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]
-    pub(super) fn read(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
-            _ => Self::Failed {
-                reason: plain(&error),
-            },
-        }
-    }
-
-    /// The error of opening `path`.
-    #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]
-    pub(super) fn opening(path: &Path, error: rusqlite::Error) -> Self {
-        let (path, reason) = (path.to_owned(), plain(&error));
-        match error.sqlite_error_code() {
-            Some(
-                ErrorCode::CannotOpen
-                | ErrorCode::ReadOnly
-                | ErrorCode::PermissionDenied
-                | ErrorCode::DiskFull
-                | ErrorCode::SystemIoFailure,
-            ) => Self::NotWritable { path, reason },
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-                Self::NotAJournal { path, reason }
-            }
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
-            _ => Self::Failed { reason },
-        }
-    }
-}
-
-/// The database's own words, without the names of types.
-pub(super) fn plain(error: &rusqlite::Error) -> String {
-    match error {
-        rusqlite::Error::SqliteFailure(code, message) => {
-            message.clone().unwrap_or_else(|| code.to_string())
-        }
-        other => other.to_string(),
     }
 }
 

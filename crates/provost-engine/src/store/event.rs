@@ -8,7 +8,7 @@ use provost_run::event::Event;
 use provost_run::state::Waiting;
 use serde_json::Value;
 
-use super::{NewNotice, StoreError, canonical_text, waits};
+use super::{NewNotice, StoreError, canonical_text};
 use crate::limits::{EVENT_BYTES_MAX, EVIDENCE_BYTES_MAX};
 
 /// Events of one run that are stored together or not at all.
@@ -243,10 +243,19 @@ impl Prepared {
             status: append.row.status,
             goal: append.row.goal,
             due_ms: append.row.due_ms,
-            waits_digest: waits::digest(&append.row.waits),
+            waits_digest: waits_digest(&append.row.waits),
             waits: append.row.waits,
             durable: append.durable,
             only_of_goal: append.only_of_goal,
         })
     }
+}
+
+/// The digest under which a run's row names its rows here: nothing of a run that waits for nothing.
+pub(super) fn waits_digest(waits: &[Waiting]) -> Vec<u8> {
+    if waits.is_empty() {
+        return Vec::new();
+    }
+    let text = serde_json::to_vec(waits).unwrap_or_default();
+    Digest::of_bytes(Domain::Waits, &text).bytes().to_vec()
 }

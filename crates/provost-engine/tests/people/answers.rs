@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier};
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::EngineError;
-use provost_engine::inbox::{Statement, StatementError};
+use provost_engine::people::{Statement, StatementError};
 use provost_engine::session::{DriveEnd, DriveError, Unwatched};
 use provost_run::event::RunStatus;
 use provost_run::machine::StepError;

@@ -4,8 +4,8 @@
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
-use provost_engine::inbox::{Inbox, Signature, Statement, StatementEnvelope};
 use provost_engine::keys::{PrivateKey, Signed};
+use provost_engine::people::{Inbox, Signature, Statement, StatementEnvelope};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::policy::People;
 use provost_plan::source::Source;

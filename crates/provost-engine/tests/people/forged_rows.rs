@@ -7,7 +7,7 @@
 use provost_engine::audit::AuditError;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::inbox::{Statement, StatementEnvelope};
+use provost_engine::people::{Statement, StatementEnvelope};
 use provost_engine::session::{DriveEnd, Unwatched};
 use provost_plan::plan::Goal;
 use provost_run::card::CardSubject;
@@ -261,7 +261,7 @@ fn no_forged_row_begins_a_call_and_each_is_named() {
     let inbox = engine.inbox();
     let forger = Forger::new(place.journal());
     // The control: a journal that nobody touched is believed, by both verifiers.
-    let heard = inbox.testimony(engine.store(), 0).unwrap();
+    let heard = inbox.verify_journal(engine.store(), 0).unwrap();
     assert_eq!(heard.contradictions, []);
     let (holds, said) = second(&place, &[]);
     assert!(holds, "{said}");
@@ -275,13 +275,13 @@ fn no_forged_row_begins_a_call_and_each_is_named() {
         let what = format!("seed {seed}, {}", KINDS[kind]);
         let taken = runtime().block_on(engine.take_up(&run, &mut Unwatched));
         match taken.err() {
-            Some(EngineError::Contradiction(found)) => {
+            Some(EngineError::InvalidEvent(found)) => {
                 assert_eq!((&found.run, found.seq), (&run, seq), "{what}");
             }
             Some(other) => panic!("{what}: {other}"),
             None => panic!("{what}: the run was taken up"),
         }
-        let heard = inbox.testimony(engine.store(), 0).unwrap();
+        let heard = inbox.verify_journal(engine.store(), 0).unwrap();
         let named: Vec<_> = heard
             .contradictions
             .iter()
@@ -343,13 +343,13 @@ fn a_run_that_says_it_needed_no_signature_is_held_to_the_workspace() {
     place.write("provost.toml", &config);
     let engine = place.engine();
     // The control: without a statement nothing is held against it.
-    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    let heard = engine.inbox().verify_journal(engine.store(), 0).unwrap();
     assert_eq!((heard.runs, heard.contradictions.len()), (0, 0));
     Forger::new(place.journal()).append(&run, &[bare]);
     let taken = runtime().block_on(engine.take_up(&run, &mut Unwatched));
     let error = taken.err().unwrap();
-    assert!(matches!(error, EngineError::Contradiction(_)), "{error}");
-    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    assert!(matches!(error, EngineError::InvalidEvent(_)), "{error}");
+    let heard = engine.inbox().verify_journal(engine.store(), 0).unwrap();
     assert_eq!(heard.contradictions.len(), 1);
 }
 
@@ -365,7 +365,7 @@ fn what_was_taken_in_signed_is_believed_when_it_is_read_again() {
         assert!(matches!(drive(&mut session).await, DriveEnd::Ended(_)));
         session.release().await.unwrap();
     });
-    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    let heard = engine.inbox().verify_journal(engine.store(), 0).unwrap();
     assert_eq!((heard.runs, heard.contradictions), (1, Vec::new()));
     engine.sign_head().unwrap().unwrap();
     let (holds, said) = second(&place, &[]);
@@ -376,7 +376,7 @@ fn what_was_taken_in_signed_is_believed_when_it_is_read_again() {
     let again = events.iter().find(given).unwrap().0.clone();
     let forger = Forger::new(place.journal());
     forger.append(&run, &[again]);
-    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    let heard = engine.inbox().verify_journal(engine.store(), 0).unwrap();
     assert_eq!(heard.contradictions.len(), 1);
     assert!(!second(&place, &[]).0);
 }
@@ -406,7 +406,7 @@ fn who_has_another_key_now_did_not_take_back_what_they_said() {
         let people = format!(r#"{{"users": {{"ada": {{}}, "bo": {person}}}}}"#);
         place.write("policies/entities.json", &people);
         let engine = place.engine();
-        let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+        let heard = engine.inbox().verify_journal(engine.store(), 0).unwrap();
         assert_eq!(heard.contradictions.len(), contradictions, "{person}");
         assert_eq!(second(&place, &[]).0, contradictions == 0, "{person}");
         // With a former key nothing new counts.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, NewRun};
-use provost_engine::inbox::{Statement, StatementEnvelope};
 use provost_engine::keys::PrivateKey;
+use provost_engine::people::{Statement, StatementEnvelope};
 use provost_engine::session::{DriveEnd, Session, Unwatched, Watcher};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 use provost_plan::digest::Digest;

@@ -2,7 +2,7 @@
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
-use provost_engine::inbox::{Inbox, PlanText, Statement, StatementEnvelope, StatementError};
+use provost_engine::people::{Inbox, PlanText, Statement, StatementEnvelope, StatementError};
 use provost_engine::session::{DriveEnd, Watcher};
 use provost_run::event::{Event, RunStatus};
 use provost_run::state::State;

@@ -3,7 +3,7 @@
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::inbox::{PlanText, Statement, StatementEnvelope};
+use provost_engine::people::{PlanText, Statement, StatementEnvelope};
 use provost_engine::session::Unwatched;
 use provost_engine::store::StoreError;
 use provost_plan::plan::Goal;
@@ -199,7 +199,7 @@ fn event_of(state: &State, envelope: &StatementEnvelope) -> Event {
 
 /// Why nothing of a run is driven and its journal is not believed; none if it is.
 fn contradicted(engine: &Engine, run: &str) -> Option<String> {
-    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    let heard = engine.inbox().verify_journal(engine.store(), 0).unwrap();
     let named = heard
         .contradictions
         .into_iter()
@@ -213,7 +213,7 @@ fn contradicted(engine: &Engine, run: &str) -> Option<String> {
     match taken.err() {
         // Why nothing of one that is over: nobody takes it up.
         Some(EngineError::Drive(_)) | None => assert_eq!(named, Vec::<String>::new()),
-        Some(EngineError::Contradiction(found)) => assert_eq!(named, [found.to_string()]),
+        Some(EngineError::InvalidEvent(found)) => assert_eq!(named, [found.to_string()]),
         Some(other) => panic!("{other}"),
     }
     named
@@ -255,7 +255,7 @@ fn what_somebody_without_the_right_wrote_into_the_journal_may_not_stand() {
 
 /// The same, by testimony alone: who takes a run up changes it.
 fn contradicted_read(engine: &Engine, run: &str) -> Option<String> {
-    let heard = engine.inbox().testimony(engine.store(), 0).unwrap();
+    let heard = engine.inbox().verify_journal(engine.store(), 0).unwrap();
     let named = heard.contradictions.first()?.to_string();
     assert_eq!(
         contradicted(engine, run).as_deref(),

@@ -182,7 +182,7 @@ fn format_1(dir: &Path) {
     let whole = small_store();
     fs::create_dir_all(dir).unwrap();
     let old = rusqlite::Connection::open(dir.join("journal.db")).unwrap();
-    old.execute_batch(include_str!("../../src/store/schema.sql"))
+    old.execute_batch(include_str!("../../src/store/sqlite/schema.sql"))
         .unwrap();
     old.pragma_update(None, "application_id", 0x7072_6f76)
         .unwrap();

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use provost_engine::inbox::{PlanText, Statement};
+use provost_engine::people::{PlanText, Statement};
 use provost_engine::run::state::State;
 use provost_plan::digest::canonical;
 use serde_json::Value;
 
 use super::Watching;
-use super::say::{self, SigningArgs};
+use super::statement::{self, SigningArgs};
 use super::target::Target;
 use crate::document::{Document, text};
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `amend`.
 #[derive(Debug, Args)]
@@ -78,7 +78,7 @@ pub fn run(verb: AmendArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         goal: verb.goal,
         reason: verb.reason,
     };
-    say::say(run, statement, &verb.signing, verb.watching, place)
+    statement::say(run, statement, &verb.signing, verb.watching, place)
 }
 
 fn of_file(path: &std::path::Path) -> Result<PlanText, Failure> {

@@ -1,14 +1,14 @@
 //! `answer`: a person's answer to a question, and the run goes on.
 
 use clap::Args;
-use provost_engine::inbox::Statement;
+use provost_engine::people::Statement;
 
 use super::Watching;
-use super::say::{self, SigningArgs};
+use super::statement::{self, SigningArgs};
 use super::target::{Target, TargetWait};
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
 use crate::screen::question;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `answer`.
 #[derive(Debug, Args)]
@@ -47,5 +47,5 @@ pub fn run(verb: &AnswerArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     })?;
     let question = *digest;
     let statement = Statement::Answer { question, value };
-    say::say(run, statement, &verb.signing, verb.watching, place)
+    statement::say(run, statement, &verb.signing, verb.watching, place)
 }

@@ -18,7 +18,7 @@ use super::run::Beginning;
 use crate::document::Document;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
@@ -90,10 +90,13 @@ fn of_bundle(
             .iter()
             .map(|what| format!("\n  changed: {what}"))
             .collect();
-        let command = format!("provost plan {}", crate::place::quoted(&bundle.goal.text));
+        let command = format!(
+            "provost plan {}",
+            crate::workspace_path::quoted(&bundle.goal.text)
+        );
         Failure::usage(format!("saved plan is stale{list}")).hint(format!(
             "what it was checked under is not what is here now; make it anew: `{command} -o {}`",
-            crate::place::quoted(&source.name)
+            crate::workspace_path::quoted(&source.name)
         ))
     };
     let Some(plan) = &judged.plan else {

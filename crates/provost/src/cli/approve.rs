@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use provost_engine::inbox::{CardFile, Statement};
+use provost_engine::people::{CardFile, Statement};
 use provost_engine::run::state::State;
 use provost_plan::digest::Digest;
 
 use super::Watching;
-use super::say::{self, SigningArgs};
+use super::statement::{self, SigningArgs};
 use super::target::{Target, TargetWait};
 use crate::drive::typed_yes;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::card;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `approve`.
 #[derive(Debug, Args)]
@@ -42,22 +42,22 @@ pub struct ApproveArgs {
 
 /// Does it.
 pub fn run(verb: ApproveArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
-    if let Some(path) = say::card_path(&verb.target.run) {
+    if let Some(path) = statement::card_path(&verb.target.run) {
         let steps = verb.steps;
         let yes = |file: &CardFile| Statement::Approve {
             card: file.digest,
             steps,
         };
-        return say::sign_offline(&path, verb.output.as_deref(), yes, &verb.signing);
+        return statement::sign_offline(&path, verb.output.as_deref(), yes, &verb.signing);
     }
-    say::refuse_output(verb.output.as_deref())?;
+    statement::refuse_output(verb.output.as_deref())?;
     if let Some(path) = &verb.card {
         // Why apart: to write a card needs no tool to be as it was locked.
         let engine = place.to_read()?;
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
         let picked = verb.target.pick(state, TargetWait::Cards, place)?;
-        return say::save_card(path, &engine, state, picked);
+        return statement::save_card(path, &engine, state, picked);
     }
     let run = verb.target.open(place)?;
     let state = run.state();
@@ -71,7 +71,7 @@ pub fn run(verb: ApproveArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     };
     let steps = verb.steps;
     let yes = Statement::Approve { card, steps };
-    say::say(run, yes, &verb.signing, verb.watching, place)
+    statement::say(run, yes, &verb.signing, verb.watching, place)
 }
 
 /// Refuses a card with a value that only an untrusted planner or tool brought.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use provost_engine::audit::{Audit as Auditor, AuditError, AuditSettings};
-use provost_engine::inbox::{Inbox, JournalStatements, JournalStatementsError};
 use provost_engine::keys::PublicKey;
+use provost_engine::people::{Inbox, JournalStatements, JournalStatementsError};
 use provost_engine::store::heads::{self, Agreement, Head, HeadsError, HeadsFile};
 use provost_engine::store::{Store, StoreError, Verified};
 use provost_engine::workspace::{StatementSettings, audit_settings, statement_settings};
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Page, TextStyle};
 use crate::screen::words::count;
 use crate::user::user;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
@@ -203,7 +203,7 @@ fn look(
         Ok(settings) => {
             let inbox = inbox(&store, settings).map_err(AuditFault::Store)?;
             let heard = inbox
-                .testimony(&store, 0)
+                .verify_journal(&store, 0)
                 .and_then(JournalStatements::refuse);
             Some(heard.map_err(AuditFault::JournalStatements)?)
         }

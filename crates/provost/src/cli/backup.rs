@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::count;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `backup`.
 #[derive(Debug, Args)]

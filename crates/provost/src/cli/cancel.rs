@@ -1,13 +1,13 @@
 //! `cancel`: a person ends a run.
 
 use clap::Args;
-use provost_engine::inbox::Statement;
+use provost_engine::people::Statement;
 
 use super::Watching;
-use super::say::{self, SigningArgs};
+use super::statement::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `cancel`.
 #[derive(Debug, Args)]
@@ -34,6 +34,6 @@ pub fn run(verb: CancelArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let (reason, undo) = (verb.reason, verb.undo);
     let statement = Statement::Cancel { reason, undo };
     let how = (&verb.signing, verb.watching);
-    say::stop(&run, statement, how, place)?;
+    statement::stop(&run, statement, how, place)?;
     Ok(Exit::Done)
 }

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::proposal;
 use crate::screen::page::{Page, TextStyle};
 use crate::screen::plan;
+use crate::workspace_path::WorkspacePath;
 
 mod convert;
 mod fix;

@@ -27,9 +27,9 @@ use super::target::Target;
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::delta::{self, CountDelta};
 use crate::screen::page::Page;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]

@@ -10,9 +10,9 @@ use serde_json::json;
 use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::count;
+use crate::workspace_path::WorkspacePath;
 
 mod model;
 

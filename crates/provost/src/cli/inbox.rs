@@ -8,13 +8,13 @@ use provost_engine::run::state::{WaitKind, Waiting};
 use provost_engine::store::{RunFilter, RunRow, Store};
 use serde_json::json;
 
-use super::say::write_card;
+use super::statement::write_card;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::run::waiting;
 use crate::screen::waits;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `inbox`.
 #[derive(Clone, Debug, Args)]

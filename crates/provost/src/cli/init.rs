@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::advice::Advice as _;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::{WorkspacePath, quoted};
 use crate::screen::page::Page;
 use crate::user::user;
+use crate::workspace_path::{WorkspacePath, quoted};
 
 /// Arguments of `init`.
 #[derive(Debug, Args)]

@@ -8,9 +8,9 @@ use provost_engine::keys::PrivateKey;
 use crate::failure::{Exit, Failure};
 use crate::keyring::{self, Passphrase};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::user::user;
+use crate::workspace_path::WorkspacePath;
 
 /// Fewest characters of the passphrase of a new key.
 const PASSPHRASE_CHARS_MIN: usize = 8;

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::failure::{Exit, Failure};
 use crate::mcp::{self, HttpOptions, Transport};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `mcp`.
 #[derive(Clone, Debug, Args)]

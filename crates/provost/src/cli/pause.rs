@@ -1,17 +1,17 @@
 //! `pause`: a person stops a run, all runs, or whatever uses a tool, a playbook or a principal.
 
 use clap::{ArgGroup, Args};
-use provost_engine::inbox::Statement;
+use provost_engine::people::Statement;
 use provost_engine::store::{StopScope, Stopped};
 
 use super::Watching;
-use super::say::{self, SigningArgs};
+use super::statement::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::now_ms;
+use crate::workspace_path::WorkspacePath;
 
 /// What is stopped, or let go on.
 #[derive(Debug, Args)]
@@ -146,6 +146,6 @@ fn stop_run(
     };
     let reason = verb.reason.clone();
     let statement = Statement::Pause { reason };
-    say::stop(&run, statement, (&how, verb.watching), place)?;
+    statement::stop(&run, statement, (&how, verb.watching), place)?;
     Ok((format!("run `{run}`"), format!("provost resume {run}")))
 }

@@ -11,10 +11,10 @@ use super::run::Mode;
 use crate::document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::proposal;
 use crate::screen::page::Page;
 use crate::screen::review;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -71,7 +71,7 @@ pub fn run(verb: &PlanArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         save(path, &bundle)?;
         let command = place.command(&format!(
             "provost apply {}",
-            crate::place::quoted(&path.to_string_lossy())
+            crate::workspace_path::quoted(&path.to_string_lossy())
         ));
         let mut page = Page::new();
         page.line(&format!("saved; run it with: {command}"));

@@ -15,9 +15,9 @@ use serde_json::{Map, Value, json};
 use crate::document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::count;
+use crate::workspace_path::WorkspacePath;
 
 /// Where cases stand, in a workspace.
 const TESTS_DIR: &str = "tests";

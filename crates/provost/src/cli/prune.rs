@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::{count, now_ms};
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `prune`.
 #[derive(Clone, Copy, Debug, Args)]

@@ -4,14 +4,14 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use provost_engine::inbox::StatementEnvelope;
 use provost_engine::limits::STATEMENT_BYTES_MAX;
+use provost_engine::people::StatementEnvelope;
 
 use super::Watching;
 use crate::document::reason;
 use crate::drive::{TakeUp, record};
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use provost_engine::inbox::{CardFile, Statement};
+use provost_engine::people::{CardFile, Statement};
 
 use super::Watching;
-use super::say::{self, SigningArgs};
+use super::statement::{self, SigningArgs};
 use super::target::{Target, TargetWait};
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `reject`.
 #[derive(Debug, Args)]
@@ -38,15 +38,15 @@ pub struct RejectArgs {
 /// Does it.
 pub fn run(verb: RejectArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let reason = verb.reason;
-    if let Some(path) = say::card_path(&verb.target.run) {
+    if let Some(path) = statement::card_path(&verb.target.run) {
         let no = |file: &CardFile| Statement::Reject {
             card: file.digest,
             reason,
             all: verb.all,
         };
-        return say::sign_offline(&path, verb.output.as_deref(), no, &verb.signing);
+        return statement::sign_offline(&path, verb.output.as_deref(), no, &verb.signing);
     }
-    say::refuse_output(verb.output.as_deref())?;
+    statement::refuse_output(verb.output.as_deref())?;
     let run = verb.target.open(place)?;
     let state = run.state();
     let picked = verb.target.pick(state, TargetWait::Cards, place)?;
@@ -74,7 +74,7 @@ pub fn run(verb: RejectArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     };
     let all = verb.all;
     let no = Statement::Reject { card, reason, all };
-    say::say(run, no, &verb.signing, verb.watching, place)?;
+    statement::say(run, no, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: the no was asked for, and it is recorded.
     Ok(Exit::Done)
 }

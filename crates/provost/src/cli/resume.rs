@@ -1,17 +1,17 @@
 //! `resume`: a run goes on where its journal says it stands, or what was stopped may go on.
 
 use clap::Args;
-use provost_engine::inbox::Statement;
+use provost_engine::people::Statement;
 use provost_engine::store::StopScope;
 
 use super::Watching;
 use super::pause::StopTarget;
-use super::say::{self, SigningArgs};
+use super::statement::{self, SigningArgs};
 use crate::drive::{Start, TakeUp, drive};
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::Page;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub fn run(verb: &ResumeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     };
     let run = target.open(place)?;
     if run.state().ending.paused.is_some() {
-        return say::say(run, Statement::Resume, &verb.signing, verb.watching, place);
+        return statement::say(run, Statement::Resume, &verb.signing, verb.watching, place);
     }
     let engine = place.driving(run.engine)?;
     let start = TakeUp {

@@ -8,8 +8,8 @@ use provost_plan::plan::request;
 use super::Watching;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
 use crate::proposal;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]

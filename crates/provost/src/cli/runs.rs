@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::waits;
 use crate::screen::words::{moment, run_look, run_status};
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `runs`.
 #[derive(Clone, Copy, Debug, Args)]

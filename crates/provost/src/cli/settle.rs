@@ -1,7 +1,7 @@
 //! `settle`: a person says what became of a write that is in doubt.
 
 use clap::{ArgGroup, Args};
-use provost_engine::inbox::Statement;
+use provost_engine::people::Statement;
 use provost_engine::run::call::Slot;
 use provost_engine::run::event::Settlement;
 use provost_engine::run::state::State;
@@ -9,11 +9,11 @@ use provost_plan::digest::Digest;
 use serde_json::Value;
 
 use super::Watching;
-use super::say::{self, SigningArgs};
+use super::statement::{self, SigningArgs};
 use super::target::Target;
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
 use crate::screen::words::attempt_in_doubt;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `settle`.
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub fn run(verb: &SettleArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         output,
         reason: verb.reason.clone(),
     };
-    say::say(run, statement, &verb.signing, verb.watching, place)?;
+    statement::say(run, statement, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: what was said is recorded.
     Ok(Exit::Done)
 }

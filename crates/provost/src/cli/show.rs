@@ -8,17 +8,17 @@ use provost_plan::catalog::Catalog;
 use provost_plan::reach;
 use serde_json::json;
 
-use super::belief;
 use super::check::{findings_json, judge, refused};
 use super::target::Target;
+use super::validity;
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
-use crate::screen::aftermath::WriteSummary;
 use crate::screen::page::{Page, TextStyle};
 use crate::screen::words::{moment, run_look, run_status};
+use crate::screen::write_summary::WriteSummary;
 use crate::screen::{review, run};
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         output::note(&page.finish());
     }
     let workspace = workspace.as_ref().ok();
-    let found = belief::contradiction(workspace, &store, &history);
+    let found = validity::contradiction(workspace, &store, &history);
     let state = history.state;
     let catalog = workspace.map(|workspace| &**workspace.catalog());
     if verb.json {
@@ -64,14 +64,14 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         if let Some(map) = value.as_object_mut() {
             map.insert(
                 "contradiction".to_owned(),
-                belief::to_json(found.as_deref()),
+                validity::to_json(found.as_deref()),
             );
         }
         output::json(&value);
         return Ok(Exit::Done);
     }
     let mut page = Page::new();
-    belief::mark(&mut page, found.as_deref());
+    validity::mark(&mut page, found.as_deref());
     page.page(of_run(&state, catalog, place));
     output::data(&page.finish());
     Ok(Exit::Done)

@@ -10,8 +10,8 @@ use provost_engine::store::Store;
 use provost_plan::digest::Digest;
 
 use crate::failure::Failure;
-use crate::place::WorkspacePath;
 use crate::screen::words::run_is;
+use crate::workspace_path::WorkspacePath;
 
 /// What was typed.
 #[derive(Clone, Debug)]

@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Cell, Page, TextStyle};
+use crate::workspace_path::WorkspacePath;
 
 mod add;
 mod call;
 mod diff;
 mod import;
 mod lock;
-mod pace;
 mod prepare;
+mod rate_limits;
 mod servers;
 mod unused;
 
@@ -159,7 +159,10 @@ fn show(
         let mut value = to_json(tool);
         if let Value::Object(map) = &mut value {
             map.insert("schema".to_owned(), json!("provost/tool/v1"));
-            map.insert("admission".to_owned(), pace::to_json(&limits, &known));
+            map.insert(
+                "admission".to_owned(),
+                rate_limits::to_json(&limits, &known),
+            );
             if let Some(sandbox) = sandbox {
                 map.insert("sandbox".to_owned(), json!(sandbox));
             }
@@ -219,7 +222,7 @@ fn described(
         let text = format!("a {}, its id by {}", creates.kind, creates.id);
         page.field("creates", &text);
     }
-    pace::fields(&mut page, server, limits, known);
+    rate_limits::fields(&mut page, server, limits, known);
     if let Some(sandbox) = sandbox {
         page.field("sandbox", sandbox);
     }

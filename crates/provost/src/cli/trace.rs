@@ -5,13 +5,13 @@ use provost_engine::history::History;
 use provost_engine::run::read::trace::{Metrics, TraceLine, trace};
 use serde_json::{Value, json};
 
-use super::belief;
 use super::target::Target;
+use super::validity;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::{count, lasted, moment, run_look, run_status};
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `trace`.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal()?;
     let history = verb.run.history(&store)?;
     let workspace = place.unlocked().ok();
-    let found = belief::contradiction(workspace.as_ref(), &store, &history);
+    let found = validity::contradiction(workspace.as_ref(), &store, &history);
     let History { events, state } = history;
     let traced = trace(&events);
     if verb.json {
@@ -43,7 +43,7 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             "schema": "provost/trace/v1",
             "run": state.head.run,
             "status": state.status().word(),
-            "contradiction": belief::to_json(found.as_deref()),
+            "contradiction": validity::to_json(found.as_deref()),
             "metrics": traced.metrics,
         });
         if !verb.execution {
@@ -56,7 +56,7 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let mut page = Page::new();
-    belief::mark(&mut page, found.as_deref());
+    validity::mark(&mut page, found.as_deref());
     let status = state.status();
     page.strong(&format!("run {}", state.head.run)).text(": ");
     page.put(run_look(status), run_status(status)).end();

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::target::Target;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Cell, Page, TextStyle};
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 const HALTING: &str = "halting: nothing further begins, calls in flight settle; the next signal \
                        ends at once";

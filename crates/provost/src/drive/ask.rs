@@ -3,7 +3,7 @@
 //! Owns prompts, and taking one back when somebody else was faster. INVARIANT: a line typed for a
 //! prompt that was taken back answers nothing.
 
-use provost_engine::inbox::Statement;
+use provost_engine::people::Statement;
 use provost_engine::session::Session;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::inbox::StatementEnvelope;
+use provost_engine::people::StatementEnvelope;
 use provost_engine::session::{IGNORED, Session, Watcher};
 use serde_json::json;
 

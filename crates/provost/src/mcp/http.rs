@@ -30,10 +30,10 @@ use super::server::Server;
 use crate::failure::Failure;
 
 mod clients;
-mod lobby;
+mod idle;
 
 use clients::{Answering, Clients};
-use lobby::{IdleConnection, IdleConnections};
+use idle::{IdleConnection, IdleConnections};
 
 /// Where MCP is spoken.
 const PATH: &str = "/mcp";

@@ -17,7 +17,7 @@ use super::page::{Cell, Page, TextStyle};
 use super::plan::{waves, what};
 use super::words::{attempt_in_doubt, run_look, run_status, skipped, step_look, step_status};
 use super::{answer, card, question, waits};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// How a drive left a run: the answer, or what it waits for and the commands to type.
 pub fn end(state: &State, place: &WorkspacePath) -> Page {

@@ -9,7 +9,7 @@ use provost_plan::digest::Digest;
 use serde_json::{Value, json};
 
 use super::words::moment;
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// The command to type for what a run waits for.
 pub fn command(run: &str, waiting: &Waiting) -> String {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use provost_engine::inbox::Inbox;
+use provost_engine::people::Inbox;
 use provost_run::event::Event;
 use provost_run::machine::{Output, Rules, Run};
 use provost_run::state::State;

@@ -3,7 +3,7 @@
 //! Owns who they are and the form of what they say. Never chooses when. INVARIANT: a statement that
 //! is posted has the same number however often it is heard.
 
-use provost_engine::inbox::{Inbox, StatementEnvelope};
+use provost_engine::people::{Inbox, StatementEnvelope};
 use provost_plan::digest::Digest;
 use provost_plan::policy::{Principal, PrincipalKind};
 use provost_run::event::Settlement;

@@ -249,7 +249,7 @@ fn values_of_a_run_are_shown_by_one_way_out() {
     ] {
         assert_eq!(faults("crates/provost/src/cli/new.rs", text), 1, "{text}");
         assert_eq!(
-            faults("crates/provost-engine/src/store/read.rs", text),
+            faults("crates/provost-engine/src/store/sqlite/read.rs", text),
             0,
             "{text}"
         );

@@ -19,9 +19,9 @@ use super::servers::listings_of;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Page, cut};
 use crate::screen::words::count;
+use crate::workspace_path::WorkspacePath;
 
 /// Columns of what a server says of itself.
 const COLUMNS: usize = 94;

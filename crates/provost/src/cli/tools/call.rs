@@ -13,7 +13,7 @@ use crate::cli::apply::of_plan;
 use crate::cli::run::Beginning;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `tools call`.
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::servers::listings;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Page, cut};
+use crate::workspace_path::WorkspacePath;
 
 /// Does it.
 pub fn run(place: &WorkspacePath, json: bool) -> Result<Exit, Failure> {

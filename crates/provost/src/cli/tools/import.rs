@@ -13,9 +13,9 @@ use serde_json::Value;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::count;
+use crate::workspace_path::WorkspacePath;
 
 /// Most bytes of a document.
 const BYTES_MAX: u64 = 32 << 20;

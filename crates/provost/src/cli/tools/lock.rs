@@ -7,10 +7,10 @@ use super::servers::listings;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::Page;
 use crate::screen::words::count;
 use crate::user::user;
+use crate::workspace_path::WorkspacePath;
 
 /// Does it.
 pub fn run(place: &WorkspacePath) -> Result<Exit, Failure> {

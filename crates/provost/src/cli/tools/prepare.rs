@@ -10,7 +10,7 @@ use provost_plan::diagnostic::nearest;
 use crate::drive::typed_yes;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// How long a database may take to make one small table.
 const TIME: Duration = Duration::from_secs(30);

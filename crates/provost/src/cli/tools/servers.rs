@@ -8,7 +8,7 @@ use provost_engine::workspace::{ServerError, WorkspaceError, list_servers, list_
 use provost_plan::source::Source;
 
 use crate::failure::Failure;
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// How long a server may take to say what it can do: a first start may fetch it.
 const TIME: Duration = Duration::from_secs(60);

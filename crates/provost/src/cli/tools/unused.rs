@@ -7,16 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use provost_engine::store::UsedOperations;
+use provost_engine::store::AttemptedOperations;
 use provost_engine::workspace::Workspace;
 use provost_plan::catalog::Operation;
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::place::WorkspacePath;
 use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::moment;
+use crate::workspace_path::WorkspacePath;
 
 /// An operation that no run attempted.
 struct Unused<'a> {
@@ -37,7 +37,7 @@ pub fn run(place: &WorkspacePath, json: bool) -> Result<Exit, Failure> {
     let workspace = place.unlocked()?;
     let used = match place.journal_if_any()? {
         Some(store) => store.used_operations()?,
-        None => UsedOperations::default(),
+        None => AttemptedOperations::default(),
     };
     let unused = unused(&workspace, &used);
     let could_go = match used.since_ms {
@@ -53,7 +53,7 @@ pub fn run(place: &WorkspacePath, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn unused<'a>(workspace: &'a Workspace, used: &UsedOperations) -> Vec<Unused<'a>> {
+fn unused<'a>(workspace: &'a Workspace, used: &AttemptedOperations) -> Vec<Unused<'a>> {
     let catalog = workspace.catalog().iter();
     let never = catalog.filter(|operation| !used.operations.contains_key(&operation.name));
     never
@@ -143,7 +143,7 @@ fn lines_of(text: &str, table: &str) -> Vec<UnusedLines> {
 
 fn shown(
     workspace: &Workspace,
-    used: &UsedOperations,
+    used: &AttemptedOperations,
     unused: &[Unused<'_>],
     could_go: &[UnusedLines],
 ) {
@@ -196,7 +196,7 @@ fn kept(unused: &Unused<'_>) -> String {
 
 fn to_json(
     workspace: &Workspace,
-    used: &UsedOperations,
+    used: &AttemptedOperations,
     unused: &[Unused<'_>],
     could_go: &[UnusedLines],
 ) -> Value {

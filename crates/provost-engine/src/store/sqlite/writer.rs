@@ -16,25 +16,25 @@ use provost_run::admission::AdmissionEntry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::admission::{AdmissionTx, Refusal};
-use super::chain::{GENESIS, OpenCommit};
 use super::error::plain;
-use super::event::Prepared;
 use super::guard::Guarded;
 use super::log::{self, LogEvent};
-use super::{CommitReceipt, StoreError, change, notices, read, words};
+use super::{CommitReceipt, StoreError, change, notices, posted_statements, read};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
+use crate::store::chain::{GENESIS, OpenCommit};
+use crate::store::event::Prepared;
 
 mod claim;
 mod job;
+mod listing;
 pub(super) mod rows;
-mod shown;
 
 pub(super) use job::Job;
 use job::{SettledJob, fail};
+use listing::ShownRow;
 use rows::ChainHead;
-use shown::ShownRow;
 
 /// What was written and read through a handle so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -477,7 +477,8 @@ impl Writer {
             return Ok(Ok(Vec::new()));
         }
         let begins = |entry: &AdmissionEntry| matches!(entry, AdmissionEntry::Begin(_));
-        if append.admission.iter().any(begins) && words::is_unheard(&self.connection, &append.run)?
+        if append.admission.iter().any(begins)
+            && posted_statements::is_unheard(&self.connection, &append.run)?
         {
             let run = append.run.clone();
             return Ok(Err(StoreError::Unheard { run }));

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::StoreError;
-use super::chain::{GENESIS, OpenCommit};
-use super::event::PreparedEvent;
 use super::prune::{self, PruneBatch};
 use super::read::{self, EVENT_COLUMNS, EventRow};
 use super::stops::{self, Placed};
 use super::writer::rows::{self, ChainHead};
+use crate::store::chain::{GENESIS, OpenCommit};
+use crate::store::event::PreparedEvent;
 
 /// The name of the reserved run in links.
 pub(super) const RUN: &str = "workspace";
@@ -61,7 +61,7 @@ impl LogEvent {
     fn prepared(&self, at_ms: i64) -> PreparedEvent {
         let mut whole = serde_json::to_value(self).unwrap_or_default();
         let payload = whole.get_mut("payload").map(Value::take);
-        let payload = super::canonical_text(payload.unwrap_or_default()).unwrap_or_default();
+        let payload = crate::store::canonical_text(payload.unwrap_or_default()).unwrap_or_default();
         let kind = whole.get("kind").and_then(Value::as_str);
         PreparedEvent {
             kind: Cow::Owned(kind.unwrap_or_default().to_owned()),

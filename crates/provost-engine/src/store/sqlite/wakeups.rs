@@ -13,7 +13,7 @@ use crate::limits::WOKEN_EVERY;
 
 /// What the last look found.
 #[derive(Debug, Default)]
-pub(super) struct Woken(Mutex<Looked>);
+pub(super) struct Wakeups(Mutex<Looked>);
 
 #[derive(Debug, Default)]
 struct Looked {
@@ -24,7 +24,7 @@ struct Looked {
     looks: u64,
 }
 
-impl Woken {
+impl Wakeups {
     /// How often the file was looked at.
     pub(super) fn looks(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).looks
@@ -38,7 +38,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
     pub fn woken(&self) -> Result<u64, StoreError> {
-        let mut looked = self.woken.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked = self
+            .wakeups
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if looked.at.is_some_and(|at| at.elapsed() < WOKEN_EVERY) {
             return Ok(looked.changes);
         }

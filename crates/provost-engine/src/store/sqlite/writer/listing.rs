@@ -5,10 +5,10 @@
 
 use rusqlite::{OptionalExtension as _, params};
 
+use super::super::waits;
 use super::Writer;
 use super::rows::ChainHead;
 use crate::store::event::{Prepared, goal_words};
-use crate::store::waits;
 
 /// What the listing shows already of what an append wants shown.
 #[derive(Clone, Copy, Default)]

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use provost_plan::digest::{Digest, Domain};
 use provost_run::call::Slot;
 use provost_run::state::{WaitKind, Waiting};
 use rusqlite::{Connection, Row, params};
@@ -18,15 +17,6 @@ use super::{Store, StoreError};
 
 /// What runs wait for, by run; none of a run whose rows are not kept yet.
 pub type Waits = BTreeMap<String, Option<Vec<Waiting>>>;
-
-/// The digest under which a run's row names its rows here: nothing of a run that waits for nothing.
-pub(super) fn digest(waits: &[Waiting]) -> Vec<u8> {
-    if waits.is_empty() {
-        return Vec::new();
-    }
-    let text = serde_json::to_vec(waits).unwrap_or_default();
-    Digest::of_bytes(Domain::Waits, &text).bytes().to_vec()
-}
 
 /// Puts these rows in the place of what a run had.
 pub(super) fn replace(

@@ -2,20 +2,21 @@
 //!
 //! Owns the one judgment of an event that a person's statement led to: its signature, its number
 //! and the rights of who made it, at that event. Reads and never changes. INVARIANT: take-up,
-//! signing and audit judge by [`Inbox::may_stand`] and by nothing else.
+//! signing and audit judge by [`Inbox::verify_event`] and by nothing else.
 
 use provost_run::event::Event;
 use provost_run::machine::{Rules, Run};
 use provost_run::state::{FoldError, Objection, Signatory, State};
 
-use super::archive::Archive;
-use super::{Inbox, StatementEnvelope, StatementError, about};
+use super::inbox::{about, in_time};
+use super::rights::RightsArchive;
+use super::{Inbox, StatementEnvelope, StatementError};
 use crate::limits::STATEMENT_EARLY_MAX;
 
 /// An event that may not stand where it stands.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("event {seq} of run {run} ({kind}) is not valid: {reason}")]
-pub struct Contradiction {
+pub struct InvalidEvent {
     /// The run.
     pub run: String,
     /// The event.
@@ -26,7 +27,7 @@ pub struct Contradiction {
     pub reason: EventRejection,
 }
 
-impl Contradiction {
+impl InvalidEvent {
     /// What to do about it.
     pub const HINT: &'static str = "the journal was changed from outside, or its basis (people, \
         their keys, `require`) was: the run does not \
@@ -61,13 +62,13 @@ pub enum EventRejection {
 
 /// A journal that does not fold, or that is not believed.
 #[derive(Debug, thiserror::Error)]
-pub enum BeliefError {
+pub enum JournalError {
     /// It does not fold.
     #[error(transparent)]
     Fold(#[from] FoldError),
     /// An event may not stand.
     #[error(transparent)]
-    Contradiction(#[from] Box<Contradiction>),
+    InvalidEvent(#[from] Box<InvalidEvent>),
 }
 
 impl Inbox {
@@ -78,12 +79,12 @@ impl Inbox {
     ///
     /// # Errors
     /// [`EventRejection`] says why it may not.
-    pub fn may_stand(
+    pub fn verify_event(
         &self,
         state: &State,
         before: Option<&Event>,
         (event, at): (&Event, i64),
-        archive: &Archive<'_>,
+        archive: &RightsArchive<'_>,
     ) -> Result<(), EventRejection> {
         let Some(recorded) = event.statement() else {
             return Ok(());
@@ -127,13 +128,13 @@ impl Inbox {
     /// Folds the journal of a run, and judges every event of it.
     ///
     /// # Errors
-    /// [`BeliefError`] names the first event that does not follow or may not stand.
+    /// [`JournalError`] names the first event that does not follow or may not stand.
     pub fn fold(
         &self,
         events: &[(Event, i64)],
         rules: Rules,
-        archive: &Archive<'_>,
-    ) -> Result<Run, BeliefError> {
+        archive: &RightsArchive<'_>,
+    ) -> Result<Run, JournalError> {
         let pairs = events.iter().map(|(event, at)| (event, *at));
         Run::from_journal_judged(pairs, rules, self.judge(archive))
     }
@@ -141,15 +142,15 @@ impl Inbox {
     /// Judges a run as a fold goes through it.
     pub(crate) fn judge<'e>(
         &'e self,
-        archive: &'e Archive<'_>,
-    ) -> impl FnMut(&State, &'e Event, i64) -> Result<(), BeliefError> + 'e {
+        archive: &'e RightsArchive<'_>,
+    ) -> impl FnMut(&State, &'e Event, i64) -> Result<(), JournalError> + 'e {
         let (mut seq, mut before) = (1, None);
         move |state, event, at| {
             seq += 1;
-            let judged = self.may_stand(state, before, (event, at), archive);
+            let judged = self.verify_event(state, before, (event, at), archive);
             before = Some(event);
             judged.map_err(|reason| {
-                BeliefError::from(Box::new(Contradiction {
+                JournalError::from(Box::new(InvalidEvent {
                     run: state.head.run.clone(),
                     seq,
                     kind: event.kind(),
@@ -165,7 +166,7 @@ fn was_in_time(envelope: &StatementEnvelope, at: i64) -> Result<(), StatementErr
     // Why: the moment of the event is a little later than the one at which it was judged, and by
     // the clock of the run, which may be ahead.
     let early = i64::try_from(STATEMENT_EARLY_MAX.as_millis()).unwrap_or(i64::MAX);
-    match super::in_time(envelope, at) {
+    match in_time(envelope, at) {
         Err(StatementError::Lapsed { .. }) if envelope.expires_at > at.saturating_sub(early) => {
             Ok(())
         }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::page::{Cell, Page, TextStyle};
 use super::words::attempt_in_doubt;
-use crate::place::WorkspacePath;
+use crate::workspace_path::WorkspacePath;
 
 /// A write of a run.
 struct UnfinishedWrite {

@@ -16,12 +16,12 @@ use super::EventRejection;
 use crate::store::Store;
 
 /// The rights that a store keeps.
-pub struct Archive<'s> {
+pub struct RightsArchive<'s> {
     store: &'s Store,
     read: RefCell<BTreeMap<Digest, Arc<Rights>>>,
 }
 
-impl<'s> Archive<'s> {
+impl<'s> RightsArchive<'s> {
     /// Those of this store.
     #[must_use]
     pub fn of(store: &'s Store) -> Self {

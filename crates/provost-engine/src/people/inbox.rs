@@ -8,31 +8,21 @@ use provost_plan::digest::Digest;
 use provost_plan::policy::People;
 use provost_run::machine::Input;
 use provost_run::state::State;
-pub use provost_run::statement::{PlanText, Statement};
+use provost_run::statement::Statement;
+
+use super::envelope::{MalformedStatement, Signature, StatementEnvelope};
 
 use crate::limits::{STATEMENT_EARLY_MAX, STATEMENT_LIFE_MAX};
 use crate::store::{Store, StoreError};
 use crate::workspace::Workspace;
 
-mod archive;
-mod card_file;
-mod envelope;
-mod recorded;
-pub(crate) mod testimony;
-
-pub use archive::Archive;
-pub use card_file::{CARD_SCHEMA, CardFile, NoCard};
-pub use envelope::{MalformedStatement, STATEMENT_SCHEMA, Signature, StatementEnvelope};
-pub use recorded::{BeliefError, Contradiction, EventRejection};
-pub use testimony::{JournalStatements, JournalStatementsError};
-
 /// What statements are held to.
 #[derive(Clone, Debug)]
 pub struct Inbox {
-    store: String,
-    people: People,
-    signed: bool,
-    solo: bool,
+    pub(super) store: String,
+    pub(super) people: People,
+    pub(super) signed: bool,
+    pub(super) solo: bool,
 }
 
 /// A statement that does not count.
@@ -193,7 +183,7 @@ impl Inbox {
     }
 
     /// Whether a signature is one of these keys', over the very bytes of the envelope.
-    fn verify_signed_with<'k>(
+    pub(super) fn verify_signed_with<'k>(
         &self,
         envelope: &StatementEnvelope,
         signed: &Signature,
@@ -214,7 +204,7 @@ impl Inbox {
     }
 }
 
-fn in_time(envelope: &StatementEnvelope, now: i64) -> Result<(), StatementError> {
+pub(super) fn in_time(envelope: &StatementEnvelope, now: i64) -> Result<(), StatementError> {
     let by = || envelope.by.clone();
     let ms = |length: std::time::Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     if envelope.expires_at <= now {
@@ -230,7 +220,7 @@ fn in_time(envelope: &StatementEnvelope, now: i64) -> Result<(), StatementError>
 }
 
 /// Whether it is about what stands: a card says itself of which revision it is.
-fn about(envelope: &StatementEnvelope, state: &State) -> Result<(), StatementError> {
+pub(super) fn about(envelope: &StatementEnvelope, state: &State) -> Result<(), StatementError> {
     let of_card = |card: Digest| state.card(&card).map(|known| known.card.revision);
     let stands = match &envelope.statement {
         // Why none for a card that is not there: the machine says what is the matter.

@@ -6,11 +6,11 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
 
-use super::chain::{self, GENESIS, Header};
-use super::event::goal_words;
 use super::prune;
 use super::{StoreError, StoredEvent, StoredEvidence};
 use crate::limits::AMBIGUOUS_NAMES_MAX;
+use crate::store::chain::{self, GENESIS, Header};
+use crate::store::event::goal_words;
 
 /// A run as the listing shows it.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use provost_engine::audit::AuditError;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
 use provost_engine::history::History;
-use provost_engine::inbox::{CardFile, Statement, StatementEnvelope};
+use provost_engine::people::{CardFile, Statement, StatementEnvelope};
 use provost_engine::run::card::Card;
 use provost_engine::run::machine::StepError;
 use provost_engine::run::state::State;
@@ -23,10 +23,10 @@ use crate::drive::{Start, TakeUp, drive, record, typed_yes};
 use crate::failure::{Exit, Failure};
 use crate::keyring::{KeyChoice, LocalSigner};
 use crate::output;
-use crate::place::{self, WorkspacePath};
 use crate::screen::card;
 use crate::screen::page::{Page, TextStyle};
 use crate::user::user;
+use crate::workspace_path::{self, WorkspacePath};
 
 /// How a person speaks.
 #[derive(Clone, Debug, Args)]
@@ -199,7 +199,10 @@ pub fn sign_offline(
         signer.by(),
         to.display()
     ));
-    let command = format!("provost record {}", place::quoted(&to.to_string_lossy()));
+    let command = format!(
+        "provost record {}",
+        workspace_path::quoted(&to.to_string_lossy())
+    );
     page.line(&format!("  {command}"));
     output::note(&page.finish());
     Ok(Exit::Done)
@@ -234,7 +237,10 @@ pub fn save_card(
     };
     write_card(path, engine.inbox().store(), asked)?;
     let shown = path.display().to_string();
-    let command = format!("provost approve {} -o yes.json", place::quoted(&shown));
+    let command = format!(
+        "provost approve {} -o yes.json",
+        workspace_path::quoted(&shown)
+    );
     let mut page = Page::new();
     page.line(&format!(
         "the card is in {shown}; an approver signs it with:"

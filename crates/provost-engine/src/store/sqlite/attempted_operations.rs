@@ -11,7 +11,7 @@ use super::{Store, StoreError};
 
 /// What a journal tells about the use of operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UsedOperations {
+pub struct AttemptedOperations {
     /// When its first event happened, in milliseconds since the epoch; none if it has none.
     pub since_ms: Option<i64>,
     /// By operation, its attempts and when the last began.
@@ -25,16 +25,16 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn used_operations(&self) -> Result<UsedOperations, StoreError> {
+    pub fn used_operations(&self) -> Result<AttemptedOperations, StoreError> {
         self.read(|connection| read(connection).map_err(StoreError::read))
     }
 }
 
-fn read(connection: &Connection) -> rusqlite::Result<UsedOperations> {
+fn read(connection: &Connection) -> rusqlite::Result<AttemptedOperations> {
     let since_ms = connection.query_row("SELECT min(at_ms) FROM events", [], |row| row.get(0))?;
-    let mut found = UsedOperations {
+    let mut found = AttemptedOperations {
         since_ms,
-        ..UsedOperations::default()
+        ..AttemptedOperations::default()
     };
     let mut query = connection.prepare(
         "SELECT json_extract(payload, '$.operation'), count(*), max(at_ms) FROM events \

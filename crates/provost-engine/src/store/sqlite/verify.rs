@@ -15,11 +15,11 @@ use serde::Deserialize;
 
 use super::StoreError;
 use super::budgets::{self, Budgets};
-use super::chain::{CommitEntries, GENESIS};
 use super::effects::{self, OpenEffectRow};
 use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
-use super::stated::KINDS;
+use super::recorded_statements::KINDS;
 use super::{guard, log, prune};
+use crate::store::chain::{CommitEntries, GENESIS};
 
 /// What was found in order.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! The statements that the runs of a whole journal record, judged one by one.
 //!
 //! Owns what an audit, and whoever signs a head, finds out of them. Judges by
-//! [`Inbox::may_stand`]. INVARIANT: a run that its workspace would not take up is named.
+//! [`Inbox::verify_event`]. INVARIANT: a run that its workspace would not take up is named.
 
 use provost_run::event::Event;
 use provost_run::state::State;
 
-use super::recorded::BeliefError;
-use super::{Archive, Contradiction, Inbox};
+use super::verify_event::JournalError;
+use super::{Inbox, InvalidEvent, RightsArchive};
 use crate::store::{Store, StoreError, StoredEvent};
 
 /// What the statements of a journal come to.
@@ -18,7 +18,7 @@ pub struct JournalStatements {
     /// Runs that ended before statements had to be signed, and whose statements are not.
     pub unsigned: usize,
     /// The first event of each run that may not stand.
-    pub contradictions: Vec<Contradiction>,
+    pub contradictions: Vec<InvalidEvent>,
 }
 
 /// Statements could not be judged, or one may not stand.
@@ -37,7 +37,7 @@ pub enum JournalStatementsError {
     },
     /// An event may not stand.
     #[error(transparent)]
-    Contradiction(#[from] Box<Contradiction>),
+    InvalidEvent(#[from] Box<InvalidEvent>),
 }
 
 impl JournalStatementsError {
@@ -47,7 +47,7 @@ impl JournalStatementsError {
         match self {
             Self::Store(error) => error.hint(),
             Self::Unreadable { .. } => None,
-            Self::Contradiction(_) => Some(Contradiction::HINT),
+            Self::InvalidEvent(_) => Some(InvalidEvent::HINT),
         }
     }
 }
@@ -56,10 +56,10 @@ impl JournalStatements {
     /// The first contradiction as an error.
     ///
     /// # Errors
-    /// [`JournalStatementsError::Contradiction`] if there is one.
+    /// [`JournalStatementsError::InvalidEvent`] if there is one.
     pub fn refuse(self) -> Result<Self, JournalStatementsError> {
         match self.contradictions.into_iter().next() {
-            Some(first) => Err(JournalStatementsError::Contradiction(Box::new(first))),
+            Some(first) => Err(JournalStatementsError::InvalidEvent(Box::new(first))),
             None => Ok(Self {
                 contradictions: Vec::new(),
                 ..self
@@ -73,14 +73,14 @@ impl Inbox {
     ///
     /// # Errors
     /// [`JournalStatementsError`] if the journal cannot be read.
-    pub fn testimony(
+    pub fn verify_journal(
         &self,
         store: &Store,
         after: u64,
     ) -> Result<JournalStatements, JournalStatementsError> {
         let mut found = JournalStatements::default();
         let signed_since = store.signed_since()?;
-        let archive = Archive::of(store);
+        let archive = RightsArchive::of(store);
         for stated in store.stated_runs(after)? {
             let run = stated.run;
             let unreadable = |reason: String| JournalStatementsError::Unreadable {
@@ -91,8 +91,8 @@ impl Inbox {
             let pairs = events.iter().map(|(event, at)| (event, *at));
             match State::fold(pairs, self.judge(&archive)) {
                 Ok(_) => found.runs += 1,
-                Err(BeliefError::Fold(error)) => return Err(unreadable(error.to_string())),
-                Err(BeliefError::Contradiction(contradiction)) => {
+                Err(JournalError::Fold(error)) => return Err(unreadable(error.to_string())),
+                Err(JournalError::InvalidEvent(contradiction)) => {
                     // Why only then: nobody takes it up again, and when it began nothing had to be
                     // signed, as far as the order of the commits tells.
                     let is_before = signed_since.is_none_or(|since| stated.began < since);

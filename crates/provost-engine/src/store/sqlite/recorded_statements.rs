@@ -24,7 +24,7 @@ pub(super) const KINDS: [&str; 9] = [
 
 /// A run that holds statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatedRun {
+pub struct RunWithStatements {
     /// Its id.
     pub run: String,
     /// The place of its first event in the order of the commits.
@@ -36,7 +36,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn stated_runs(&self, after: u64) -> Result<Vec<StatedRun>, StoreError> {
+    pub fn stated_runs(&self, after: u64) -> Result<Vec<RunWithStatements>, StoreError> {
         self.read(|connection| {
             // Why backwards: what came after a commit stands at the end.
             let mut query = connection
@@ -69,7 +69,7 @@ impl Store {
                 let run = named
                     .query_row([n], |row| {
                         let (run, began) = (row.get(0)?, row.get(1)?);
-                        Ok(StatedRun { run, began })
+                        Ok(RunWithStatements { run, began })
                     })
                     .optional();
                 found.extend(run.map_err(StoreError::read)?);

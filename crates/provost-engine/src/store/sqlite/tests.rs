@@ -7,7 +7,8 @@ use serde_json::json;
 
 mod failing;
 
-use super::{Append, NewEvent, Projection, Store, StoreError};
+use super::{Append, Store, StoreError};
+use crate::store::{NewEvent, Projection};
 
 fn append(after: u64, size: usize) -> Append {
     Append {

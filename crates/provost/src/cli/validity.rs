@@ -4,7 +4,7 @@
 //! read nobody can tell, and nothing is said.
 
 use provost_engine::history::History;
-use provost_engine::inbox::{Contradiction, Inbox};
+use provost_engine::people::{Inbox, InvalidEvent};
 use provost_engine::store::Store;
 use provost_engine::workspace::Workspace;
 use serde_json::{Value, json};
@@ -16,23 +16,23 @@ pub fn contradiction(
     workspace: Option<&Workspace>,
     store: &Store,
     history: &History,
-) -> Option<Box<Contradiction>> {
+) -> Option<Box<InvalidEvent>> {
     let inbox = Inbox::of(workspace?, store).ok()?;
     history.contradiction(&inbox, store)
 }
 
 /// The mark at the top of a page.
-pub fn mark(page: &mut Page, found: Option<&Contradiction>) {
+pub fn mark(page: &mut Page, found: Option<&InvalidEvent>) {
     let Some(found) = found else { return };
     let (seq, kind, reason) = (found.seq, found.kind, &found.reason);
     page.bad("not believed: ").line(&format!(
         "event {seq} ({kind}) is not valid: {reason}; the run does not continue"
     ));
-    page.line(Contradiction::HINT).end();
+    page.line(InvalidEvent::HINT).end();
 }
 
 /// The same as data; null where every event may stand.
-pub fn to_json(found: Option<&Contradiction>) -> Value {
+pub fn to_json(found: Option<&InvalidEvent>) -> Value {
     found.map_or(
         Value::Null,
         |found| json!({ "seq": found.seq, "kind": found.kind, "reason": found.reason.to_string() }),
