@@ -14,6 +14,7 @@ pub mod catalog;
 mod crash;
 mod explore;
 mod fingerprint;
+mod inputs;
 pub mod judge;
 mod machine;
 mod node;
@@ -23,7 +24,6 @@ pub mod reading;
 mod refusals;
 mod statements;
 pub mod stops;
-mod told;
 mod world;
 
 pub use catalog::Kind;

@@ -6,8 +6,8 @@
 //! is what a tool was really called with.
 
 mod domain;
+mod harness;
 mod planner;
-mod stage;
 
 pub use domain::{Case, Domain, domains};
-pub use stage::{Person, Played, Setting, play};
+pub use harness::{Person, Played, Setting, play};

@@ -11,17 +11,17 @@ use provost_run::event::RunStatus;
 use provost_run::machine::Rules;
 
 mod clock;
+mod faults;
+mod harness;
 mod judge;
 mod people;
 mod planner;
 mod process;
-mod scene;
+mod scenario;
 mod sketch;
-mod stage;
 mod tools;
-mod weather;
 
-pub use weather::names as fault_names;
+pub use faults::names as fault_names;
 
 /// What became of a world.
 #[derive(Clone, Debug)]
@@ -48,25 +48,25 @@ pub struct History {
     pub lines: Vec<String>,
 }
 
-/// The rules of every scene, to be made once.
+/// The rules of every scenario, to be made once.
 ///
 /// # Errors
 /// A sentence, if a schema or a policy does not load.
-pub fn scenes() -> Result<Vec<Rules>, String> {
-    (0..scene::SCENES).map(scene::rules).collect()
+pub fn scenarios() -> Result<Vec<Rules>, String> {
+    (0..scenario::SCENES).map(scenario::rules).collect()
 }
 
 /// Plays the world of a seed to its end.
 #[must_use]
-pub fn play(seed: u64, scenes: &[Rules]) -> History {
-    let mut stage = stage::Harness::new(seed, scenes);
-    stage.play();
-    let process = &stage.process;
+pub fn play(seed: u64, scenarios: &[Rules]) -> History {
+    let mut harness = harness::Harness::new(seed, scenarios);
+    harness.play();
+    let process = &harness.process;
     let status = process.run.as_ref().map(|run| run.state().status());
     let mut broken = process.broken.clone();
     if broken.is_empty() {
         let journal = &process.disk.events;
-        broken.extend(judge::Judge::new(journal, &stage.tools.effects).read());
+        broken.extend(judge::Judge::new(journal, &harness.tools.effects).read());
         broken.extend(stands_still(status));
     }
     let mut lines = Vec::new();
@@ -75,7 +75,7 @@ pub fn play(seed: u64, scenes: &[Rules]) -> History {
         lines.push(format!("{at} {kind} {version} {payload}"));
     }
     let mut trace = lines.join("\n");
-    for effect in &stage.tools.effects {
+    for effect in &harness.tools.effects {
         trace.push_str(&format!(
             "\n{} {} {}",
             effect.at, effect.operation, effect.target
@@ -85,11 +85,11 @@ pub fn play(seed: u64, scenes: &[Rules]) -> History {
         seed,
         digest: Digest::of_bytes(Domain::Evidence, trace.as_bytes()),
         events: process.disk.events.len(),
-        effects: stage.tools.effects.len(),
+        effects: harness.tools.effects.len(),
         end: status.map_or("gone", RunStatus::word),
-        faults: stage.weather.struck.clone(),
+        faults: harness.faults.struck.clone(),
         marks: process.marks.clone(),
-        refusals: stage.refusals.clone(),
+        refusals: harness.refusals.clone(),
         broken,
         lines,
     }

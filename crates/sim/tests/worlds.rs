@@ -48,7 +48,7 @@ impl Seen {
 
 /// Plays worlds on two threads until `done` says so of the number of the next.
 fn play(first: u64, done: impl Fn(u64) -> bool + Sync) -> Seen {
-    let scenes = worlds::scenes().unwrap();
+    let scenarios = worlds::scenarios().unwrap();
     let (next, seen) = (AtomicU64::new(0), Mutex::new(Seen::default()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -58,7 +58,7 @@ fn play(first: u64, done: impl Fn(u64) -> bool + Sync) -> Seen {
                     if done(number) {
                         return;
                     }
-                    let history = worlds::play(first + number, &scenes);
+                    let history = worlds::play(first + number, &scenarios);
                     seen.lock().unwrap().add(&history);
                 }
             });
@@ -105,7 +105,7 @@ fn whatever_goes_wrong_the_promises_hold() {
         seen.refusals,
     );
     if seen.worlds == 1 {
-        let history = worlds::play(first, &worlds::scenes().unwrap());
+        let history = worlds::play(first, &worlds::scenarios().unwrap());
         history.lines.iter().for_each(|line| println!("{line}"));
     }
     assert!(seen.failures.is_empty(), "{:#?}", seen.failures);
@@ -131,14 +131,14 @@ fn whatever_goes_wrong_the_promises_hold() {
 /// The same seed gives the same history, event by event.
 #[test]
 fn the_same_seed_twice_gives_the_same_trace() {
-    let scenes = worlds::scenes().unwrap();
-    let again = worlds::scenes().unwrap();
+    let scenarios = worlds::scenarios().unwrap();
+    let again = worlds::scenarios().unwrap();
     let count = number("PROVOST_TWICE").unwrap_or(20);
     for seed in 0..count {
-        let (one, two) = (worlds::play(seed, &scenes), worlds::play(seed, &again));
+        let (one, two) = (worlds::play(seed, &scenarios), worlds::play(seed, &again));
         assert_eq!(one.digest, two.digest, "seed {seed}");
     }
     println!("{count} of {count} seeds give the same trace twice");
-    let (one, two) = (worlds::play(1, &scenes), worlds::play(2, &scenes));
+    let (one, two) = (worlds::play(1, &scenarios), worlds::play(2, &scenarios));
     assert_ne!(one.digest, two.digest, "another seed gives another");
 }

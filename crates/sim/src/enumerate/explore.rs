@@ -14,13 +14,13 @@ use provost_run::state::State;
 
 use super::catalog::Kind;
 use super::fingerprint::Prints;
+use super::inputs::{ENDINGS, Ending, LATE};
 use super::judge::BEGUN_UNHEARD;
 use super::machine::{Facts, Journal, Machine, MachineInput, Stepped};
 use super::node::Node;
 use super::people::{LISTED, NONCE};
 use super::reading::Reading;
 use super::stops::{BEGUN_STOPPED, Scope};
-use super::told::{ENDINGS, Ending, LATE};
 use super::world::{Class, Flight};
 use super::{Bounds, Budget, PlanCase, Tally};
 use crate::table::TurnInput;

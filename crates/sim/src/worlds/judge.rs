@@ -15,7 +15,7 @@ use provost_run::event::{SettledBy, Settlement, StepStatus};
 use provost_run::outcome::{Class, Landing};
 use provost_run::state::{State, UndoProgress};
 
-use super::scene::PEOPLE;
+use super::scenario::PEOPLE;
 use super::sketch::CHILDREN_MAX;
 use super::tools::Effect;
 use crate::enumerate::reading::Reading;

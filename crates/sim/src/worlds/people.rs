@@ -9,8 +9,8 @@ use provost_run::machine::Input;
 use provost_run::statement::Statement;
 use serde_json::{Value, json};
 
-use super::scene::{agent, person};
-use super::weather::{Fault, FaultPlan};
+use super::faults::{Fault, FaultPlan};
+use super::scenario::{agent, person};
 use crate::rng::Rng;
 
 /// Words that somebody will say, and after how many milliseconds.
@@ -32,7 +32,7 @@ impl People {
         &mut self,
         card: &Card,
         digest: Digest,
-        weather: &mut FaultPlan,
+        faults: &mut FaultPlan,
     ) -> Words {
         let mut words = Words::new();
         let yes = |by, steps| {
@@ -40,16 +40,16 @@ impl People {
             Input::unsigned(by, Statement::Approve { card, steps })
         };
         let mut soon = self.rng.between(500, 60_000);
-        if weather.strikes(Fault::Unauthorised) {
+        if faults.strikes(Fault::Unauthorised) {
             let liars = [person("ada"), person("mallory"), agent("bob"), agent("eve")];
             for by in liars {
                 words.push((soon / 2, yes(by, Vec::new())));
             }
         }
-        if weather.strikes(Fault::Late) {
+        if faults.strikes(Fault::Late) {
             soon = self.rng.between(3_500_000, 8_000_000);
         }
-        if weather.strikes(Fault::Reject) {
+        if faults.strikes(Fault::Reject) {
             let by = person("bob");
             let reason = "not like this".to_owned();
             let card = digest;
@@ -58,19 +58,19 @@ impl People {
                 Statement::Reject {
                     card,
                     reason,
-                    all: weather.strikes(Fault::RejectAll),
+                    all: faults.strikes(Fault::RejectAll),
                 },
             );
             words.push((soon, no));
             // Why: a no is final; those who say yes a moment later come too late.
             soon += self.rng.between(-1_000, 1_000);
         }
-        let steps = self.part(card, weather);
+        let steps = self.part(card, faults);
         let mut who = ["bob", "dan", "eve"];
         self.rng.shuffle(&mut who);
         for name in who {
             words.push((soon, yes(person(name), steps.clone())));
-            if weather.strikes(Fault::Double) {
+            if faults.strikes(Fault::Double) {
                 words.push((soon + 1, yes(person(name), steps.clone())));
             }
             soon += self.rng.between(0, 30_000);
@@ -79,14 +79,14 @@ impl People {
     }
 
     /// The part of a card that they say yes to; all of it if empty.
-    fn part(&mut self, card: &Card, weather: &mut FaultPlan) -> Vec<String> {
+    fn part(&mut self, card: &Card, faults: &mut FaultPlan) -> Vec<String> {
         let names: Vec<String> = match &card.subject {
             CardSubject::Plan { steps } => steps.keys().cloned().collect(),
             CardSubject::Step { step, calls, .. } => {
                 calls.iter().map(|call| call.name(step)).collect()
             }
         };
-        if names.len() < 2 || !weather.strikes(Fault::Partial) {
+        if names.len() < 2 || !faults.strikes(Fault::Partial) {
             return Vec::new();
         }
         let kept = names.iter().filter(|_| self.rng.permille(500));
@@ -98,7 +98,7 @@ impl People {
         &mut self,
         question: &Question,
         digest: Digest,
-        weather: &mut FaultPlan,
+        faults: &mut FaultPlan,
     ) -> Words {
         let mut words = Words::new();
         let says = |value| {
@@ -106,10 +106,10 @@ impl People {
             Input::unsigned(person("bob"), Statement::Answer { question, value })
         };
         let mut soon = self.rng.between(500, 60_000);
-        if weather.strikes(Fault::WrongAnswer) {
+        if faults.strikes(Fault::WrongAnswer) {
             words.push((soon / 2, says(json!(["what?"]))));
         }
-        if weather.strikes(Fault::Late) {
+        if faults.strikes(Fault::Late) {
             soon = self.rng.between(3_500_000, 8_000_000);
         }
         let choices = question.answer.get("enum").and_then(Value::as_array);
@@ -121,7 +121,7 @@ impl People {
             None => json!({ "total": self.rng.between(0, 9) }),
         };
         words.push((soon, says(answer.clone())));
-        if weather.strikes(Fault::Double) {
+        if faults.strikes(Fault::Double) {
             words.push((soon + 1, says(answer)));
         }
         words

@@ -9,9 +9,9 @@ use provost_run::event::{PlannerChoice, PlannerView};
 use provost_run::statement::{PlanText, Statement};
 use serde_json::json;
 
-use super::scene::{READS, WRITES};
+use super::faults::{Fault, FaultPlan};
+use super::scenario::{READS, WRITES};
 use super::sketch::Sketch;
-use super::weather::{Fault, FaultPlan};
 use crate::rng::Rng;
 
 /// How long a driver waits for a planner that does not answer, in milliseconds.
@@ -79,23 +79,23 @@ impl Planner {
     pub(super) fn reply(
         &mut self,
         request: &PlanRequest,
-        weather: &mut FaultPlan,
+        faults: &mut FaultPlan,
     ) -> (i64, PlanReply) {
-        if weather.strikes(Fault::Hang) {
+        if faults.strikes(Fault::Hang) {
             let reason = "the planner did not answer".to_owned();
             return (PATIENCE_MS, PlanReply::Failed(reason));
         }
         let after = self.rng.between(10, 5_000);
         let reply = match &request.why {
-            _ if weather.strikes(Fault::Garbage) => plan("}{ is this a plan?".to_owned(), vec![]),
-            _ if weather.strikes(Fault::Decline) => {
+            _ if faults.strikes(Fault::Garbage) => plan("}{ is this a plan?".to_owned(), vec![]),
+            _ if faults.strikes(Fault::Decline) => {
                 PlanReply::Decline("nothing is known that would help".to_owned())
             }
             None if self.interprets && !request.goal.params.contains_key(UNDERSTOOD) => {
-                self.interpret(request, weather)
+                self.interpret(request, faults)
             }
-            None => self.propose(weather),
-            Some(why) => self.revise(why, request, weather),
+            None => self.propose(faults),
+            Some(why) => self.revise(why, request, faults),
         };
         (after, reply)
     }
@@ -126,13 +126,13 @@ impl Planner {
     }
 
     /// What the goal means: sometimes asked first, and now and then left to whom it may not be.
-    fn interpret(&mut self, request: &PlanRequest, weather: &mut FaultPlan) -> PlanReply {
-        if let Some(questions) = self.questions(weather) {
+    fn interpret(&mut self, request: &PlanRequest, faults: &mut FaultPlan) -> PlanReply {
+        if let Some(questions) = self.questions(faults) {
             return questions;
         }
         let mut goal = request.goal.clone();
         goal.params.insert(UNDERSTOOD.to_owned(), json!(true));
-        let playbook = if weather.strikes(Fault::Lie) {
+        let playbook = if faults.strikes(Fault::Lie) {
             "nobody's"
         } else {
             "drawn"
@@ -144,8 +144,8 @@ impl Planner {
         }
     }
 
-    fn questions(&mut self, weather: &mut FaultPlan) -> Option<PlanReply> {
-        if self.asked || !weather.strikes(Fault::Questions) {
+    fn questions(&mut self, faults: &mut FaultPlan) -> Option<PlanReply> {
+        if self.asked || !faults.strikes(Fault::Questions) {
             return None;
         }
         self.asked = true;
@@ -160,31 +160,31 @@ impl Planner {
         ]))
     }
 
-    fn propose(&mut self, weather: &mut FaultPlan) -> PlanReply {
-        if let Some(questions) = self.questions(weather) {
+    fn propose(&mut self, faults: &mut FaultPlan) -> PlanReply {
+        if let Some(questions) = self.questions(faults) {
             return questions;
         }
-        if weather.strikes(Fault::Inadmissible) {
+        if faults.strikes(Fault::Inadmissible) {
             let mut wrong = self.sketch.clone();
             wrong.add("no.such", ("nowhere", "nowhere"), false);
             return plan(wrong.text(), vec![]);
         }
-        if weather.strikes(Fault::Lie) {
+        if faults.strikes(Fault::Lie) {
             let mut lie = self.sketch.clone();
             lie.lie();
             return plan(lie.text(), vec![]);
         }
         let mut consult = Vec::new();
-        if weather.strikes(Fault::Consult) {
+        if faults.strikes(Fault::Consult) {
             let ids = self.sketch.steps.iter().map(|step| step.id.clone());
             consult = ids.filter(|_| self.rng.permille(150)).collect();
         }
         plan(self.sketch.text(), consult)
     }
 
-    fn revise(&mut self, why: &Why, request: &PlanRequest, weather: &mut FaultPlan) -> PlanReply {
+    fn revise(&mut self, why: &Why, request: &PlanRequest, faults: &mut FaultPlan) -> PlanReply {
         if why.refined().is_some() {
-            if weather.strikes(Fault::Lie) {
+            if faults.strikes(Fault::Lie) {
                 let mut lie = self.sketch.clone();
                 lie.lie();
                 return plan(lie.text(), vec![]);
@@ -195,11 +195,11 @@ impl Planner {
         if matches!(why, Why::Observed { .. }) && self.rng.permille(700) {
             return PlanReply::Decline("what was seen changes nothing".to_owned());
         }
-        if weather.strikes(Fault::Lie) {
+        if faults.strikes(Fault::Lie) {
             self.sketch.lie();
             return plan(self.sketch.text(), vec![]);
         }
-        if weather.strikes(Fault::Again) {
+        if faults.strikes(Fault::Again) {
             // Why: a planner sees the word of a status, and may want done what is in doubt.
             let mut steps = self.sketch.steps.iter().filter(|step| {
                 let seen = request.observations.get(&step.id);

@@ -8,7 +8,7 @@ use provost_run::call::Slot;
 use provost_run::event::Event;
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run, StepError};
 
-use super::weather::{Fault, FaultPlan};
+use super::faults::{Fault, FaultPlan};
 use crate::table::{self, TurnInput};
 
 /// What a journal leaves when power is lost.
@@ -48,7 +48,7 @@ fn beside(
     run: &mut Run,
     input: &Input,
     read: i64,
-    weather: &mut FaultPlan,
+    faults: &mut FaultPlan,
 ) -> Result<Output, StepError> {
     let before = run.clone();
     let mut said = Admission::default();
@@ -61,8 +61,8 @@ fn beside(
         let slots: Vec<Slot> = begins.collect();
         let mut fine = true;
         for slot in slots {
-            if weather.strikes(Fault::NotAdmitted) {
-                said.denials.insert(slot, denial(read, weather));
+            if faults.strikes(Fault::NotAdmitted) {
+                said.denials.insert(slot, denial(read, faults));
                 fine = false;
             }
         }
@@ -74,10 +74,10 @@ fn beside(
     }
 }
 
-fn denial(read: i64, weather: &mut FaultPlan) -> Denial {
+fn denial(read: i64, faults: &mut FaultPlan) -> Denial {
     let because = "other runs are there too".to_owned();
-    let until = read + weather.ms(1, 60_000);
-    match weather.ms(0, 9) {
+    let until = read + faults.ms(1, 60_000);
+    match faults.ms(0, 9) {
         0 => Denial::Stopped(Stop {
             what: "all runs".to_owned(),
             by: "dan".to_owned(),
@@ -116,12 +116,7 @@ impl Process {
     }
 
     /// Gives the machine an input at the moment the clock shows.
-    pub(super) fn give(
-        &mut self,
-        input: &Input,
-        read: i64,
-        weather: &mut FaultPlan,
-    ) -> InputResult {
+    pub(super) fn give(&mut self, input: &Input, read: i64, faults: &mut FaultPlan) -> InputResult {
         let Some(run) = &mut self.run else {
             return InputResult::Died;
         };
@@ -138,8 +133,8 @@ impl Process {
                 | TurnInput::GoOn
                 | TurnInput::Amend
         );
-        match beside(run, input, read, weather) {
-            Ok(output) => self.keep(heard, output, said, weather),
+        match beside(run, input, read, faults) {
+            Ok(output) => self.keep(heard, output, said, faults),
             Err(StepError::Fold(error)) => {
                 self.broken
                     .push(format!("the machine contradicts itself: {error}"));
@@ -155,12 +150,12 @@ impl Process {
         heard: TurnInput,
         output: Output,
         said: bool,
-        weather: &mut FaultPlan,
+        faults: &mut FaultPlan,
     ) -> InputResult {
         let events = &output.append;
         table::note(&table::Turn { heard, events }, &mut self.marks);
         let begins = self.disk.events.is_empty();
-        if !begins && weather.strikes(Fault::CrashInTurn) {
+        if !begins && faults.strikes(Fault::CrashInTurn) {
             return InputResult::Died;
         }
         let (at, run) = match &self.run {
@@ -176,7 +171,7 @@ impl Process {
             self.disk.commits.clear();
         }
         self.disk.commits.push(whole);
-        if !begins && weather.strikes(Fault::CrashInTurn) {
+        if !begins && faults.strikes(Fault::CrashInTurn) {
             return InputResult::Died;
         }
         let receipt = Receipt {
@@ -203,14 +198,14 @@ impl Process {
     }
 
     /// The process dies; with `power`, so does what was not synced.
-    pub(super) fn die(&mut self, power: bool, weather: &mut FaultPlan) {
+    pub(super) fn die(&mut self, power: bool, faults: &mut FaultPlan) {
         self.run = None;
         self.epoch += 1;
         if !power {
             return;
         }
         let last = i64::try_from(self.disk.commits.len()).unwrap_or(1) - 1;
-        let at = usize::try_from(weather.ms(0, last)).unwrap_or(0);
+        let at = usize::try_from(faults.ms(0, last)).unwrap_or(0);
         let kept = self.disk.commits.get(at).copied().unwrap_or(0);
         self.disk.events.truncate(kept);
         self.disk.commits = vec![kept];

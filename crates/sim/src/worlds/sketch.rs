@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use provost_plan::plan::Limits;
 
-use super::scene::{READS, WRITES};
+use super::scenario::{READS, WRITES};
 use crate::rng::Rng;
 
 /// The id of the subgoal of a drawn plan that has one.

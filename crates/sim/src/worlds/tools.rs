@@ -11,8 +11,8 @@ use provost_run::call::Call;
 use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::{Value, json};
 
-use super::scene::FIND;
-use super::weather::{Fault, FaultPlan};
+use super::faults::{Fault, FaultPlan};
+use super::scenario::FIND;
 
 /// A request on its way.
 #[derive(Clone, Debug)]
@@ -76,24 +76,24 @@ impl Tools {
         call: Call,
         repeated: bool,
         now: i64,
-        weather: &mut FaultPlan,
+        faults: &mut FaultPlan,
     ) -> (Option<i64>, Request) {
         let timeout = i64::try_from(call.timeout().as_millis()).unwrap_or(i64::MAX);
         let until = now + timeout;
-        let mut arrives = Some(now + weather.ms(1, 200));
-        let mut back = Some(weather.ms(1, 200));
-        if weather.strikes(Fault::DroppedRequest) {
+        let mut arrives = Some(now + faults.ms(1, 200));
+        let mut back = Some(faults.ms(1, 200));
+        if faults.strikes(Fault::DroppedRequest) {
             arrives = None;
-        } else if weather.strikes(Fault::Delay) {
-            arrives = Some(latest(&call, until, weather));
+        } else if faults.strikes(Fault::Delay) {
+            arrives = Some(latest(&call, until, faults));
         }
-        if weather.strikes(Fault::DroppedReply) {
+        if faults.strikes(Fault::DroppedReply) {
             back = None;
-        } else if weather.strikes(Fault::Slow) {
-            back = Some(weather.ms(200, 2 * timeout));
+        } else if faults.strikes(Fault::Slow) {
+            back = Some(faults.ms(200, 2 * timeout));
         }
-        let fate = self.fate(&call, now, weather);
-        let twice = weather.strikes(Fault::Duplicate);
+        let fate = self.fate(&call, now, faults);
+        let twice = faults.strikes(Fault::Duplicate);
         let request = Request {
             call,
             repeated,
@@ -105,30 +105,30 @@ impl Tools {
         (arrives, request)
     }
 
-    fn fate(&mut self, call: &Call, now: i64, weather: &mut FaultPlan) -> Delivery {
+    fn fate(&mut self, call: &Call, now: i64, faults: &mut FaultPlan) -> Delivery {
         let server = call.operation().server().to_owned();
         let down = self.down_until.get(&server).copied().unwrap_or(0);
-        if weather.strikes(Fault::Flapping) {
-            self.down_until.insert(server, now + weather.ms(1, 10_000));
+        if faults.strikes(Fault::Flapping) {
+            self.down_until.insert(server, now + faults.ms(1, 10_000));
         }
-        if now < down && !weather.calm {
+        if now < down && !faults.calm {
             return Delivery::Refuse(Class::Unavailable);
         }
-        if weather.strikes(Fault::Busy) {
+        if faults.strikes(Fault::Busy) {
             return Delivery::Refuse(Class::RateLimited);
         }
-        if weather.strikes(Fault::Denied) {
+        if faults.strikes(Fault::Denied) {
             let classes = [Class::PermissionDenied, Class::NotFound, Class::Conflict];
-            let at = usize::try_from(weather.ms(0, 2)).unwrap_or(0);
+            let at = usize::try_from(faults.ms(0, 2)).unwrap_or(0);
             return Delivery::Refuse(classes.get(at).copied().unwrap_or(Class::NotFound));
         }
-        if weather.strikes(Fault::Broken) {
-            return Delivery::Break(weather.ms(0, 1) == 0);
+        if faults.strikes(Fault::Broken) {
+            return Delivery::Break(faults.ms(0, 1) == 0);
         }
-        if weather.strikes(Fault::Corrupt) {
+        if faults.strikes(Fault::Corrupt) {
             return Delivery::Corrupt;
         }
-        if weather.strikes(Fault::NotAccepted) {
+        if faults.strikes(Fault::NotAccepted) {
             return Delivery::NotAccepted;
         }
         Delivery::Serve
@@ -139,7 +139,7 @@ impl Tools {
         &mut self,
         request: &Request,
         now: i64,
-        weather: &mut FaultPlan,
+        faults: &mut FaultPlan,
     ) -> Vec<(i64, Reply)> {
         let done = match request.fate {
             Delivery::Refuse(_) | Delivery::Break(false) => true,
@@ -148,13 +148,13 @@ impl Tools {
                 request.fate != Delivery::NotAccepted
             }
         };
-        let reply = self.reply(request, done, weather);
+        let reply = self.reply(request, done, faults);
         let Some(back) = request.back else {
             return Vec::new();
         };
         let mut replies = vec![(now + back, reply.clone())];
         if request.twice {
-            replies.push((now + back + weather.ms(0, 5_000), reply));
+            replies.push((now + back + faults.ms(0, 5_000), reply));
         }
         replies
     }
@@ -184,13 +184,13 @@ impl Tools {
         });
     }
 
-    fn reply(&self, request: &Request, done: bool, weather: &mut FaultPlan) -> Reply {
+    fn reply(&self, request: &Request, done: bool, faults: &mut FaultPlan) -> Reply {
         let call = &request.call;
         match request.fate {
             Delivery::Refuse(class) => {
                 let mut reply = Reply::failed(class, Landing::None, class.word());
                 if class == Class::RateLimited {
-                    let ms = weather.ms(100, 5_000).unsigned_abs();
+                    let ms = faults.ms(100, 5_000).unsigned_abs();
                     reply.retry_after = Some(Duration::from_millis(ms));
                 }
                 reply
@@ -211,7 +211,7 @@ impl Tools {
 }
 
 /// When a late request arrives: within what the catalog promises of its operation.
-fn latest(call: &Call, until: i64, weather: &mut FaultPlan) -> i64 {
+fn latest(call: &Call, until: i64, faults: &mut FaultPlan) -> i64 {
     let operation = call.operation();
     let beyond = match (&operation.idempotency, &operation.reconcile) {
         // Why: no tool honours a key for longer than it says, and the sender has stopped waiting.
@@ -219,7 +219,7 @@ fn latest(call: &Call, until: i64, weather: &mut FaultPlan) -> i64 {
         (_, Some(reconcile)) => i64::try_from(reconcile.final_after_ms).unwrap_or(0) - 1,
         (_, None) => 30_000,
     };
-    until + weather.ms(-200, beyond.max(0))
+    until + faults.ms(-200, beyond.max(0))
 }
 
 fn ok(output: Value) -> Reply {

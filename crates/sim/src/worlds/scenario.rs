@@ -1,7 +1,8 @@
-//! The scenes that worlds play in: catalogs, policies, people.
+//! The scenarios that worlds play in: catalogs, policies, people.
 //!
 //! Owns a few sets of rules that differ in how long keys live, how long calls may take and what is
-//! believed. Never changes one while a world runs. INVARIANT: a scene is a function of its number.
+//! believed. Never changes one while a world runs. INVARIANT: a scenario is a function of its
+//! number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::rng::Rng;
 
-/// How many scenes there are.
+/// How many scenarios there are.
 pub const SCENES: u64 = 6;
 
 /// Who may ask, answer and approve.
@@ -55,7 +56,7 @@ pub const WRITES: [&str; 9] = [
 /// The read that finds what `note.found` wrote.
 pub const FIND: &str = "note.find";
 
-/// The rules of a scene.
+/// The rules of a scenario.
 ///
 /// # Errors
 /// A sentence, if a schema or a policy does not load.

@@ -2,7 +2,7 @@
 //!
 //! Owns the closed list of faults and which of them a world has at all: a world with few kinds
 //! reaches places that one with all of them does not. INVARIANT: a fault that strikes is noted, and
-//! none strikes once the weather is calm.
+//! none strikes once the plan is calm.
 
 use std::collections::BTreeSet;
 

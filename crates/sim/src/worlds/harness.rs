@@ -1,7 +1,7 @@
-//! The stage: one world from its first event to the last thing that can happen in it.
+//! The harness: one world from its first event to the last thing that can happen in it.
 //!
 //! Owns the queue of what will happen and the order in which it does. Draws nothing itself: tools,
-//! people, planner and weather do. INVARIANT: what happens next depends on the seed alone.
+//! people, planner and faults do. INVARIANT: what happens next depends on the seed alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ use provost_run::statement::{Statement, StatementRecord};
 use serde_json::json;
 
 use super::clock::{Clock, DAY_MS};
+use super::faults::{Fault, FaultPlan};
 use super::people::People;
 use super::planner::{self, Planner};
 use super::process::{InputResult, Process};
-use super::scene::person;
+use super::scenario::person;
 use super::sketch;
 use super::tools::{Request, Tools};
-use super::weather::{Fault, FaultPlan};
 use crate::rng::Rng;
 use crate::table::TurnInput;
 
@@ -57,7 +57,7 @@ enum Happening {
     Returns,
     /// The clock of the machine does something.
     Shifts(Shift),
-    /// The weather is calm from here on.
+    /// No fault strikes from here on.
     Calms,
 }
 
@@ -69,8 +69,8 @@ enum Shift {
 
 /// One world.
 pub(super) struct Harness<'r> {
-    scenes: &'r [Rules],
-    scene: usize,
+    scenarios: &'r [Rules],
+    scenario: usize,
     pub(super) clock: Clock,
     queue: BTreeMap<(i64, u64), Happening>,
     queued: u64,
@@ -78,7 +78,7 @@ pub(super) struct Harness<'r> {
     pub(super) tools: Tools,
     people: People,
     planner: Planner,
-    pub(super) weather: FaultPlan,
+    pub(super) faults: FaultPlan,
     rings: u64,
     /// Statements that people made.
     statements: u64,
@@ -95,17 +95,17 @@ pub(super) struct Harness<'r> {
 }
 
 impl<'r> Harness<'r> {
-    pub(super) fn new(seed: u64, scenes: &'r [Rules]) -> Self {
+    pub(super) fn new(seed: u64, scenarios: &'r [Rules]) -> Self {
         let mut rng = Rng::new(seed, "stage");
         let mut sketch = sketch::draw(&mut Rng::new(seed, "plan"));
         if planner::is_coarse(seed) {
             sketch.coarse();
         }
         let limits = sketch.limits(&mut rng);
-        let scene = usize::try_from(rng.draw()).unwrap_or(0) % scenes.len().max(1);
-        let mut stage = Self {
-            scenes,
-            scene,
+        let scenario = usize::try_from(rng.draw()).unwrap_or(0) % scenarios.len().max(1);
+        let mut harness = Self {
+            scenarios,
+            scenario,
             clock: Clock::default(),
             queue: BTreeMap::new(),
             queued: 0,
@@ -113,7 +113,7 @@ impl<'r> Harness<'r> {
             tools: Tools::default(),
             people: People::new(seed),
             planner: Planner::new(seed, sketch),
-            weather: FaultPlan::new(seed),
+            faults: FaultPlan::new(seed),
             rings: 0,
             statements: 0,
             seen: BTreeSet::new(),
@@ -127,8 +127,8 @@ impl<'r> Harness<'r> {
         let created = RunCreated {
             run: format!("world{seed}"),
             goal: Goal::of_text("whatever was drawn"),
-            planner: stage.planner.choice(),
-            fallback: stage.planner.fallback(),
+            planner: harness.planner.choice(),
+            fallback: harness.planner.fallback(),
             mode: None,
             principal: person("ada"),
             limits,
@@ -141,13 +141,13 @@ impl<'r> Harness<'r> {
             signed: false,
             rights: None,
         };
-        stage.forecast();
-        stage.begin(created);
-        stage
+        harness.forecast();
+        harness.begin(created);
+        harness
     }
 
     fn rules(&self) -> Option<Rules> {
-        self.scenes.get(self.scene).cloned()
+        self.scenarios.get(self.scenario).cloned()
     }
 
     fn begin(&mut self, created: RunCreated) {
@@ -158,8 +158,8 @@ impl<'r> Harness<'r> {
         match Run::create(created, "drawn", rules, read) {
             Ok((run, output)) => {
                 self.process.run = Some(run);
-                let weather = &mut self.weather;
-                let given = self.process.keep(TurnInput::Create, output, false, weather);
+                let faults = &mut self.faults;
+                let given = self.process.keep(TurnInput::Create, output, false, faults);
                 self.go_on(given);
             }
             Err(error) => self.process.broken.push(error.to_string()),
@@ -168,28 +168,28 @@ impl<'r> Harness<'r> {
 
     /// Queues what will go wrong at a moment of its own.
     fn forecast(&mut self) {
-        let at = |stage: &mut Self| stage.weather.ms(0, 240_000);
+        let at = |harness: &mut Self| harness.faults.ms(0, 240_000);
         for _ in 0..3 {
-            if self.weather.strikes(Fault::Crash) {
+            if self.faults.strikes(Fault::Crash) {
                 let at = at(self);
                 self.queue(at, Happening::Dies);
             }
-            if self.weather.strikes(Fault::ClockAhead) {
+            if self.faults.strikes(Fault::ClockAhead) {
                 let at = at(self);
                 self.queue(at, Happening::Shifts(Shift::By(DAY_MS)));
             }
-            if self.weather.strikes(Fault::ClockBack) {
+            if self.faults.strikes(Fault::ClockBack) {
                 let at = at(self);
                 self.queue(at, Happening::Shifts(Shift::By(-DAY_MS)));
             }
-            if self.weather.strikes(Fault::ClockFrozen) {
+            if self.faults.strikes(Fault::ClockFrozen) {
                 let at = at(self);
-                let thaws = at + self.weather.ms(1_000, 120_000);
+                let thaws = at + self.faults.ms(1_000, 120_000);
                 self.queue(at, Happening::Shifts(Shift::Freezes));
                 self.queue(thaws, Happening::Shifts(Shift::Thaws));
             }
         }
-        if self.weather.strikes(Fault::Cancel) {
+        if self.faults.strikes(Fault::Cancel) {
             let at = at(self);
             let cancel = Statement::Cancel {
                 reason: Some("enough".to_owned()),
@@ -198,7 +198,7 @@ impl<'r> Harness<'r> {
             let input = Box::new(Input::unsigned(person("ada"), cancel));
             self.queue(at, Happening::Said(input));
         }
-        if self.weather.strikes(Fault::Undo) {
+        if self.faults.strikes(Fault::Undo) {
             let at = at(self);
             let (reason, undo) = (None, true);
             let cancel = Statement::Cancel { reason, undo };
@@ -206,13 +206,13 @@ impl<'r> Harness<'r> {
             self.queue(at, Happening::Said(input));
         }
         for _ in 0..2 {
-            if self.weather.strikes(Fault::Pause) {
+            if self.faults.strikes(Fault::Pause) {
                 let at = at(self);
                 let reason = "hold on".to_owned();
                 let pause = Input::unsigned(person("dan"), Statement::Pause { reason });
                 self.queue(at, Happening::Said(Box::new(pause)));
             }
-            if self.weather.strikes(Fault::Amend) {
+            if self.faults.strikes(Fault::Amend) {
                 let at = at(self);
                 self.queue(at, Happening::Amends);
             }
@@ -259,7 +259,7 @@ impl<'r> Harness<'r> {
                 if let Some(at) = at {
                     self.flying.remove(at);
                     if at > 0 {
-                        self.weather.note(Fault::Reorder);
+                        self.faults.note(Fault::Reorder);
                     }
                 }
                 let reply = *reply;
@@ -294,7 +294,7 @@ impl<'r> Harness<'r> {
             Happening::Shifts(Shift::Freezes) => self.clock.freeze(),
             Happening::Shifts(Shift::Thaws) => self.clock.thaw(),
             Happening::Calms => {
-                self.weather.calm = true;
+                self.faults.calm = true;
                 self.clock.thaw();
             }
             Happening::Ends(..) | Happening::Rings(..) | Happening::Replies(..) => {}
@@ -319,7 +319,7 @@ impl<'r> Harness<'r> {
 
     fn arrives(&mut self, request: &Request) {
         let now = self.clock.now();
-        let replies = self.tools.arrive(request, now, &mut self.weather);
+        let replies = self.tools.arrive(request, now, &mut self.faults);
         let epoch = self.process.epoch;
         let (slot, attempt) = (request.call.slot().clone(), request.call.attempt());
         for (at, reply) in replies {
@@ -338,7 +338,7 @@ impl<'r> Harness<'r> {
             return;
         }
         let again = input.clone();
-        if !self.give(&input) || self.weather.strikes(Fault::Stale) {
+        if !self.give(&input) || self.faults.strikes(Fault::Stale) {
             self.later(5_000, Happening::Said(Box::new(again)));
         }
     }
@@ -384,7 +384,7 @@ impl<'r> Harness<'r> {
             return false;
         }
         let read = self.clock.read();
-        let given = self.process.give(input, read, &mut self.weather);
+        let given = self.process.give(input, read, &mut self.faults);
         self.go_on(given)
     }
 
@@ -422,13 +422,13 @@ impl<'r> Harness<'r> {
         let paused = state.ending.paused.is_some();
         for doubt in doubts {
             let slot = doubt.0.clone();
-            if self.doubted.insert(doubt) && self.weather.strikes(Fault::Settle) {
-                let after = self.weather.ms(120_000, 600_000);
+            if self.doubted.insert(doubt) && self.faults.strikes(Fault::Settle) {
+                let after = self.faults.ms(120_000, 600_000);
                 self.later(after, Happening::Settles(slot));
             }
         }
         if paused && !self.paused {
-            let after = self.weather.ms(1_000, 300_000);
+            let after = self.faults.ms(1_000, 300_000);
             self.later(after, Happening::GoesOn);
         }
         self.paused = paused;
@@ -448,7 +448,7 @@ impl<'r> Harness<'r> {
         }
         let mut done = self.tools.effects.iter();
         let happened = done.any(|effect| effect.step == slot.to_string());
-        let (settled, output) = if self.weather.strikes(Fault::Abandon) {
+        let (settled, output) = if self.faults.strikes(Fault::Abandon) {
             (Settlement::Abandoned, None)
         } else if happened {
             let output = json!({ "done": true, "total": 1, "items": [1] });
@@ -458,7 +458,7 @@ impl<'r> Harness<'r> {
         };
         // Why: what was seen before this attempt was in doubt counts for none.
         let before = self.settled.insert(slot.clone(), attempt).flatten();
-        let stale = attempt.is_some() && self.weather.strikes(Fault::Stale);
+        let stale = attempt.is_some() && self.faults.strikes(Fault::Stale);
         let attempt = if stale { before } else { attempt };
         if stale {
             self.later(5_000, Happening::Settles(slot.clone()));
@@ -484,7 +484,7 @@ impl<'r> Harness<'r> {
                 self.later(wait, ring);
             }
             Command::Ask(card, digest) if self.seen.insert(digest) => {
-                let words = self.people.see_card(&card, digest, &mut self.weather);
+                let words = self.people.see_card(&card, digest, &mut self.faults);
                 for (after, word) in words {
                     self.later(after, Happening::Said(Box::new(word)));
                 }
@@ -492,13 +492,13 @@ impl<'r> Harness<'r> {
             Command::Question(question, digest) if self.seen.insert(digest) => {
                 let words = self
                     .people
-                    .see_question(&question, digest, &mut self.weather);
+                    .see_question(&question, digest, &mut self.faults);
                 for (after, word) in words {
                     self.later(after, Happening::Said(Box::new(word)));
                 }
             }
             Command::Plan(request) => {
-                let (after, reply) = self.planner.reply(&request, &mut self.weather);
+                let (after, reply) = self.planner.reply(&request, &mut self.faults);
                 self.later(after, Happening::Replies(epoch, request.id, reply));
             }
             Command::Ask(..) | Command::Question(..) | Command::Done(_) => {}
@@ -514,7 +514,7 @@ impl<'r> Harness<'r> {
         }
         self.flying.push((slot.clone(), attempt));
         let now = self.clock.now();
-        let (arrives, request) = self.tools.send(call, repeated, now, &mut self.weather);
+        let (arrives, request) = self.tools.send(call, repeated, now, &mut self.faults);
         let silent = Reply::failed(Class::Timeout, Landing::Unknown, "no answer in time");
         let ends = Happening::Ends(self.process.epoch, slot, attempt, Box::new(silent));
         self.queue(request.until, ends);
@@ -524,13 +524,13 @@ impl<'r> Harness<'r> {
     }
 
     fn dies(&mut self) {
-        let power = self.weather.strikes(Fault::PowerLoss);
-        self.process.die(power, &mut self.weather);
+        let power = self.faults.strikes(Fault::PowerLoss);
+        self.process.die(power, &mut self.faults);
         self.flying.clear();
-        let away = if self.weather.strikes(Fault::LongAbsence) {
-            DAY_MS + self.weather.ms(0, DAY_MS)
+        let away = if self.faults.strikes(Fault::LongAbsence) {
+            DAY_MS + self.faults.ms(0, DAY_MS)
         } else {
-            self.weather.ms(100, 20_000)
+            self.faults.ms(100, 20_000)
         };
         self.later(away, Happening::Returns);
     }
@@ -539,8 +539,8 @@ impl<'r> Harness<'r> {
         if self.process.run.is_some() {
             return;
         }
-        if self.weather.strikes(Fault::RulesMove) {
-            self.scene = (self.scene + 1) % self.scenes.len().max(1);
+        if self.faults.strikes(Fault::RulesMove) {
+            self.scenario = (self.scenario + 1) % self.scenarios.len().max(1);
         }
         if let Some(rules) = self.rules() {
             self.process.fold(rules);

@@ -112,7 +112,7 @@ pub fn play(
     };
     let (run, output) =
         Run::create(created, "case", rules, 0).map_err(|error| error.to_string())?;
-    let mut stage = Harness {
+    let mut harness = Harness {
         domain,
         case,
         setting,
@@ -127,19 +127,19 @@ pub fn play(
             lines: Vec::new(),
         },
     };
-    stage.keep(output)?;
+    harness.keep(output)?;
     for _ in 0..HAPPENINGS_MAX {
-        let Some(command) = stage.queue.pop_front() else {
-            let state = stage.run.state();
-            stage.played.status = state.status();
-            stage.played.revisions = state.in_force.revision;
-            return Ok(stage.played);
+        let Some(command) = harness.queue.pop_front() else {
+            let state = harness.run.state();
+            harness.played.status = state.status();
+            harness.played.revisions = state.in_force.revision;
+            return Ok(harness.played);
         };
-        stage.obey(command)?;
+        harness.obey(command)?;
     }
     Err(format!(
         "it does not end:\n{}",
-        stage.played.lines.join("\n")
+        harness.played.lines.join("\n")
     ))
 }
 
