@@ -34,6 +34,8 @@ pub struct Script {
 enum Answer {
     /// With this result.
     Result(Value),
+    /// With a result of exactly this text.
+    Text(String),
     /// With an error of the protocol.
     Error(i64, String),
     /// Never.
@@ -79,6 +81,11 @@ impl<R: BufRead, W: Write> Server<R, W> {
             match self.answer(method, &message["params"])? {
                 Answer::Result(result) => {
                     self.write(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))?;
+                }
+                Answer::Text(text) => {
+                    let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{text}}}"#);
+                    writeln!(self.to, "{line}")?;
+                    self.to.flush()?;
                 }
                 Answer::Error(code, message) => self.write(&json!({
                     "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message },

@@ -51,6 +51,7 @@ mod remote;
 mod result;
 mod session;
 mod settings;
+mod strict;
 
 pub use definition::{Definition, DefinitionError, FIELDS, Listing, Listings};
 #[cfg(test)]

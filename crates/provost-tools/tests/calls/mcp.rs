@@ -90,6 +90,9 @@ effect = "write"
 timeout = "400ms"
 [tools.s.ops.mistake]
 effect = "write"
+[tools.s.ops.two_things]
+effect = "write"
+result = "json"
 [tools.s.ops.huge]
 effect = "write"
 max_bytes = 100_000
@@ -214,6 +217,12 @@ const FAULTS: &str = r#"
     timeout unknown 0: no answer within 400ms
     mistake {"line":"a"}
     output_invalid unknown 0: is no answer to the call
+    two_things {"line":"flat"}
+    output_invalid happened 1: the name `sum` stands twice in a map
+    two_things {"line":"deep"}
+    output_invalid happened 1: the name `sum` stands twice in a map
+    two_things {"line":"error"}
+    output_invalid unknown 1: the name `isError` stands twice in a map
     huge {"line":"150000"}
     output_invalid happened 0: `max_bytes` allows
     huge {"line":"100000000"}

@@ -11,7 +11,7 @@ fn a_server_is_added_with_a_reason_beside_each_guess() {
     assert_snapshot!(place.run(&command), @"
     exit 0
     --- stderr
-    added helper to provost.toml: 24 operations, each with a guess of its effect and the reason
+    added helper to provost.toml: 25 operations, each with a guess of its effect and the reason
     read them, correct the effects, delete what no plan is to call; then pin them:
       provost tools lock
     ");

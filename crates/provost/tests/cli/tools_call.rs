@@ -46,6 +46,26 @@ fn a_call_is_a_plan_of_one_step() {
     assert_eq!(std::fs::read_to_string(place.path("state")).unwrap(), "x\n");
 }
 
+/// Which of two values under one name is meant nobody can tell, and none of them is taken.
+#[test]
+fn an_answer_in_which_a_name_stands_twice_is_not_taken() {
+    let place = with_operations();
+    let toml = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let more = "[tools.s.ops.two_things]\neffect = \"read\"\nresult = \"json\"\n";
+    place.write("provost.toml", toml + more);
+    place.run(&["tools", "lock"]).exits(0);
+    let ran = place.run(&["tools", "call", "s.two_things", "line=flat"]);
+    assert!(
+        ran.stderr.contains("the name `sum` stands twice in a map"),
+        "{ran}"
+    );
+    assert_eq!(ran.code, Some(1), "{ran}");
+    // The control: one value under one name is.
+    place
+        .run(&["tools", "call", "s.add", "a=2", "b=3"])
+        .exits(0);
+}
+
 #[test]
 fn a_call_that_is_wrong_does_not_begin() {
     let place = with_operations();

@@ -32,7 +32,7 @@ fn a_server_that_says_otherwise_is_shown_and_not_called() {
     exit 0
     --- stderr
     pinned 6 tools in DIR/provost.lock
-      s: 3 of 24 tools used; scripted 1.0 speaks 2025-11-25
+      s: 3 of 25 tools used; scripted 1.0 speaks 2025-11-25
     ");
     assert_snapshot!(place.run(&["tools", "diff"]), @"
     exit 0

@@ -70,6 +70,10 @@ impl<R: BufRead, W: Write> Server<R, W> {
                 self.to.flush()?;
                 return Ok(Answer::Never);
             }
+            "two_things" => {
+                self.act(line)?;
+                return Ok(Answer::Text(two_things(line, self.script.stateless)));
+            }
             "mistake" => return Ok(Answer::Result(json!({ "nothing": "of the kind" }))),
             "ask" => self.asked(line)?,
             "want" => wanted(line, params),
@@ -133,6 +137,21 @@ impl<R: BufRead, W: Write> Server<R, W> {
         }
         result
     }
+}
+
+/// A result in which one name stands twice; `line` says where.
+fn two_things(line: &str, stateless: bool) -> String {
+    let twice = match line {
+        "error" => r#""isError":true,"isError":false"#,
+        "deep" => r#""structuredContent":{"rows":[{"sum":1,"sum":2}]}"#,
+        _ => r#""structuredContent":{"sum":1,"sum":2}"#,
+    };
+    let complete = if stateless {
+        r#","resultType":"complete""#
+    } else {
+        ""
+    };
+    format!(r#"{{"content":[],{twice}{complete}}}"#)
 }
 
 fn structured(sum: i64) -> Value {

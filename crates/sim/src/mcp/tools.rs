@@ -53,7 +53,7 @@ pub(super) fn listed() -> Vec<Value> {
 }
 
 /// What goes wrong when it is called, and how.
-const FAULTY: [(&str, &str); 17] = [
+const FAULTY: [(&str, &str); 18] = [
     ("die", "Lets a line take place and ends without a word"),
     ("die_first", "Ends at once"),
     ("hang", "Lets a line take place and never answers"),
@@ -65,6 +65,10 @@ const FAULTY: [(&str, &str); 17] = [
     ),
     ("refuse", "Refuses with the error code of the line"),
     ("garbage", "Answers with what is no message"),
+    (
+        "two_things",
+        "Lets a line take place and says two things under one name",
+    ),
     ("mistake", "Answers with what is no result"),
     ("huge", "Answers with as many bytes as the line says"),
     ("leak", "Says the value of the variable that the line names"),

@@ -12,6 +12,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
 use super::settings::{ResultKind, ServerTool};
+use super::strict;
 use crate::fault::{Fault, one_line};
 use crate::limits::MCP_WORDS_CHARS_MAX;
 
@@ -102,6 +103,10 @@ pub(super) fn answered(
 
 /// What an error of the protocol means.
 pub(super) fn refused(error: &ErrorData, operation: &Operation, redactor: &Redactor) -> Reply {
+    if let Some(mut fault) = strict::fault(error) {
+        fault.message = redactor.redact_text(&fault.message);
+        return fault.into();
+    }
     let said = redactor.redact_text(&error.message);
     let class = match error.code {
         ErrorCode::INVALID_PARAMS | ErrorCode::INVALID_REQUEST | ErrorCode::PARSE_ERROR => {

@@ -29,9 +29,10 @@ use serde_json::{Map, Value};
 
 use super::definition::{Definition, Listing};
 use super::form::{self, UnansweredForm};
-use super::pipe::LineLimiter;
+use super::pipe::MessageReader;
 use super::remote;
 use super::settings::{McpSettings, Protocol, ServerTool, ServerTransport};
+use super::strict;
 use crate::fault::Fault;
 use crate::limits::{
     MCP_LISTING_AGE_MAX, MCP_MESSAGE_BYTES_BESIDE, MCP_PAGES_MAX, MCP_RESULT_FACTOR, MCP_TOOLS_MAX,
@@ -379,6 +380,11 @@ impl McpSession {
         if let Some(fault) = remote::failed(error) {
             return Fault::no_effect(fault.class, fault.message);
         }
+        if let ServiceError::McpError(error) = error
+            && let Some(fault) = strict::fault(error)
+        {
+            return Fault::no_effect(fault.class, fault.message);
+        }
         let said = after(self.last_stderr_line().await);
         let why = match error {
             ServiceError::McpError(error) => &*error.message,
@@ -420,7 +426,7 @@ async fn connect_process(
         let started = ServerProcess::start(command);
         let (server, pipes) =
             started.map_err(|error| Fault::no_effect(Class::Unavailable, error.to_string()))?;
-        let reader = LineLimiter::new(pipes.stdout, message_bytes_max, Arc::clone(over));
+        let reader = MessageReader::new(pipes.stdout, message_bytes_max, Arc::clone(over));
         let served = SessionHandler::new(forms)
             .serve_with_lifecycle((reader, pipes.stdin), lifecycle(protocol))
             .await;
