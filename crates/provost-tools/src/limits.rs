@@ -80,6 +80,8 @@ pub(crate) const MODEL_FRAME_TOKENS: u64 = 256;
 pub(crate) const MCP_RESULT_FACTOR: usize = 4;
 /// How many bytes a message of an MCP server may have beside a result.
 pub(crate) const MCP_MESSAGE_BYTES_BESIDE: usize = 1024 * 1024;
+/// Most bytes that are read of what an MCP server says with a status that is no success.
+pub(crate) const MCP_ERROR_BYTES_MAX: usize = 64 * 1024;
 /// Most pages of a list of tools.
 pub(crate) const MCP_PAGES_MAX: usize = 100;
 /// Most tools of one server.

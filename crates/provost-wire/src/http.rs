@@ -352,7 +352,7 @@ impl Client {
 /// # Errors
 /// [`ClientError`] if the certificates of this machine, or the password of its proxy, cannot be
 /// read.
-pub fn streaming_client(base: &BaseUrl) -> Result<Inner, ClientError> {
+pub fn streaming_client(base: &BaseUrl) -> Result<StreamClient, ClientError> {
     install_provider();
     let mut builder = Inner::builder()
         .redirect(Policy::none())
@@ -383,6 +383,15 @@ pub fn streaming_client(base: &BaseUrl) -> Result<Inner, ClientError> {
         reason: innermost(&error),
     })
 }
+
+/// The client that [`streaming_client`] gives.
+pub type StreamClient = Inner;
+
+/// What such a client receives, to be read as its protocol wants.
+pub type StreamResponse = reqwest::Response;
+
+/// The names and values of headers, as such a client takes them.
+pub use reqwest::header::{HeaderName as StreamHeaderName, HeaderValue as StreamHeaderValue};
 
 /// The error of the client that [`streaming_client`] gives.
 pub type StreamError = reqwest::Error;

@@ -52,6 +52,7 @@ mod result;
 mod session;
 mod settings;
 mod strict;
+mod strict_http;
 
 pub use definition::{Definition, DefinitionError, FIELDS, Listing, Listings};
 #[cfg(test)]

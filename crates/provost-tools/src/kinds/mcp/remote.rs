@@ -8,9 +8,10 @@ use provost_wire::Secret;
 use provost_wire::http::{BaseUrl, StreamError, StreamFailure, streaming_client};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::{
-    StreamableHttpClient, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
-    StreamableHttpError,
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
+
+use super::strict_http::StrictClient;
 
 use crate::fault::{Fault, one_line};
 
@@ -21,7 +22,7 @@ pub(super) fn transport(
     url: &BaseUrl,
     bearer: Option<&Secret>,
     message_bytes_max: usize,
-) -> Result<StreamableHttpClientTransport<impl StreamableHttpClient>, Fault> {
+) -> Result<StreamableHttpClientTransport<StrictClient>, Fault> {
     let client = streaming_client(url)
         .map_err(|error| Fault::no_effect(Class::Unavailable, error.to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.to_string());
@@ -30,7 +31,10 @@ pub(super) fn transport(
     // Why: a call whose session the server no longer knows is told as failed, and the next one
     // begins a session of its own.
     config.reinit_on_expired_session = false;
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(
+        StrictClient::new(client),
+        config,
+    ))
 }
 
 /// What a failure of the way to a server means, if it is one.
