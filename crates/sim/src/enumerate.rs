@@ -10,6 +10,9 @@ use provost_plan::plan::{Goal, Limits};
 use provost_run::event::{AskMode, PlannerChoice, RunCreated};
 use provost_run::machine::{Rules, Run};
 
+use crate::repeats::Looks;
+
+mod beside;
 pub mod catalog;
 mod crash;
 mod explore;
@@ -76,6 +79,10 @@ pub struct Bounds {
     pub two_people: bool,
     /// Whether people stop more than this run.
     pub stops: bool,
+    /// Whether another run makes the same calls.
+    pub repeats: bool,
+    /// How the driver has the store confirm what a turn rests on.
+    pub looks: Looks,
 }
 
 /// What was seen.

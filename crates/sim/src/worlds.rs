@@ -10,6 +10,8 @@ use provost_plan::digest::{Digest, Domain};
 use provost_run::event::RunStatus;
 use provost_run::machine::Rules;
 
+use crate::repeats::Looks;
+
 mod clock;
 mod faults;
 mod harness;
@@ -59,7 +61,13 @@ pub fn scenarios() -> Result<Vec<Rules>, String> {
 /// Plays the world of a seed to its end.
 #[must_use]
 pub fn play(seed: u64, scenarios: &[Rules]) -> History {
-    let mut harness = harness::Harness::new(seed, scenarios);
+    play_looking(seed, scenarios, Looks::Always)
+}
+
+/// Plays it with a driver that has the store confirm what a turn rests on in this way.
+#[must_use]
+pub fn play_looking(seed: u64, scenarios: &[Rules], looks: Looks) -> History {
+    let mut harness = harness::Harness::new(seed, scenarios, looks);
     harness.play();
     let process = &harness.process;
     let status = process.run.as_ref().map(|run| run.state().status());

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use sim::enumerate::judge::{BEGUN_UNHEARD, DOUBLED_KEYED, DOUBLED_PLAIN, LOST};
 use sim::enumerate::reading::COUNTED_TWICE;
 use sim::enumerate::{Bounds, Budget, Kind, PlanCase, Tally, catalog, explore, plans};
+use sim::repeats::{BEGUN_FORBIDDEN, BEGUN_UNSHOWN, CARD_SILENT, Looks, NOT_RECORDED};
 use sim::table::{self, Where};
 
 /// Plans of one shape, and how much may go wrong in them.
@@ -41,6 +42,8 @@ fn family(name: &'static str, cases: Vec<PlanCase>, numbers: Numbers) -> Family 
         hears_anew: false,
         two_people: false,
         stops: false,
+        repeats: false,
+        looks: Looks::Always,
     };
     Family {
         name,
@@ -89,16 +92,25 @@ fn stopped(mut family: Family) -> Family {
     family
 }
 
+/// The same family, where another run makes the same calls.
+fn repeated(mut family: Family) -> Family {
+    family.bounds.repeats = true;
+    family
+}
+
 /// Explores every plan, on two threads: what is added up does not depend on which came first.
 fn run(families: &[Family], naive: bool) -> Tally {
     let (solo, two) = (catalog::rules(naive), catalog::rules_of_two());
     let (solo, two) = (solo.unwrap(), two.unwrap());
+    let repeats = catalog::rules_of_repeats().unwrap();
     let mut all = Tally::default();
     for family in families {
-        let rules = if family.bounds.two_people {
-            &two
-        } else {
-            &solo
+        let rules = match family.bounds {
+            Bounds { repeats: true, .. } => &repeats,
+            Bounds {
+                two_people: true, ..
+            } => &two,
+            _ => &solo,
         };
         let began = Instant::now();
         let (next, total) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
@@ -336,6 +348,16 @@ fn full() -> Vec<Family> {
             plans::all(2, &Kind::ALL),
             [1, 0, 0, 0, 1],
         )),
+        probed(repeated(family(
+            "one step, made before",
+            plans::all(1, &Kind::ALL),
+            [1, 1, 1, 1, 2],
+        ))),
+        repeated(family(
+            "two steps, made before",
+            plans::all(2, &Kind::ALL),
+            [1, 0, 0, 0, 1],
+        )),
         probed(family("a write undone", undone(1), [2, 2, 0, 1, 2])),
         probed(family("a write that is shown", shown(), [2, 2, 1, 1, 1])),
         family("two writes undone", undone(2), [1, 1, 0, 1, 2]),
@@ -466,6 +488,30 @@ fn no_statement_is_passed_over_or_counts_for_more_than_it_says() {
     tried(&tally, &STATEMENTS);
 }
 
+/// Another run makes the same calls, before and beside this one: no call begins that policy forbids
+/// over them, and a card names them.
+#[test]
+fn no_call_is_repeated_against_a_rule_and_no_card_hides_a_repetition() {
+    let families = [
+        probed(repeated(family(
+            "one step, made before",
+            plans::all(1, &Kind::ALL),
+            [1, 1, 1, 1, 1],
+        ))),
+        repeated(family(
+            "two steps, made before",
+            vec![
+                plans::chain(&[Kind::Plain, Kind::Wipe]),
+                plans::fan_out(&[Kind::Keyed, Kind::Keyed]),
+            ],
+            [1, 0, 0, 0, 1],
+        )),
+    ];
+    let tally = run(&families, false);
+    holds(&tally);
+    tried(&tally, &["another run makes the same call"]);
+}
+
 fn control(naive: bool, forget_sync: bool, numbers: Numbers) -> Tally {
     let kinds = [Kind::Read, Kind::Plain];
     let mut family = family("control", plans::all(2, &kinds), numbers);
@@ -514,6 +560,23 @@ fn a_driver_that_hears_a_statement_anew_is_caught() {
     };
     assert_eq!(driven(false), 0);
     assert!(driven(true) > 0);
+}
+
+/// Control: a driver that does not have the store confirm what a turn rests on begins what policy
+/// forbids, and asks with cards that are silent; one that does so for cards alone begins both.
+#[test]
+fn a_driver_that_does_not_look_for_equal_calls_is_caught() {
+    let driven = |looks: Looks| {
+        let kinds = [Kind::Keyed, Kind::Plain, Kind::Wipe];
+        let mut family = repeated(family("control", plans::all(1, &kinds), [0, 0, 0, 0, 1]));
+        family.bounds.looks = looks;
+        let tally = run(&[family], false);
+        let names = [BEGUN_FORBIDDEN, BEGUN_UNSHOWN, NOT_RECORDED, CARD_SILENT];
+        names.map(|what| tally.times(what) > 0)
+    };
+    assert_eq!(driven(Looks::Always), [false; 4]);
+    assert_eq!(driven(Looks::AtCards), [true, true, true, false]);
+    assert_eq!(driven(Looks::Never), [true; 4]);
 }
 
 /// Control: what is merged because it differs in name only hides no row, no end and no fault.

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use sim::repeats::{BEGUN_FORBIDDEN, BEGUN_UNSHOWN, CARD_SILENT, Looks};
 use sim::table;
 use sim::worlds::{self, History};
 
@@ -126,6 +127,21 @@ fn whatever_goes_wrong_the_promises_hold() {
         "hardly a run succeeds: {:?}",
         seen.ends
     );
+}
+
+/// Control: a driver that does not have the store confirm which equal calls there are begins what
+/// policy forbids, and asks with cards that do not name them.
+#[test]
+fn a_driver_that_does_not_look_for_equal_calls_is_caught() {
+    let scenarios = worlds::scenarios().unwrap();
+    let broken = |looks: Looks| -> BTreeSet<String> {
+        let played = (0..150).map(|seed| worlds::play_looking(seed, &scenarios, looks));
+        played.flat_map(|history| history.broken).collect()
+    };
+    for what in [BEGUN_FORBIDDEN, BEGUN_UNSHOWN, CARD_SILENT] {
+        assert!(broken(Looks::Never).contains(what), "`{what}` is not seen");
+    }
+    assert!(broken(Looks::AtCards).contains(BEGUN_FORBIDDEN));
 }
 
 /// The same seed gives the same history, event by event.

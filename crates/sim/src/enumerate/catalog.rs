@@ -16,6 +16,7 @@ use provost_run::machine::Rules;
 use serde_json::{Value, json};
 
 use super::people::LISTED;
+use crate::repeats::Rule;
 
 /// How old a reading may be before what acts on it begins, in milliseconds.
 pub(super) const FRESH_MS: i64 = 100;
@@ -32,6 +33,25 @@ const WIPES: &str = r#"
 forbid (principal, action in Action::"call", resource)
 when { !resource.attended && resource.effect == "destructive" };
 "#;
+
+/// Nobody makes a keyed write twice, and a person is asked about a plain one.
+const REPEATS: &str = r#"
+@id("never-twice")
+forbid (principal, action == Action::"world.keyed", resource)
+when { resource.repeats > 0 };
+@id("asks-twice") @expires("1h")
+forbid (principal, action == Action::"world.plain", resource)
+when { !resource.attended && resource.repeats > 0 };
+"#;
+
+/// What [`REPEATS`] and [`WIPES`] say of equal calls.
+pub(super) fn rule(operation: &str) -> Rule {
+    match operation {
+        "world.keyed" => Rule::Forbids,
+        "world.plain" | "world.wipe" | "world.shown" => Rule::Asks,
+        _ => Rule::Allows,
+    }
+}
 
 /// The classes of operation a step may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,6 +122,19 @@ pub fn rules(naive: bool) -> Result<Rules, String> {
 /// As [`rules`].
 pub fn rules_of_two() -> Result<Rules, String> {
     ruled(false, &people()?, Vec::new())
+}
+
+/// The same rules as [`rules`], and some about calls that were made before.
+///
+/// # Errors
+/// As [`rules`].
+pub fn rules_of_repeats() -> Result<Rules, String> {
+    let more = [(SOLO_FILE, SOLO_POLICY), ("repeats.cedar", REPEATS)];
+    let more = more.map(|(name, text)| Source::new(name, text));
+    let mut rules = ruled(false, &people()?, more.to_vec())?;
+    // Why so long: how old an equal call is changes nothing here.
+    rules.admission.repeats_ms = 1_000 * KEY_LIVES_MS;
+    Ok(rules)
 }
 
 /// Who is listed.

@@ -118,6 +118,7 @@ impl Search<'_> {
             self.people_speak(node)?;
             self.time_passes(node)?;
             self.calls_fail(node)?;
+            self.others_call(node)?;
             self.late_ones_land(node)?;
             if node.left.crashes > 0 && !node.flights.is_empty() {
                 self.crash(node, "crash with calls in flight")?;
@@ -140,7 +141,8 @@ impl Search<'_> {
 
     /// Gives the machine an input, in a node that already shows what came with it.
     pub(super) fn step(&mut self, node: &Node, told: MachineInput) -> Result<(), String> {
-        let stepped = self.stepped(&node.at, told, (node.waited, node.stopped))?;
+        let outside = (node.stopped, node.repeated);
+        let stepped = self.stepped(&node.at, told, (node.waited, outside))?;
         let Some(stepped) = stepped else {
             return Ok(());
         };

@@ -332,8 +332,7 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         final_at,
         confirming,
         deferrals,
-        // Why not: nobody looks at other runs here.
-        earlier: _,
+        earlier,
         preview,
     } = item;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
@@ -357,7 +356,11 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
     if let Some(card) = card {
         let left = card.card.expires_at.map(|at| at - now);
         (card.open, card.approved_by.len(), left).hash(hasher);
+        let named = card.card.calls().iter().any(|call| call.earlier.count > 0);
+        named.hash(hasher);
     }
+    let others = earlier.as_ref().is_some_and(|(_, calls)| calls.count > 0);
+    others.hash(hasher);
     approved.is_some().hash(hasher);
     // Why not when: a card shows it, and nothing is decided by it.
     let shown = preview.as_ref();

@@ -14,10 +14,9 @@ use provost_run::state::State;
 use serde_json::json;
 
 use super::explore::Search;
-use super::machine::{Machine, MachineInput, Stepped, flight_of, slot_of};
+use super::machine::{Machine, MachineInput, Outside, Stepped, flight_of, slot_of};
 use super::people::Saying;
 use super::refusals::direct;
-use super::stops::{Scope, beside};
 use super::world::{self, Flight};
 use crate::table::TurnInput;
 
@@ -69,14 +68,14 @@ pub(super) const ENDINGS: [Ending; 6] = [
 
 impl Search<'_> {
     /// The step from a state of the machine after so many milliseconds, made now or before; none
-    /// if the run does not take it. What is `stopped` from outside is not admitted.
+    /// if the run does not take it. What is outside is told to it as a store tells it.
     pub(super) fn stepped(
         &mut self,
         from: &Rc<Machine>,
         told: MachineInput,
-        (after, stopped): (i64, Option<Scope>),
+        (after, outside): (i64, Outside),
     ) -> Result<Option<Rc<Stepped>>, String> {
-        let key = (told, after, stopped);
+        let key = (told, after, outside);
         if let Some(stepped) = from.steps.borrow().get(&key) {
             return Ok(Some(stepped.clone()));
         }
@@ -91,7 +90,8 @@ impl Search<'_> {
             input => input?,
         };
         let heard = TurnInput::of(&input);
-        let output = match beside(&mut run, &input, now, stopped) {
+        let beside = self.beside(outside);
+        let output = match beside.step(&mut run, &input, now) {
             Err(refused) if self.may_be_refused(told, &refused) => {
                 self.judge_unchanged(from, &run);
                 return Ok(None);
@@ -102,6 +102,7 @@ impl Search<'_> {
             MachineInput::Again(place) => Some(place),
             _ => from.again,
         };
+        self.judge_repeats(from, &output.append, &beside);
         let stepped = self.arrived(run, Some(from.as_ref()), again, heard, output, now)?;
         self.tally.steps += 1;
         let stepped = Rc::new(stepped);

@@ -67,8 +67,11 @@ pub(super) struct Stepped {
     pub(super) timer: Option<i64>,
 }
 
-/// An input, after how many milliseconds it comes, and what is stopped then.
-pub(super) type Moment = (MachineInput, i64, Option<Scope>);
+/// What is there beside the run: what is stopped, and the place whose call another run made too.
+pub(super) type Outside = (Option<Scope>, Option<usize>);
+
+/// An input, after how many milliseconds it comes, and what is outside then.
+pub(super) type Moment = (MachineInput, i64, Outside);
 
 /// One state of the machine.
 pub(super) struct Machine {

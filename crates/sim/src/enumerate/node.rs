@@ -74,6 +74,8 @@ pub(super) struct Node {
     pub(super) heard: bool,
     /// What is stopped from outside.
     pub(super) stopped: Option<Scope>,
+    /// The place whose call another run made too.
+    pub(super) repeated: Option<usize>,
     /// The time since the last step.
     pub(super) waited: i64,
     pub(super) story: Story,
@@ -100,6 +102,7 @@ impl Node {
             posted: None,
             heard: false,
             stopped: None,
+            repeated: None,
             waited: 0,
             story: Story::default(),
         }
@@ -110,7 +113,7 @@ impl Node {
     pub(super) fn key(&self, stage: &str, case: &PlanCase, merge_equals: bool) -> u64 {
         let mut hasher = DefaultHasher::new();
         (stage, self.asked, self.timer, self.waited).hash(&mut hasher);
-        (self.posted, self.heard, self.stopped).hash(&mut hasher);
+        (self.posted, self.heard, self.stopped, self.repeated).hash(&mut hasher);
         let machines = || self.tail.iter().map(|(kept, _)| kept).chain([&self.at]);
         machines().for_each(|machine| machine.prints.shared().hash(&mut hasher));
         // Why then only: the number of what nobody will hear again bears on nothing.

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::plan::undo::{undo_id, undone_by};
+use provost_run::earlier::CallKey;
 use serde_json::json;
 
 use super::catalog::{FIND, FRESH_MS, Kind};
@@ -166,7 +167,20 @@ impl PlanCase {
     }
 }
 
+/// Whether the call of a place undoes another.
+pub(super) fn undoes(place: &Place) -> bool {
+    undone_by(&place.step).is_some()
+}
+
 impl Place {
+    /// Its call, as another run would make it.
+    pub(super) fn call(&self) -> CallKey {
+        CallKey {
+            operation: self.kind.operation().to_owned(),
+            args: self.args,
+        }
+    }
+
     fn of(index: usize, item: Option<usize>, step: &Sketch) -> Self {
         let target = match item {
             Some(item) => format!("s{index}-{item}"),

@@ -142,7 +142,7 @@ impl Search<'_> {
         let known = node.at.reading.holds(NONCE);
         if !known || self.bounds.hears_anew {
             let told = MachineInput::Posted(by, saying, known);
-            let at = (node.waited, node.stopped);
+            let at = (node.waited, (node.stopped, node.repeated));
             if let Some(stepped) = self.stepped(&node.at, told, at)? {
                 let mut next = node.clone();
                 next.heard = true;

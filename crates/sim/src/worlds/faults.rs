@@ -97,10 +97,12 @@ pub(super) enum Fault {
     Abandon,
     /// Other runs leave no room for an attempt.
     NotAdmitted,
+    /// Another run makes a call that this one is about to ask about or to make.
+    MadeBefore,
 }
 
 /// Each fault, its name and how often it strikes where it may, in a thousand.
-const TABLE: [(Fault, &str, i64); 43] = [
+const TABLE: [(Fault, &str, i64); 44] = [
     (Fault::DroppedRequest, "dropped request", 60),
     (Fault::DroppedReply, "dropped reply", 60),
     (Fault::Delay, "delay", 60),
@@ -144,6 +146,7 @@ const TABLE: [(Fault, &str, i64); 43] = [
     (Fault::Settle, "person: settles", 700),
     (Fault::Abandon, "person: abandons", 200),
     (Fault::NotAdmitted, "not admitted", 60),
+    (Fault::MadeBefore, "made before", 300),
 ];
 
 /// The names of all faults.
@@ -155,6 +158,8 @@ pub fn names() -> BTreeSet<&'static str> {
 /// What goes wrong in one world.
 pub(super) struct FaultPlan {
     rng: Rng,
+    /// Draws what other runs do. Why of its own: a world without them stays what it was.
+    others: Rng,
     possible: BTreeSet<Fault>,
     pub(super) struck: BTreeSet<&'static str>,
     pub(super) calm: bool,
@@ -163,14 +168,19 @@ pub(super) struct FaultPlan {
 impl FaultPlan {
     pub(super) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed, "weather");
+        let mut others = Rng::new(seed, "others");
         let bad = rng.pick(&[100, 300, 500, 700]);
         let possible = TABLE
             .iter()
-            .filter(|_| rng.permille(bad))
+            .filter(|(fault, _, _)| match fault {
+                Fault::MadeBefore => others.permille(300),
+                _ => rng.permille(bad),
+            })
             .map(|(fault, _, _)| *fault)
             .collect();
         Self {
             rng,
+            others,
             possible,
             struck: BTreeSet::new(),
             calm: false,
@@ -184,7 +194,11 @@ impl FaultPlan {
         }
         let row = TABLE.iter().find(|(known, _, _)| *known == fault);
         let often = row.map_or(0, |(_, _, often)| *often);
-        let strikes = self.rng.permille(often);
+        let rng = match fault {
+            Fault::MadeBefore => &mut self.others,
+            _ => &mut self.rng,
+        };
+        let strikes = rng.permille(often);
         if strikes {
             self.note(fault);
         }

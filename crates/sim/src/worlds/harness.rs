@@ -25,6 +25,7 @@ use super::process::{InputResult, Process};
 use super::scenario::person;
 use super::sketch;
 use super::tools::{Request, Tools};
+use crate::repeats::Looks;
 use crate::rng::Rng;
 use crate::table::TurnInput;
 
@@ -95,7 +96,7 @@ pub(super) struct Harness<'r> {
 }
 
 impl<'r> Harness<'r> {
-    pub(super) fn new(seed: u64, scenarios: &'r [Rules]) -> Self {
+    pub(super) fn new(seed: u64, scenarios: &'r [Rules], looks: Looks) -> Self {
         let mut rng = Rng::new(seed, "stage");
         let mut sketch = sketch::draw(&mut Rng::new(seed, "plan"));
         if planner::is_coarse(seed) {
@@ -109,7 +110,7 @@ impl<'r> Harness<'r> {
             clock: Clock::default(),
             queue: BTreeMap::new(),
             queued: 0,
-            process: Process::new(),
+            process: Process::new(looks),
             tools: Tools::default(),
             people: People::new(seed),
             planner: Planner::new(seed, sketch),

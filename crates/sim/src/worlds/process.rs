@@ -9,6 +9,8 @@ use provost_run::event::Event;
 use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run, StepError};
 
 use super::faults::{Fault, FaultPlan};
+use super::scenario;
+use crate::repeats::{Looks, Others, RepeatReading};
 use crate::table::{self, TurnInput};
 
 /// What a journal leaves when power is lost.
@@ -29,6 +31,10 @@ pub(super) struct Process {
     sent: Vec<(Slot, u32)>,
     /// Ends of commits that people were told of.
     acknowledged: Vec<usize>,
+    /// What the store knows of the calls of other runs.
+    others: Others,
+    looks: Looks,
+    repeats: RepeatReading,
     pub(super) marks: std::collections::BTreeSet<&'static str>,
     pub(super) broken: Vec<String>,
 }
@@ -49,11 +55,27 @@ fn beside(
     input: &Input,
     read: i64,
     faults: &mut FaultPlan,
+    (others, looks): (&mut Others, Looks),
 ) -> Result<Output, StepError> {
     let before = run.clone();
     let mut said = Admission::default();
     let mut output = run.step(input.clone(), read)?;
     loop {
+        for entry in &output.admission {
+            if let AdmissionEntry::Earlier(look) = entry
+                && !said.earlier.contains_key(&look.call)
+                && faults.strikes(Fault::MadeBefore)
+            {
+                others.made(look.call.clone(), read);
+            }
+        }
+        // Why first: a store admits nothing of a turn that rests on other calls than there are.
+        let about = (&*output.admission, &*output.append);
+        if others.confirm(about, looks, &mut said) {
+            *run = before.clone();
+            output = run.step_beside(input.clone(), read, &said)?;
+            continue;
+        }
         let begins = output.admission.iter().filter_map(|entry| match entry {
             AdmissionEntry::Begin(begin) => Some(begin.slot.clone()),
             _ => None,
@@ -103,9 +125,12 @@ fn denial(read: i64, faults: &mut FaultPlan) -> Denial {
 }
 
 impl Process {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(looks: Looks) -> Self {
         Self {
             run: None,
+            others: Others::default(),
+            looks,
+            repeats: RepeatReading::default(),
             disk: Disk::default(),
             epoch: 0,
             sent: Vec::new(),
@@ -133,7 +158,8 @@ impl Process {
                 | TurnInput::GoOn
                 | TurnInput::Amend
         );
-        match beside(run, input, read, faults) {
+        let outside = (&mut self.others, self.looks);
+        match beside(run, input, read, faults, outside) {
             Ok(output) => self.keep(heard, output, said, faults),
             Err(StepError::Fold(error)) => {
                 self.broken
@@ -163,6 +189,10 @@ impl Process {
             None => return InputResult::Died,
         };
         let said = said && !output.append.is_empty();
+        for event in &output.append {
+            let broken = self.repeats.read(event, &self.others, scenario::rule);
+            self.broken.extend(broken.into_iter().map(str::to_owned));
+        }
         self.disk
             .events
             .extend(output.append.into_iter().map(|event| (event, at)));
@@ -252,6 +282,8 @@ impl Process {
                 let events = events.iter().map(|(event, at)| (event, *at));
                 Run::from_journal(events, rules).map_err(|error| error.to_string())
             });
+        let events = self.disk.events.iter().map(|(event, _)| event);
+        self.repeats = RepeatReading::of(events);
         match folded {
             Ok(run) => self.run = Some(run),
             Err(error) => self

@@ -14,10 +14,15 @@ use provost_plan::money::Money;
 use provost_plan::policy::{DEFAULT_POLICY, People, Policy, Principal, PrincipalKind};
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
+use provost_run::admission::AdmissionRules;
 use provost_run::machine::Rules;
 use serde_json::{Value, json};
 
+use crate::repeats::Rule;
 use crate::rng::Rng;
+
+/// For how long calls of other runs count, in milliseconds: longer than any world.
+const REPEATS_MS: i64 = 1_000 * 86_400_000;
 
 /// How many scenarios there are.
 pub const SCENES: u64 = 6;
@@ -38,6 +43,27 @@ when { !resource.attended && resource.effect == "destructive" };
 forbid (principal, action in Action::"call", resource)
 when { !resource.attended && resource.effect == "external" };
 "#;
+
+/// Nobody keeps or sets a thing twice, and a person is asked about a note that was put before.
+const REPEATS: &str = r#"
+@id("never-twice")
+forbid (principal, action in [Action::"keep.hour", Action::"keep.brief", Action::"note.set"], resource)
+when { resource.repeats > 0 };
+@id("asks-twice") @expires("1h") @on_expiry("fail")
+forbid (principal, action in [Action::"note.put", Action::"note.found"], resource)
+when { !resource.attended && resource.repeats > 0 };
+"#;
+
+/// What the policies of every scenario say of equal calls.
+pub(super) fn rule(operation: &str) -> Rule {
+    match operation {
+        "keep.hour" | "keep.brief" | "note.set" => Rule::Forbids,
+        "note.put" | "note.found" | "pay.send" | "disk.wipe" | "mail.send" | "mail.once" => {
+            Rule::Asks
+        }
+        _ => Rule::Allows,
+    }
+}
 
 /// The reads a plan may call.
 pub const READS: [&str; 4] = ["look.fast", "look.slow", "look.leak", "model.ask"];
@@ -67,12 +93,16 @@ pub fn rules(number: u64) -> Result<Rules, String> {
     let texts = [
         Source::new("default.cedar", DEFAULT_POLICY),
         Source::new("asks.cedar", ASKS),
+        Source::new("repeats.cedar", REPEATS),
     ];
     let policy = Policy::load(&catalog, &texts, &people).map_err(|found| format!("{found:?}"))?;
     Ok(Rules {
         catalog: Arc::new(catalog),
         policy: Arc::new(policy),
-        admission: Default::default(),
+        admission: AdmissionRules {
+            repeats_ms: REPEATS_MS,
+            ..AdmissionRules::default()
+        },
     })
 }
 
