@@ -422,3 +422,21 @@ fn an_item_in_doubt_puts_its_step_in_doubt_once_all_have_settled() {
     "#);
     assert_eq!(case.status(), "in_doubt");
 }
+
+/// The control is a card of few items, which opens.
+#[test]
+fn a_card_that_is_too_large_to_keep_fails_its_calls() {
+    let text = "x".repeat(120_000);
+    for (items, fits) in [(2, true), (40, false)] {
+        let case = Case::new(&each("mail.send", "accept: ['${ output.done }']"))
+            .started()
+            .ends("names", names(&vec![&*text; items]));
+        let asked = case.state().open_cards().count();
+        assert_eq!(asked, usize::from(fits), "{items} items");
+        let transcript = case.transcript();
+        let failed = transcript.matches("its card would have").count();
+        assert_eq!(failed > 0, !fits, "{items} items");
+        let status = if fits { "waiting_approval" } else { "failed" };
+        assert_eq!(case.status(), status, "{items} items");
+    }
+}

@@ -17,6 +17,7 @@ mod apply;
 mod approve;
 mod audit;
 mod backup;
+mod bounded;
 mod canaries;
 mod canary;
 mod cancel;

@@ -47,7 +47,11 @@ when { !resource.attended && resource.effect == "external" };
 /// Nobody keeps or sets a thing twice, and a person is asked about a note that was put before.
 const REPEATS: &str = r#"
 @id("never-twice")
-forbid (principal, action in [Action::"keep.hour", Action::"keep.brief", Action::"note.set"], resource)
+forbid (
+  principal,
+  action in [Action::"keep.hour", Action::"keep.brief", Action::"note.set"],
+  resource
+)
 when { resource.repeats > 0 };
 @id("asks-twice") @expires("1h") @on_expiry("fail")
 forbid (principal, action in [Action::"note.put", Action::"note.found"], resource)
