@@ -73,7 +73,10 @@ fn judge(truth: &Truth, answer: &Answer) -> Vec<Miss> {
         }
     };
     let rises = answer.says("The rise began between ");
-    let unsure = answer.says("Not decided: whether");
+    let doubts = ["the p95 latency", "this is a rise"];
+    let unsure = doubts
+        .iter()
+        .any(|doubt| answer.says(&format!("Not decided: whether {doubt}")));
     let right = match truth.rise {
         Verdict::Yes => rises && !unsure,
         Verdict::No => answer.says("Nothing unusual"),
@@ -84,7 +87,8 @@ fn judge(truth: &Truth, answer: &Answer) -> Vec<Miss> {
         return misses;
     }
     let (holds, why) = onset(truth, answer);
-    hold("onset", holds, unsure, why);
+    let open = unsure || answer.says("Not decided: when it began");
+    hold("onset", holds, open, why);
     let (holds, why) = levels(truth, answer);
     hold("levels", holds, unsure, why);
     let (holds, why) = deployment(truth, answer);
@@ -202,7 +206,11 @@ fn investigated(description: &Description) -> (Truth, Answer, String) {
 fn described() -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/incidents");
     let corpus = std::env::var_os("PROVOST_INCIDENTS").map_or(corpus, PathBuf::from);
-    let entries = std::fs::read_dir(corpus).unwrap();
+    days_in(&corpus)
+}
+
+fn days_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
@@ -249,7 +257,7 @@ fn days_described_by_another_hand_get_the_right_answer() {
 /// A day for each thing that makes a message, a write-up or a deployment the wrong one to name.
 #[test]
 fn what_only_looks_like_the_cause_is_not_named() {
-    const DAYS: [&str; 10] = [
+    const DAYS: [&str; 11] = [
         // The clock of the log is five minutes behind.
         "101-metadata-lock-log-five-behind",
         // A write-up says that the payment API was as fast as ever; another one that it stayed.
@@ -267,6 +275,7 @@ fn what_only_looks_like_the_cause_is_not_named() {
         "121-log-silent-around-it",
         "122-rebalancing-in-a-metrics-gap",
         "130-one-version-in-the-dark",
+        "180-dark-metrics-talking-log",
     ];
     let files = described();
     let of_days = files.iter().filter(|file| {
@@ -276,6 +285,15 @@ fn what_only_looks_like_the_cause_is_not_named() {
     let (right, wrong) = play(of_days);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert_eq!(right, DAYS.len());
+}
+
+/// Days of our own: one reading of the data alone would settle them, and another one does not agree.
+#[test]
+fn what_only_one_reading_of_the_data_settles_is_left_open() {
+    let files = days_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples/days"));
+    let (right, wrong) = play(&files);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert_eq!((right, files.len()), (3, 3));
 }
 
 /// The control: the answer to one day is wrong about another.

@@ -158,7 +158,9 @@ fn faults(description: &Description, seen: &Seen) -> Vec<&'static str> {
         // Why piece by piece: what fell during the day was higher before, and rose at no time.
         let rises = |from: &i64| {
             let level = values(&between(&seen.p95, from - 90, *from));
-            first_above(&between(&seen.p95, *from, from + 90), &level).is_some()
+            // Why: where nothing is recorded, nothing is seen to rise from it.
+            let after = between(&seen.p95, *from, from + 90);
+            !level.is_empty() && first_above(&after, &level).is_some()
         };
         demand((90..1_440).step_by(30).find(rises).is_none(), "a rise");
     }
