@@ -392,8 +392,15 @@ pub fn admit(begin: &Begin, facts: &AdmissionFacts, now: i64) -> Result<ToolRow,
         return Err(Denial::Full { because });
     }
     if let Some((budget, _)) = &begin.budget {
-        let (spent, tokens) = (facts.money, facts.tokens);
-        within_budget(budget, (spent, begin.money), (tokens, begin.tokens))?;
+        let spent = BudgetShare {
+            money: facts.money,
+            tokens: facts.tokens,
+        };
+        let more = BudgetShare {
+            money: begin.money,
+            tokens: begin.tokens,
+        };
+        within_budget(budget, spent, more)?;
     }
     if let Some(rate) = begin.limits.rate {
         within_rate(&begin.tool, rate, &mut row, now)?;
@@ -467,16 +474,25 @@ fn is_of_the_past_clock(at: i64, now: i64) -> bool {
 /// # Errors
 /// [`Denial::Budget`] says why not.
 pub fn set_aside(reserve: &Reserve, money: Money, tokens: u64) -> Result<(), Denial> {
-    let (money, tokens) = ((money, reserve.money), (tokens, reserve.tokens));
-    within_budget(&reserve.budget, money, tokens)
+    let spent = BudgetShare { money, tokens };
+    let more = BudgetShare {
+        money: reserve.money,
+        tokens: reserve.tokens,
+    };
+    within_budget(&reserve.budget, spent, more)
+}
+
+/// A part of a budget.
+#[derive(Clone, Copy)]
+struct BudgetShare {
+    money: Money,
+    tokens: u64,
 }
 
 /// Whether a budget has room for more, beside what is reserved or spent of it.
-fn within_budget(
-    budget: &Budget,
-    (spent, cost): (Money, Money),
-    (used, takes): (u64, u64),
-) -> Result<(), Denial> {
+fn within_budget(budget: &Budget, spent: BudgetShare, more: BudgetShare) -> Result<(), Denial> {
+    let (used, takes) = (spent.tokens, more.tokens);
+    let (spent, cost) = (spent.money, more.money);
     let money = spent.checked_add(cost);
     if let Some(limit) = budget.money
         && cost > Money::ZERO

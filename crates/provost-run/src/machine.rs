@@ -79,7 +79,7 @@ use crate::event::{Event, RunCreated, RunEnded};
 use crate::outcome::Reply;
 use crate::state::{FoldError, State};
 use crate::statement::{Statement, StatementRecord};
-use crate::turn::{DispatchGate, Turn};
+use crate::turn::{AskAgain, DispatchGate, Turn};
 use crate::view;
 
 mod effort;
@@ -87,7 +87,7 @@ mod replay;
 mod sealed;
 
 pub use effort::Effort;
-pub(crate) use effort::TurnOptions;
+pub(crate) use effort::{TurnOptions, TurnRecord};
 pub use sealed::{Receipt, SealError, Sealed};
 
 /// What decides now: the catalog and policy in force, whatever they were when the plan was made.
@@ -374,14 +374,13 @@ impl Run {
             effort: Effort::All,
         };
         let mut turn = Turn::new(&mut run.state, &run.rules, now, manner, said);
-        turn.keep_first_rights();
-        turn.emit(Event::GoalInterpreted {
+        turn.begin(Event::GoalInterpreted {
             goal,
             by: interpreted_by.to_owned(),
             planner: None,
         })?;
         turn.advance()?;
-        let mut output = turn.finish(1);
+        let mut output = turn.finish(1, AskAgain::default());
         output.append.insert(0, first);
         output.first_seq = 1;
         run.seq += output.append.len() as u64 - 1;
@@ -526,25 +525,26 @@ impl Run {
         };
         let manner = TurnOptions { pace, effort };
         let mut turn = Turn::new(&mut self.state, &self.rules, now, manner, said);
-        let taken = turn.take(input).and_then(|()| turn.advance());
+        let taken = turn
+            .take(input)
+            .and_then(|again| turn.advance().map(|()| again));
         turn.within_its_work()?;
-        taken?;
+        let again = taken?;
         self.hears = hears;
-        let output = turn.finish(self.seq);
+        let output = turn.finish(self.seq, again);
         self.seq += output.append.len() as u64;
         Ok(output)
     }
 }
 
 impl Output {
-    pub(crate) fn new(
-        run: String,
-        before: u64,
-        append: Vec<Event>,
-        blobs: Vec<Blob>,
-        admission: Vec<AdmissionEntry>,
-        commands: Vec<Command>,
-    ) -> Self {
+    pub(crate) fn new(run: String, recorded: TurnRecord, commands: Vec<Command>) -> Self {
+        let TurnRecord {
+            before,
+            append,
+            blobs,
+            admission,
+        } = recorded;
         let leaves = |command: &Command| match command {
             // Why what costs too: its reservation counts as spent, whatever becomes of the process.
             Command::Call(call) => {

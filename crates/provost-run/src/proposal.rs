@@ -15,7 +15,8 @@ pub fn compile(
     draft: Draft,
     terms: &Terms,
     base: &RevisionBase<'_>,
-    (planner, mode): (&PlannerChoice, Option<PlanningMode>),
+    planner: &PlannerChoice,
+    mode: Option<PlanningMode>,
 ) -> Checked {
     let mut checked = check(draft, terms, base);
     let plan = checked.plan.as_ref();

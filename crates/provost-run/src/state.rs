@@ -201,7 +201,7 @@ impl State {
             return RunStatus::Paused;
         }
         // Why: what was put off until later does not begin either while people have the plan.
-        let held = self.in_flight() == 0 && (planner_asks_people || self.is_plan_with_people());
+        let held = self.in_flight() == 0 && (planner_asks_people || is_plan_with_people(self));
         if self.is_busy() && !held {
             return RunStatus::Running;
         }
@@ -223,12 +223,6 @@ impl State {
         } else {
             RunStatus::Running
         }
-    }
-
-    /// Whether nothing begins before people say what becomes of the plan.
-    fn is_plan_with_people(&self) -> bool {
-        let asked = self.planning.review.is_some() && self.open_questions().next().is_some();
-        asked || self.open_cards().any(|(_, card)| card.step().is_none())
     }
 
     /// Who planned the revision in force, where that is no person and nobody's playbook.
@@ -392,7 +386,7 @@ impl State {
             StepStatus::Failed if continues || review() == FailureReview::Excused => {
                 Dependency::Met
             }
-            StepStatus::Failed if review() == FailureReview::Open || self.is_with_people(id) => {
+            StepStatus::Failed if review() == FailureReview::Open || is_with_people(self, id) => {
                 Dependency::Wait
             }
             StepStatus::Skipped
@@ -406,18 +400,6 @@ impl State {
             | StepStatus::WaitingApproval
             | StepStatus::WaitingAnswer => Dependency::Wait,
         }
-    }
-
-    /// Whether a person is asked what to do about a failed step.
-    fn is_with_people(&self, id: &str) -> bool {
-        let about = |question: &Question| match &question.purpose {
-            QuestionPurpose::Escalation { step } => step == id,
-            QuestionPurpose::Step { .. }
-            | QuestionPurpose::Planner { .. }
-            | QuestionPurpose::Review { .. } => false,
-        };
-        let sent_back = self.followups.failure(id) == FailureReview::SentBack;
-        sent_back || self.open_questions().any(|(_, question)| about(question))
     }
 
     /// The next moment at which something happens by itself, seen from `now`.
@@ -502,4 +484,22 @@ impl State {
         let message = step.message.clone().unwrap_or_default();
         step.class.map(|class| (class, message))
     }
+}
+
+/// Whether a person is asked what to do about a failed step.
+fn is_with_people(state: &State, id: &str) -> bool {
+    let about = |question: &Question| match &question.purpose {
+        QuestionPurpose::Escalation { step } => step == id,
+        QuestionPurpose::Step { .. }
+        | QuestionPurpose::Planner { .. }
+        | QuestionPurpose::Review { .. } => false,
+    };
+    let sent_back = state.followups.failure(id) == FailureReview::SentBack;
+    sent_back || state.open_questions().any(|(_, question)| about(question))
+}
+
+/// Whether nothing begins before people say what becomes of the plan.
+fn is_plan_with_people(state: &State) -> bool {
+    let asked = state.planning.review.is_some() && state.open_questions().next().is_some();
+    asked || state.open_cards().any(|(_, card)| card.step().is_none())
 }

@@ -1,37 +1,42 @@
 //! One turn of the machine: an input, then everything that follows from it.
 //!
-//! Owns the order in which things are looked at. INVARIANT: a turn leaves the state exactly where
+//! Owns the loop, and the way from room to room: `people` may call `plan`, `plan` may call `end`,
+//! `end` may call `call`, and none calls back; what another room has to do comes back as a value.
+//! Records nothing itself: that is [`log`]'s. INVARIANT: a turn leaves the state exactly where
 //! folding its events would; commands are made from the state after the last event.
 
-use std::collections::BTreeSet;
-
-use provost_plan::digest::Digest;
-use provost_plan::plan::OnFailure;
-use provost_plan::plan::request::{PlanRequest, Why};
-use provost_plan::work::WorkBudget;
-
-use crate::admission::{Admission, AdmissionEntry};
-use crate::call::{Call, Purpose, Slot};
-use crate::earlier::CallKey;
-use crate::event::{AttemptEnded, Event, StepStatus};
-use crate::machine::{Blob, Command, Effort, Input, Output, Rules, StepError, TurnOptions};
-use crate::outcome::{Class, Landing};
-use crate::state::{Dependency, FailureReview, ItemState, State};
+use crate::admission::Admission;
+use crate::call::{Purpose, Slot};
+use crate::event::{AttemptEnded, Event};
+use crate::machine::{Input, Output, Rules, StepError, TurnOptions};
+use crate::outcome::{Class, Landing, Reply};
+use crate::state::{ItemState, State};
 use crate::statement::{Signer, Statement};
 
+mod basis;
 mod call;
 mod end;
+mod entries;
+mod failures;
+mod log;
 mod next;
 mod people;
 mod plan;
 mod scope;
 mod secret;
+mod terms;
 mod work;
 
+use call::dispatch::{Due, begin_step};
+use call::doubt::{is_reconciling, reconcile_ready};
+use call::settle;
+use end::{early, finish, undo};
+use failures::{Reaction, reaction};
+use log::TurnLog;
 use next::{Next, next};
-
-/// Events that most turns have room for: the end of an attempt, and the intent of the next.
-const EVENTS_USUAL: usize = 6;
+use people::{amend, control, gate, preview, rights};
+use plan::in_force::{PlanChange, put_in_force, recheck};
+use plan::{budgeted, chain, planning, subgoal};
 
 /// Whether a turn goes on, or waits for what is in flight.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,28 +56,17 @@ pub(crate) enum DispatchGate {
     Hear,
 }
 
+/// Who is asked again what waits since before this turn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AskAgain {
+    /// People, all cards and questions that are open.
+    people: bool,
+    /// The planner, the request that waits for a reply.
+    planner: bool,
+}
+
 pub(crate) struct Turn<'r> {
-    pub(crate) state: &'r mut State,
-    pub(crate) rules: &'r Rules,
-    pub(crate) now: i64,
-    pace: DispatchGate,
-    events: Vec<Event>,
-    blobs: Vec<Blob>,
-    calls: Vec<Call>,
-    asked: BTreeSet<Digest>,
-    plan_asked: bool,
-    /// The subgoal that could be refined now, if dispatch came to one.
-    refine: Option<String>,
-    /// The request, where this turn makes it.
-    request: Option<PlanRequest>,
-    /// What admission said of the turn when it was made before.
-    said: &'r Admission,
-    entries: Vec<AdmissionEntry>,
-    /// The calls of which the store confirms what is known of equal ones.
-    looked: BTreeSet<CallKey>,
-    effort: Effort,
-    /// What all that this turn judges is paid from.
-    purse: WorkBudget,
+    log: TurnLog<'r>,
 }
 
 impl<'r> Turn<'r> {
@@ -83,275 +77,274 @@ impl<'r> Turn<'r> {
         manner: TurnOptions,
         said: &'r Admission,
     ) -> Self {
-        let TurnOptions { pace, effort } = manner;
-        Self {
-            state,
-            rules,
-            now,
-            pace,
-            effort,
-            purse: effort.purse(),
-            events: Vec::with_capacity(EVENTS_USUAL),
-            blobs: Vec::new(),
-            calls: Vec::new(),
-            asked: BTreeSet::new(),
-            plan_asked: false,
-            refine: None,
-            request: None,
-            said,
-            entries: Vec::new(),
-            looked: BTreeSet::new(),
-        }
+        let log = TurnLog::new(state, rules, now, manner, said);
+        Self { log }
     }
 
-    /// Records an event and changes the state by it.
-    pub(crate) fn emit(&mut self, event: Event) -> Result<(), StepError> {
-        let event = self.marked(event);
-        let ends = self.flight_of(&event);
-        let spent = self.spent_of(&event);
-        self.state.apply(&event, self.now)?;
-        self.note(&event, ends);
-        self.entries.extend(spent);
-        self.events.push(event);
-        Ok(())
+    /// Records how a run begins, after its first event.
+    pub(crate) fn begin(&mut self, interpreted: Event) -> Result<(), StepError> {
+        rights::keep_first_rights(&mut self.log);
+        self.log.emit(interpreted)
     }
 
-    pub(crate) fn take(&mut self, input: Input) -> Result<(), StepError> {
+    /// Takes an input, and says who is asked again by it.
+    pub(crate) fn take(&mut self, input: Input) -> Result<AskAgain, StepError> {
         match input {
-            Input::Planned { id, reply, usage } => self.planned(id, reply, usage),
+            Input::Planned { id, reply, usage } => {
+                let change = planning::planned(&mut self.log, id, reply, usage)?;
+                self.ask_about(change)?;
+            }
             Input::Ended {
                 slot,
                 attempt,
                 reply,
-            } => self.ended(&slot, attempt, reply),
+            } => self.ended(&slot, attempt, reply)?,
             Input::EndedTogether { replies } => {
                 // Why first: an input that is not taken changes nothing.
                 for (slot, attempt, _) in &replies {
-                    self.expect_flying(slot, *attempt)?;
+                    settle::expect_flying(self.log.state(), slot, *attempt)?;
                 }
                 replies
                     .into_iter()
-                    .try_for_each(|(slot, attempt, reply)| self.ended(&slot, attempt, reply))
+                    .try_for_each(|(slot, attempt, reply)| self.ended(&slot, attempt, reply))?;
             }
             Input::Statement {
                 by,
                 statement,
                 record,
-            } => self.statement(Signer { by, record }, statement),
-            Input::Resume => self.resume(),
-            Input::Proceed => self.proceed(),
-            Input::Tick => self.expire(),
+            } => self.statement(Signer { by, record }, statement)?,
+            Input::Resume => self.resume()?,
+            Input::Proceed => return self.proceed(),
+            Input::Tick => gate::expire(&mut self.log)?,
+        }
+        Ok(AskAgain::default())
+    }
+
+    /// Takes the end of an attempt: what a preview read is people's, all else is of calls.
+    fn ended(&mut self, slot: &Slot, attempt: u32, reply: Reply) -> Result<(), StepError> {
+        settle::expect_flying(self.log.state(), slot, attempt)?;
+        let purpose = self.log.state().item(slot).and_then(ItemState::purpose);
+        // Why first: what a preview lacks is said on the card, and stops nothing.
+        match purpose.is_some_and(Purpose::is_preview) {
+            true => preview::previewed(&mut self.log, slot, reply),
+            false => settle::ended(&mut self.log, slot, attempt, reply),
         }
     }
 
     /// Takes what a person says, once.
     fn statement(&mut self, mut signer: Signer, statement: Statement) -> Result<(), StepError> {
+        let log = &mut self.log;
         if let Some(record) = &signer.record
-            && self.state.people.nonces.contains(&record.nonce)
+            && log.state().people.nonces.contains(&record.nonce)
         {
             let nonce = record.nonce.clone();
             return Err(StepError::Replayed { nonce });
         }
         if let Some(record) = &mut signer.record {
-            record.rights = self.keep_rights();
+            record.rights = rights::keep_rights(log);
         }
         match statement {
-            Statement::Approve { card, steps } => self.approve(signer, card, steps),
-            Statement::Reject { card, reason, all } => self.reject(signer, card, &reason, all),
-            Statement::Answer { question, value } => self.answer(signer, question, value),
+            Statement::Approve { card, steps } => gate::approve(log, signer, card, steps),
+            Statement::Reject { card, reason, all } => {
+                gate::reject(log, signer, card, &reason, all)
+            }
+            Statement::Answer { question, value } => gate::answer(log, signer, question, value),
             Statement::Settle {
                 slot,
                 attempt,
                 settled,
                 output,
                 reason,
-            } => self.settle(signer, (&slot, attempt), (settled, output), reason),
-            Statement::Amend { plan, goal, reason } => self.amend(signer, plan, goal, &reason),
-            Statement::Pause { reason } => self.pause(signer, reason),
-            Statement::Resume => self.go_on(signer),
-            Statement::Cancel { reason, undo } => self.cancel(signer, reason, undo),
+            } => {
+                let stated = call::doubt::StatedSettlement {
+                    slot,
+                    attempt,
+                    settled,
+                    output,
+                    reason,
+                };
+                call::doubt::settle(log, signer, stated)
+            }
+            Statement::Amend { plan, goal, reason } => {
+                let change = amend::amend(log, signer, plan, goal, &reason)?;
+                self.ask_about(change)
+            }
+            Statement::Pause { reason } => control::pause(log, signer, reason),
+            Statement::Resume => control::go_on(log, signer),
+            Statement::Cancel { reason, undo } => control::cancel(log, signer, reason, undo),
         }
     }
 
-    /// The rights by which statements are judged now, kept as evidence; none where they are those
-    /// that the run recorded last, or where it records none.
-    pub(crate) fn keep_rights(&mut self) -> Option<Digest> {
-        let now = self.rules.policy.rights().digest();
-        let is_kept = !self.state.head.signed || self.state.people.rights == Some(now);
-        (!is_kept).then(|| self.keep_text_of_rights())
-    }
-
-    /// Keeps the rights that a run begins under, where it records them.
-    pub(crate) fn keep_first_rights(&mut self) {
-        if self.state.people.rights.is_some() {
-            self.keep_text_of_rights();
+    /// Asks people about a plan that came into force, where the run wants that.
+    fn ask_about(&mut self, change: PlanChange) -> Result<(), StepError> {
+        match change {
+            PlanChange::None => Ok(()),
+            PlanChange::InForce => gate::ask_for_plan(&mut self.log),
         }
-    }
-
-    fn keep_text_of_rights(&mut self) -> Digest {
-        let text = self.rules.policy.rights().text().as_bytes().to_vec();
-        self.keep("application/json".to_owned(), text)
     }
 
     /// Does everything that can be done now.
     pub(crate) fn advance(&mut self) -> Result<(), StepError> {
-        loop {
-            match next(self.state, self.pace) {
-                Next::Wait => return Ok(()),
-                Next::EndCancelled => return self.end_cancelled(),
-                Next::Undo => return self.undo_all(),
-                Next::EndLimit => return self.end_limit(),
-                Next::Stop => return self.stop(),
-                Next::Review => return self.review(),
-                Next::AskPlanner => self.request_plan()?,
-                Next::Work => match self.work()? {
-                    Flow::Go => {}
-                    Flow::Hold => return Ok(()),
-                },
+        while self.do_next()? == Flow::Go {}
+        Ok(())
+    }
+
+    /// Does what is due first.
+    fn do_next(&mut self) -> Result<Flow, StepError> {
+        let log = &mut self.log;
+        match next(log.state(), log.pace()) {
+            Next::Wait => Ok(Flow::Hold),
+            Next::EndCancelled => finish::end_cancelled(log).map(|()| Flow::Hold),
+            Next::Undo => self.undo(),
+            Next::EndLimit => finish::end_limit(log).map(|()| Flow::Hold),
+            Next::Stop => self.stop(),
+            Next::Review => {
+                chain::review(log)?;
+                match log.state().ending.ended {
+                    Some(_) => Ok(Flow::Hold),
+                    None => reconcile_ready(log).map(|()| Flow::Hold),
+                }
             }
+            Next::AskPlanner => planning::request_plan(log).map(|()| Flow::Go),
+            Next::Work => self.work(),
         }
     }
 
     /// Goes on with the steps of the plan in force; holds where nothing more follows now.
     fn work(&mut self) -> Result<Flow, StepError> {
-        let before = self.events.len();
-        if self.handle_failures()? == Flow::Hold {
-            return Ok(Flow::Hold);
-        }
-        if self.events.len() != before {
-            return Ok(Flow::Go);
-        }
-        if self.needs_no_more() {
-            if self.state.in_flight() == 0 {
-                self.end_early()?;
+        let log = &mut self.log;
+        let before = log.recorded();
+        match reaction(log.state()) {
+            Reaction::None => {}
+            Reaction::Wait => return Ok(Flow::Hold),
+            Reaction::Replan(why) => {
+                return log.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
             }
-            return Ok(Flow::Hold);
+            Reaction::End(why) => return finish::end_because(log, &why).map(|()| Flow::Go),
+            Reaction::Escalate { step, class } => {
+                return gate::escalate(log, &step, class).map(|()| Flow::Go);
+            }
         }
-        self.reconcile_ready()?;
-        if self.state.ending.paused.is_some() {
+        if early::needs_no_more(log.basis()) {
+            return match log.state().in_flight() {
+                0 => early::end_early(log),
+                _ => Ok(Flow::Hold),
+            };
+        }
+        reconcile_ready(log)?;
+        if log.state().ending.paused.is_some() {
             return Ok(Flow::Go);
         }
-        self.dispatch_ready()?;
-        if self.events.len() == before {
-            self.ask_to_refine()?;
+        let refine = self.dispatch()?;
+        let log = &mut self.log;
+        if log.recorded() == before {
+            subgoal::ask_to_refine(log, refine)?;
         }
-        if self.events.len() != before {
+        if log.recorded() != before {
             return Ok(Flow::Go);
         }
-        self.finish_if_over().map(|()| Flow::Hold)
+        finish::finish_if_over(log)
+    }
+
+    /// Starts everything that may start, and asks about what waits for a person; gives the first
+    /// subgoal that could be refined now.
+    fn dispatch(&mut self) -> Result<Option<String>, StepError> {
+        let log = &mut self.log;
+        let mut refine = None;
+        let Some(plan) = log.state().in_force.plan.clone() else {
+            return Ok(refine);
+        };
+        let mut from = 0;
+        while let Some(place) = log.state().next_to_look_at(from) {
+            from = place + 1;
+            let step = plan.checked().plan().steps.get(place);
+            let known = step.and_then(|step| plan.checked().step(&step.id.value));
+            let Some((step, record)) = known else {
+                continue;
+            };
+            match begin_step(log, step, record)? {
+                Due::Nothing => {}
+                Due::Ask(calls) => preview::preview_and_ask(log, step, record, &calls)?,
+                Due::Refine => {
+                    refine.get_or_insert_with(|| step.id.value.clone());
+                }
+            }
+            if log.state().spend.limit.is_some() || log.state().ending.paused.is_some() {
+                break;
+            }
+        }
+        Ok(refine)
     }
 
     /// Asks about doubts as far as that may be, then ends a run that was given up.
-    fn stop(&mut self) -> Result<(), StepError> {
-        let before = self.events.len();
-        self.reconcile_ready()?;
-        if self.events.len() != before {
-            return self.advance();
-        }
-        if self.state.in_flight() == 0 && !self.is_reconciling() {
-            return self.end_stopped();
-        }
-        Ok(())
-    }
-
-    /// Asks for a revision, a person's word or the end, as failed steps want it; and shows the
-    /// planner what it asked to see.
-    fn handle_failures(&mut self) -> Result<Flow, StepError> {
-        let Some(plan) = &self.state.in_force.plan else {
-            return Ok(Flow::Go);
-        };
-        if !self.state.followups.any_for_planner() && !self.state.any_failed() {
+    fn stop(&mut self) -> Result<Flow, StepError> {
+        let log = &mut self.log;
+        let before = log.recorded();
+        reconcile_ready(log)?;
+        if log.recorded() != before {
             return Ok(Flow::Go);
         }
-        for step in &plan.checked().plan().steps {
-            let id = &step.id.value;
-            let Some(known) = self.state.steps.get(id) else {
-                continue;
-            };
-            let settled = matches!(known.status, StepStatus::Succeeded | StepStatus::Skipped);
-            if settled && self.state.followups.is_to_show(id) {
-                let why = Why::Observed { step: id.clone() };
-                return self.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
-            }
-            let review = self.state.followups.failure(id);
-            if known.status != StepStatus::Failed || review != FailureReview::Open {
-                if review == FailureReview::SentBack {
-                    let why = self.why_of(id, known.class.unwrap_or(Class::ToolBug));
-                    return self.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
-                }
-                continue;
-            }
-            let class = known.class.unwrap_or(Class::ToolBug);
-            let id = id.clone();
-            let wanted = match step.on_failure {
-                OnFailure::Replan if self.lapse_ends(&id, class) => OnFailure::Stop,
-                wanted => wanted,
-            };
-            match wanted {
-                OnFailure::Continue => continue,
-                OnFailure::Replan => {
-                    let why = self.why_of(&id, class);
-                    return self.emit(Event::ReplanRequested { why }).map(|()| Flow::Go);
-                }
-                OnFailure::Stop if self.state.in_flight() > 0 => return Ok(Flow::Hold),
-                OnFailure::Stop => {
-                    let why = self.why_of(&id, class);
-                    return self.end_because(&why).map(|()| Flow::Go);
-                }
-                OnFailure::Escalate => return self.escalate(&id, class).map(|()| Flow::Go),
-            }
+        if log.state().in_flight() == 0 && !is_reconciling(log.basis()) {
+            finish::end_stopped(log)?;
         }
-        Ok(Flow::Go)
+        Ok(Flow::Hold)
     }
 
-    fn why_of(&self, id: &str, class: Class) -> Why {
-        let message = self
-            .state
-            .failure(id)
-            .map_or_else(String::new, |(_, message)| message);
-        match class {
-            Class::Rejected => Why::Rejected {
-                step: Some(id.to_owned()),
-                reason: message,
-            },
-            Class::Expired => Why::Expired {
-                step: id.to_owned(),
-            },
-            other => Why::StepFailed {
-                step: id.to_owned(),
-                class: other.word().to_owned(),
-            },
+    /// Takes back what happened; then ends the run.
+    fn undo(&mut self) -> Result<Flow, StepError> {
+        let log = &mut self.log;
+        if log.pace() != DispatchGate::Go || log.state().ending.paused.is_some() {
+            return Ok(Flow::Hold);
         }
-    }
-
-    /// What a step waits for.
-    fn need_of(&self, id: &str) -> Dependency {
-        if self.state.is_undoing() {
-            return self.need_undoing(id);
+        let before = log.recorded();
+        if !undo::is_placed(log.state()) {
+            if log.state().in_flight() > 0 {
+                return Ok(Flow::Hold);
+            }
+            undo::look_what_happened(log)?;
+            if log.recorded() != before {
+                return Ok(Flow::Go);
+            }
+            if is_reconciling(log.basis()) {
+                return Ok(Flow::Hold);
+            }
+            if let Some(proposal) = undo::plan_undo(log)? {
+                let change = put_in_force(log, proposal, "what happened is undone")?;
+                self.ask_about(change)?;
+            }
+            return Ok(Flow::Go);
         }
-        let continues = self
-            .state
-            .plan()
-            .and_then(|plan| plan.checked().step(id))
-            .is_some_and(|(step, _)| step.on_failure == OnFailure::Continue);
-        self.state.need(id, continues)
+        if log.state().spend.limit.is_none() {
+            reconcile_ready(log)?;
+            if log.state().ending.paused.is_none() {
+                self.dispatch()?;
+            }
+        }
+        let log = &mut self.log;
+        if log.recorded() != before {
+            return Ok(Flow::Go);
+        }
+        if log.state().in_flight() == 0 && undo::is_undone(log.state()) {
+            finish::end_cancelled(log)?;
+        }
+        Ok(Flow::Hold)
     }
 
     /// Settles what was in flight when the process before ended; nothing begins by it.
     fn resume(&mut self) -> Result<(), StepError> {
-        let lost: Vec<(Slot, u32)> = self
-            .state
-            .items()
+        let log = &mut self.log;
+        let flying = log.state().items();
+        let lost: Vec<(Slot, u32)> = flying
             .filter_map(|(slot, item)| Some((slot, item.flying()?)))
             .collect();
         let slots = lost.iter().map(|(slot, _)| slot.clone()).collect();
-        self.emit(Event::Resumed {
+        log.emit(Event::Resumed {
             lost: slots,
             by: None,
             record: None,
         })?;
         for (slot, attempt) in lost {
-            let purpose = self.state.item(&slot).and_then(ItemState::purpose);
+            let purpose = log.state().item(&slot).and_then(ItemState::purpose);
             let landing = match purpose.is_some_and(Purpose::is_auxiliary) {
                 true => Landing::None,
                 false => Landing::Unknown,
@@ -361,79 +354,40 @@ impl<'r> Turn<'r> {
                 lost: true,
                 ..AttemptEnded::new(&slot, attempt, Class::Unavailable, landing)
             };
-            self.attempt_over(&slot, ended)?;
+            settle::attempt_over(log, &slot, ended)?;
         }
-        self.finish_answers()?;
-        self.finish_lists()?;
-        self.recheck()
+        gate::finish_answers(log)?;
+        settle::finish_lists(log)?;
+        let change = recheck(log)?;
+        self.ask_about(change)
     }
 
     /// Lets everything begin that waited for people to be heard.
-    fn proceed(&mut self) -> Result<(), StepError> {
+    fn proceed(&mut self) -> Result<AskAgain, StepError> {
         // Why: what is to end, or to be undone, needs no plan any more.
-        if self.state.ending.cancelled.is_none() {
-            self.ask_planner_again()?;
-        }
-        self.reask();
-        self.expire()
+        let planner = match self.log.state().ending.cancelled {
+            None => budgeted::ask_planner_again(&mut self.log)?,
+            Some(_) => false,
+        };
+        gate::expire(&mut self.log)?;
+        let people = true;
+        Ok(AskAgain { people, planner })
     }
 
-    /// Makes the driver ask again what was asked before.
-    fn reask(&mut self) {
-        let cards = self.state.open_cards().map(|(digest, _)| *digest);
-        let questions = self.state.open_questions().map(|(digest, _)| *digest);
-        self.asked = cards.chain(questions).collect();
+    /// Refuses a turn that spent the little it had.
+    pub(crate) fn within_its_work(&self) -> Result<(), StepError> {
+        work::within_its_work(self.log.basis())
     }
 
-    pub(crate) fn finish(self, before: u64) -> Output {
-        let Self {
-            state,
-            rules,
-            events,
-            blobs,
-            calls,
-            asked,
-            plan_asked,
-            request,
-            now,
-            entries,
-            pace,
-            ..
-        } = self;
-        let run = state.head.run.clone();
-        if let Some(ended) = &state.ending.ended {
-            let commands = vec![Command::Done(Box::new(ended.clone()))];
-            return Output::new(run, before, events, blobs, entries, commands);
-        }
-        if pace == DispatchGate::Hear {
-            return Output::new(run, before, events, blobs, entries, Vec::new());
-        }
-        let mut commands: Vec<Command> = calls
-            .into_iter()
-            .map(|call| Command::Call(Box::new(call)))
-            .collect();
-        for (digest, card) in state
-            .open_cards()
-            .filter(|(digest, _)| asked.contains(digest))
-        {
-            commands.push(Command::Ask(Box::new(card.clone()), *digest));
-        }
-        for (digest, question) in state.open_questions().filter(|(d, _)| asked.contains(d)) {
-            commands.push(Command::Question(Box::new(question.clone()), *digest));
-        }
-        if plan_asked
-            && state
-                .planning
-                .outstanding
-                .as_ref()
-                .is_some_and(|r| !r.asked_people)
-        {
-            let request = request.unwrap_or_else(|| plan::planning::current_request(state, rules));
-            commands.push(Command::Plan(Box::new(request)));
-        }
-        if let Some(at) = state.next_timer(now) {
-            commands.push(Command::WaitUntil(at));
-        }
-        Output::new(run, before, events, blobs, entries, commands)
+    pub(crate) fn finish(mut self, before: u64, again: AskAgain) -> Output {
+        let made = self.log.take_request();
+        let log = self.log;
+        let waiting = log.state().planning.outstanding.as_ref();
+        let request = waiting.filter(|request| !request.asked_people);
+        let request = request.and_then(|_| match made {
+            None if again.planner => Some(planning::current_request(log.state(), log.rules())),
+            made => made,
+        });
+        log.finish(before, again.people, request)
     }
 }

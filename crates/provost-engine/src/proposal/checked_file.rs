@@ -179,7 +179,7 @@ fn judge_draft(
         not_checked,
         worst,
         ..
-    } = compile(draft, &terms, &base, by);
+    } = compile(draft, &terms, &base, by.0, by.1);
     CheckedFile {
         source,
         goal: goal.clone(),

@@ -23,7 +23,9 @@ mod plan;
 
 use super::chain::{handed_on, reviewed};
 use super::goal::goal_amended;
-use attempt::{attempt_ended, attempt_started, doubt_settled, doubted, step_settled};
+use attempt::{
+    StepSettlement, attempt_ended, attempt_started, doubt_settled, doubted, step_settled,
+};
 use ending::{close, end_all};
 
 use people::{
@@ -322,8 +324,13 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             reconcile_at,
             created,
         } => {
-            let message = message.as_ref();
-            step_settled(state, slot, *status, *class, message, *reconcile_at)?;
+            let settled = StepSettlement {
+                status: *status,
+                class: *class,
+                message: message.as_ref(),
+                reconcile_at: *reconcile_at,
+            };
+            step_settled(state, slot, &settled)?;
             doubted(state, slot, at);
             if created.is_some() {
                 item_mut(state, slot, kind)?.created.clone_from(created);

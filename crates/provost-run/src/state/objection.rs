@@ -98,7 +98,7 @@ impl State {
         at: i64,
         signatory: &Signatory,
     ) -> Result<(), Objection> {
-        self.object_to_replay(before, event)?;
+        object_to_replay(self, before, event)?;
         let denied = |reason: &str| Objection::NotAllowed {
             by: signatory.by.id.clone(),
             reason: reason.to_owned(),
@@ -113,9 +113,9 @@ impl State {
             self.object_by_rights(event, &signatory.by.id, rights)?;
         }
         match event {
-            Event::ApprovalGiven { .. } => self.object_to_yes(event, at, signatory),
+            Event::ApprovalGiven { .. } => object_to_yes(self, event, at, signatory),
             Event::ApprovalRejected { card, .. } => {
-                self.object_to_answer(*card, at, signatory).map(drop)
+                object_to_answer(self, *card, at, signatory).map(drop)
             }
             Event::QuestionAnswered { question, .. } => {
                 let digest = *question;
@@ -173,88 +173,87 @@ impl State {
         rights.judge(&self.facts(act, &rights.people().principal(by)))?;
         Ok(())
     }
+}
 
-    fn object_to_yes(
-        &self,
-        event: &Event,
-        at: i64,
-        signatory: &Signatory,
-    ) -> Result<(), Objection> {
-        let Event::ApprovalGiven {
-            card,
-            steps,
-            complete,
-            valid_until,
-            ..
-        } = event
-        else {
-            return Ok(());
-        };
-        let (asked, before) = self.object_to_answer(*card, at, signatory)?;
-        if asked.meant(steps).is_err() {
-            return Err(Objection::NotAllowed {
-                by: signatory.by.id.clone(),
-                reason: "it names what is not on the card".to_owned(),
-            });
-        }
-        if *complete != (before + 1 >= u64::from(asked.terms.quorum)) {
-            return Err(Objection::Quorum);
-        }
-        match valid_until {
-            Some(until) if *until > at.saturating_add(asked.terms.valid()) => Err(Objection::Life),
-            _ => Ok(()),
-        }
-    }
-
-    /// A statement counts once; an amendment of plan and goal is two events of one.
-    fn object_to_replay(&self, before: Option<&Event>, event: &Event) -> Result<(), Objection> {
-        let Some(record) = event.record() else {
-            return Ok(());
-        };
-        if let Event::PlanAmended { goal: Some(_), .. } = event {
-            let is_pair = before.is_some_and(|before| {
-                matches!(before, Event::GoalAmended { .. })
-                    && before.statement() == event.statement()
-            });
-            return is_pair.then_some(()).ok_or(Objection::Half);
-        }
-        if self.people.nonces.contains(&record.nonce) {
-            let nonce = record.nonce.clone();
-            return Err(Objection::Replayed { nonce });
-        }
-        Ok(())
-    }
-
-    /// Objects to an answer to a card; otherwise the card, and how many said yes to it before.
-    fn object_to_answer(
-        &self,
-        digest: Digest,
-        at: i64,
-        signatory: &Signatory,
-    ) -> Result<(&Card, u64), Objection> {
-        let denied = |reason: String| Objection::NotAllowed {
+fn object_to_yes(
+    state: &State,
+    event: &Event,
+    at: i64,
+    signatory: &Signatory,
+) -> Result<(), Objection> {
+    let Event::ApprovalGiven {
+        card,
+        steps,
+        complete,
+        valid_until,
+        ..
+    } = event
+    else {
+        return Ok(());
+    };
+    let (asked, before) = object_to_answer(state, *card, at, signatory)?;
+    if asked.meant(steps).is_err() {
+        return Err(Objection::NotAllowed {
             by: signatory.by.id.clone(),
-            reason,
-        };
-        let asked = self.people.cards.get(&digest).filter(|asked| asked.open);
-        let asked = asked.ok_or(Objection::NotOpen { digest })?;
-        let card = &asked.card;
-        if card.digest() != digest {
-            return Err(Objection::OtherContent { digest });
-        }
-        if card.expires_at.is_some_and(|expires_at| expires_at <= at) {
-            return Err(Objection::Lapsed);
-        }
-        let by = &signatory.by;
-        if !signatory.solo && (card.requester == by.id || card.amended_by.contains(&by.id)) {
-            return Err(denied("they requested it".to_owned()));
-        }
-        if let Some(role) = card.terms.approvers.difference(&by.groups).next() {
-            return Err(denied(format!("this needs a person in `{role}`")));
-        }
-        if asked.approved_by.contains(&by.id) {
-            return Err(denied("they already approved".to_owned()));
-        }
-        Ok((card, asked.approved_by.len() as u64))
+            reason: "it names what is not on the card".to_owned(),
+        });
     }
+    if *complete != (before + 1 >= u64::from(asked.terms.quorum)) {
+        return Err(Objection::Quorum);
+    }
+    match valid_until {
+        Some(until) if *until > at.saturating_add(asked.terms.valid()) => Err(Objection::Life),
+        _ => Ok(()),
+    }
+}
+
+/// A statement counts once; an amendment of plan and goal is two events of one.
+fn object_to_replay(state: &State, before: Option<&Event>, event: &Event) -> Result<(), Objection> {
+    let Some(record) = event.record() else {
+        return Ok(());
+    };
+    if let Event::PlanAmended { goal: Some(_), .. } = event {
+        let is_pair = before.is_some_and(|before| {
+            matches!(before, Event::GoalAmended { .. }) && before.statement() == event.statement()
+        });
+        return is_pair.then_some(()).ok_or(Objection::Half);
+    }
+    if state.people.nonces.contains(&record.nonce) {
+        let nonce = record.nonce.clone();
+        return Err(Objection::Replayed { nonce });
+    }
+    Ok(())
+}
+
+/// Objects to an answer to a card; otherwise the card, and how many said yes to it before.
+fn object_to_answer<'s>(
+    state: &'s State,
+    digest: Digest,
+    at: i64,
+    signatory: &Signatory,
+) -> Result<(&'s Card, u64), Objection> {
+    let denied = |reason: String| Objection::NotAllowed {
+        by: signatory.by.id.clone(),
+        reason,
+    };
+    let asked = state.people.cards.get(&digest).filter(|asked| asked.open);
+    let asked = asked.ok_or(Objection::NotOpen { digest })?;
+    let card = &asked.card;
+    if card.digest() != digest {
+        return Err(Objection::OtherContent { digest });
+    }
+    if card.expires_at.is_some_and(|expires_at| expires_at <= at) {
+        return Err(Objection::Lapsed);
+    }
+    let by = &signatory.by;
+    if !signatory.solo && (card.requester == by.id || card.amended_by.contains(&by.id)) {
+        return Err(denied("they requested it".to_owned()));
+    }
+    if let Some(role) = card.terms.approvers.difference(&by.groups).next() {
+        return Err(denied(format!("this needs a person in `{role}`")));
+    }
+    if asked.approved_by.contains(&by.id) {
+        return Err(denied("they already approved".to_owned()));
+    }
+    Ok((card, asked.approved_by.len() as u64))
 }

@@ -84,7 +84,7 @@ impl State {
                 let operation = record
                     .as_ref()
                     .and_then(|record| record.operation.as_deref());
-                let called = self.called(slot);
+                let called = called(self, slot);
                 if operation.map(|operation| operation.name.as_str()) != called {
                     return Err(Objection::OtherCall { slot: slot.clone() });
                 }
@@ -101,10 +101,10 @@ impl State {
             _ => return Ok(None),
         }))
     }
+}
 
-    /// The operation that the step of a slot calls.
-    fn called(&self, slot: &Slot) -> Option<&str> {
-        let (step, _) = self.plan()?.checked().step(&slot.step)?;
-        Some(step.tool()?.value.as_str())
-    }
+/// The operation that the step of a slot calls.
+fn called<'s>(state: &'s State, slot: &Slot) -> Option<&'s str> {
+    let (step, _) = state.plan()?.checked().step(&slot.step)?;
+    Some(step.tool()?.value.as_str())
 }

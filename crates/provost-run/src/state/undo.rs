@@ -75,7 +75,7 @@ impl State {
     pub fn undone(&self) -> Vec<Slot> {
         let effects = self.writes.effects.iter().rev();
         let is_undone = |effect: &&WriteRecord| {
-            let by = self.undone_by(&effect.slot);
+            let by = undone_by(self, &effect.slot);
             by.is_some_and(|(_, status)| status == StepStatus::Succeeded)
         };
         let undone = effects.filter(is_undone);
@@ -92,45 +92,43 @@ impl State {
         effects
             .filter(|effect| !undoing.steps.contains_key(&effect.slot.step))
             .filter_map(|effect| {
-                let because = self.why_not_undone(undoing, effect)?;
+                let because = why_not_undone(self, undoing, effect)?;
                 let slot = effect.slot.clone();
                 Some(NotUndone { slot, because })
             })
             .collect()
     }
+}
 
-    fn why_not_undone(&self, undoing: &Undoing, effect: &WriteRecord) -> Option<String> {
-        let said = |because: &str| Some(because.to_owned());
-        match effect.landing {
-            Landing::None => return None,
-            Landing::Unknown => return said("its outcome is unknown"),
-            Landing::Happened => {}
-        }
-        let Some((by, status)) = self.undone_by(&effect.slot) else {
-            let left = undoing.left.iter().find(|left| left.slot == effect.slot);
-            return left
-                .map(|left| left.because.clone())
-                .or_else(|| said("it became known too late that it took place"));
-        };
-        match status {
-            StepStatus::Succeeded => None,
-            StepStatus::Failed => {
-                let (class, message) = self.failure(by)?;
-                Some(format!("`{by}` failed, {}: {message}", class.word()))
-            }
-            StepStatus::InDoubt => Some(format!("the outcome of `{by}` is unknown")),
-            StepStatus::Skipped => Some(format!("`{by}` was not approved")),
-            _ if self.status() == RunStatus::Cancelled => {
-                Some(format!("the run ended before `{by}`"))
-            }
-            _ => None,
-        }
+fn why_not_undone(state: &State, undoing: &Undoing, effect: &WriteRecord) -> Option<String> {
+    let said = |because: &str| Some(because.to_owned());
+    match effect.landing {
+        Landing::None => return None,
+        Landing::Unknown => return said("its outcome is unknown"),
+        Landing::Happened => {}
     }
+    let Some((by, status)) = undone_by(state, &effect.slot) else {
+        let left = undoing.left.iter().find(|left| left.slot == effect.slot);
+        return left
+            .map(|left| left.because.clone())
+            .or_else(|| said("it became known too late that it took place"));
+    };
+    match status {
+        StepStatus::Succeeded => None,
+        StepStatus::Failed => {
+            let (class, message) = state.failure(by)?;
+            Some(format!("`{by}` failed, {}: {message}", class.word()))
+        }
+        StepStatus::InDoubt => Some(format!("the outcome of `{by}` is unknown")),
+        StepStatus::Skipped => Some(format!("`{by}` was not approved")),
+        _ if state.status() == RunStatus::Cancelled => Some(format!("the run ended before `{by}`")),
+        _ => None,
+    }
+}
 
-    /// The step that undoes a slot, and how far it is.
-    fn undone_by(&self, slot: &Slot) -> Option<(&str, StepStatus)> {
-        let undoing = self.ending.undo.placed()?;
-        let (by, _) = undoing.steps.iter().find(|(_, of)| *of == slot)?;
-        Some((by, self.steps.get(by)?.status))
-    }
+/// The step that undoes a slot, and how far it is.
+fn undone_by<'s>(state: &'s State, slot: &Slot) -> Option<(&'s str, StepStatus)> {
+    let undoing = state.ending.undo.placed()?;
+    let (by, _) = undoing.steps.iter().find(|(_, of)| *of == slot)?;
+    Some((by, state.steps.get(by)?.status))
 }

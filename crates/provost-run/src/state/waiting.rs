@@ -174,8 +174,8 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
     let cards = state.people.cards.iter().filter(|(_, known)| known.open);
     all.extend(cards.map(|(digest, known)| Waiting::card(*digest, known)));
     if state.any_doubted() {
-        all.extend(state.unanswered_doubts().map(|(slot, since)| Waiting {
-            operation: state.operation_of(&slot),
+        all.extend(unanswered_doubts(state).map(|(slot, since)| Waiting {
+            operation: operation_of(state, &slot),
             slot: Some(slot),
             ..Waiting::new(WaitKind::Settlement, since)
         }));
@@ -201,18 +201,19 @@ impl State {
                 && item.retry_at.is_none()
         })
     }
+}
 
-    /// All of these, each with the moment since which it is in doubt.
-    fn unanswered_doubts(&self) -> impl Iterator<Item = (Slot, i64)> {
-        self.items()
-            .filter(|(slot, _)| self.is_unanswered_doubt(slot))
-            .map(|(slot, item)| (slot, item.doubted_at.unwrap_or(self.head.created_at)))
-    }
+/// All of these, each with the moment since which it is in doubt.
+fn unanswered_doubts(state: &State) -> impl Iterator<Item = (Slot, i64)> {
+    state
+        .items()
+        .filter(|(slot, _)| state.is_unanswered_doubt(slot))
+        .map(|(slot, item)| (slot, item.doubted_at.unwrap_or(state.head.created_at)))
+}
 
-    /// The operation that was called for a slot.
-    fn operation_of(&self, slot: &Slot) -> Option<String> {
-        let of_slot = |effect: &&super::WriteRecord| effect.slot == *slot;
-        let effect = self.writes.effects.iter().rev().find(of_slot)?;
-        Some(effect.operation.clone())
-    }
+/// The operation that was called for a slot.
+fn operation_of(state: &State, slot: &Slot) -> Option<String> {
+    let of_slot = |effect: &&super::WriteRecord| effect.slot == *slot;
+    let effect = state.writes.effects.iter().rev().find(of_slot)?;
+    Some(effect.operation.clone())
 }

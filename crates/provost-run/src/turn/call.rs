@@ -4,12 +4,16 @@
 //! Never asks a person or a planner.
 //! INVARIANT: no call begins that policy and the limits did not let pass with its values.
 
-pub(in crate::turn) mod admit;
-pub(in crate::turn) mod beside;
-pub(in crate::turn) mod confirm;
-pub(in crate::turn) mod dispatch;
-pub(in crate::turn) mod doubt;
-pub(in crate::turn) mod earlier;
-pub(in crate::turn) mod fresh;
-pub(in crate::turn) mod settle;
-pub(in crate::turn) mod sinks;
+pub(crate) mod admit;
+pub(crate) mod approval;
+pub(crate) mod beside;
+pub(crate) mod confirm;
+pub(crate) mod dependency;
+pub(crate) mod dispatch;
+pub(crate) mod doubt;
+pub(crate) mod earlier;
+pub(crate) mod fresh;
+pub(crate) mod origin;
+pub(crate) mod settle;
+pub(crate) mod sinks;
+pub(crate) mod subgoal;

@@ -4,6 +4,6 @@
 //! Never makes a call itself.
 //! INVARIANT: a run ends once, and by an event.
 
-pub(in crate::turn) mod early;
-pub(in crate::turn) mod finish;
-pub(in crate::turn) mod undo;
+pub(crate) mod early;
+pub(crate) mod finish;
+pub(crate) mod undo;

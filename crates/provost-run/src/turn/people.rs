@@ -4,7 +4,8 @@
 //! Never verifies a signature: who speaks is known before.
 //! INVARIANT: an approval opens only what was shown.
 
-pub(in crate::turn) mod amend;
-pub(in crate::turn) mod gate;
-pub(in crate::turn) mod origin;
-pub(in crate::turn) mod preview;
+pub(crate) mod amend;
+pub(crate) mod control;
+pub(crate) mod gate;
+pub(crate) mod preview;
+pub(crate) mod rights;

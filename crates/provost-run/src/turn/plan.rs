@@ -4,8 +4,9 @@
 //! Never makes a call or ends a doubt.
 //! INVARIANT: no plan is in force that the check did not pass.
 
-pub(in crate::turn) mod budgeted;
-pub(in crate::turn) mod chain;
-pub(in crate::turn) mod judge;
-pub(in crate::turn) mod planning;
-pub(in crate::turn) mod subgoal;
+pub(crate) mod budgeted;
+pub(crate) mod chain;
+pub(crate) mod in_force;
+pub(crate) mod judge;
+pub(crate) mod planning;
+pub(crate) mod subgoal;

@@ -7,6 +7,7 @@ use provost_plan::expr::{Reference, Root, Scope};
 use provost_plan::work::WorkBudget;
 use serde_json::{Value, json};
 
+use crate::call::Slot;
 use crate::state::{State, StepState};
 
 /// Values an expression may read that are made anew for each evaluation, those of the run only
@@ -104,6 +105,13 @@ impl<'p> Roots<'p> {
         }
         scope
     }
+}
+
+/// The item of a list that a slot stands for.
+pub(super) fn item_value<'t>(state: &'t State, slot: &Slot) -> Option<(usize, &'t Value)> {
+    let index = slot.item?;
+    let list = &state.steps.get(&slot.step)?.list;
+    list.get(index).map(|value| (index, value))
 }
 
 fn run_value(state: &State) -> Value {

@@ -13,118 +13,115 @@ use provost_plan::expr::Template;
 use provost_plan::label::Label;
 use provost_plan::plan::Step;
 
-use super::Turn;
 use super::scope::Roots;
 use crate::call::Purpose;
 use crate::event::{AttemptStarted, Event};
 use crate::outcome::Class;
 use crate::shown::WITHHELD;
+use crate::state::State;
+use crate::turn::basis::Basis;
 use crate::view;
 
-impl Turn<'_> {
-    /// The event with the marks of what in it is secret, and without words that may repeat it.
-    pub(super) fn marked(&self, mut event: Event) -> Event {
-        match &mut event {
-            Event::AttemptStarted(started) => started.secret_args = self.secret_args(started),
-            Event::AttemptEnded(ended) => {
-                ended.secret = self.is_secret(&ended.slot.step);
-                // Why not of what was not sent: these are provost's own words.
-                if ended.secret && !ended.unsent && ended.message.is_some() {
-                    ended.message = Some(WITHHELD.to_owned());
-                }
+/// The event with the marks of what in it is secret, and without words that may repeat it.
+pub(super) fn marked(at: Basis<'_>, mut event: Event) -> Event {
+    match &mut event {
+        Event::AttemptStarted(started) => started.secret_args = secret_args(at.state, started),
+        Event::AttemptEnded(ended) => {
+            ended.secret = is_secret(at, &ended.slot.step);
+            // Why not of what was not sent: these are provost's own words.
+            if ended.secret && !ended.unsent && ended.message.is_some() {
+                ended.message = Some(WITHHELD.to_owned());
             }
-            Event::ListEvaluated { step, secret, .. } => *secret = self.is_list_secret(step),
-            Event::DoubtSettled { slot, secret, .. } => *secret = self.is_secret(&slot.step),
-            Event::ReconcileGivenUp { slot, reason } if self.is_secret(&slot.step) => {
-                WITHHELD.clone_into(reason);
-            }
-            Event::StepSettled {
-                slot,
-                class: Some(class),
-                message: Some(message),
-                ..
-            } => {
-                let steps = &self.state.steps;
-                let of_list =
-                    slot.item.is_none() && steps.get(&slot.step).is_some_and(|step| step.is_list);
-                if !of_list && !is_own_word(*class) && self.is_secret(&slot.step) {
-                    WITHHELD.clone_into(message);
-                }
-            }
-            _ => {}
         }
-        event
-    }
-
-    /// Whether what a step gives back must not leave.
-    pub(super) fn is_secret(&self, id: &str) -> bool {
-        let plan = self.state.plan();
-        let known = plan.and_then(|plan| plan.checked().step(id));
-        known.is_some_and(|(step, record)| view::is_secret(&self.rules.catalog, step, record))
-    }
-
-    fn is_list_secret(&self, id: &str) -> bool {
-        let Some(plan) = &self.state.in_force.plan else {
-            return false;
-        };
-        let each = plan.checked().step(id);
-        let each = each.and_then(|(step, _)| step.for_each.as_ref());
-        each.is_some_and(|each| self.label_of(&each.list).secret)
-    }
-
-    /// The label of a text of the plan in force that stands in no step over a list.
-    pub(super) fn label_of(&self, template: &Template) -> Label {
-        let Some(plan) = &self.state.in_force.plan else {
-            return Label::trusted();
-        };
-        let checked = plan.checked();
-        let catalog = &self.rules.catalog;
-        let labels = flow::Labels::new(checked.plan(), catalog, &checked.record().steps);
-        labels.template(None, template, &Label::trusted())
-    }
-
-    /// An error of evaluating a text, unless it may repeat a secret that the text reads.
-    pub(super) fn told_of(&self, template: &Template, error: &str) -> String {
-        if self.label_of(template).secret {
-            WITHHELD.to_owned()
-        } else {
-            error.to_owned()
+        Event::ListEvaluated { step, secret, .. } => *secret = is_list_secret(at, step),
+        Event::DoubtSettled { slot, secret, .. } => *secret = is_secret(at, &slot.step),
+        Event::ReconcileGivenUp { slot, reason } if is_secret(at, &slot.step) => {
+            WITHHELD.clone_into(reason);
         }
-    }
-
-    /// The names of the arguments of an attempt that are secret.
-    fn secret_args(&self, started: &AttemptStarted) -> BTreeSet<String> {
-        let plan = self.state.plan();
-        let known = plan.and_then(|plan| plan.checked().step(&started.slot.step));
-        let Some((_, record)) = known else {
-            return BTreeSet::new();
-        };
-        let own = secrets_of(record);
-        match &started.purpose {
-            Purpose::Confirm => {
-                secret_names(record.confirm.iter().flat_map(|confirm| &confirm.labels))
+        Event::StepSettled {
+            slot,
+            class: Some(class),
+            message: Some(message),
+            ..
+        } => {
+            let steps = &at.state.steps;
+            let of_list =
+                slot.item.is_none() && steps.get(&slot.step).is_some_and(|step| step.is_list);
+            if !of_list && !is_own_word(*class) && is_secret(at, &slot.step) {
+                WITHHELD.clone_into(message);
             }
-            Purpose::Reconcile | Purpose::Preview { .. } if !own.is_empty() => {
-                // Why all: which of them came from a secret argument is the operator's template.
-                let all = started.args.as_object().into_iter().flatten();
-                all.map(|(name, _)| name.clone()).collect()
-            }
-            _ => own,
         }
+        _ => {}
     }
+    event
+}
 
-    /// What a question asks, unless it would tell a secret.
-    pub(super) fn question_text(&self, text: &Template) -> Result<String, (Class, String)> {
-        if self.label_of(text).secret {
-            let message = "the text of the question would tell a secret".to_owned();
-            return Err((Class::PolicyDenied, message));
-        }
-        let roots = Roots::new(&self.purse);
-        let text = text.eval(&roots.scope(self.state));
-        let text = text.map_err(|error| (Class::Expression, error.to_string()))?;
-        let plain = text.as_str().map(str::to_owned);
-        Ok(plain.unwrap_or_else(|| text.to_string()))
+/// Whether what a step gives back must not leave.
+pub(super) fn is_secret(at: Basis<'_>, id: &str) -> bool {
+    let plan = at.state.plan();
+    let known = plan.and_then(|plan| plan.checked().step(id));
+    known.is_some_and(|(step, record)| view::is_secret(&at.rules.catalog, step, record))
+}
+
+fn is_list_secret(at: Basis<'_>, id: &str) -> bool {
+    let Some(plan) = &at.state.in_force.plan else {
+        return false;
+    };
+    let each = plan.checked().step(id);
+    let each = each.and_then(|(step, _)| step.for_each.as_ref());
+    each.is_some_and(|each| label_of(at, &each.list).secret)
+}
+
+/// The label of a text of the plan in force that stands in no step over a list.
+fn label_of(at: Basis<'_>, template: &Template) -> Label {
+    let Some(plan) = &at.state.in_force.plan else {
+        return Label::trusted();
+    };
+    let checked = plan.checked();
+    let catalog = &at.rules.catalog;
+    let labels = flow::Labels::new(checked.plan(), catalog, &checked.record().steps);
+    labels.template(None, template, &Label::trusted())
+}
+
+/// An error of evaluating a text, unless it may repeat a secret that the text reads.
+pub(super) fn told_of(at: Basis<'_>, template: &Template, error: &str) -> String {
+    if label_of(at, template).secret {
+        WITHHELD.to_owned()
+    } else {
+        error.to_owned()
     }
+}
+
+/// The names of the arguments of an attempt that are secret.
+fn secret_args(state: &State, started: &AttemptStarted) -> BTreeSet<String> {
+    let plan = state.plan();
+    let known = plan.and_then(|plan| plan.checked().step(&started.slot.step));
+    let Some((_, record)) = known else {
+        return BTreeSet::new();
+    };
+    let own = secrets_of(record);
+    match &started.purpose {
+        Purpose::Confirm => secret_names(record.confirm.iter().flat_map(|confirm| &confirm.labels)),
+        Purpose::Reconcile | Purpose::Preview { .. } if !own.is_empty() => {
+            // Why all: which of them came from a secret argument is the operator's template.
+            let all = started.args.as_object().into_iter().flatten();
+            all.map(|(name, _)| name.clone()).collect()
+        }
+        _ => own,
+    }
+}
+
+/// What a question asks, unless it would tell a secret.
+pub(super) fn question_text(at: Basis<'_>, text: &Template) -> Result<String, (Class, String)> {
+    if label_of(at, text).secret {
+        let message = "the text of the question would tell a secret".to_owned();
+        return Err((Class::PolicyDenied, message));
+    }
+    let roots = Roots::new(at.purse);
+    let text = text.eval(&roots.scope(at.state));
+    let text = text.map_err(|error| (Class::Expression, error.to_string()))?;
+    let plain = text.as_str().map(str::to_owned);
+    Ok(plain.unwrap_or_else(|| text.to_string()))
 }
 
 /// Whether the message of a failure of this class is in provost's own words, or a person's.

@@ -9,9 +9,9 @@ use provost_plan::limits::{KEPT_BYTES_MAX, PLAN_PLAIN_BYTES_MAX, TURN_WORK_LITTL
 use provost_plan::work::WorkBudget;
 use serde_json::Value;
 
-use super::Turn;
 use crate::machine::{Effort, StepError};
 use crate::outcome::Class;
+use crate::turn::basis::Basis;
 
 /// Why a plan is not checked that would have been, had there been time.
 pub(super) const UNCHECKED: &str = "the check of the plan takes longer than allowed";
@@ -37,6 +37,53 @@ impl Effort {
             Self::Little | Self::Refusing => TURN_WORK_LITTLE,
             Self::All => TURN_WORK_MAX,
         })
+    }
+}
+
+/// The class of what did not pass: one of its own where there was nothing left to judge with.
+pub(super) fn judged(at: Basis<'_>, class: Class) -> Class {
+    match class {
+        Class::Expression
+        | Class::OutputInvalid
+        | Class::InvalidArguments
+        | Class::AcceptanceFailed
+        | Class::Unmet
+            if at.purse.is_empty() =>
+        {
+            Class::WorkExceeded
+        }
+        class => class,
+    }
+}
+
+/// Whether a plan of this text may be checked in this turn.
+///
+/// # Errors
+/// [`StepError::Laborious`] if it may be in one with more to spend.
+pub(super) fn may_check(at: Basis<'_>, text: &str) -> Result<bool, StepError> {
+    let plain = text.len() <= PLAN_PLAIN_BYTES_MAX && !DEAR.iter().any(|word| text.contains(word));
+    match at.effort {
+        Effort::All => Ok(true),
+        _ if plain => Ok(true),
+        Effort::Little => Err(StepError::Laborious),
+        Effort::Refusing => Ok(false),
+    }
+}
+
+/// [`Turn::may_check`], of the plan in force.
+///
+/// # Errors
+/// As there.
+pub(super) fn may_check_again(at: Basis<'_>) -> Result<bool, StepError> {
+    may_check(at, &canonical(&at.state.in_force.document))
+}
+
+/// Refuses a turn that spent the little it had.
+pub(super) fn within_its_work(at: Basis<'_>) -> Result<(), StepError> {
+    if at.effort == Effort::Little && at.purse.is_empty() {
+        Err(StepError::Laborious)
+    } else {
+        Ok(())
     }
 }
 
@@ -82,55 +129,5 @@ fn written(byte: u8) -> usize {
         b'"' | b'\\' => 2,
         ..b' ' => 6,
         _ => 1,
-    }
-}
-
-impl Turn<'_> {
-    /// The class of what did not pass: one of its own where there was nothing left to judge with.
-    pub(super) fn judged(&self, class: Class) -> Class {
-        match class {
-            Class::Expression
-            | Class::OutputInvalid
-            | Class::InvalidArguments
-            | Class::AcceptanceFailed
-            | Class::Unmet
-                if self.purse.is_empty() =>
-            {
-                Class::WorkExceeded
-            }
-            class => class,
-        }
-    }
-
-    /// Whether a plan of this text may be checked in this turn.
-    ///
-    /// # Errors
-    /// [`StepError::Laborious`] if it may be in one with more to spend.
-    pub(super) fn may_check(&self, text: &str) -> Result<bool, StepError> {
-        let plain =
-            text.len() <= PLAN_PLAIN_BYTES_MAX && !DEAR.iter().any(|word| text.contains(word));
-        match self.effort {
-            Effort::All => Ok(true),
-            _ if plain => Ok(true),
-            Effort::Little => Err(StepError::Laborious),
-            Effort::Refusing => Ok(false),
-        }
-    }
-
-    /// [`Turn::may_check`], of the plan in force.
-    ///
-    /// # Errors
-    /// As there.
-    pub(super) fn may_check_again(&self) -> Result<bool, StepError> {
-        self.may_check(&canonical(&self.state.in_force.document))
-    }
-
-    /// Refuses a turn that spent the little it had.
-    pub(crate) fn within_its_work(&self) -> Result<(), StepError> {
-        if self.effort == Effort::Little && self.purse.is_empty() {
-            Err(StepError::Laborious)
-        } else {
-            Ok(())
-        }
     }
 }

@@ -15,8 +15,10 @@ mod mutants;
 mod names;
 mod owners;
 mod pages;
+mod rooms;
 mod size;
 mod tree;
+mod types;
 mod words;
 
 use tree::{Tree, file};
@@ -301,6 +303,50 @@ fn few_types_share_a_name() {
     );
     assert_eq!(of("enum Entry {\n"), 0);
     assert_eq!(of("#[cfg(test)]\nmod tests {\npub struct Entry;\n}\n"), 0);
+}
+
+#[test]
+fn types_have_few_methods() {
+    none(types::many_methods(&Tree::of_repository()));
+    let of = |methods: usize, head: &str| {
+        let half = "    fn a(&self) {}\n".repeat(methods / 2);
+        let rest = "    pub(in crate::a) const fn b() {}\n".repeat(methods - methods / 2);
+        let one = format!("impl<'a> {head} {{\n{half}}}\n");
+        let other = format!("impl {head} {{\n{rest}    // no fn here\n}}\nfn free() {{}}\n");
+        let files = [
+            ("crates/a/src/b.rs", one.as_str()),
+            ("crates/a/src/b/c.rs", other.as_str()),
+        ];
+        types::many_methods(&Tree::of(&files)).len()
+    };
+    assert_eq!(
+        (of(60, "A<'_>"), of(61, "A<'_>"), of(61, "B for A")),
+        (0, 1, 0)
+    );
+}
+
+#[test]
+fn rooms_of_a_turn_call_one_way() {
+    none(rooms::back_calls(&Tree::of_repository()));
+    let of = |path: &str, line: &str| rooms::back_calls(&Tree::of(&[(path, line)])).len();
+    let call = "crates/provost-run/src/turn/call/a.rs";
+    let people = "crates/provost-run/src/turn/people/a.rs";
+    let up = "use crate::turn::people::gate::approve;\n";
+    let down = "use crate::turn::call::settle::settle_failed;\n";
+    assert_eq!((of(call, up), of(people, down)), (1, 0));
+    assert_eq!(of(call, "    super::super::plan::a();\n"), 1);
+}
+
+#[test]
+fn a_room_of_a_turn_records_its_own_events() {
+    none(rooms::strange_events(&Tree::of_repository()));
+    let of = |line: &str| {
+        let path = "crates/provost-run/src/turn/end/a.rs";
+        rooms::strange_events(&Tree::of(&[(path, line)])).len()
+    };
+    let own = "    log.emit(Event::RunEnded(ended))\n";
+    let strange = "    log.emit(Event::ApprovalGiven {\n";
+    assert_eq!((of(own), of(strange)), (0, 1));
 }
 
 #[test]

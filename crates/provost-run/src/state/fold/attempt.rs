@@ -132,7 +132,8 @@ fn previewing(state: &mut State, started: &AttemptStarted) -> Result<(), FoldErr
 fn previewed(
     state: &mut State,
     ended: &AttemptEnded,
-    (of, closure): (Digest, Digest),
+    of: Digest,
+    closure: Digest,
     at: i64,
 ) -> Result<(), FoldError> {
     let message = ended.message.clone().unwrap_or_default();
@@ -181,7 +182,7 @@ pub(super) fn attempt_ended(
     if let Some(flight) = &attempt
         && let Purpose::Preview { of } = flight.purpose
     {
-        return previewed(state, ended, (of, flight.closure), at);
+        return previewed(state, ended, of, flight.closure, at);
     }
     let item = item_mut(state, &ended.slot, kind)?;
     match attempt.as_ref().map(|attempt| &attempt.purpose) {
@@ -266,14 +267,25 @@ fn paid(state: &mut State, attempt: &InFlight, used: &Used) {
     }
 }
 
+/// How a step or an item is settled.
+pub(super) struct StepSettlement<'e> {
+    pub(super) status: StepStatus,
+    pub(super) class: Option<Class>,
+    pub(super) message: Option<&'e String>,
+    pub(super) reconcile_at: Option<i64>,
+}
+
 pub(super) fn step_settled(
     state: &mut State,
     slot: &Slot,
-    status: StepStatus,
-    class: Option<Class>,
-    message: Option<&String>,
-    reconcile_at: Option<i64>,
+    settled: &StepSettlement<'_>,
 ) -> Result<(), FoldError> {
+    let StepSettlement {
+        status,
+        class,
+        message,
+        reconcile_at,
+    } = *settled;
     let step = step_mut(state, &slot.step, "StepSettled")?;
     if step.is_list && slot.item.is_none() {
         step.class = class;

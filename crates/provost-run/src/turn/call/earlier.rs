@@ -12,16 +12,17 @@ use provost_plan::expr::Root;
 use provost_plan::plan::{Step, StepKind};
 use provost_plan::policy::Verdict;
 
-use super::dispatch::Candidate;
-use crate::admission::{AdmissionEntry, EarlierLook};
+use super::dispatch::{Candidate, candidate};
+use crate::admission::EarlierLook;
 use crate::call::Slot;
 use crate::earlier::{CallKey, EarlierCalls};
 use crate::outcome::Landing;
-use crate::turn::Turn;
+use crate::turn::basis::Basis;
+use crate::turn::log::TurnLog;
 
 /// What is known of the equal calls before one.
 #[derive(Clone, Debug, Default)]
-pub(in crate::turn) struct Before {
+pub(crate) struct Before {
     /// Those of other runs.
     pub calls: EarlierCalls,
     /// How many there are with those of this run.
@@ -30,87 +31,73 @@ pub(in crate::turn) struct Before {
     look: bool,
 }
 
-impl Turn<'_> {
-    /// What is known of the calls that equal one, before it begins.
-    pub(in crate::turn) fn before(
-        &self,
-        slot: &Slot,
-        operation: &Operation,
-        args: Digest,
-    ) -> Before {
-        if operation.effect.is_read() || self.rules.admission.repeats_ms == 0 {
-            return Before::default();
-        }
-        // Why as it was: another try of what may have taken place is the same call.
-        let begun = self.state.effect(slot);
-        let begun = begun.is_some_and(|effect| effect.landing != Landing::None);
-        let recorded = self.state.item(slot).filter(|_| begun);
-        let recorded = recorded.and_then(|item| item.earlier.as_ref());
-        let recorded = recorded.filter(|(of, _)| *of == args);
-        let key = CallKey {
-            operation: operation.name.clone(),
-            args,
-        };
-        let look = recorded.is_none();
-        let calls = match recorded {
-            Some((_, calls)) => calls.clone(),
-            None => self.said.earlier.get(&key).cloned().unwrap_or_default(),
-        };
-        let own = self.state.effects_of(&operation.name, args);
-        let own = own.filter(|effect| effect.slot != *slot && effect.landing != Landing::None);
-        Before {
-            repeats: calls.count.saturating_add(own.count() as u64),
-            calls,
-            look,
-        }
+/// What is known of the calls that equal one, before it begins.
+pub(super) fn before(at: Basis<'_>, slot: &Slot, operation: &Operation, args: Digest) -> Before {
+    if operation.effect.is_read() || at.rules.admission.repeats_ms == 0 {
+        return Before::default();
     }
-
-    /// Has the store confirm what a decision over a candidate rests on.
-    pub(in crate::turn) fn look_up(&mut self, candidate: &Candidate) {
-        if !candidate.before.look {
-            return;
-        }
-        let call = CallKey {
-            operation: candidate.operation.name.clone(),
-            args: candidate.args_digest,
-        };
-        if self.looked.insert(call.clone()) {
-            self.entries
-                .push(AdmissionEntry::Earlier(Box::new(EarlierLook {
-                    call,
-                    since: self.now.saturating_sub(self.rules.admission.repeats_ms),
-                    known: candidate.before.calls.clone(),
-                })));
-        }
-    }
-
-    /// The call of a step before the plan begins, where its arguments rest on no other step.
-    pub(in crate::turn) fn known_before(
-        &self,
-        step: &Step,
-        record: &StepRecord,
-    ) -> Option<Candidate> {
-        let StepKind::Tool { args, .. } = &step.kind else {
-            return None;
-        };
-        let mut references = args
-            .templates()
-            .into_iter()
-            .flat_map(|text| text.references());
-        let rests = |root: &Root| matches!(root, Root::Step(_) | Root::Item | Root::Index);
-        if step.for_each.is_some() || references.any(|of| rests(&of.root)) {
-            return None;
-        }
-        let slot = Slot {
-            step: step.id.value.clone(),
-            item: None,
-        };
-        self.candidate(step, record, &slot).ok()
+    // Why as it was: another try of what may have taken place is the same call.
+    let begun = at.state.effect(slot);
+    let begun = begun.is_some_and(|effect| effect.landing != Landing::None);
+    let recorded = at.state.item(slot).filter(|_| begun);
+    let recorded = recorded.and_then(|item| item.earlier.as_ref());
+    let recorded = recorded.filter(|(of, _)| *of == args);
+    let key = CallKey {
+        operation: operation.name.clone(),
+        args,
+    };
+    let look = recorded.is_none();
+    let calls = match recorded {
+        Some((_, calls)) => calls.clone(),
+        None => at.said.earlier.get(&key).cloned().unwrap_or_default(),
+    };
+    let own = at.state.effects_of(&operation.name, args);
+    let own = own.filter(|effect| effect.slot != *slot && effect.landing != Landing::None);
+    Before {
+        repeats: calls.count.saturating_add(own.count() as u64),
+        calls,
+        look,
     }
 }
 
+/// Has the store confirm what a decision over a candidate rests on.
+pub(crate) fn look_up(log: &mut TurnLog<'_>, candidate: &Candidate) {
+    if !candidate.before.look {
+        return;
+    }
+    let call = CallKey {
+        operation: candidate.operation.name.clone(),
+        args: candidate.args_digest,
+    };
+    log.look_up(EarlierLook {
+        call,
+        since: log.now().saturating_sub(log.rules().admission.repeats_ms),
+        known: candidate.before.calls.clone(),
+    });
+}
+
+/// The call of a step before the plan begins, where its arguments rest on no other step.
+pub(crate) fn known_before(at: Basis<'_>, step: &Step, record: &StepRecord) -> Option<Candidate> {
+    let StepKind::Tool { args, .. } = &step.kind else {
+        return None;
+    };
+    let mut references = args
+        .templates()
+        .into_iter()
+        .flat_map(|text| text.references());
+    let rests = |root: &Root| matches!(root, Root::Step(_) | Root::Item | Root::Index);
+    if step.for_each.is_some() || references.any(|of| rests(&of.root)) {
+        return None;
+    }
+    let slot = Slot {
+        step: step.id.value.clone(),
+        item: None,
+    };
+    candidate(at, step, record, &slot).ok()
+}
+
 /// Why policy forbids a call, in words.
-pub(in crate::turn) fn forbidden(candidate: &Candidate) -> String {
+pub(crate) fn forbidden(candidate: &Candidate) -> String {
     let verdict = &candidate.verdict;
     let why = forbidden_by(verdict);
     match candidate.before.calls.latest.first() {

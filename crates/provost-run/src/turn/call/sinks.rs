@@ -8,7 +8,7 @@ use provost_plan::digest::{Digest, Domain};
 use serde_json::Value;
 
 /// Whether two calls of an operation reach the same.
-pub(in crate::turn) fn same_sinks(operation: &Operation, one: &Value, other: &Value) -> bool {
+pub(crate) fn same_sinks(operation: &Operation, one: &Value, other: &Value) -> bool {
     sinks(operation, one) == sinks(operation, other)
 }
 
@@ -20,6 +20,6 @@ fn sinks(operation: &Operation, args: &Value) -> Value {
         .collect()
 }
 
-pub(in crate::turn) fn sinks_digest(operation: &Operation, args: &Value) -> Digest {
+pub(crate) fn sinks_digest(operation: &Operation, args: &Value) -> Digest {
     Digest::of_value(Domain::Args, &sinks(operation, args))
 }

@@ -17,295 +17,321 @@ use crate::event::{AnswerPart, AnswerSpan, Citation, Event, Proven, Prover, RunE
 use crate::machine::StepError;
 use crate::outcome::Class;
 use crate::read::words::because;
-use crate::turn::Turn;
+use crate::state::State;
+use crate::turn::Flow;
+use crate::turn::basis::Basis;
+use crate::turn::call::doubt::settle_in_doubt;
+use crate::turn::log::TurnLog;
 use crate::turn::scope::{Roots, steps_named};
+use crate::turn::secret::told_of;
+use crate::turn::work::judged;
 use crate::{shown, view};
 
-impl Turn<'_> {
-    /// Ends the run if nothing more can happen in it.
-    pub(in crate::turn) fn finish_if_over(&mut self) -> Result<(), StepError> {
-        let doubt = self.state.any_doubted();
-        // Why: a failed step is final, but a person may still send it back to the planner.
-        let asked = self.state.open_questions().next().is_some();
-        // Why: a reading may be on its way again for a step that is over by now.
-        let flying = self.state.in_flight() > 0;
-        if !self.state.all_final() || doubt || asked || flying {
-            return Ok(());
-        }
-        let criteria = self.prove();
-        let unmet: Vec<String> = criteria
-            .iter()
-            .filter(|(_, proven)| **proven != Proven::Held)
-            .map(|(id, _)| id.clone())
-            .collect();
-        if unmet.is_empty() {
-            let answer = self.answer_parts();
-            return self.end(RunEnded {
-                status: RunStatus::Succeeded,
-                class: None,
-                step: None,
-                message: None,
-                proven_by: self.proven_by(&criteria),
-                criteria,
-                answer,
-            });
-        }
-        self.emit(Event::ReplanRequested {
-            why: Why::Unmet { criteria: unmet },
-        })?;
-        self.advance()
+/// Ends the run if nothing more can happen in it; goes on where a criterion asks for a revision.
+pub(crate) fn finish_if_over(log: &mut TurnLog<'_>) -> Result<Flow, StepError> {
+    let doubt = log.state().any_doubted();
+    // Why: a failed step is final, but a person may still send it back to the planner.
+    let asked = log.state().open_questions().next().is_some();
+    // Why: a reading may be on its way again for a step that is over by now.
+    let flying = log.state().in_flight() > 0;
+    if !log.state().all_final() || doubt || asked || flying {
+        return Ok(Flow::Hold);
     }
-
-    pub(in crate::turn) fn prove(&self) -> BTreeMap<String, Proven> {
-        // Why none of another goal: its plan proves what was wanted before.
-        let plan = self.state.plan();
-        let Some(plan) = plan.filter(|_| self.state.goals.unplanned.is_none()) else {
-            return BTreeMap::new();
+    let criteria = prove(log.basis());
+    let unmet: Vec<String> = criteria
+        .iter()
+        .filter(|(_, proven)| **proven != Proven::Held)
+        .map(|(id, _)| id.clone())
+        .collect();
+    if unmet.is_empty() {
+        let answer = answer_parts(log.basis());
+        let ended = RunEnded {
+            status: RunStatus::Succeeded,
+            class: None,
+            step: None,
+            message: None,
+            proven_by: proven_by(log.state(), &criteria),
+            criteria,
+            answer,
         };
-        let roots = Roots::new(&self.purse);
-        let scope = roots.scope(self.state);
-        let mut criteria: BTreeMap<String, Proven> = BTreeMap::new();
-        for proof in &plan.checked().plan().success {
-            let proven = match proof.check.eval_bool(&scope) {
-                Ok(true) => Proven::Held,
-                Ok(false) => Proven::NotHeld,
-                Err(error) => Proven::Failed(self.told_of(&proof.check, &error.to_string())),
-            };
-            let known = criteria
-                .entry(proof.criterion.value.clone())
-                .or_insert(Proven::Held);
-            if *known == Proven::Held {
-                *known = proven;
-            }
-        }
-        criteria
+        return end(log, ended).map(|()| Flow::Hold);
     }
+    log.emit(Event::ReplanRequested {
+        why: Why::Unmet { criteria: unmet },
+    })?;
+    Ok(Flow::Go)
+}
 
-    /// Who wrote the proofs of these criteria.
-    fn proven_by(&self, criteria: &BTreeMap<String, Proven>) -> BTreeMap<String, Prover> {
-        let mut by = self.state.proven_by();
-        by.retain(|criterion, _| criteria.contains_key(criterion));
-        by
-    }
-
-    fn answer_parts(&self) -> Vec<AnswerPart> {
-        let Some(plan) = &self.state.in_force.plan else {
-            return Vec::new();
+pub(super) fn prove(at: Basis<'_>) -> BTreeMap<String, Proven> {
+    // Why none of another goal: its plan proves what was wanted before.
+    let plan = at.state.plan();
+    let Some(plan) = plan.filter(|_| at.state.goals.unplanned.is_none()) else {
+        return BTreeMap::new();
+    };
+    let roots = Roots::new(at.purse);
+    let scope = roots.scope(at.state);
+    let mut criteria: BTreeMap<String, Proven> = BTreeMap::new();
+    for proof in &plan.checked().plan().success {
+        let proven = match proof.check.eval_bool(&scope) {
+            Ok(true) => Proven::Held,
+            Ok(false) => Proven::NotHeld,
+            Err(error) => Proven::Failed(told_of(at, &proof.check, &error.to_string())),
         };
-        let mut left = ANSWER_BYTES_MAX;
-        let claims = plan.checked().plan().answer.iter();
-        let parts = claims.filter_map(|claim| self.answer_part(claim));
-        let shortened = parts.map(|part| {
-            let bytes = part.spans.iter().map(|span| span.text.len()).sum();
-            match left.checked_sub(bytes) {
-                Some(rest) => left = rest,
-                None => return failed_claim("the answer is too long"),
-            }
-            part
-        });
-        shortened.collect()
-    }
-
-    /// One claim, if its guard holds.
-    fn answer_part(&self, claim: &Claim) -> Option<AnswerPart> {
-        let roots = Roots::new(&self.purse);
-        let scope = roots.scope(self.state);
-        match claim.when.as_ref().map(|when| when.eval_bool(&scope)) {
-            None | Some(Ok(true)) => {}
-            Some(Ok(false)) => return None,
-            Some(Err(error)) => {
-                let when = claim.when.as_ref().unwrap_or(&claim.text);
-                return Some(failed_claim(&self.told_of(when, &error.to_string())));
-            }
-        }
-        let mut spans = Vec::new();
-        for part in claim.text.parts() {
-            match part {
-                Part::Text(text) => {
-                    // Why only words: a stop or a bracket tells nothing.
-                    let words = text.contains(char::is_alphanumeric);
-                    let literals = &self.state.in_force.literals;
-                    let untrusted = words && literals.integrity == Integrity::Text;
-                    let text = text.clone();
-                    spans.push(AnswerSpan { text, untrusted });
-                }
-                Part::Expr(expression) => {
-                    let label = view::expression_label(self.state, &self.rules.catalog, expression);
-                    let text = match expression.print(&scope) {
-                        Ok(text) => shown::text(&label, text),
-                        Err(error) => {
-                            let error = self.told_of(&claim.text, &error.to_string());
-                            return Some(failed_claim(&error));
-                        }
-                    };
-                    // Why: a number or a flag carries no words, whatever it was counted from.
-                    let words = expression.eval(&scope).is_ok_and(|value| value.is_string());
-                    let untrusted = words && label.integrity == Integrity::Text;
-                    spans.push(AnswerSpan { text, untrusted });
-                }
-            }
-        }
-        let named = steps_named(claim.text.references());
-        let said = claim.cites.iter().map(|cite| cite.value.clone());
-        let mut cited: Vec<String> = named.keys().cloned().chain(said).collect();
-        cited.sort();
-        cited.dedup();
-        let cites: Vec<Citation> = cited
-            .into_iter()
-            .filter_map(|step| self.citation(step))
-            .collect();
-        let reads_one = cites.iter().any(|cite| named.contains_key(&cite.step));
-        Some(AnswerPart {
-            spans,
-            assertion: !cites.is_empty() && !reads_one,
-            cites,
-        })
-    }
-
-    fn citation(&self, step: String) -> Option<Citation> {
-        let known = self.state.steps.get(&step)?;
-        let evidence: Vec<_> = known
-            .items
-            .iter()
-            .filter_map(|item| item.evidence)
-            .collect();
-        (!evidence.is_empty()).then_some(Citation { step, evidence })
-    }
-
-    /// Ends a run that was cancelled, once nothing is in flight.
-    pub(in crate::turn) fn end_cancelled(&mut self) -> Result<(), StepError> {
-        if self.state.in_flight() > 0 {
-            return Ok(());
-        }
-        let Some((by, reason)) = self.state.ending.cancelled.clone() else {
-            return Ok(());
-        };
-        let mut message = match reason {
-            Some(reason) => format!("cancelled by {by}: {reason}"),
-            None => format!("cancelled by {by}"),
-        };
-        if self.state.ending.undo.placed().is_some() {
-            let undone = self.state.undone().len();
-            message.push_str(&format!("; undone: {undone}"));
-        }
-        self.end_with(RunStatus::Cancelled, Class::Cancelled, None, message)
-    }
-
-    /// Ends a run that a planner or a person gave up on.
-    pub(in crate::turn) fn end_stopped(&mut self) -> Result<(), StepError> {
-        match self.state.ending.stopping.clone() {
-            Some(why) => self.end_because(&why),
-            None => Ok(()),
+        let known = criteria
+            .entry(proof.criterion.value.clone())
+            .or_insert(Proven::Held);
+        if *known == Proven::Held {
+            *known = proven;
         }
     }
+    criteria
+}
 
-    pub(in crate::turn) fn end_because(&mut self, why: &Why) -> Result<(), StepError> {
-        match why {
-            Why::Observed { .. } => Ok(()),
-            Why::Amended { .. } => self.end_refused("no plan was made for the amended goal"),
-            Why::Rejected { step, reason } => {
-                let message = format!("a person rejected it: {reason}");
-                self.end_with(RunStatus::Rejected, Class::Rejected, step.clone(), message)
+/// Who wrote the proofs of these criteria.
+fn proven_by(state: &State, criteria: &BTreeMap<String, Proven>) -> BTreeMap<String, Prover> {
+    let mut by = state.proven_by();
+    by.retain(|criterion, _| criteria.contains_key(criterion));
+    by
+}
+
+fn answer_parts(at: Basis<'_>) -> Vec<AnswerPart> {
+    let Some(plan) = &at.state.in_force.plan else {
+        return Vec::new();
+    };
+    let mut left = ANSWER_BYTES_MAX;
+    let claims = plan.checked().plan().answer.iter();
+    let parts = claims.filter_map(|claim| answer_part(at, claim));
+    let shortened = parts.map(|part| {
+        let bytes = part.spans.iter().map(|span| span.text.len()).sum();
+        match left.checked_sub(bytes) {
+            Some(rest) => left = rest,
+            None => return failed_claim("the answer is too long"),
+        }
+        part
+    });
+    shortened.collect()
+}
+
+/// One claim, if its guard holds.
+fn answer_part(at: Basis<'_>, claim: &Claim) -> Option<AnswerPart> {
+    let roots = Roots::new(at.purse);
+    let scope = roots.scope(at.state);
+    match claim.when.as_ref().map(|when| when.eval_bool(&scope)) {
+        None | Some(Ok(true)) => {}
+        Some(Ok(false)) => return None,
+        Some(Err(error)) => {
+            let when = claim.when.as_ref().unwrap_or(&claim.text);
+            return Some(failed_claim(&told_of(at, when, &error.to_string())));
+        }
+    }
+    let mut spans = Vec::new();
+    for part in claim.text.parts() {
+        match part {
+            Part::Text(text) => {
+                // Why only words: a stop or a bracket tells nothing.
+                let words = text.contains(char::is_alphanumeric);
+                let literals = &at.state.in_force.literals;
+                let untrusted = words && literals.integrity == Integrity::Text;
+                let text = text.clone();
+                spans.push(AnswerSpan { text, untrusted });
             }
-            Why::Expired { step } => {
-                let step = (!step.is_empty()).then(|| step.clone());
-                let message = "nobody answered in time".to_owned();
-                self.end_with(RunStatus::Expired, Class::Expired, step, message)
-            }
-            Why::Unmet { .. } if self.state.ending.rejected.is_some() => {
-                match self.state.ending.rejected.clone() {
-                    Some(rejected) => self.end_because(&rejected),
-                    None => Ok(()),
-                }
-            }
-            Why::Unmet { .. } => {
-                let class = self.judged(Class::Unmet);
-                self.end_with(RunStatus::Failed, class, None, because(why))
-            }
-            Why::Refine { step } => {
-                let message = format!("no planner refined the subgoal `{step}`");
-                self.end_with(RunStatus::Failed, Class::Unmet, Some(step.clone()), message)
-            }
-            Why::StepFailed { step, .. } => {
-                let (class, message) = self
-                    .state
-                    .failure(step)
-                    .unwrap_or_else(|| (Class::ToolBug, "the step failed".to_owned()));
-                let message = format!("step `{step}` failed: {message}");
-                self.end_with(RunStatus::Failed, class, Some(step.clone()), message)
+            Part::Expr(expression) => {
+                let label = view::expression_label(at.state, &at.rules.catalog, expression);
+                let text = match expression.print(&scope) {
+                    Ok(text) => shown::text(&label, text),
+                    Err(error) => {
+                        let error = told_of(at, &claim.text, &error.to_string());
+                        return Some(failed_claim(&error));
+                    }
+                };
+                // Why: a number or a flag carries no words, whatever it was counted from.
+                let words = expression.eval(&scope).is_ok_and(|value| value.is_string());
+                let untrusted = words && label.integrity == Integrity::Text;
+                spans.push(AnswerSpan { text, untrusted });
             }
         }
     }
+    let named = steps_named(claim.text.references());
+    let said = claim.cites.iter().map(|cite| cite.value.clone());
+    let mut cited: Vec<String> = named.keys().cloned().chain(said).collect();
+    cited.sort();
+    cited.dedup();
+    let cites: Vec<Citation> = cited
+        .into_iter()
+        .filter_map(|step| citation(at.state, step))
+        .collect();
+    let reads_one = cites.iter().any(|cite| named.contains_key(&cite.step));
+    Some(AnswerPart {
+        spans,
+        assertion: !cites.is_empty() && !reads_one,
+        cites,
+    })
+}
 
-    pub(in crate::turn) fn end_refused(&mut self, reason: &str) -> Result<(), StepError> {
-        let findings = &self.state.planning.findings;
-        let is_error = |finding: &&FindingView| {
-            Code::from_text(&finding.code).is_some_and(|code| code.severity() == Severity::Error)
-        };
-        let message = match findings.iter().find(is_error) {
-            Some(first) => format!("{reason}; first error {}: {}", first.code, first.message),
-            None => reason.to_owned(),
-        };
-        self.end_with(RunStatus::Refused, Class::InvalidArguments, None, message)
+fn citation(state: &State, step: String) -> Option<Citation> {
+    let known = state.steps.get(&step)?;
+    let evidence: Vec<_> = known
+        .items
+        .iter()
+        .filter_map(|item| item.evidence)
+        .collect();
+    (!evidence.is_empty()).then_some(Citation { step, evidence })
+}
+
+/// Ends a run that was cancelled, once nothing is in flight.
+pub(crate) fn end_cancelled(log: &mut TurnLog<'_>) -> Result<(), StepError> {
+    if log.state().in_flight() > 0 {
+        return Ok(());
     }
+    let Some((by, reason)) = log.state().ending.cancelled.clone() else {
+        return Ok(());
+    };
+    let mut message = match reason {
+        Some(reason) => format!("cancelled by {by}: {reason}"),
+        None => format!("cancelled by {by}"),
+    };
+    if log.state().ending.undo.placed().is_some() {
+        let undone = log.state().undone().len();
+        message.push_str(&format!("; undone: {undone}"));
+    }
+    end_with(log, RunStatus::Cancelled, Class::Cancelled, None, message)
+}
 
-    /// Ends a run that met a limit, once nothing is in flight.
-    pub(in crate::turn) fn end_limit(&mut self) -> Result<(), StepError> {
-        match self.state.spend.limit.clone() {
-            Some((step, limit)) if self.state.in_flight() == 0 => {
-                let message = format!("no other call may begin: {limit}");
-                self.end_with(
-                    RunStatus::Failed,
-                    Class::BudgetExceeded,
-                    Some(step),
-                    message,
-                )
+/// Ends a run that a planner or a person gave up on.
+pub(crate) fn end_stopped(log: &mut TurnLog<'_>) -> Result<(), StepError> {
+    match log.state().ending.stopping.clone() {
+        Some(why) => end_because(log, &why),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn end_because(log: &mut TurnLog<'_>, why: &Why) -> Result<(), StepError> {
+    match why {
+        Why::Observed { .. } => Ok(()),
+        Why::Amended { .. } => end_refused(log, "no plan was made for the amended goal"),
+        Why::Rejected { step, reason } => {
+            let message = format!("a person rejected it: {reason}");
+            end_with(
+                log,
+                RunStatus::Rejected,
+                Class::Rejected,
+                step.clone(),
+                message,
+            )
+        }
+        Why::Expired { step } => {
+            let step = (!step.is_empty()).then(|| step.clone());
+            let message = "nobody answered in time".to_owned();
+            end_with(log, RunStatus::Expired, Class::Expired, step, message)
+        }
+        Why::Unmet { .. } if log.state().ending.rejected.is_some() => {
+            match log.state().ending.rejected.clone() {
+                Some(rejected) => end_because(log, &rejected),
+                None => Ok(()),
             }
-            _ => Ok(()),
+        }
+        Why::Unmet { .. } => {
+            let class = judged(log.basis(), Class::Unmet);
+            end_with(log, RunStatus::Failed, class, None, because(why))
+        }
+        Why::Refine { step } => {
+            let message = format!("no planner refined the subgoal `{step}`");
+            end_with(
+                log,
+                RunStatus::Failed,
+                Class::Unmet,
+                Some(step.clone()),
+                message,
+            )
+        }
+        Why::StepFailed { step, .. } => {
+            let (class, message) = log
+                .state()
+                .failure(step)
+                .unwrap_or_else(|| (Class::ToolBug, "the step failed".to_owned()));
+            let message = format!("step `{step}` failed: {message}");
+            end_with(log, RunStatus::Failed, class, Some(step.clone()), message)
         }
     }
+}
 
-    pub(in crate::turn) fn end_moved(&mut self, message: &str) -> Result<(), StepError> {
-        if self.state.ending.cancelled.is_some() {
-            return self.end_cancelled();
+pub(crate) fn end_refused(log: &mut TurnLog<'_>, reason: &str) -> Result<(), StepError> {
+    let findings = &log.state().planning.findings;
+    let is_error = |finding: &&FindingView| {
+        Code::from_text(&finding.code).is_some_and(|code| code.severity() == Severity::Error)
+    };
+    let message = match findings.iter().find(is_error) {
+        Some(first) => format!("{reason}; first error {}: {}", first.code, first.message),
+        None => reason.to_owned(),
+    };
+    end_with(
+        log,
+        RunStatus::Refused,
+        Class::InvalidArguments,
+        None,
+        message,
+    )
+}
+
+/// Ends a run that met a limit, once nothing is in flight.
+pub(crate) fn end_limit(log: &mut TurnLog<'_>) -> Result<(), StepError> {
+    match log.state().spend.limit.clone() {
+        Some((step, limit)) if log.state().in_flight() == 0 => {
+            let message = format!("no other call may begin: {limit}");
+            end_with(
+                log,
+                RunStatus::Failed,
+                Class::BudgetExceeded,
+                Some(step),
+                message,
+            )
         }
-        let message =
-            format!("the plan is no longer admissible under the current rules: {message}");
-        self.end_with(RunStatus::Failed, Class::Drift, None, message)
+        _ => Ok(()),
     }
+}
 
-    fn end_with(
-        &mut self,
-        status: RunStatus,
-        class: Class,
-        step: Option<String>,
-        message: String,
-    ) -> Result<(), StepError> {
-        let criteria = if self.state.in_force.plan.is_some() {
-            self.prove()
-        } else {
-            BTreeMap::new()
-        };
-        self.end(RunEnded {
+pub(crate) fn end_moved(log: &mut TurnLog<'_>, message: &str) -> Result<(), StepError> {
+    if log.state().ending.cancelled.is_some() {
+        return end_cancelled(log);
+    }
+    let message = format!("the plan is no longer admissible under the current rules: {message}");
+    end_with(log, RunStatus::Failed, Class::Drift, None, message)
+}
+
+fn end_with(
+    log: &mut TurnLog<'_>,
+    status: RunStatus,
+    class: Class,
+    step: Option<String>,
+    message: String,
+) -> Result<(), StepError> {
+    let criteria = if log.state().in_force.plan.is_some() {
+        prove(log.basis())
+    } else {
+        BTreeMap::new()
+    };
+    end(
+        log,
+        RunEnded {
             status,
             class: Some(class),
             step,
             message: Some(message),
-            proven_by: self.proven_by(&criteria),
+            proven_by: proven_by(log.state(), &criteria),
             criteria,
             answer: Vec::new(),
-        })
-    }
+        },
+    )
+}
 
-    fn end(&mut self, ended: RunEnded) -> Result<(), StepError> {
-        // Why: an effect that may have landed stays in doubt, whatever ended the run before its
-        // next attempt.
-        for slot in self.state.unknown_effects() {
-            let message = "the run ended before this was known".to_owned();
-            self.settle_in_doubt(&slot, Class::Cancelled, message)?;
-        }
-        self.emit(Event::RunEnded(ended))
+fn end(log: &mut TurnLog<'_>, ended: RunEnded) -> Result<(), StepError> {
+    // Why: an effect that may have landed stays in doubt, whatever ended the run before its
+    // next attempt.
+    for slot in log.state().unknown_effects() {
+        let message = "the run ended before this was known".to_owned();
+        settle_in_doubt(log, &slot, Class::Cancelled, message)?;
     }
+    log.emit(Event::RunEnded(ended))
 }
 
 fn failed_claim(error: &str) -> AnswerPart {

@@ -18,13 +18,15 @@ use provost_plan::plan::undo::undo_id;
 use serde_json::{Map, Value, json};
 
 use crate::call::Slot;
-use crate::event::{Event, NotUndone, StepStatus};
+use crate::event::{Event, NotUndone};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
-use crate::state::{Act, Dependency, WriteRecord};
-use crate::statement::Signer;
-use crate::turn::scope::Roots;
-use crate::turn::{DispatchGate, Turn};
+use crate::state::{State, WriteRecord};
+use crate::turn::basis::Basis;
+use crate::turn::call::doubt::{reconcile_ready, settle_in_doubt};
+use crate::turn::log::TurnLog;
+use crate::turn::scope::{Roots, item_value};
+use crate::turn::terms::{SuppliedPlan, base, origin_in_force, terms};
 
 /// A call that takes one effect back.
 struct UndoCall {
@@ -36,214 +38,6 @@ struct UndoCall {
     asks: bool,
     retry: Option<Value>,
     role: Option<String>,
-}
-
-impl Turn<'_> {
-    /// Records that a person ends the run.
-    pub(in crate::turn) fn cancel(
-        &mut self,
-        signer: Signer,
-        reason: Option<String>,
-        undo: bool,
-    ) -> Result<(), StepError> {
-        let Signer { by, record } = signer;
-        // Why: to stop takes little, but undoing begins calls.
-        let act = if undo { Act::Amend } else { Act::Stop };
-        self.may(act, &by)?;
-        self.emit(Event::CancelRequested {
-            by: by.id,
-            reason,
-            undo,
-            record,
-        })
-    }
-
-    /// Takes back what happened; then ends the run.
-    pub(in crate::turn) fn undo_all(&mut self) -> Result<(), StepError> {
-        loop {
-            if self.pace != DispatchGate::Go
-                || self.state.ending.paused.is_some()
-                || self.state.ending.ended.is_some()
-            {
-                return Ok(());
-            }
-            let before = self.events.len();
-            if !self.is_placed() {
-                if self.state.in_flight() > 0 {
-                    return Ok(());
-                }
-                self.look_what_happened()?;
-                if self.events.len() == before {
-                    if self.is_reconciling() {
-                        return Ok(());
-                    }
-                    self.place_undo()?;
-                }
-                continue;
-            }
-            if self.state.spend.limit.is_none() {
-                self.reconcile_ready()?;
-                if self.state.ending.paused.is_none() {
-                    self.dispatch_ready()?;
-                }
-            }
-            if self.events.len() == before {
-                let over = self.state.in_flight() == 0 && self.is_undone();
-                return if over { self.end_cancelled() } else { Ok(()) };
-            }
-        }
-    }
-
-    /// Whether the steps that undo are part of the plan in force.
-    fn is_placed(&self) -> bool {
-        let placed = self.state.ending.undo.placed().into_iter();
-        let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
-        self.state.is_undoing() && steps.all(|id| self.state.steps.contains_key(id))
-    }
-
-    /// Asks what became of calls of which nobody knows, where a read may tell.
-    fn look_what_happened(&mut self) -> Result<(), StepError> {
-        for slot in self.state.unknown_effects() {
-            let message = "the run was cancelled before this was known".to_owned();
-            self.settle_in_doubt(&slot, Class::Cancelled, message)?;
-        }
-        self.reconcile_ready()
-    }
-
-    /// Whether no undoing step can begin any more.
-    fn is_undone(&self) -> bool {
-        let placed = self.state.ending.undo.placed().into_iter();
-        let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
-        let over = |id: &String| self.state.steps.get(id).is_none_or(|s| s.status.is_final());
-        self.state.spend.limit.is_some() || steps.all(over)
-    }
-
-    /// What an undoing step waits for: all before it in doubt or over, undoing steps known to be.
-    pub(in crate::turn) fn need_undoing(&self, id: &str) -> Dependency {
-        let undoes = self.state.may_begin(id);
-        match self.state.steps.get(id).map(|known| known.status) {
-            Some(status) if undoes && (!status.is_final() || status == StepStatus::InDoubt) => {
-                Dependency::Wait
-            }
-            _ => Dependency::Met,
-        }
-    }
-
-    /// Puts the revision in force that undoes what happened.
-    fn place_undo(&mut self) -> Result<(), StepError> {
-        let (mut takings, mut left) = self.takings();
-        let mut placed = None;
-        while placed.is_none() && !takings.is_empty() {
-            match self.compile_undo(&takings) {
-                Ok(checked) => placed = Some(checked),
-                Err(found) => leave_out(&mut takings, &mut left, &found),
-            }
-        }
-        let of = |taking: &UndoCall| (taking.id.clone(), taking.slot.clone());
-        let steps: BTreeMap<String, Slot> = takings.iter().map(of).collect();
-        self.emit(Event::UndoPlanned { steps, left })?;
-        match placed {
-            Some((checked, found)) => {
-                let origin = self.origin_in_force("the undo of what happened");
-                self.put_in_force(&checked, &found, origin, "what happened is undone")
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// The calls that take back what happened, the newest first; and what none takes back.
-    fn takings(&self) -> (Vec<UndoCall>, Vec<NotUndone>) {
-        let (mut takings, mut left) = (Vec::new(), Vec::new());
-        for effect in self.state.writes.effects.iter().rev() {
-            let taking = match effect.landing {
-                // Why not listed: whoever asks what is left finds the doubt, or what became of it.
-                Landing::None | Landing::Unknown => continue,
-                Landing::Happened => self.taking(&takings, effect),
-            };
-            match taking {
-                Ok(taking) => takings.push(taking),
-                Err(because) => left.push(NotUndone {
-                    slot: effect.slot.clone(),
-                    because,
-                }),
-            }
-        }
-        (takings, left)
-    }
-
-    fn taking(&self, newer: &[UndoCall], effect: &WriteRecord) -> Result<UndoCall, String> {
-        let slot = &effect.slot;
-        let plan = self.state.plan();
-        let step = plan.and_then(|plan| plan.checked().plan().step(&slot.step));
-        let step = step.ok_or("its step is not in the plan any more")?;
-        let args = self.undo_args(step, slot)?;
-        let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
-        let tool = undo.tool.value.clone();
-        let same = |taking: &UndoCall| taking.tool == tool && taking.args == args;
-        let digest = Digest::of_value(Domain::Args, &args);
-        let mut others = self.state.effects_of(&undo.tool.value, digest);
-        let repeats = others.any(|effect| effect.landing != Landing::None);
-        let operation = self.rules.catalog.get(&tool);
-        let natural = operation.is_some_and(|op| op.idempotency == Idempotency::Natural);
-        Ok(UndoCall {
-            id: undo_id(&slot.step, slot.item),
-            slot: slot.clone(),
-            asks: step.approval_required || !natural && (repeats || newer.iter().any(same)),
-            retry: step.value.get("retry").cloned(),
-            role: step.role().map(str::to_owned),
-            tool,
-            args,
-        })
-    }
-
-    /// The arguments of the `undo` of a slot, as the expressions in it have their values now.
-    fn undo_args(&self, step: &Step, slot: &Slot) -> Result<Value, String> {
-        let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
-        let output = self.state.item(slot).and_then(|item| item.output.as_ref());
-        let templates = undo.args.templates().into_iter();
-        let named: Vec<_> = templates.flat_map(Template::references).collect();
-        if output.is_none() && named.iter().any(|r| matches!(r.root, Root::Output)) {
-            return Err("what it gave back is not known".to_owned());
-        }
-        let roots = Roots::new(&self.purse)
-            .with_item(self.item_value(slot))
-            .with_output(output.unwrap_or(&Value::Null));
-        let scope = roots.scope_for(self.state, named.into_iter());
-        let args = undo.args.eval(&scope);
-        args.map_err(|error| format!("its `undo` has no value: {error}"))
-    }
-
-    /// The plan in force with the steps that undo, checked like any other.
-    fn compile_undo(
-        &self,
-        takings: &[UndoCall],
-    ) -> Result<(CheckedPlan, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut document = Value::clone(&self.state.in_force.document);
-        if let Some(Value::Array(steps)) = document.get_mut("steps") {
-            let ids = steps.iter().filter_map(|step| step.get("id").cloned());
-            let mut after: Vec<Value> = ids.collect();
-            for taking in takings {
-                steps.push(taking.step(&after));
-                after = vec![taking.id.clone().into()];
-            }
-        }
-        let plan = plan_from_value(&document, "undo")?;
-        let draft = Draft {
-            plan: plan.into(),
-            origin: self.origin_in_force("the undo of what happened"),
-        };
-        let base = RevisionBase {
-            undoes: true,
-            ..self.base(self.state.in_force.revision + 1)
-        };
-        let Checked {
-            plan, diagnostics, ..
-        } = check(draft, &self.terms(self.state.goal_of_plan()), &base);
-        match plan {
-            Some(checked) => Ok((checked, diagnostics)),
-            None => Err(diagnostics),
-        }
-    }
 }
 
 impl UndoCall {
@@ -266,6 +60,146 @@ impl UndoCall {
             step.extend(role.map(|role| ("as".to_owned(), role.into())));
         }
         step
+    }
+}
+
+/// Whether the steps that undo are part of the plan in force.
+pub(crate) fn is_placed(state: &State) -> bool {
+    let placed = state.ending.undo.placed().into_iter();
+    let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
+    state.is_undoing() && steps.all(|id| state.steps.contains_key(id))
+}
+
+/// Asks what became of calls of which nobody knows, where a read may tell.
+pub(crate) fn look_what_happened(log: &mut TurnLog<'_>) -> Result<(), StepError> {
+    for slot in log.state().unknown_effects() {
+        let message = "the run was cancelled before this was known".to_owned();
+        settle_in_doubt(log, &slot, Class::Cancelled, message)?;
+    }
+    reconcile_ready(log)
+}
+
+/// Whether no undoing step can begin any more.
+pub(crate) fn is_undone(state: &State) -> bool {
+    let placed = state.ending.undo.placed().into_iter();
+    let mut steps = placed.flat_map(|undoing| undoing.steps.keys());
+    let over = |id: &String| state.steps.get(id).is_none_or(|s| s.status.is_final());
+    state.spend.limit.is_some() || steps.all(over)
+}
+
+/// Records what is undone and what is not, and gives the plan that does it; none where nothing
+/// can be undone.
+pub(crate) fn plan_undo(log: &mut TurnLog<'_>) -> Result<Option<SuppliedPlan>, StepError> {
+    let (mut takings, mut left) = takings(log.basis());
+    let mut placed = None;
+    while placed.is_none() && !takings.is_empty() {
+        match compile_undo(log.basis(), &takings) {
+            Ok(checked) => placed = Some(checked),
+            Err(found) => leave_out(&mut takings, &mut left, &found),
+        }
+    }
+    let of = |taking: &UndoCall| (taking.id.clone(), taking.slot.clone());
+    let steps: BTreeMap<String, Slot> = takings.iter().map(of).collect();
+    log.emit(Event::UndoPlanned { steps, left })?;
+    let origin = origin_in_force(log.state(), "the undo of what happened");
+    Ok(placed.map(|(checked, found)| SuppliedPlan {
+        checked,
+        found,
+        origin,
+    }))
+}
+
+/// The calls that take back what happened, the newest first; and what none takes back.
+fn takings(at: Basis<'_>) -> (Vec<UndoCall>, Vec<NotUndone>) {
+    let (mut takings, mut left) = (Vec::new(), Vec::new());
+    for effect in at.state.writes.effects.iter().rev() {
+        let taking = match effect.landing {
+            // Why not listed: whoever asks what is left finds the doubt, or what became of it.
+            Landing::None | Landing::Unknown => continue,
+            Landing::Happened => taking(at, &takings, effect),
+        };
+        match taking {
+            Ok(taking) => takings.push(taking),
+            Err(because) => left.push(NotUndone {
+                slot: effect.slot.clone(),
+                because,
+            }),
+        }
+    }
+    (takings, left)
+}
+
+fn taking(at: Basis<'_>, newer: &[UndoCall], effect: &WriteRecord) -> Result<UndoCall, String> {
+    let slot = &effect.slot;
+    let plan = at.state.plan();
+    let step = plan.and_then(|plan| plan.checked().plan().step(&slot.step));
+    let step = step.ok_or("its step is not in the plan any more")?;
+    let args = undo_args(at, step, slot)?;
+    let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
+    let tool = undo.tool.value.clone();
+    let same = |taking: &UndoCall| taking.tool == tool && taking.args == args;
+    let digest = Digest::of_value(Domain::Args, &args);
+    let mut others = at.state.effects_of(&undo.tool.value, digest);
+    let repeats = others.any(|effect| effect.landing != Landing::None);
+    let operation = at.rules.catalog.get(&tool);
+    let natural = operation.is_some_and(|op| op.idempotency == Idempotency::Natural);
+    Ok(UndoCall {
+        id: undo_id(&slot.step, slot.item),
+        slot: slot.clone(),
+        asks: step.approval_required || !natural && (repeats || newer.iter().any(same)),
+        retry: step.value.get("retry").cloned(),
+        role: step.role().map(str::to_owned),
+        tool,
+        args,
+    })
+}
+
+/// The arguments of the `undo` of a slot, as the expressions in it have their values now.
+fn undo_args(at: Basis<'_>, step: &Step, slot: &Slot) -> Result<Value, String> {
+    let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
+    let output = at.state.item(slot).and_then(|item| item.output.as_ref());
+    let templates = undo.args.templates().into_iter();
+    let named: Vec<_> = templates.flat_map(Template::references).collect();
+    if output.is_none() && named.iter().any(|r| matches!(r.root, Root::Output)) {
+        return Err("what it gave back is not known".to_owned());
+    }
+    let roots = Roots::new(at.purse)
+        .with_item(item_value(at.state, slot))
+        .with_output(output.unwrap_or(&Value::Null));
+    let scope = roots.scope_for(at.state, named.into_iter());
+    let args = undo.args.eval(&scope);
+    args.map_err(|error| format!("its `undo` has no value: {error}"))
+}
+
+/// The plan in force with the steps that undo, checked like any other.
+fn compile_undo(
+    at: Basis<'_>,
+    takings: &[UndoCall],
+) -> Result<(CheckedPlan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut document = Value::clone(&at.state.in_force.document);
+    if let Some(Value::Array(steps)) = document.get_mut("steps") {
+        let ids = steps.iter().filter_map(|step| step.get("id").cloned());
+        let mut after: Vec<Value> = ids.collect();
+        for taking in takings {
+            steps.push(taking.step(&after));
+            after = vec![taking.id.clone().into()];
+        }
+    }
+    let plan = plan_from_value(&document, "undo")?;
+    let draft = Draft {
+        plan: plan.into(),
+        origin: origin_in_force(at.state, "the undo of what happened"),
+    };
+    let base = RevisionBase {
+        undoes: true,
+        ..base(at.state, at.state.in_force.revision + 1)
+    };
+    let Checked {
+        plan, diagnostics, ..
+    } = check(draft, &terms(at, at.state.goal_of_plan()), &base);
+    match plan {
+        Some(checked) => Ok((checked, diagnostics)),
+        None => Err(diagnostics),
     }
 }
 

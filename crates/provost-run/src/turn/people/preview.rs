@@ -9,16 +9,20 @@ use provost_plan::check::StepRecord;
 use provost_plan::plan::Step;
 use serde_json::{Map, Value};
 
+use super::gate::ask_for_step;
 use crate::admission::Denial;
 use crate::call::{PREVIEW_ATTEMPT, Purpose, Slot};
 use crate::card::{CardPreview, PreviewResult, Shown};
 use crate::event::{AttemptEnded, Event};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
-use crate::state::ItemState;
-use crate::turn::Turn;
-use crate::turn::call::beside::{AuxiliaryRead, Hindrance};
-use crate::turn::call::dispatch::Candidate;
+use crate::state::{ItemState, State};
+use crate::turn::basis::Basis;
+use crate::turn::call::admit::put_off;
+use crate::turn::call::beside::{AuxiliaryRead, Hindrance, begin_read, brought, permitted};
+use crate::turn::call::dispatch::{Candidate, concrete};
+use crate::turn::call::origin::origins;
+use crate::turn::log::TurnLog;
 
 /// Most of one output that a card shows: bytes in all, characters of a text, entries of a list or
 /// a map, levels.
@@ -37,161 +41,159 @@ enum PreviewSource {
     Waits,
 }
 
-impl Turn<'_> {
-    /// Asks about calls of a step, once there is what their previews show, or why there is none.
-    pub(in crate::turn) fn preview_and_ask(
-        &mut self,
-        step: &Step,
-        record: &StepRecord,
-        candidates: &[Candidate],
-    ) -> Result<(), StepError> {
-        // Why any: one card asks about every item of a list.
-        let mut waits = self.is_any_previewing(&step.id.value);
-        let mut calls = Vec::with_capacity(candidates.len());
-        for candidate in candidates {
-            let mut call = Self::concrete(candidate);
-            call.origins = self.origins(candidate);
-            match self.look(record, candidate)? {
-                PreviewSource::Nothing => {}
-                PreviewSource::At(preview) => call.preview = Some(*preview),
-                PreviewSource::Waits => waits = true,
-            }
-            if self.state.ending.paused.is_some() {
-                return Ok(());
-            }
-            calls.push(call);
+/// Asks about calls of a step, once there is what their previews show, or why there is none.
+pub(crate) fn preview_and_ask(
+    log: &mut TurnLog<'_>,
+    step: &Step,
+    record: &StepRecord,
+    candidates: &[Candidate],
+) -> Result<(), StepError> {
+    // Why any: one card asks about every item of a list.
+    let mut waits = is_any_previewing(log.state(), &step.id.value);
+    let mut calls = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let mut call = concrete(candidate);
+        call.origins = origins(log.basis(), candidate);
+        match look(log, record, candidate)? {
+            PreviewSource::Nothing => {}
+            PreviewSource::At(preview) => call.preview = Some(*preview),
+            PreviewSource::Waits => waits = true,
         }
-        if waits {
+        if log.state().ending.paused.is_some() {
             return Ok(());
         }
-        self.ask_for_step(step, record, candidates, calls)
+        calls.push(call);
     }
-
-    fn is_any_previewing(&self, id: &str) -> bool {
-        let items = self.state.steps.get(id).into_iter().flat_map(|s| &s.items);
-        let mut flights = items.filter_map(ItemState::purpose);
-        flights.any(Purpose::is_preview)
+    if waits {
+        return Ok(());
     }
+    ask_for_step(log, step, record, candidates, calls)
+}
 
-    /// What is there to show of a call; begins the read if it has to be made.
-    fn look(
-        &mut self,
-        record: &StepRecord,
-        candidate: &Candidate,
-    ) -> Result<PreviewSource, StepError> {
-        let Some(declared) = &candidate.operation.preview else {
-            return Ok(PreviewSource::Nothing);
-        };
-        let asked = declared.request(&candidate.args);
-        let mut preview = CardPreview {
-            tool: declared.tool.clone(),
-            args: match &asked {
-                Ok(args) if candidate.secrets.is_empty() => args.clone(),
-                _ => Value::Null,
-            },
-            at: None,
-            evidence: None,
-            came: PreviewResult::Failed(String::new()),
-        };
-        let known = self.state.item(&candidate.slot);
-        let known = known.and_then(|item| item.preview.as_ref());
-        let of = (candidate.args_digest, record.closure);
-        if let Some(known) = known.filter(|known| (known.of, known.closure) == of) {
-            preview.at = Some(known.at);
-            preview.evidence = known.evidence;
-            preview.came = known.came.clone();
-            return Ok(PreviewSource::At(Box::new(preview)));
+fn is_any_previewing(state: &State, id: &str) -> bool {
+    let items = state.steps.get(id).into_iter().flat_map(|s| &s.items);
+    let mut flights = items.filter_map(ItemState::purpose);
+    flights.any(Purpose::is_preview)
+}
+
+/// What is there to show of a call; begins the read if it has to be made.
+fn look(
+    log: &mut TurnLog<'_>,
+    record: &StepRecord,
+    candidate: &Candidate,
+) -> Result<PreviewSource, StepError> {
+    let Some(declared) = &candidate.operation.preview else {
+        return Ok(PreviewSource::Nothing);
+    };
+    let asked = declared.request(&candidate.args);
+    let mut preview = CardPreview {
+        tool: declared.tool.clone(),
+        args: match &asked {
+            Ok(args) if candidate.secrets.is_empty() => args.clone(),
+            _ => Value::Null,
+        },
+        at: None,
+        evidence: None,
+        came: PreviewResult::Failed(String::new()),
+    };
+    let known = log.state().item(&candidate.slot);
+    let known = known.and_then(|item| item.preview.as_ref());
+    let of = (candidate.args_digest, record.closure);
+    if let Some(known) = known.filter(|known| (known.of, known.closure) == of) {
+        preview.at = Some(known.at);
+        preview.evidence = known.evidence;
+        preview.came = known.came.clone();
+        return Ok(PreviewSource::At(Box::new(preview)));
+    }
+    let began = match asked.and_then(|args| reading_of(log.basis(), candidate, args)) {
+        Ok(reading) => begin_preview(log, &candidate.slot, reading)?,
+        Err(reason) => Err(reason),
+    };
+    Ok(match began {
+        Ok(()) => PreviewSource::Waits,
+        Err(reason) => {
+            preview.came = PreviewResult::Failed(shortened(&reason).0);
+            PreviewSource::At(Box::new(preview))
         }
-        let began = match asked.and_then(|args| self.reading_of(candidate, args)) {
-            Ok(reading) => self.begin_preview(&candidate.slot, reading)?,
-            Err(reason) => Err(reason),
-        };
-        Ok(match began {
-            Ok(()) => PreviewSource::Waits,
-            Err(reason) => {
-                preview.came = PreviewResult::Failed(shortened(&reason).0);
-                PreviewSource::At(Box::new(preview))
-            }
-        })
-    }
+    })
+}
 
-    /// The concrete read, or why there is none.
-    fn reading_of(&self, candidate: &Candidate, args: Value) -> Result<AuxiliaryRead, String> {
-        if !candidate.secrets.is_empty() {
-            return Err("the call carries a secret, which no card may show".to_owned());
-        }
-        let declared = candidate.operation.preview.as_ref();
-        let operation = declared.and_then(|declared| self.rules.catalog.get(&declared.tool));
-        let operation = operation
-            .filter(|read| read.effect == Effect::Read && !read.secret)
-            .ok_or_else(|| "the catalog has no such read".to_owned())?;
-        let of = candidate.args_digest;
-        self.permitted(&candidate.slot, Purpose::Preview { of }, operation, args)
+/// The concrete read, or why there is none.
+fn reading_of(at: Basis<'_>, candidate: &Candidate, args: Value) -> Result<AuxiliaryRead, String> {
+    if !candidate.secrets.is_empty() {
+        return Err("the call carries a secret, which no card may show".to_owned());
     }
+    let declared = candidate.operation.preview.as_ref();
+    let operation = declared.and_then(|declared| at.rules.catalog.get(&declared.tool));
+    let operation = operation
+        .filter(|read| read.effect == Effect::Read && !read.secret)
+        .ok_or_else(|| "the catalog has no such read".to_owned())?;
+    let of = candidate.args_digest;
+    permitted(
+        at,
+        &candidate.slot,
+        Purpose::Preview { of },
+        operation,
+        args,
+    )
+}
 
-    /// Begins the read, unless it has to wait for what this run has under way; or says why it
-    /// cannot be made now.
-    fn begin_preview(
-        &mut self,
-        slot: &Slot,
-        reading: AuxiliaryRead,
-    ) -> Result<Result<(), String>, StepError> {
-        let busy = self.state.in_flight() as u64;
-        if busy >= self.state.limits_in_force().concurrency {
-            return Ok(Ok(()));
-        }
-        let denial = match self.begin_read(reading)? {
-            Ok(()) => return Ok(Ok(())),
-            Err(Hindrance::Limit(limit)) => return Ok(Err(format!("no read may begin: {limit}"))),
-            Err(Hindrance::NotInPlan) => {
-                return Ok(Err("the current plan has no such call".to_owned()));
-            }
-            Err(Hindrance::Denied(denial)) => denial,
-        };
-        match denial {
-            Denial::Full { .. } if busy > 0 => Ok(Ok(())),
-            Denial::Full { because }
-            | Denial::Later { because, .. }
-            | Denial::Budget { because } => Ok(Err(because)),
-            denial @ (Denial::Stopped(_) | Denial::Doubt { .. }) => {
-                self.put_off(slot, denial).map(Ok)
-            }
-        }
+/// Begins the read, unless it has to wait for what this run has under way; or says why it
+/// cannot be made now.
+fn begin_preview(
+    log: &mut TurnLog<'_>,
+    slot: &Slot,
+    reading: AuxiliaryRead,
+) -> Result<Result<(), String>, StepError> {
+    let busy = log.state().in_flight() as u64;
+    if busy >= log.state().limits_in_force().concurrency {
+        return Ok(Ok(()));
     }
+    let denial = match begin_read(log, reading)? {
+        Ok(()) => return Ok(Ok(())),
+        Err(Hindrance::Limit(limit)) => return Ok(Err(format!("no read may begin: {limit}"))),
+        Err(Hindrance::NotInPlan) => {
+            return Ok(Err("the current plan has no such call".to_owned()));
+        }
+        Err(Hindrance::Denied(denial)) => denial,
+    };
+    match denial {
+        Denial::Full { .. } if busy > 0 => Ok(Ok(())),
+        Denial::Full { because } | Denial::Later { because, .. } | Denial::Budget { because } => {
+            Ok(Err(because))
+        }
+        denial @ (Denial::Stopped(_) | Denial::Doubt { .. }) => put_off(log, slot, denial).map(Ok),
+    }
+}
 
-    /// Takes what a preview brought, or why it brought nothing.
-    pub(in crate::turn) fn previewed(
-        &mut self,
-        slot: &Slot,
-        reply: Reply,
-    ) -> Result<(), StepError> {
-        let Reply {
-            class,
-            output,
-            evidence,
-            media,
-            message,
-            lacks,
-            used,
-            ..
-        } = reply;
-        let digest = self.keep(media, evidence);
-        let flight = self.state.item(slot).and_then(|i| i.in_flight.as_ref());
-        let known = flight.and_then(|flight| self.rules.catalog.get(&flight.operation));
-        let untrusted = known.is_none_or(|operation| !operation.trusted);
-        let (class, message, shows) = match self.brought(slot, class, output, message) {
-            Ok(output) => (Class::Ok, None, Some(shown(&output, untrusted))),
-            Err((class, message)) => (class, Some(shortened(&message).0), None),
-        };
-        self.emit(Event::AttemptEnded(AttemptEnded {
-            message,
-            evidence: Some(digest),
-            unsent: lacks.is_some(),
-            used,
-            shows,
-            ..AttemptEnded::new(slot, PREVIEW_ATTEMPT, class, Landing::None)
-        }))
-    }
+/// Takes what a preview brought, or why it brought nothing.
+pub(crate) fn previewed(log: &mut TurnLog<'_>, slot: &Slot, reply: Reply) -> Result<(), StepError> {
+    let Reply {
+        class,
+        output,
+        evidence,
+        media,
+        message,
+        lacks,
+        used,
+        ..
+    } = reply;
+    let digest = log.keep(media, evidence);
+    let flight = log.state().item(slot).and_then(|i| i.in_flight.as_ref());
+    let known = flight.and_then(|flight| log.rules().catalog.get(&flight.operation));
+    let untrusted = known.is_none_or(|operation| !operation.trusted);
+    let (class, message, shows) = match brought(log.basis(), slot, class, output, message) {
+        Ok(output) => (Class::Ok, None, Some(shown(&output, untrusted))),
+        Err((class, message)) => (class, Some(shortened(&message).0), None),
+    };
+    log.emit(Event::AttemptEnded(AttemptEnded {
+        message,
+        evidence: Some(digest),
+        unsent: lacks.is_some(),
+        used,
+        shows,
+        ..AttemptEnded::new(slot, PREVIEW_ATTEMPT, class, Landing::None)
+    }))
 }
 
 /// As much of an output as a card has room for.

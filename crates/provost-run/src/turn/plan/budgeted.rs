@@ -5,111 +5,94 @@
 //! was taken stand in events. INVARIANT: no request leaves that might pass a limit.
 
 use provost_plan::money::Money;
-use provost_plan::plan::request::{Reserved, Why};
+use provost_plan::plan::request::Why;
 
-use super::planning::build_request;
-use crate::admission::{AdmissionEntry, Denial, Reserve, planner_slot};
-use crate::event::Event;
+use super::chain::give_up;
+use super::planning::{build_request, emit_request};
+use crate::admission::{Denial, planner_slot};
 use crate::machine::StepError;
-use crate::spending::Spending;
-use crate::turn::Turn;
+use crate::turn::basis::Basis;
+use crate::turn::log::TurnLog;
 
-impl Turn<'_> {
-    /// The limit that the next request might pass.
-    pub(in crate::turn) fn planner_limit(&self, why: Option<&Why>) -> Option<String> {
-        let cost = self.state.route.planner.cost()?;
-        let id = self.state.planning.requests + 1;
-        let request = build_request(self.state, self.rules, id, why.cloned());
-        let bytes = serde_json::to_vec(&request).unwrap_or_default();
-        let worst = cost.of_request(bytes.len() as u64);
-        let limits = self.state.limits_in_force();
-        let spend = worst.money.unwrap_or_default();
-        let over = |spent: Money, limit: Option<Money>| {
-            let total = spent.checked_add(spend);
-            limit.filter(|limit| total.is_none_or(|total| total > *limit))
-        };
-        if let Some(limit) = over(self.state.spend.money, limits.money) {
-            return Some(match worst.money {
-                None => unpriced(limit),
-                Some(_) => format!(
-                    "the run's limit of {limit} in money leaves no room to ask the planner: {} is \
-                     spent or reserved, and one more request may cost {spend}",
-                    self.state.spend.money
-                ),
-            });
-        }
-        let shared = self.rules.admission.budget.as_ref();
-        let shared = shared.and_then(|budget| budget.money);
-        if worst.money.is_none()
-            && let Some(limit) = limits.money.or(cost.limit).or(shared)
-        {
-            return Some(unpriced(limit));
-        }
-        if let Some(limit) = over(self.state.spend.planning_money, cost.limit) {
-            return Some(format!(
-                "the limit of {limit} for planning leaves no room to ask again: {} is spent or \
-                 reserved, and one more request may cost {spend}",
-                self.state.spend.planning_money
-            ));
-        }
-        let tokens = self.state.spend.tokens.saturating_add(worst.tokens);
-        limits.tokens.filter(|limit| tokens > *limit).map(|limit| {
-            format!(
-                "the run's limit of {limit} tokens leaves no room to ask the planner: {} are spent \
-                 or reserved, and one more request may take {}",
-                self.state.spend.tokens, worst.tokens
-            )
-        })
+/// The limit that the next request might pass.
+pub(super) fn planner_limit(at: Basis<'_>, why: Option<&Why>) -> Option<String> {
+    let cost = at.state.route.planner.cost()?;
+    let id = at.state.planning.requests + 1;
+    let request = build_request(at.state, at.rules, id, why.cloned());
+    let bytes = serde_json::to_vec(&request).unwrap_or_default();
+    let worst = cost.of_request(bytes.len() as u64);
+    let limits = at.state.limits_in_force();
+    let spend = worst.money.unwrap_or_default();
+    let over = |spent: Money, limit: Option<Money>| {
+        let total = spent.checked_add(spend);
+        limit.filter(|limit| total.is_none_or(|total| total > *limit))
+    };
+    if let Some(limit) = over(at.state.spend.money, limits.money) {
+        return Some(match worst.money {
+            None => unpriced(limit),
+            Some(_) => format!(
+                "the run's limit of {limit} in money leaves no room to ask the planner: {} is \
+                 spent or reserved, and one more request may cost {spend}",
+                at.state.spend.money
+            ),
+        });
     }
+    let shared = at.rules.admission.budget.as_ref();
+    let shared = shared.and_then(|budget| budget.money);
+    if worst.money.is_none()
+        && let Some(limit) = limits.money.or(cost.limit).or(shared)
+    {
+        return Some(unpriced(limit));
+    }
+    if let Some(limit) = over(at.state.spend.planning_money, cost.limit) {
+        return Some(format!(
+            "the limit of {limit} for planning leaves no room to ask again: {} is spent or \
+             reserved, and one more request may cost {spend}",
+            at.state.spend.planning_money
+        ));
+    }
+    let tokens = at.state.spend.tokens.saturating_add(worst.tokens);
+    limits.tokens.filter(|limit| tokens > *limit).map(|limit| {
+        format!(
+            "the run's limit of {limit} tokens leaves no room to ask the planner: {} are spent \
+             or reserved, and one more request may take {}",
+            at.state.spend.tokens, worst.tokens
+        )
+    })
+}
 
-    /// Why the budget that all runs share has no room for the next request, if it said so.
-    pub(in crate::turn) fn no_shared_budget(&self) -> Option<String> {
-        self.state.route.planner.cost()?;
-        match self.said.denials.get(&planner_slot())? {
-            Denial::Budget { because } => Some(because.clone()),
-            _ => None,
+/// Why the budget that all runs share has no room for the next request, if it said so.
+pub(super) fn no_shared_budget(at: Basis<'_>) -> Option<String> {
+    at.state.route.planner.cost()?;
+    match at.said.denials.get(&planner_slot())? {
+        Denial::Budget { because } => Some(because.clone()),
+        _ => None,
+    }
+}
+
+/// Asks again what a process that ended asked, and says whether a request waits at all. What costs
+/// is a request of its own: the first may have been answered and paid, and what was set aside for
+/// it stays spent.
+pub(crate) fn ask_planner_again(log: &mut TurnLog<'_>) -> Result<bool, StepError> {
+    let Some(request) = &log.state().planning.outstanding else {
+        return Ok(false);
+    };
+    if request.reserved.is_none() || request.asked_people {
+        return Ok(true);
+    }
+    let why = request.why.clone();
+    let limit = planner_limit(log.basis(), why.as_ref());
+    match limit.or_else(|| no_shared_budget(log.basis())) {
+        None => {
+            let id = log.state().planning.requests + 1;
+            emit_request(log, id, why, true)?;
         }
-    }
-
-    /// What a request sets aside of the budget that all runs share.
-    pub(in crate::turn) fn set_aside_of(&self, reserved: Reserved) -> Option<Reserve> {
-        let budget = self.rules.admission.budget.clone()?;
-        Some(Reserve {
-            money: reserved.money.unwrap_or_default(),
-            tokens: reserved.tokens,
-            period: budget.per.name_at(self.now),
-            budget,
-        })
-    }
-
-    /// What an event counts against the budget that all runs share, seen before it is applied.
-    pub(in crate::turn) fn spent_of(&self, event: &Event) -> Option<AdmissionEntry> {
-        let asked = self.state.planning.outstanding.as_ref();
-        let asked = asked.map(|request| (request.asked_at, request.reserved));
-        let spent = Spending::of_asked(asked).apply(event, self.now);
-        spent.map(AdmissionEntry::Spent)
-    }
-
-    /// Asks again what a process that ended asked. What costs is a request of its own: the first
-    /// may have been answered and paid, and what was set aside for it stays spent.
-    pub(in crate::turn) fn ask_planner_again(&mut self) -> Result<(), StepError> {
-        let Some(request) = &self.state.planning.outstanding else {
-            return Ok(());
-        };
-        self.plan_asked = true;
-        if request.reserved.is_none() || request.asked_people {
-            return Ok(());
-        }
-        let why = request.why.clone();
-        let limit = self.planner_limit(why.as_ref());
-        match limit.or_else(|| self.no_shared_budget()) {
-            None => self.emit_request(self.state.planning.requests + 1, why, true),
-            Some(limit) => {
-                let optional = why.as_ref().is_some_and(Why::is_optional);
-                self.give_up(why.as_ref(), &limit, optional)
-            }
+        Some(limit) => {
+            let optional = why.as_ref().is_some_and(Why::is_optional);
+            give_up(log, why.as_ref(), &limit, optional)?;
         }
     }
+    Ok(true)
 }
 
 fn unpriced(limit: Money) -> String {
