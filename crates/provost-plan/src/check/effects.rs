@@ -44,8 +44,8 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut uncounted = 0;
     let writes = writes(pass);
     for writes in writes.values() {
-        for (at, second) in writes.iter().enumerate() {
-            for first in writes.iter().take(at) {
+        for (second, earlier) in writes.iter().zip(earlier_candidates(writes)) {
+            for first in earlier.into_iter().filter_map(|at| writes.get(at)) {
                 if !is_same_call(first, second) && !may_share_target(first, second) {
                     continue;
                 }
@@ -233,6 +233,31 @@ fn writes<'a>(pass: &Pass<'a>) -> BTreeMap<&'a str, Vec<Write<'a>>> {
         writes.entry(&tool.value).or_default().push(write);
     }
     writes
+}
+
+/// For each write the places of those before it that may be the same call or share its target; all
+/// others differ in the value of a sink.
+fn earlier_candidates<'a>(writes: &[Write<'a>]) -> Vec<Vec<usize>> {
+    let names = |write: &Write<'a>| write.sinks.iter().map(|(name, _)| *name).collect();
+    let named: Vec<Vec<&'a str>> = writes.iter().map(names).collect();
+    let mut calls: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut targets: BTreeMap<&[(&str, usize)], Vec<usize>> = BTreeMap::new();
+    // Why only where all name the same sinks: of others it takes a look at each pair.
+    let is_grouped = named.iter().zip(named.iter().skip(1)).all(|(a, b)| a == b);
+    let each = writes.iter().enumerate().map(|(at, write)| {
+        if !is_grouped {
+            return (0..at).collect();
+        }
+        let call = calls.entry(write.call).or_default();
+        let target = targets.entry(&write.sinks).or_default();
+        let mut earlier: Vec<usize> = call.iter().chain(target.iter()).copied().collect();
+        earlier.sort_unstable();
+        earlier.dedup();
+        call.push(at);
+        target.push(at);
+        earlier
+    });
+    each.collect()
 }
 
 /// How two steps of one operation meet.

@@ -140,9 +140,14 @@ impl<'a> Order<'a> {
         self.places.get(id).copied()
     }
 
+    /// No place.
+    pub(crate) fn none(&self) -> StepSet {
+        StepSet::of_size(self.nodes.len())
+    }
+
     /// The places of the nodes of which something holds.
     pub(crate) fn all(&self, holds: impl Fn(&OrderNode<'a>) -> bool) -> StepSet {
-        let mut set = StepSet::of_size(self.nodes.len());
+        let mut set = self.none();
         let held = self.nodes.iter().enumerate().filter(|(_, n)| holds(n));
         held.for_each(|(at, _)| set.insert(at));
         set
@@ -154,7 +159,7 @@ impl<'a> Order<'a> {
         for (at, node) in self.nodes.iter().enumerate() {
             if let Some(operation) = node.operation.filter(|op| !op.effect.is_read()) {
                 let set = writers.entry(operation.server());
-                let set: &mut StepSet = set.or_insert_with(|| StepSet::of_size(self.nodes.len()));
+                let set: &mut StepSet = set.or_insert_with(|| self.none());
                 set.insert(at);
             }
         }

@@ -31,7 +31,7 @@ pub(super) fn readings(pass: &Pass<'_>) -> Vec<Diagnostic> {
 fn acted_on_by(order: &Order<'_>) -> Vec<StepSet> {
     let mut all: Vec<StepSet> = Vec::with_capacity(order.nodes().len());
     for node in order.nodes() {
-        let mut readings = order.all(|_| false);
+        let mut readings = order.none();
         for reference in acted_on(node.step).filter(|reference| is_output(reference)) {
             let Some(source) = step_of(reference).and_then(|id| order.place(id)) else {
                 continue;

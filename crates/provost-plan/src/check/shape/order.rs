@@ -44,7 +44,7 @@ fn needless(pass: &Pass<'_>, node: &OrderNode<'_>, found: &mut Vec<Diagnostic>) 
         .flatten()
         .filter_map(|other| order.node(order.place(other)?))
         .collect();
-    let mut implied = order.all(|_| false);
+    let mut implied = order.none();
     for other in &after {
         implied.add(&other.before);
     }
