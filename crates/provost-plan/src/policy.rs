@@ -259,7 +259,7 @@ pub struct Policy {
 
 #[derive(Debug)]
 struct Loaded {
-    schema: Schema,
+    schema: Arc<Schema>,
     /// The same schema as JSON, for [`Policy::schema_text`].
     schema_value: Value,
     /// The schema for decisions while it is not known how often a call was made before.
@@ -341,6 +341,7 @@ impl Policy {
         let (entries, typed) = both(|| load::parse(&sources), typed);
         let (schema_value, schema) =
             typed.map_err(|reason| broken(format!("the catalog cannot be typed: {reason}")))?;
+        let schema = Arc::new(schema);
         let entries = entries?;
         let actions = lint::Actions::new(catalog, &fields);
         let known = names::KnownNames::of(catalog, people);
@@ -349,7 +350,8 @@ impl Policy {
         let action_entities = schema
             .action_entities()
             .map_err(|error| broken(load::words_of(&error)))?;
-        let rights = Rights::new(&entries, &sources, people).map_err(&broken)?;
+        let rights = Rights::new(&entries, &sources, people, &schema, &action_entities);
+        let rights = rights.map_err(&broken)?;
         let operations = catalog.iter().map(|operation| {
             let fields = fields.get(&operation.name).cloned().unwrap_or_default();
             (

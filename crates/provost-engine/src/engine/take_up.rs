@@ -209,6 +209,7 @@ impl Engine {
         let head = stored.last().map(|event| event.link);
         let events = events_of(&stored).map_err(|reason| EngineError::journal(run, reason))?;
         let archive = RightsArchive::of(&self.store);
+        let archive = archive.beside(self.workspace.policy().rights());
         match self.inbox.fold(&events, self.rules(), &archive) {
             Ok(run) => Ok(FoldedRun { run, head }),
             Err(JournalError::Fold(error)) => Err(EngineError::journal(run, error)),

@@ -170,11 +170,11 @@ impl Rights {
         resource: Entity,
         context: Context,
     ) -> Result<(Answer, Vec<String>), String> {
-        let (action, schema) = (terms.uid.clone(), Some(self.schema));
+        let (action, schema) = (terms.uid.clone(), Some(&*self.schema));
         let request = Request::new(principal_uid(by)?, action, resource.uid(), context, schema)
             .map_err(|error| words_of(&error))?;
         let principal = principal_entity(by, self.people.key(&by.id))?;
-        let entities = terms.entities(self.schema, principal, resource)?;
+        let entities = terms.entities(&self.schema, principal, resource)?;
         self.decide(&request, terms, &entities)
     }
 

@@ -48,7 +48,7 @@ impl Policy {
         if let Some(verdict) = ready.blind.get().filter(|_| alike) {
             return Ok(verdict.clone());
         }
-        let schema = open.is_empty().then_some(&self.inner.schema);
+        let schema = open.is_empty().then_some(&*self.inner.schema);
         let request = Request::new(
             ready.principal.clone(),
             ready.action.clone(),

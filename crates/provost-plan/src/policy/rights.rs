@@ -5,9 +5,9 @@
 //! rights read back from a journal decide as those that were written.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use cedar_policy::{Authorizer, PolicyId, Schema};
+use cedar_policy::{Authorizer, Entities, PolicyId, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -28,7 +28,9 @@ const SILENT_POLICY: &str = include_str!("silent.cedar");
 /// Who may say what to a run: yes to a card, and everything else.
 #[derive(Debug)]
 pub struct Rights {
-    pub(super) schema: &'static Schema,
+    /// Of the policies they were loaded with; of rights read back, one without operations. What it
+    /// says of people is the same in both.
+    pub(super) schema: Arc<Schema>,
     pub(super) authorizer: Authorizer,
     pub(super) approve: ActionTerms,
     pub(super) actions: BTreeMap<RunAction, ActionTerms>,
@@ -50,16 +52,16 @@ struct Stored {
 }
 
 impl Rights {
-    /// Those of policies that were read from `sources`.
+    /// Those of policies that were read from `sources`; `known` are the actions of `schema`.
     pub(super) fn new(
         entries: &[PolicyEntry],
         sources: &[Source],
         people: &People,
+        schema: &Arc<Schema>,
+        known: &Entities,
     ) -> Result<Self, String> {
-        let schema = schema()?;
-        let known = schema.action_entities().map_err(|e| words_of(&e))?;
         let terms =
-            |entries: &[PolicyEntry], word: &str| ActionTerms::of_people(&known, entries, word);
+            |entries: &[PolicyEntry], word: &str| ActionTerms::of_people(known, entries, word);
         let mut actions = BTreeMap::new();
         for action in RunAction::ALL {
             let word = action.word();
@@ -86,7 +88,7 @@ impl Rights {
         };
         let text = canonical(&json!(stored));
         Ok(Self {
-            schema,
+            schema: Arc::clone(schema),
             authorizer: Authorizer::new(),
             approve: terms(entries, APPROVE)?,
             actions,
@@ -116,7 +118,9 @@ impl Rights {
         let entries: Vec<PolicyEntry> = entries.into_iter().map(|(entry, _)| entry).collect();
         let people = Source::new("people", stored.people.to_string());
         let people = People::read(&people).map_err(|_| "its people cannot be read".to_owned())?;
-        Self::new(&entries, &sources, &people)
+        let schema = schema()?;
+        let known = schema.action_entities().map_err(|e| words_of(&e))?;
+        Self::new(&entries, &sources, &people, &schema, &known)
     }
 
     /// The digest under which a journal keeps them.
@@ -139,13 +143,13 @@ impl Rights {
 }
 
 /// The words that rules about people are written in: no tool has a part in them.
-fn schema() -> Result<&'static Schema, String> {
-    static SCHEMA: OnceLock<Result<Schema, String>> = OnceLock::new();
+fn schema() -> Result<Arc<Schema>, String> {
+    static SCHEMA: OnceLock<Result<Arc<Schema>, String>> = OnceLock::new();
     let made = || {
         let value = vocabulary::schema_value(&Catalog::default(), &BTreeMap::new());
-        vocabulary::load(value)
+        vocabulary::load(value).map(Arc::new)
     };
-    SCHEMA.get_or_init(made).as_ref().map_err(Clone::clone)
+    SCHEMA.get_or_init(made).clone()
 }
 
 /// The built-in policies.

@@ -228,7 +228,7 @@ impl<'a> ActionFor<'a> {
             principal_entity(&case.principal, None).unwrap(),
             resource_entity("Call", facts).unwrap(),
         ];
-        let entities = Entities::from_entities(own.clone(), Some(&loaded.schema)).unwrap();
+        let entities = Entities::from_entities(own.clone(), Some(&*loaded.schema)).unwrap();
         let fields = &loaded.operations.get(&case.operation.name).unwrap().fields;
         let seen =
             DecisionInput::of(fields, &case.operation, case.args.iter(), &BTreeSet::new()).unwrap();
@@ -237,7 +237,7 @@ impl<'a> ActionFor<'a> {
             uid("Action", &case.operation.name).unwrap(),
             uid("Call", "call").unwrap(),
             context(&seen).unwrap(),
-            Some(&loaded.schema),
+            Some(&*loaded.schema),
         )
         .unwrap();
         Self {
