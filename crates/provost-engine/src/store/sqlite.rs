@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -22,7 +21,6 @@ use super::{
     StoredEvidence,
 };
 use crate::clock::Clock;
-use crate::limits::QUEUE_REQUESTS_MAX;
 use crate::owner::{ClaimResult, Owner, OwnerStatus};
 
 mod admission;
@@ -64,7 +62,7 @@ pub use verify::Verified;
 pub use waits::Waits;
 pub use writer::Counts;
 
-use writer::{Job, Shared, Wake};
+use writer::{Job, JobSender, NotQueued, Shared, Wake};
 
 /// The name of the journal inside the store directory.
 pub const JOURNAL_FILE: &str = "journal.db";
@@ -97,7 +95,7 @@ struct Driven {
 #[derive(Debug)]
 struct Handle {
     writer: Arc<Mutex<writer::Writer>>,
-    queue: Option<SyncSender<Job>>,
+    queue: Option<JobSender>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
     owner: Arc<Owner>,
@@ -111,7 +109,7 @@ impl Handle {
         })?;
         let owner = Arc::new(owner);
         let shared = Arc::new(Shared::default());
-        let (queue, jobs) = sync_channel(QUEUE_REQUESTS_MAX);
+        let (queue, jobs) = writer::queue();
         let writer =
             writer::Writer::new(connection, clock, Arc::clone(&owner), Arc::clone(&shared));
         let writer = Arc::new(Mutex::new(writer));
@@ -340,16 +338,16 @@ impl Store {
                 Ok(Wake::Nobody) => return pending,
                 // Why: nobody waits for this one, and a full queue is no idle one.
                 Ok(Wake::Thread) => {
-                    let _ = queue.try_send(Job::Look);
+                    let _ = queue.put(Job::Look);
                     return pending;
                 }
                 Err(back) => job = back,
             }
         }
-        match queue.try_send(job) {
+        match queue.put(job) {
             Ok(()) => pending,
-            Err(TrySendError::Full(_)) => Pending::failed(StoreError::QueueFull),
-            Err(TrySendError::Disconnected(_)) => {
+            Err(NotQueued::Full) => Pending::failed(StoreError::QueueFull),
+            Err(NotQueued::Closed) => {
                 Pending::failed(handle.shared.failure().unwrap_or(StoreError::Closed))
             }
         }

@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -29,9 +29,12 @@ use crate::store::event::Prepared;
 mod claim;
 mod job;
 mod listing;
+mod queue;
 pub(super) mod rows;
 
 pub(super) use job::Job;
+pub(super) use queue::{JobReceiver, JobSender, NotQueued, queue};
+
 use job::{SettledJob, fail};
 use listing::ShownRow;
 use rows::ChainHead;
@@ -88,12 +91,12 @@ impl Shared {
 }
 
 /// Writes what is queued until the handle is dropped.
-pub(super) fn run(jobs: &Receiver<Job>, writer: &Mutex<Writer>) {
+pub(super) fn run(jobs: &JobReceiver, writer: &Mutex<Writer>) {
     while let Some(first) = next(jobs, writer) {
         let mut writer = lock(writer);
         // Why after the lock: what came while somebody else committed is in this batch.
         let batch: Vec<Job> = std::iter::once(first)
-            .chain(jobs.try_iter().take(BATCH_REQUESTS_MAX - 1))
+            .chain(jobs.waiting().take(BATCH_REQUESTS_MAX - 1))
             .filter(|job| !matches!(job, Job::Look))
             .collect();
         if !batch.is_empty() {
@@ -103,16 +106,16 @@ pub(super) fn run(jobs: &Receiver<Job>, writer: &Mutex<Writer>) {
 }
 
 /// Waits for a request; checkpoints when none came for a while.
-fn next(jobs: &Receiver<Job>, writer: &Mutex<Writer>) -> Option<Job> {
+fn next(jobs: &JobReceiver, writer: &Mutex<Writer>) -> Option<Job> {
     loop {
         let seen = {
             let writer = lock(writer);
             writer.since_checkpoint
         };
         if seen < CHECKPOINT_COMMITS_MIN {
-            return jobs.recv().ok();
+            return jobs.next();
         }
-        match jobs.recv_timeout(CHECKPOINT_IDLE) {
+        match jobs.next_within(CHECKPOINT_IDLE) {
             Ok(job) => return Some(job),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
