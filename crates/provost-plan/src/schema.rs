@@ -19,6 +19,7 @@ pub mod fit;
 pub mod kinds;
 mod named;
 pub mod path;
+mod plain;
 mod sample;
 mod texts;
 pub(crate) mod work;
@@ -35,13 +36,18 @@ pub struct Schema {
     value: Arc<Value>,
     weight: usize,
     work: Arc<Work>,
-    validator: Arc<jsonschema::Validator>,
+    /// Made when a value is judged first, where it is certain that it can be made.
+    validator: Arc<OnceLock<Option<jsonschema::Validator>>>,
     shape: Arc<OnceLock<Shape>>,
     listed: Arc<OnceLock<Shape>>,
 }
 
 /// Most paths of one schema whose types are kept.
 const PLACES_MAX: usize = 256;
+
+/// Heaviest schema that is compiled as late as when a value is judged first: a heavier one would
+/// keep whoever drives a run waiting then.
+const LATE_WEIGHT_MAX: usize = 500;
 
 /// A type with the places in it that were looked at: a plan reads the same few again and again.
 pub(crate) struct Shape {
@@ -141,19 +147,18 @@ impl Schema {
         let work = Work::of(&value).map_err(|unbounded| SchemaError {
             reason: unbounded.to_string(),
         })?;
-        let validator = jsonschema::options()
-            .with_draft(jsonschema::Draft::Draft202012)
-            .should_validate_formats(true)
-            .offline()
-            .build(&value)
-            .map_err(|error| SchemaError {
+        let (made, weight) = (OnceLock::new(), weight(&value));
+        if weight > LATE_WEIGHT_MAX || !plain::is_plain(&value) {
+            let validator = validator(&value).map_err(|error| SchemaError {
                 reason: error.to_string(),
             })?;
+            made.get_or_init(|| Some(validator));
+        }
         Ok(Self {
-            weight: weight(&value),
+            weight,
             work: Arc::new(work),
             value: Arc::new(value),
-            validator: Arc::new(validator),
+            validator: Arc::new(made),
             shape: Arc::default(),
             listed: Arc::default(),
         })
@@ -231,7 +236,13 @@ impl Schema {
     #[must_use]
     pub fn admits(&self, instance: &Value) -> bool {
         self.work.pay(instance, &WorkBudget::of_one_value()).is_ok()
-            && self.validator.is_valid(instance)
+            && self.validator().is_some_and(|made| made.is_valid(instance))
+    }
+
+    /// What judges values; none never, and then no value fits.
+    fn validator(&self) -> Option<&jsonschema::Validator> {
+        let made = self.validator.get_or_init(|| validator(&self.value).ok());
+        made.as_ref()
     }
 
     /// Every way in which `instance` does not fit; empty if it fits. One that takes too much work
@@ -262,23 +273,38 @@ impl Schema {
     /// [`Exceeded`] if there is not enough in it; nothing is judged then.
     pub fn judge(&self, instance: &Value, purse: &WorkBudget) -> Result<Vec<Violation>, Exceeded> {
         let work = self.pay(instance, purse)?;
-        if self.validator.is_valid(instance) {
+        let Some(validator) = self.validator() else {
+            let message = "the schema does not load".to_owned();
+            return Ok(vec![Violation::of_all("", message)]);
+        };
+        if validator.is_valid(instance) {
             return Ok(Vec::new());
         }
         if work > VIOLATIONS_WORK_MAX {
             // Why not all of them, and of a choice not even the first: it would hold those of every
             // branch, which can be hundreds of megabytes.
             let first = (self.work.is_without_choice())
-                .then(|| self.validator.validate(instance).err())
+                .then(|| validator.validate(instance).err())
                 .flatten();
             let first = first.map(|error| Violation::of(&error)).unwrap_or_else(|| {
                 Violation::of_all("", "it fits no branch of the schema".to_owned())
             });
             return Ok(vec![first]);
         }
-        let errors = self.validator.iter_errors(instance);
+        let errors = validator.iter_errors(instance);
         Ok(errors.map(|error| Violation::of(&error)).collect())
     }
+}
+
+/// Compiles what judges values by a schema, which is judged itself first.
+fn validator(
+    schema: &Value,
+) -> Result<jsonschema::Validator, jsonschema::ValidationError<'static>> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .should_validate_formats(true)
+        .offline()
+        .build(schema)
 }
 
 impl Violation {

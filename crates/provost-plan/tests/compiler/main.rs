@@ -29,4 +29,5 @@ mod ranking;
 mod reach;
 mod read_back;
 mod schema_bounds;
+mod schema_valid;
 mod subgoals;
