@@ -230,7 +230,8 @@ impl Audit {
     /// [`AuditError::Agrees`] if none does, and whatever is wrong with the journal itself.
     pub fn accept(
         &self,
-        (store, inbox): (&Store, &Inbox),
+        store: &Store,
+        inbox: &Inbox,
         by: &str,
         reason: &str,
     ) -> Result<Head, AuditError> {

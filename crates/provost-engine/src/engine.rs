@@ -21,7 +21,7 @@ use crate::history;
 use crate::notify::CommandOf;
 use crate::owner::random_name;
 use crate::people::{Inbox, InvalidEvent};
-use crate::session::{DriveError, Session, Watcher};
+use crate::session::{DriveError, Session, SessionResources, Watcher};
 use crate::store::heads::Head;
 use crate::store::{Backend, Driving, FindError, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
@@ -414,10 +414,13 @@ impl Engine {
     }
 
     fn session(&self, run: Run, planner: Arc<dyn Planner>, driving: Driving) -> Session {
-        let store: Arc<dyn Backend> = Arc::clone(&self.store) as _;
-        let (store, toolbox) = ((store, driving), self.toolbox.clone());
-        let workspace = Arc::clone(&self.workspace);
-        Session::new(run, store, toolbox, planner, self.inbox.clone(), workspace)
+        let resources = SessionResources {
+            store: Arc::clone(&self.store) as Arc<dyn Backend>,
+            toolbox: Arc::clone(&self.toolbox),
+            inbox: Arc::clone(&self.inbox),
+            workspace: Arc::clone(&self.workspace),
+        };
+        Session::new(run, planner, driving, resources)
     }
 
     /// Takes the place of the one driver that a run has in this process.

@@ -15,7 +15,9 @@ pub(crate) mod verify_journal;
 pub use provost_run::statement::{PlanText, Statement};
 
 pub use card_file::{CARD_SCHEMA, CardFile, NoCard};
-pub use envelope::{MalformedStatement, STATEMENT_SCHEMA, Signature, StatementEnvelope};
+pub use envelope::{
+    MalformedStatement, STATEMENT_SCHEMA, Signature, StatementEnvelope, StatementSubject,
+};
 pub use inbox::{Inbox, StatementError};
 pub use rights::RightsArchive;
 pub use verify_event::{EventRejection, InvalidEvent, JournalError};

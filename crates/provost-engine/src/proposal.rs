@@ -1,7 +1,7 @@
 //! A plan before there is a run: the run machine asked in memory, up to the plan in force.
 //!
-//! Owns carrying requests to the planner and replies back; `judged` is a document by itself.
-//! Decides nothing: what is asked, mended, refused and asked again is the machine's, so that `plan`
+//! Owns carrying requests to the planner and replies back; `route` says which planner, and
+//! `checked_file` is a document by itself. Decides nothing: what is asked, mended, refused and asked again is the machine's, so that `plan`
 //! asks what `run` asks. INVARIANT: nothing is stored and no call leaves: the commands behind a
 //! plan in force are never opened.
 
@@ -22,37 +22,67 @@ use crate::session::DriveError;
 use crate::workspace::Workspace;
 
 mod checked_file;
+mod route;
 
-pub use checked_file::{CheckedFile, judge, moved, of_bundle, of_client, of_file};
+pub use checked_file::{CheckedFile, moved, of_bundle, of_client, of_file};
+pub use route::{Assignment, RouteError, RoutedGoal, planner_first, route};
 
-/// What a planner comes to before anything is run.
-#[derive(Debug)]
-pub struct Proposed {
+use checked_file::judge;
+
+/// What a planner has proposed so far.
+#[derive(Debug, Default)]
+struct Proposed {
     /// Its last plan document, mended as far as it was, and where it came from.
-    pub document: Option<(Source, Origin)>,
+    document: Option<(Source, Origin)>,
     /// Why no plan is in force; none if the document is.
-    pub refused: Option<Refused>,
+    refused: Option<Refused>,
+}
+
+/// No plan was proposed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProposeError {
+    /// The planner cannot be had.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It has no plan.
+    #[error("{0}")]
+    Refused(Refused),
 }
 
 /// Why no plan is in force.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// What it wrote is no plan document.
+    #[error("no plan document was returned: {0}")]
     Unreadable(String),
     /// It has no plan, or could not be asked.
+    #[error("{0}")]
     Declined(String),
     /// It asks a person first.
+    #[error("the planner has questions: {0}")]
     Asks(String),
     /// The machine took none of its plans, or asks it no more.
+    #[error("{0}")]
     Ended(String),
 }
 
-/// Asks the planner of a new run for its plan, as the run would; `given` is that planner where the
-/// workspace does not hold it.
+/// Asks the planner of a goal for its plan, as a run would, and judges what it proposes; `given` is
+/// that planner where the workspace does not hold it.
 ///
 /// # Errors
-/// [`EngineError`] if the planner cannot be had.
+/// [`ProposeError`] if the planner cannot be had, or has no plan document that could be judged.
 pub async fn propose(
+    workspace: &Workspace,
+    routed: RoutedGoal,
+    given: Option<Arc<dyn Planner>>,
+) -> Result<CheckedFile, ProposeError> {
+    let assignment = routed.assignment.clone();
+    let new = routed.into_run(workspace.ask(), true);
+    let proposed = ask(workspace, new, given).await?;
+    proposed.judged(workspace, &assignment)
+}
+
+async fn ask(
     workspace: &Workspace,
     new: NewRun,
     given: Option<Arc<dyn Planner>>,
@@ -80,10 +110,7 @@ pub async fn propose(
     let (mut run, mut output) =
         Run::create_beside(created, &new.interpreted_by, rules, now_ms(), &none)
             .map_err(DriveError::from)?;
-    let mut proposed = Proposed {
-        document: None,
-        refused: None,
-    };
+    let mut proposed = Proposed::default();
     loop {
         proposed.mended(&output.append);
         if run.state().in_force.plan.is_some() {
@@ -123,6 +150,25 @@ fn request(run: &Run, output: Output) -> Result<Option<Box<PlanRequest>>, DriveE
 }
 
 impl Proposed {
+    /// The last document, checked again with its places, or why there is none.
+    fn judged(
+        self,
+        workspace: &Workspace,
+        assignment: &Assignment,
+    ) -> Result<CheckedFile, ProposeError> {
+        let nothing = || Refused::Ended("no plan was proposed".to_owned());
+        let readable = !matches!(self.refused, Some(Refused::Unreadable(_)));
+        let document = self.document.filter(|_| readable);
+        let judged = document.map(|(source, origin)| judge(workspace, source, origin, assignment));
+        match (judged, self.refused) {
+            (Some(judged), None) => Ok(judged),
+            // Why: the findings say more than that there is no plan.
+            (Some(judged), Some(_)) if judged.plan.is_none() => Ok(judged),
+            (Some(_), Some(Refused::Asks(why))) => Err(ProposeError::Refused(Refused::Ended(why))),
+            (_, refused) => Err(ProposeError::Refused(refused.unwrap_or_else(nothing))),
+        }
+    }
+
     /// The document as the machine mended it.
     fn mended(&mut self, events: &[Event]) {
         for event in events {

@@ -70,6 +70,14 @@ pub struct Session {
     _driving: Driving,
 }
 
+/// What all sessions of an engine share.
+pub(crate) struct SessionResources {
+    pub(crate) store: Arc<dyn Backend>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) workspace: Arc<Workspace>,
+}
+
 /// Why the driving loop returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DriveEnd {
@@ -124,12 +132,16 @@ const TICK: Duration = Duration::from_millis(120);
 impl Session {
     pub(crate) fn new(
         run: Run,
-        (store, driving): (Arc<dyn Backend>, Driving),
-        toolbox: Arc<Toolbox>,
         planner: Arc<dyn Planner>,
-        inbox: Arc<Inbox>,
-        workspace: Arc<Workspace>,
+        driving: Driving,
+        resources: SessionResources,
     ) -> Self {
+        let SessionResources {
+            store,
+            toolbox,
+            inbox,
+            workspace,
+        } = resources;
         let calls = FuturesUnordered::new();
         let planner = (run.state().route.planner.clone(), planner);
         let ahead = (run.state().spend.last_at - now_ms()).max(0);
@@ -392,8 +404,8 @@ impl Session {
             let timer = self.timer;
             let wait = timer.map_or(0, |at| at - self.now());
             tokio::select! {
-                Some(reply) = self.calls.next(), if !self.calls.is_empty() => {
-                    let input = self.with_others(reply);
+                Some((slot, attempt, reply)) = self.calls.next(), if !self.calls.is_empty() => {
+                    let input = self.with_others(slot, attempt, reply);
                     self.give(input, watcher).await?;
                 }
                 (id, Planned { reply, usage }) = thought(&mut self.thinking) => {
@@ -464,8 +476,8 @@ impl Session {
     }
 
     /// A reply, with all the others that are there already: they share one commit.
-    fn with_others(&mut self, first: (Slot, u32, Reply)) -> Input {
-        let mut replies = vec![first];
+    fn with_others(&mut self, slot: Slot, attempt: u32, reply: Reply) -> Input {
+        let mut replies = vec![(slot, attempt, reply)];
         while let Some(Some(reply)) = self.calls.next().now_or_never() {
             replies.push(reply);
         }

@@ -345,7 +345,7 @@ impl Policy {
         let entries = entries?;
         let actions = lint::Actions::new(catalog, &fields);
         let known = names::KnownNames::of(catalog, people);
-        load::validate(&schema, &entries, &sources, &(actions, &known))?;
+        load::validate(&schema, &entries, &sources, &actions, &known)?;
         let entries: Vec<load::PolicyEntry> = entries.into_iter().map(|(entry, _)| entry).collect();
         let action_entities = schema
             .action_entities()

@@ -4,6 +4,7 @@
 
 use provost_engine::audit::AuditError;
 use provost_engine::people::JournalStatementsError;
+use provost_engine::planners::NoMatch;
 use provost_engine::store::heads::HeadsError;
 use provost_engine::store::{FindError, StoreError};
 use provost_engine::workspace::{ScaffoldError, WorkspaceError};
@@ -94,4 +95,35 @@ impl Advice for ScaffoldError {
             other @ Self::NotWritable { .. } => Some(other.hint()),
         }
     }
+}
+
+/// What to do where no playbook matches a goal and no other planner is configured.
+pub fn no_match(none: &NoMatch) -> String {
+    let own = format!("{} with `provost apply FILE`", none.hint());
+    match known_key() {
+        Some((variable, kind)) => format!("{own}\n{}", model_planner(variable, kind)),
+        None => own,
+    }
+}
+
+/// Environment variables that hold API keys, with the kind of model that each is for.
+const KNOWN_KEYS: [(&str, &str); 3] = [
+    ("ANTHROPIC_API_KEY", "anthropic"),
+    ("OPENAI_API_KEY", "openai"),
+    ("GEMINI_API_KEY", "gemini"),
+];
+
+/// An API key that is set already.
+fn known_key() -> Option<(&'static str, &'static str)> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    KNOWN_KEYS.into_iter().find(|(name, _)| is_set(name))
+}
+
+/// What to add to provost.toml so that a model plans.
+fn model_planner(variable: &str, kind: &str) -> String {
+    format!(
+        "or let a model plan: `{variable}` is set; add to provost.toml\n  \
+         [models.large]\n  kind = \"{kind}\"\n  model = \"NAME OF A MODEL\"\n  \
+         key = \"env:{variable}\"\n  [planner]\n  kind = \"model\"\n  model = \"large\""
+    )
 }

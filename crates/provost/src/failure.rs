@@ -6,6 +6,7 @@
 use provost_engine::audit::AuditError;
 use provost_engine::engine::EngineError;
 use provost_engine::people::{InvalidEvent, StatementError};
+use provost_engine::proposal::{ProposeError, Refused, RouteError};
 use provost_engine::run::event::RunStatus;
 use provost_engine::run::machine::StepError;
 use provost_engine::session::DriveError;
@@ -13,11 +14,12 @@ use provost_engine::store::{FindError, StoreError};
 use provost_engine::workspace::{Findings, LOCK_FILE, PlannerError, WorkspaceError};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
+use provost_plan::plan::request::PlanningMode;
 use provost_plan::policy::ActionDenied;
 use provost_plan::render::{self, Style};
 use provost_plan::source::Source;
 
-use crate::advice::Advice as _;
+use crate::advice::{self, Advice as _};
 use crate::output;
 use crate::screen::page::Page;
 use crate::screen::words::run_is;
@@ -313,6 +315,41 @@ impl From<EngineError> for Failure {
             )),
             EngineError::Planner(error) => error.into(),
             EngineError::Random(_) => Self::usage(message),
+        }
+    }
+}
+
+impl From<RouteError> for Failure {
+    fn from(error: RouteError) -> Self {
+        let failure = Self::usage(error.to_string());
+        match error {
+            RouteError::Empty => failure.hint("say what you want, in quotes"),
+            RouteError::NoPlanner(mode) => {
+                let option = match mode {
+                    Some(PlanningMode::Iterative) => "--mode iterative",
+                    Some(PlanningMode::Single) | None => "--planner-first",
+                };
+                failure.hint(format!("name one there, or leave `{option}` out"))
+            }
+            RouteError::NoMatch(none) => failure.hint(advice::no_match(&none)),
+        }
+    }
+}
+
+impl From<ProposeError> for Failure {
+    fn from(error: ProposeError) -> Self {
+        match error {
+            ProposeError::Engine(error) => error.into(),
+            ProposeError::Refused(refused) => {
+                let hint = match refused {
+                    Refused::Unreadable(_) => {
+                        Some("`provost doctor --model NAME` shows whether a model keeps the form")
+                    }
+                    Refused::Asks(_) => Some("say it in the goal, or let `provost run` ask"),
+                    Refused::Declined(_) | Refused::Ended(_) => None,
+                };
+                Self::failed(refused.to_string()).maybe_hint(hint)
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use clap::Args;
 use provost_engine::clock::now_ms;
 use provost_engine::keys::{KeyFile, PrivateKey};
-use provost_engine::people::{Statement, StatementEnvelope};
+use provost_engine::people::{Statement, StatementEnvelope, StatementSubject};
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
 
@@ -226,17 +226,22 @@ impl LocalSigner {
         let card = statement.card().and_then(|digest| state.card(&digest));
         let revision = card.map_or(state.in_force.revision, |known| known.card.revision);
         let lapses_at = card.and_then(|known| known.card.expires_at);
-        self.sign((store, &state.head.run, revision), statement, lapses_at)
+        let about = StatementSubject {
+            store,
+            run: &state.head.run,
+            revision,
+        };
+        self.sign(about, statement, lapses_at)
     }
 
     /// What they say now about this revision of this run of this store.
     pub fn sign(
         &self,
-        to: (&str, &str, u32),
+        about: StatementSubject<'_>,
         statement: Statement,
         lapses_at: Option<i64>,
     ) -> Result<StatementEnvelope, Failure> {
-        let envelope = StatementEnvelope::new(to, statement, &self.by, (now_ms(), lapses_at));
+        let envelope = StatementEnvelope::new(about, statement, &self.by, now_ms(), lapses_at);
         let envelope = envelope.map_err(|error| Failure::usage(error.to_string()))?;
         Ok(match &self.key {
             Some(key) => envelope.signed_with(key),

@@ -27,7 +27,6 @@ mod failure;
 mod keyring;
 mod mcp;
 mod output;
-mod proposal;
 mod screen;
 mod user;
 mod workspace_path;

@@ -56,18 +56,30 @@ pub struct Signature {
 #[error("this is no statement of a person: {0}")]
 pub struct MalformedStatement(pub String);
 
+/// What a statement is about: one revision of the plan of one run of one store.
+#[derive(Clone, Copy, Debug)]
+pub struct StatementSubject<'a> {
+    /// The name of the store.
+    pub store: &'a str,
+    /// The run.
+    pub run: &'a str,
+    /// The revision of its plan.
+    pub revision: u32,
+}
+
 impl StatementEnvelope {
-    /// A statement made now, not signed. It lapses after [`STATEMENT_LIFE`], or with what it
-    /// answers.
+    /// A statement made at `said_at`, not signed. It expires after [`STATEMENT_LIFE`], or
+    /// at `expires_at` if that is earlier.
     ///
     /// # Errors
     /// [`MalformedStatement`] if the system has no randomness, or a number in it is not held
     /// exactly.
     pub fn new(
-        (store, run, revision): (&str, &str, u32),
+        about: StatementSubject<'_>,
         statement: Statement,
         by: &str,
-        (said_at, lapses_at): (i64, Option<i64>),
+        said_at: i64,
+        expires_at: Option<i64>,
     ) -> Result<Self, MalformedStatement> {
         let nonce = random_name().map_err(|error| MalformedStatement(error.to_string()))?;
         let most =
@@ -96,14 +108,14 @@ impl StatementEnvelope {
         };
         Ok(Self {
             schema: STATEMENT_SCHEMA.to_owned(),
-            store: store.to_owned(),
-            run: run.to_owned(),
-            revision,
+            store: about.store.to_owned(),
+            run: about.run.to_owned(),
+            revision: about.revision,
             statement,
             by: by.to_owned(),
             nonce,
             said_at,
-            expires_at: lapses_at.map_or(most, |at| at.min(most)),
+            expires_at: expires_at.map_or(most, |at| at.min(most)),
             signed: None,
         })
     }

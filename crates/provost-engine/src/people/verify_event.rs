@@ -83,7 +83,8 @@ impl Inbox {
         &self,
         state: &State,
         before: Option<&Event>,
-        (event, at): (&Event, i64),
+        event: &Event,
+        at: i64,
         archive: &RightsArchive<'_>,
     ) -> Result<(), EventRejection> {
         let Some(recorded) = event.statement() else {
@@ -147,7 +148,7 @@ impl Inbox {
         let (mut seq, mut before) = (1, None);
         move |state, event, at| {
             seq += 1;
-            let judged = self.verify_event(state, before, (event, at), archive);
+            let judged = self.verify_event(state, before, event, at, archive);
             before = Some(event);
             judged.map_err(|reason| {
                 JournalError::from(Box::new(InvalidEvent {

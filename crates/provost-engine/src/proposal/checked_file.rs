@@ -10,14 +10,14 @@ use provost_plan::digest::canonical;
 use provost_plan::label::Label;
 use provost_plan::plan::Goal;
 use provost_plan::plan::foreign::explained;
-use provost_plan::plan::read::read_plan;
-use provost_plan::plan::request::PlanningMode;
+use provost_plan::plan::read::read_plan_once;
 use provost_plan::reach::CheckedUnder;
 use provost_plan::source::Source;
 use provost_planner::ClientPlanner;
 use provost_run::event::PlannerChoice;
 use provost_run::proposal::compile;
 
+use super::route::Assignment;
 use crate::bundle::Bundle;
 use crate::workspace::Workspace;
 
@@ -73,7 +73,7 @@ impl CheckedFile {
 #[must_use]
 pub fn of_file(workspace: &Workspace, source: Source) -> CheckedFile {
     let (origin, planner) = file(&source, None);
-    for_own_goal(workspace, source, origin, (&planner, false))
+    for_own_goal(workspace, source, origin, planner)
 }
 
 /// Judges a plan that a client wrote, for its own goal: neither is trusted.
@@ -84,7 +84,7 @@ pub fn of_client(workspace: &Workspace, client: &str, text: String) -> CheckedFi
         text: text.clone(),
     };
     let (source, origin) = (Source::new(client, text), ClientPlanner::origin(client));
-    for_own_goal(workspace, source, origin, (&planner, true))
+    for_own_goal(workspace, source, origin, planner)
 }
 
 /// Judges the plan of a saved plan again, for its own goal.
@@ -92,7 +92,12 @@ pub fn of_client(workspace: &Workspace, client: &str, text: String) -> CheckedFi
 pub fn of_bundle(workspace: &Workspace, bundle: &Bundle, source: &Source) -> CheckedFile {
     let source = Source::new(source.name.clone(), canonical(&bundle.plan));
     let (origin, planner) = file(&source, bundle.playbook.clone());
-    judge(workspace, source, &bundle.goal, origin, (&planner, None))
+    let assignment = Assignment {
+        goal: bundle.goal.clone(),
+        planner,
+        mode: None,
+    };
+    judge(workspace, source, origin, &assignment)
 }
 
 /// Who wrote the file, and who plans a run of it.
@@ -114,9 +119,9 @@ fn for_own_goal(
     workspace: &Workspace,
     source: Source,
     origin: Origin,
-    (planner, untrusted): (&PlannerChoice, bool),
+    planner: PlannerChoice,
 ) -> CheckedFile {
-    let plan = match read_plan(&source) {
+    let plan = match read_plan_once(&source) {
         Ok(plan) => plan,
         Err(diagnostics) => {
             let diagnostics = explained(&source, workspace.catalog(), diagnostics);
@@ -129,12 +134,14 @@ fn for_own_goal(
         success: Vec::new(),
         ..Goal::of_text("")
     });
-    let goal = Goal { untrusted, ..goal };
-    let draft = Draft {
-        plan: plan.into(),
-        origin,
+    // Why: a client writes the goal beside the plan, and is believed neither.
+    let untrusted = matches!(planner, PlannerChoice::Client { .. });
+    let assignment = Assignment {
+        goal: Goal { untrusted, ..goal },
+        planner,
+        mode: None,
     };
-    let mut judged = judge_draft(workspace, source, draft, &goal, (planner, None));
+    let mut judged = judge_draft(workspace, source, Draft { plan, origin }, &assignment);
     if names_none {
         judged
             .not_checked
@@ -143,21 +150,17 @@ fn for_own_goal(
     judged
 }
 
-/// Judges a plan document for a goal, as a run of this planner would in this mode.
+/// Judges a plan document as a run of this assignment would.
 #[must_use]
 pub fn judge(
     workspace: &Workspace,
     source: Source,
-    goal: &Goal,
     origin: Origin,
-    by: (&PlannerChoice, Option<PlanningMode>),
+    assignment: &Assignment,
 ) -> CheckedFile {
-    match read_plan(&source) {
-        Ok(plan) => {
-            let plan = plan.into();
-            judge_draft(workspace, source, Draft { plan, origin }, goal, by)
-        }
-        Err(diagnostics) => CheckedFile::unreadable(source, goal, diagnostics),
+    match read_plan_once(&source) {
+        Ok(plan) => judge_draft(workspace, source, Draft { plan, origin }, assignment),
+        Err(diagnostics) => CheckedFile::unreadable(source, &assignment.goal, diagnostics),
     }
 }
 
@@ -165,10 +168,14 @@ fn judge_draft(
     workspace: &Workspace,
     source: Source,
     draft: Draft,
-    goal: &Goal,
-    by: (&PlannerChoice, Option<PlanningMode>),
+    assignment: &Assignment,
 ) -> CheckedFile {
-    let terms = terms(workspace, goal, by.0);
+    let Assignment {
+        goal,
+        planner,
+        mode,
+    } = assignment;
+    let terms = terms(workspace, goal, planner);
     let base = RevisionBase {
         revision: 1,
         ..RevisionBase::default()
@@ -179,7 +186,7 @@ fn judge_draft(
         not_checked,
         worst,
         ..
-    } = compile(draft, &terms, &base, by.0, by.1);
+    } = compile(draft, &terms, &base, planner, *mode);
     CheckedFile {
         source,
         goal: goal.clone(),

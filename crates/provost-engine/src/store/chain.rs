@@ -99,7 +99,7 @@ pub(super) struct OpenCommit {
 
 impl OpenCommit {
     /// The commit of `store` after commit `last`, whose link is `previous`.
-    pub(super) fn after(store: Arc<str>, (last, previous): (u64, Digest)) -> Self {
+    pub(super) fn after(store: Arc<str>, last: u64, previous: Digest) -> Self {
         Self {
             store,
             n: last + 1,

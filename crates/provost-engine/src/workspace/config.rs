@@ -56,20 +56,27 @@ pub(super) enum Damage {
     Refuse,
 }
 
+/// What the entries of the tools are read with.
+#[derive(Clone, Copy)]
+pub(super) struct ToolSources<'a> {
+    /// The program's own tools.
+    pub(super) own: &'a [Arc<dyn Tool>],
+    /// What servers list.
+    pub(super) listings: &'a Listings,
+    /// What becomes of a tool whose entry has errors.
+    pub(super) damage: Damage,
+}
+
 /// Reads the file. `None` if it is not readable at all, or its tools are not.
 pub(super) fn read(
     root: &Path,
     source: &Source,
-    own: &[Arc<dyn Tool>],
-    (listings, damage): (&Listings, Damage),
+    given: ToolSources<'_>,
     found: &mut Collector,
 ) -> Option<Config> {
     let mut diagnostics = Vec::new();
     let config = match parse_toml(&source.text) {
-        Ok(node) => {
-            let given = (own, listings, damage);
-            fields(root, source, &node, given, &mut diagnostics)
-        }
+        Ok(node) => fields(root, source, &node, given, &mut diagnostics),
         Err(diagnostic) => {
             diagnostics.push(*diagnostic);
             None
@@ -83,7 +90,7 @@ fn fields(
     root: &Path,
     source: &Source,
     node: &Node,
-    (own, listings, damage): (&[Arc<dyn Tool>], &Listings, Damage),
+    given: ToolSources<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Config> {
     let mut fields = Fields::new("provost.toml", node, diagnostics)?;
@@ -118,15 +125,21 @@ fn fields(
     let tags = tags::read(tags, diagnostics);
     let scope = ConfigScope {
         base: root,
-        listings,
+        listings: given.listings,
         models: &models,
         proxy: proxy.as_ref(),
         tags: &tags,
     };
-    let (tools, damaged) = tools::usable(tools, own, scope, (source, damage), diagnostics)?;
+    let (tools, damaged) = tools::usable(&tools, given.own, scope, diagnostics)?;
+    let damaged = tools::left_out(damaged, given.damage, source, diagnostics)?;
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
     let is_left_out = |server: &str| damaged.iter().any(|one| one.tool == server);
-    let roles = roles::read(roles, (&catalog, &is_left_out), listings, diagnostics);
+    let over = roles::RoleScope {
+        catalog: &catalog,
+        is_left_out: &is_left_out,
+        listings: given.listings,
+    };
+    let roles = roles::read(roles, &over, diagnostics);
     let catalog = catalog.with_roles(roles).with_tags(tags);
     let admission = read_admission(&tools, budget, repeats_ms, diagnostics);
     Some(Config {

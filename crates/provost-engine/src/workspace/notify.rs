@@ -29,14 +29,15 @@ pub(super) fn read(
         .iter()
         .map(|(name, _)| name.value.as_str())
         .collect();
-    let one = |(name, node): &NotifyEntry| read_one(name, node, (&names, proxy), diagnostics);
+    let one = |(name, node): &NotifyEntry| read_one(name, node, &names, proxy, diagnostics);
     entries.iter().filter_map(one).collect()
 }
 
 fn read_one(
     name: &Spanned<String>,
     node: &Node,
-    (names, proxy): (&BTreeSet<&str>, Option<&Arc<Proxy>>),
+    names: &BTreeSet<&str>,
+    proxy: Option<&Arc<Proxy>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<NotifyTarget> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -68,7 +69,7 @@ fn read_one(
         (false, None, None) => {
             DeliveryMethod::Command(command.into_iter().map(|word| word.value).collect())
         }
-        (true, Some(url), Some(secret)) => webhook(&url, &secret, (private, proxy), diagnostics)?,
+        (true, Some(url), Some(secret)) => webhook(&url, &secret, private, proxy, diagnostics)?,
         _ => {
             let message = format!("{owner} needs either `command`, or `url` with `secret`");
             bad(diagnostics, span, message);
@@ -161,7 +162,8 @@ fn too_often(fields: &mut Fields<'_, '_>, name: &str, wait: Option<&Spanned<Dura
 fn webhook(
     url: &Spanned<String>,
     secret: &Spanned<String>,
-    (private, proxy): (bool, Option<&Arc<Proxy>>),
+    private: bool,
+    proxy: Option<&Arc<Proxy>>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<DeliveryMethod> {
     let secret_name = SecretName::parse(&secret.value);

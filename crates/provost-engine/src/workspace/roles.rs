@@ -14,29 +14,37 @@ use super::config::bad;
 /// Longest name of a role, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Whether a tool of this name is left out of the catalog because its entry has errors.
-type LeftOut<'a> = dyn Fn(&str) -> bool + 'a;
+/// What the names in a role are looked up in.
+pub(super) struct RoleScope<'a> {
+    pub(super) catalog: &'a Catalog,
+    /// Whether a tool of this name is left out of the catalog because its entry has errors.
+    pub(super) is_left_out: &'a dyn Fn(&str) -> bool,
+    pub(super) listings: &'a Listings,
+}
 
 /// The roles over a catalog.
 pub(super) fn read(
     nodes: &[(Spanned<String>, Node)],
-    catalog: (&Catalog, &LeftOut<'_>),
-    listings: &Listings,
+    scope: &RoleScope<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Role> {
     let read = nodes
         .iter()
-        .filter_map(|(name, node)| role(name, node, catalog, listings, diagnostics));
+        .filter_map(|(name, node)| role(name, node, scope, diagnostics));
     read.collect()
 }
 
 fn role(
     name: &Spanned<String>,
     node: &Node,
-    (catalog, is_left_out): (&Catalog, &LeftOut<'_>),
-    listings: &Listings,
+    scope: &RoleScope<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Role> {
+    let RoleScope {
+        catalog,
+        is_left_out,
+        listings,
+    } = scope;
     if !is_name(&name.value) {
         let message = format!(
             "`{}` cannot be a role: a name has up to {NAME_CHARS_MAX} small letters, digits, `_` \

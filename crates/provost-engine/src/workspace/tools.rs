@@ -18,28 +18,37 @@ use super::error::{DamagedTool, Findings};
 /// A tool with the warnings about its entry.
 type Usable = (ToolConfig, Vec<Diagnostic>);
 /// The name of a tool that cannot be used, and why.
-type Damaged = (String, Vec<Diagnostic>);
+pub(super) type Damaged = (String, Vec<Diagnostic>);
 
-/// The tools that can be used, and those that are left out of the file `source`; `None` if one of
-/// the program's own is wrong, or if what is damaged is to be refused.
+/// The tools that can be used, and those that cannot; `None` if one of the program's own is wrong.
 pub(super) fn usable(
     nodes: &[(Spanned<String>, Node)],
     own: &[Arc<dyn Tool>],
     scope: ConfigScope<'_>,
-    (source, damage): (&Source, Damage),
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<(Vec<ToolConfig>, Vec<DamagedTool>)> {
+) -> Option<(Vec<ToolConfig>, Vec<Damaged>)> {
     let (mut usable, mut damaged) = read(nodes, own, scope, diagnostics)?;
     // Why not: a read whose schemas are not known yet cannot be judged.
     if !scope.listings.is_lenient() {
         hold_reads(&mut usable, &mut damaged);
     }
+    let (tools, notes): (Vec<_>, Vec<_>) = usable.into_iter().unzip();
+    diagnostics.extend(notes.into_iter().flatten());
+    Some((tools, damaged))
+}
+
+/// The tools of the file `source` that are left out; `None` if there are any and damage is to be
+/// refused.
+pub(super) fn left_out(
+    damaged: Vec<Damaged>,
+    damage: Damage,
+    source: &Source,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Vec<DamagedTool>> {
     if damage == Damage::Refuse && !damaged.is_empty() {
         diagnostics.extend(damaged.into_iter().flat_map(|(_, found)| found));
         return None;
     }
-    let (tools, notes): (Vec<_>, Vec<_>) = usable.into_iter().unzip();
-    diagnostics.extend(notes.into_iter().flatten());
     let left_out = damaged.into_iter().map(|(tool, diagnostics)| DamagedTool {
         tool,
         findings: Findings {
@@ -47,7 +56,7 @@ pub(super) fn usable(
             diagnostics,
         },
     });
-    Some((tools, left_out.collect()))
+    Some(left_out.collect())
 }
 
 /// Reads every entry, and the tools of the program's own; `None` if one of these is wrong.

@@ -7,7 +7,7 @@
 use provost_engine::audit::AuditError;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::people::{Statement, StatementEnvelope};
+use provost_engine::people::{Statement, StatementEnvelope, StatementSubject};
 use provost_engine::session::{DriveEnd, Unwatched};
 use provost_plan::plan::Goal;
 use provost_run::card::CardSubject;
@@ -107,12 +107,12 @@ fn without_record(event: &Event) -> Event {
 }
 
 fn envelope(engine: &Engine, state: &State, statement: Statement, by: &str) -> StatementEnvelope {
-    let to = (
-        engine.inbox().store(),
-        state.head.run.as_str(),
-        state.in_force.revision,
-    );
-    StatementEnvelope::new(to, statement, by, (now_ms(), None)).unwrap()
+    let about = StatementSubject {
+        store: engine.inbox().store(),
+        run: &state.head.run,
+        revision: state.in_force.revision,
+    };
+    StatementEnvelope::new(about, statement, by, now_ms(), None).unwrap()
 }
 
 const KINDS: [&str; 17] = [
@@ -411,12 +411,16 @@ fn who_has_another_key_now_did_not_take_back_what_they_said() {
         assert_eq!(second(&place, &[]).0, contradictions == 0, "{person}");
         // With a former key nothing new counts.
         let state = engine.read(&run).unwrap().run.state().clone();
-        let to = (engine.inbox().store(), run.as_str(), 1);
+        let about = StatementSubject {
+            store: engine.inbox().store(),
+            run: &run,
+            revision: 1,
+        };
         let said = Statement::Cancel {
             reason: None,
             undo: true,
         };
-        let late = StatementEnvelope::new(to, said, "bo", (now_ms(), None)).unwrap();
+        let late = StatementEnvelope::new(about, said, "bo", now_ms(), None).unwrap();
         let late = late.signed_with(&key("bo"));
         assert!(engine.inbox().verify(&late, &state, now_ms()).is_err());
     }

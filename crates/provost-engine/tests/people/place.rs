@@ -7,7 +7,7 @@ use std::sync::Arc;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, NewRun};
 use provost_engine::keys::PrivateKey;
-use provost_engine::people::{Statement, StatementEnvelope};
+use provost_engine::people::{Statement, StatementEnvelope, StatementSubject};
 use provost_engine::session::{DriveEnd, Session, Unwatched, Watcher};
 use provost_engine::workspace::{LockUse, Opening, Workspace};
 use provost_plan::digest::Digest;
@@ -235,12 +235,12 @@ pub fn yes(engine: &Engine, state: &State, by: &str) -> StatementEnvelope {
         card,
         steps: Vec::new(),
     };
-    let to = (
-        engine.inbox().store(),
-        state.head.run.as_str(),
-        asked.revision,
-    );
-    StatementEnvelope::new(to, statement, by, (now_ms(), asked.expires_at)).unwrap()
+    let about = StatementSubject {
+        store: engine.inbox().store(),
+        run: &state.head.run,
+        revision: asked.revision,
+    };
+    StatementEnvelope::new(about, statement, by, now_ms(), asked.expires_at).unwrap()
 }
 
 /// Keeps why words were ignored.

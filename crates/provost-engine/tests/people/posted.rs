@@ -2,7 +2,9 @@
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
-use provost_engine::people::{Inbox, PlanText, Statement, StatementEnvelope, StatementError};
+use provost_engine::people::{
+    Inbox, PlanText, Statement, StatementEnvelope, StatementError, StatementSubject,
+};
 use provost_engine::session::{DriveEnd, Watcher};
 use provost_run::event::{Event, RunStatus};
 use provost_run::state::State;
@@ -375,8 +377,12 @@ impl Watcher for Posting {
             let Some(statement) = self.statement.take() else {
                 continue;
             };
-            let about = (self.store.as_str(), state.head.run.as_str(), 1);
-            let envelope = StatementEnvelope::new(about, statement, "ada", (now_ms(), None));
+            let about = StatementSubject {
+                store: &self.store,
+                run: &state.head.run,
+                revision: 1,
+            };
+            let envelope = StatementEnvelope::new(about, statement, "ada", now_ms(), None);
             let text = envelope.unwrap().to_text();
             let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
             self.journal.execute(sql, [&state.head.run, &text]).unwrap();

@@ -3,7 +3,7 @@
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::people::{PlanText, Statement, StatementEnvelope};
+use provost_engine::people::{PlanText, Statement, StatementEnvelope, StatementSubject};
 use provost_engine::session::Unwatched;
 use provost_engine::store::StoreError;
 use provost_plan::plan::Goal;
@@ -102,12 +102,12 @@ fn said(state: &State, verb: &str) -> Statement {
 }
 
 fn envelope(engine: &Engine, state: &State, verb: &str, by: &str) -> StatementEnvelope {
-    let to = (
-        engine.inbox().store(),
-        state.head.run.as_str(),
-        state.in_force.revision,
-    );
-    let envelope = StatementEnvelope::new(to, said(state, verb), by, (now_ms(), None));
+    let about = StatementSubject {
+        store: engine.inbox().store(),
+        run: &state.head.run,
+        revision: state.in_force.revision,
+    };
+    let envelope = StatementEnvelope::new(about, said(state, verb), by, now_ms(), None);
     envelope.unwrap().signed_with(&key(by))
 }
 

@@ -1,8 +1,11 @@
 //! What `init` writes runs: from the goal to an answer, in the file that the journal keeps.
 
 use provost_engine::engine::{Engine, NewRun};
+use provost_engine::proposal::of_file;
 use provost_engine::session::{DriveEnd, Watcher};
 use provost_engine::workspace::{Workspace, scaffold};
+use provost_plan::plan::read::read_plan_once;
+use provost_plan::source::Source;
 use provost_planner::Route;
 use provost_run::event::{Event, PlannerChoice, RunStatus};
 use provost_run::state::State;
@@ -76,4 +79,35 @@ fn a_new_workspace_revises_its_plan_where_nothing_is_found() {
     Lines in files of any kind: 0.
     "#);
     assert!(kinds.contains(&"PlanRevised".to_owned()), "{kinds:?}");
+}
+
+/// `apply` judges a file before it begins the run, whose machine judges it again: the text is read
+/// once.
+#[test]
+fn a_plan_that_is_judged_before_its_run_is_read_once() {
+    let dir = tempfile::tempdir().unwrap();
+    scaffold(dir.path(), "ada").unwrap();
+    let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
+    let text = r#"
+schema: provost/plan/v1
+goal: { text: read once }
+steps:
+  - { id: look, tool: notes.search, args: { glob: "**/*.md", contains: x } }
+success:
+  - { for: goal, check: '${ steps.look.status == "succeeded" }' }
+answer: "${ steps.look.output.total } lines"
+"#;
+    let source = Source::new("once.yaml", text);
+    let judged = of_file(&workspace, source.clone());
+    let plan = judged
+        .plan
+        .unwrap_or_else(|| panic!("{:?}", judged.diagnostics));
+    let of_machine = read_plan_once(&source).unwrap();
+    assert!(std::ptr::eq(plan.plan(), &*of_machine));
+    // The control: another text is another plan.
+    let other = Source::new("once.yaml", format!("{text}\n"));
+    assert!(!std::ptr::eq(
+        plan.plan(),
+        &*read_plan_once(&other).unwrap()
+    ));
 }

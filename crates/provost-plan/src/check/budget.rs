@@ -135,7 +135,7 @@ fn money_finding(pass: &Pass<'_>, limits: &Limits, worst: &WorstCase) -> Option<
     );
     let row = worst.rows.iter().rev().max_by_key(|row| row.money)?;
     let share = format!("up to {} here, in {} attempts", row.money, row.attempts);
-    Some(spent(pass, Code::MoneyPassed, message, row, share, "money"))
+    Some(spent(pass, Code::MoneyPassed, message, row, "money").label(share))
 }
 
 fn tokens_finding(pass: &Pass<'_>, limits: &Limits, worst: &WorstCase) -> Option<Diagnostic> {
@@ -147,31 +147,16 @@ fn tokens_finding(pass: &Pass<'_>, limits: &Limits, worst: &WorstCase) -> Option
     );
     let row = worst.rows.iter().rev().max_by_key(|row| row.tokens)?;
     let share = format!("up to {} here, in {} attempts", row.tokens, row.attempts);
-    Some(spent(
-        pass,
-        Code::TokensPassed,
-        message,
-        row,
-        share,
-        "tokens",
-    ))
+    Some(spent(pass, Code::TokensPassed, message, row, "tokens").label(share))
 }
 
 /// A finding about what is used up, at the step that uses the most.
-fn spent(
-    pass: &Pass<'_>,
-    code: Code,
-    message: String,
-    row: &StepWorst,
-    share: String,
-    field: &str,
-) -> Diagnostic {
+fn spent(pass: &Pass<'_>, code: Code, message: String, row: &StepWorst, field: &str) -> Diagnostic {
     let span = pass
         .plan
         .step(&row.step)
         .map_or(Span::default(), |s| s.id.span);
     Diagnostic::new(code, span, message)
-        .label(share)
         .hint(format!(
             "fewer items or attempts cost less; the limit is `{field}` in `[limits]` of \
              provost.toml, or in the plan"

@@ -21,6 +21,7 @@ use crate::plan::undo::undone_by;
 use crate::plan::{CallRole, Plan, Step, StepKind, Subgoal};
 use crate::schema::{PathType, Schema};
 
+mod argument;
 mod author;
 pub(super) mod opinion;
 mod path;
@@ -518,7 +519,13 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                     };
                     for (name, tree) in args.entries() {
                         if let Some(label) = own.of(role).get(&**name) {
-                            found.extend(argument(&labels, step, operation, (name, tree), label));
+                            let argument = argument::LabelledArgument {
+                                operation,
+                                name,
+                                tree,
+                                label,
+                            };
+                            found.extend(argument.judged(&labels, step));
                         }
                     }
                 }
@@ -548,38 +555,6 @@ fn control(labels: &Labels<'_>, step: &Step, label: &Label) -> Diagnostic {
         .note(from(label))
         .step(&step.id.value);
     ways.into_control(finding, step)
-}
-
-fn argument(
-    labels: &Labels<'_>,
-    step: &Step,
-    operation: &Operation,
-    (name, tree): (&str, &ArgTree),
-    label: &Label,
-) -> Option<Diagnostic> {
-    if label.secret && !operation.accepts_secrets {
-        return Some(secret::in_argument(
-            labels,
-            step,
-            operation,
-            (name, tree),
-            label,
-        ));
-    }
-    if label.integrity == Integrity::Trusted || !operation.is_sink(name) {
-        return None;
-    }
-    let message = format!(
-        "untrusted {} decides `{name}` of `{}`",
-        label.integrity.word(),
-        operation.name
-    );
-    let finding = Diagnostic::new(Code::UntrustedSink, tree.span(), message)
-        .note(from(label))
-        .note("policy is told; by default a person is asked about the value")
-        .step(&step.id.value);
-    let ways = Provenance::new(labels, Want::AtLeast(label.integrity));
-    Some(ways.into_argument(finding, step, tree))
 }
 
 fn from(label: &Label) -> String {

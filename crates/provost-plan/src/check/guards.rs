@@ -53,14 +53,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             given = implied(&guards, when.facts_if_true());
         }
         let printed = |given: &GuardFacts| claim.text.printed_reads(given);
-        look(
-            pass,
-            &Site::end(),
-            &claim.text,
-            &given,
-            &printed,
-            &mut found,
-        );
+        found.extend(look(pass, &Site::end(), &claim.text, &given, &printed));
     }
     pass.diagnostics.extend(found);
 }
@@ -79,7 +72,7 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
     }
     if let Some(each) = &step.for_each {
         let reads = |given: &GuardFacts| each.list.list_reads(given);
-        look(pass, &before, &each.list, &given, &reads, found);
+        found.extend(look(pass, &before, &each.list, &given, &reads));
     }
     let call = Site::call(pass, step);
     for inner in step.templates() {
@@ -87,7 +80,7 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
         match inner {
             (Field::Question, inner) => {
                 let printed = |given: &GuardFacts| inner.printed_reads(given);
-                look(pass, &call, inner, &given, &printed, found);
+                found.extend(look(pass, &call, inner, &given, &printed));
             }
             (Field::Args(CallRole::Own) | Field::Result, inner) => {
                 template(pass, &call, inner, &given, found);
@@ -141,7 +134,7 @@ fn template(
     found: &mut Vec<Diagnostic>,
 ) {
     let reads = |given: &GuardFacts| template.reads(given);
-    look(pass, site, template, given, &reads, found);
+    found.extend(look(pass, site, template, given, &reads));
 }
 
 /// What the reads of a template may lack: neither `given` nor what was accepted proves it.
@@ -151,8 +144,7 @@ fn look(
     template: &Template,
     given: &GuardFacts,
     reads: &dyn Fn(&GuardFacts) -> Vec<Read>,
-    found: &mut Vec<Diagnostic>,
-) {
+) -> Vec<Diagnostic> {
     let accepted = accepted(pass, template);
     let plain = reads(given);
     let sure = (!accepted.is_empty()).then(|| reads(&given.union(&accepted).cloned().collect()));
@@ -171,7 +163,10 @@ fn look(
                 && inner.span.end <= outer.span.end
         })
     };
-    found.extend(own.iter().filter(|finding| !within(finding)).cloned());
+    own.iter()
+        .filter(|finding| !within(finding))
+        .cloned()
+        .collect()
 }
 
 /// What holds of the outputs that a template reads, because they were accepted.
@@ -211,7 +206,8 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read, sure: &Read) -> Opti
                 return None;
             };
             match field.as_str() {
-                "output" => of_output(pass, site, step, (read, sure), rest),
+                "output" => of_step_without_output(pass, site, step, read)
+                    .or_else(|| of_output(pass, step, sure, rest)),
                 "error" if read.needs() > 0 && !read.is_present(1) => {
                     let finding = finding(read, "it is there only if the step failed");
                     let root = &read.reference.root;
@@ -245,43 +241,41 @@ fn skipping<'p>(pass: &'p Pass<'_>, site: &Site<'_>, step: &'p Step) -> Option<&
     })
 }
 
-fn of_output(
+/// A finding for a read of the output of a step that may end without one.
+fn of_step_without_output(
     pass: &Pass<'_>,
     site: &Site<'_>,
     step: &Step,
-    (read, sure): (&Read, &Read),
-    rest: &[Segment],
+    read: &Read,
 ) -> Option<Diagnostic> {
-    let id = &step.id.value;
-    if read.needs() > 0 && !read.is_present(1) {
-        let root = &read.reference.root;
-        let guard =
-            format!("guard it: `{root}.status == \"succeeded\"` in `when`, or before `&&` or `?`");
-        if let Some(when) = skipping(pass, site, step) {
-            let why = match &step.when {
-                Some(_) => format!("`{id}` is skipped if its `when` is false"),
-                None => format!("`{id}` is skipped if the `when` of its subgoal is false"),
-            };
-            return Some(
-                finding(read, &why)
-                    .related(when.span(), "skips it")
-                    .hint(guard),
-            );
-        }
-        if step.on_failure == OnFailure::Continue {
-            let why = format!("`{id}` may fail, and the plan goes on");
-            return Some(
-                finding(read, &why)
-                    .related(step.id.span, "may fail")
-                    .hint(guard),
-            );
-        }
+    if read.needs() == 0 || read.is_present(1) {
+        return None;
     }
+    let (id, root) = (&step.id.value, &read.reference.root);
+    let (why, span, label) = if let Some(when) = skipping(pass, site, step) {
+        let why = match &step.when {
+            Some(_) => format!("`{id}` is skipped if its `when` is false"),
+            None => format!("`{id}` is skipped if the `when` of its subgoal is false"),
+        };
+        (why, when.span(), "skips it")
+    } else if step.on_failure == OnFailure::Continue {
+        let why = format!("`{id}` may fail, and the plan goes on");
+        (why, step.id.span, "may fail")
+    } else {
+        return None;
+    };
+    let guard =
+        format!("guard it: `{root}.status == \"succeeded\"` in `when`, or before `&&` or `?`");
+    Some(finding(read, &why).related(span, label).hint(guard))
+}
+
+/// A finding for a read inside the output of a step that succeeded.
+fn of_output(pass: &Pass<'_>, step: &Step, read: &Read, rest: &[Segment]) -> Option<Diagnostic> {
     let places = pass.outputs.of_step(step)?;
     if !pass.spends(pass.outputs.weight(step)) {
         return None;
     }
-    may_be_missing(places, sure, rest, 1)
+    may_be_missing(places, read, rest, 1)
 }
 
 /// A finding for a read that may have no value, or null where null is not taken.

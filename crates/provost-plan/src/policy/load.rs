@@ -322,7 +322,8 @@ pub(super) fn validate(
     schema: &Schema,
     entries: &[(PolicyEntry, usize)],
     sources: &[Source],
-    (actions, known): &(lint::Actions, &names::KnownNames),
+    actions: &lint::Actions,
+    known: &names::KnownNames,
 ) -> Result<(), Vec<Finding>> {
     let Some(first) = sources.first() else {
         return Ok(());

@@ -219,55 +219,58 @@ impl KnownNames {
         };
         let mut strays = Vec::new();
         for name in names.tags.difference(&self.tags) {
-            strays.push(stray(entry, TAG, name, &self.tags, true));
+            strays.push(stray(entry, &TAG, name, &self.tags, true));
         }
         for name in names.roles.difference(&self.roles) {
             if !name.is_empty() {
                 let is_guard = unguards(&unless.roles, name);
-                strays.push(stray(entry, ROLE, name, &self.roles, is_guard));
+                strays.push(stray(entry, &ROLE, name, &self.roles, is_guard));
             }
         }
         for name in names.groups.difference(&self.groups) {
             let is_guard = unguards(&unless.groups, name);
-            strays.push(stray(entry, GROUP, name, &self.groups, is_guard));
+            strays.push(stray(entry, &GROUP, name, &self.groups, is_guard));
         }
         for name in names.users.difference(&self.users) {
             let is_guard = unguards(&unless.users, name);
-            strays.push(stray(entry, USER, name, &self.users, is_guard));
+            strays.push(stray(entry, &USER, name, &self.users, is_guard));
         }
         let approvers = entry.ask.iter().flat_map(|ask| &ask.approvers);
         for name in approvers.filter(|name| !self.groups.contains(*name)) {
             // Why no guard: where nobody may say yes, nothing runs.
-            strays.push(stray(entry, GROUP, name, &self.groups, false));
+            strays.push(stray(entry, &GROUP, name, &self.groups, false));
         }
         strays
     }
 }
 
-/// What a stray name is called, and what to do where none is near.
-type NameKind = (&'static str, &'static str);
+/// What a name that stands for nothing is called, and what to do where none is near.
+struct NameKind {
+    noun: &'static str,
+    hint: &'static str,
+}
 
-const TAG: NameKind = (
-    "the tag that is not declared,",
-    "`[tags]` of provost.toml declares a tag of your own: `TAG = \"what it means\"`",
-);
-const ROLE: NameKind = (
-    "the role that is not declared,",
-    "roles stand in provost.toml",
-);
-const GROUP: NameKind = (
-    "the group that nobody is in,",
-    "groups and roles stand in policies/entities.json: with each person who is in them, or in the \
+const TAG: NameKind = NameKind {
+    noun: "the tag that is not declared,",
+    hint: "`[tags]` of provost.toml declares a tag of your own: `TAG = \"what it means\"`",
+};
+const ROLE: NameKind = NameKind {
+    noun: "the role that is not declared,",
+    hint: "roles stand in provost.toml",
+};
+const GROUP: NameKind = NameKind {
+    noun: "the group that nobody is in,",
+    hint: "groups and roles stand in policies/entities.json: with each person who is in them, or in the \
      list `groups` while nobody is",
-);
-const USER: NameKind = (
-    "somebody who is not listed,",
-    "people stand in policies/entities.json",
-);
+};
+const USER: NameKind = NameKind {
+    noun: "somebody who is not listed,",
+    hint: "people stand in policies/entities.json",
+};
 
 fn stray(
     entry: &PolicyEntry,
-    (what, hint): NameKind,
+    kind: &NameKind,
     name: &str,
     known: &BTreeSet<String>,
     unguards: bool,
@@ -275,8 +278,11 @@ fn stray(
     let near = nearest(name, known.iter().map(String::as_str));
     UnknownName {
         written: format!("\"{name}\""),
-        message: format!("policy `{}` names {what} `{name}`", entry.id),
-        hint: near.map_or_else(|| hint.to_owned(), |near| format!("did you mean `{near}`?")),
+        message: format!("policy `{}` names {} `{name}`", entry.id, kind.noun),
+        hint: near.map_or_else(
+            || kind.hint.to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        ),
         unguards,
     }
 }

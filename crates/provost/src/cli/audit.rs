@@ -444,7 +444,7 @@ fn sign(place: &WorkspacePath) -> Result<Exit, Failure> {
 
 fn accept(place: &WorkspacePath, reason: &str) -> Result<Exit, Failure> {
     let (auditor, store, inbox) = auditor(place)?;
-    let head = auditor.accept((&store, &inbox), &user(), reason)?;
+    let head = auditor.accept(&store, &inbox, &user(), reason)?;
     said(&auditor, &head);
     Ok(Exit::Done)
 }

@@ -33,7 +33,6 @@ pub fn run(verb: CancelArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let run = verb.target.find_in(&place.journal()?)?;
     let (reason, undo) = (verb.reason, verb.undo);
     let statement = Statement::Cancel { reason, undo };
-    let how = (&verb.signing, verb.watching);
-    statement::stop(&run, statement, how, place)?;
+    statement::stop(&run, statement, &verb.signing, verb.watching, place)?;
     Ok(Exit::Done)
 }

@@ -1,10 +1,11 @@
 //! `check`: the compiler's word on a plan, a saved plan or a playbook.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use provost_engine::planners::Playbook;
-use provost_engine::proposal::{CheckedFile, of_bundle, of_file};
+use provost_engine::proposal::{CheckedFile, RoutedGoal, of_bundle, of_file};
 use provost_engine::workspace::Workspace;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
@@ -12,10 +13,10 @@ use provost_plan::render::{self, Report, Style, to_sarif};
 use provost_plan::source::Source;
 use serde_json::{Value, json};
 
+use super::plan::propose;
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::proposal;
 use crate::screen::page::{Page, TextStyle};
 use crate::screen::plan;
 use crate::workspace_path::WorkspacePath;
@@ -132,7 +133,8 @@ fn of_playbook(workspace: &Workspace, source: Source) -> CheckedFile {
         Err(diagnostics) => return CheckedFile::unread(source, diagnostics),
     };
     let goal = playbook.goal("", &playbook.samples());
-    let mut judged = match proposal::ask(workspace, &goal, &playbook) {
+    let routed = RoutedGoal::of_playbook(goal, &playbook);
+    let mut judged = match propose(workspace, routed, Some(Arc::new(playbook))) {
         Ok(judged) => judged,
         Err(_) => return CheckedFile::unread(source, Vec::new()),
     };

@@ -65,6 +65,17 @@ impl DiffSide {
     }
 }
 
+/// Two plans, and what changed from one to the other.
+struct PlanDiff {
+    before: DiffSide,
+    after: DiffSide,
+    delta: Delta,
+    /// The run whose revisions they are.
+    run: Option<String>,
+    /// Why it was revised.
+    because: Option<String>,
+}
+
 /// Does it.
 pub fn run(verb: &DiffArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let file = |word: &String| {
@@ -75,9 +86,19 @@ pub fn run(verb: &DiffArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         && let Some(other) = file(other)
     {
         let workspace = place.workspace()?;
-        let sides = (of_file(&workspace, &first)?, of_file(&workspace, &other)?);
-        let delta = approvals(&sides.0.plan, &sides.1.plan);
-        return show(verb, &workspace, &sides, &delta, (None, None));
+        let before = of_file(&workspace, &first)?;
+        let after = of_file(&workspace, &other)?;
+        return Ok(show(
+            verb,
+            &workspace,
+            &PlanDiff {
+                delta: approvals(&before.plan, &after.plan),
+                before,
+                after,
+                run: None,
+                because: None,
+            },
+        ));
     }
     let revisions = numbers(verb)?;
     let engine = place.to_read()?;
@@ -86,14 +107,14 @@ pub fn run(verb: &DiffArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let plans = revisions_of(&record);
     let (from, to) = chosen(&revisions, &plans, &record)?;
     let workspace = engine.workspace();
-    let sides = (
-        of_run(workspace, &record, &plans, from)?,
-        of_run(workspace, &record, &plans, to)?,
-    );
-    let delta = revised(&record, from, to);
-    let because = because(&record, to);
-    let run = record.run.state().head.run.clone();
-    show(verb, workspace, &sides, &delta, (Some(run), because))
+    let diff = PlanDiff {
+        before: of_run(workspace, &record, &plans, from)?,
+        after: of_run(workspace, &record, &plans, to)?,
+        delta: revised(&record, from, to),
+        run: Some(record.run.state().head.run.clone()),
+        because: because(&record, to),
+    };
+    Ok(show(verb, workspace, &diff))
 }
 
 /// The revisions that were typed.
@@ -182,13 +203,14 @@ fn of_run(
     })
 }
 
-fn show(
-    verb: &DiffArgs,
-    workspace: &Workspace,
-    (before, after): &(DiffSide, DiffSide),
-    delta: &Delta,
-    (run, because): (Option<String>, Option<String>),
-) -> Result<Exit, Failure> {
+fn show(verb: &DiffArgs, workspace: &Workspace, diff: &PlanDiff) -> Exit {
+    let PlanDiff {
+        before,
+        after,
+        delta,
+        run,
+        because,
+    } = diff;
     let checkups = (before.checkup(workspace), after.checkup(workspace));
     let reaches = (Reach::of(&checkups.0), Reach::of(&checkups.1));
     let growth = ReachDiff::between(&reaches.0, &reaches.1);
@@ -213,17 +235,22 @@ fn show(
         );
         map.extend(change.to_json());
         output::json(&Value::Object(map));
-        return Ok(Exit::Done);
+        return Exit::Done;
     }
     let mut page = Page::new();
     page.strong(&format!("{} to {}", before.name, after.name));
-    let because = because.map_or_else(String::new, |because| format!(": {because}"));
-    page.text(&because).end();
-    delta::growth(&mut page, &growth, &lines, output::width());
+    if let Some(because) = because {
+        page.text(&format!(": {because}"));
+    }
+    page.end();
+    if !growth.is_empty() {
+        delta::reaches(&mut page, &lines.0, &lines.1, output::width());
+    }
+    delta::growth(&mut page, &growth);
     delta::approvals(&mut page, delta);
     delta::change(&mut page, &change);
     output::data(&page.finish());
-    Ok(Exit::Done)
+    Exit::Done
 }
 
 /// What became of approvals on the way from one revision to another, as recorded.

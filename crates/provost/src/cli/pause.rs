@@ -146,6 +146,6 @@ fn stop_run(
     };
     let reason = verb.reason.clone();
     let statement = Statement::Pause { reason };
-    statement::stop(&run, statement, (&how, verb.watching), place)?;
+    statement::stop(&run, statement, &how, verb.watching, place)?;
     Ok((format!("run `{run}`"), format!("provost resume {run}")))
 }

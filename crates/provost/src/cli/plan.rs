@@ -1,9 +1,13 @@
 //! `plan`: a proposal and its check; nothing is begun and nothing is called.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use provost_engine::bundle::Bundle;
+use provost_engine::planners::Planner;
+use provost_engine::proposal::{self, Assignment, CheckedFile, RoutedGoal, route};
+use provost_engine::workspace::Workspace;
 use serde_json::{Value, json};
 
 use super::check::{findings_json, refused};
@@ -11,7 +15,6 @@ use super::run::Mode;
 use crate::document;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::proposal;
 use crate::screen::page::Page;
 use crate::screen::review;
 use crate::workspace_path::WorkspacePath;
@@ -36,9 +39,9 @@ pub struct PlanArgs {
 /// Does it.
 pub fn run(verb: &PlanArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
-    let routed = proposal::route(&workspace, &verb.goal, verb.mode.asked())?;
-    let (goal, choice) = (routed.goal.clone(), routed.choice.clone());
-    let judged = proposal::propose(&workspace, routed, verb.mode.asked())?;
+    let routed = route(&workspace, &verb.goal, verb.mode.asked())?;
+    let Assignment { goal, planner, .. } = routed.assignment.clone();
+    let judged = propose(&workspace, routed, None)?;
     if verb.json {
         output::json(&json!({
             "schema": "provost/planned/v1",
@@ -52,12 +55,17 @@ pub fn run(verb: &PlanArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let Some(plan) = &judged.plan else {
         return Err(refused(&judged));
     };
-    let playbook = choice.playbook().map(str::to_owned);
+    let playbook = planner.playbook().map(str::to_owned);
     if !verb.json {
         let mut page = Page::new();
         if let Some(checkup) = judged.checkup(&workspace) {
-            let how = (playbook.as_deref(), output::width());
-            review::plan(&mut page, &judged, &checkup, &workspace, how);
+            review::plan(
+                &mut page,
+                &judged,
+                &checkup,
+                &workspace,
+                playbook.as_deref(),
+            );
         }
         output::data(&page.finish());
     }
@@ -78,6 +86,20 @@ pub fn run(verb: &PlanArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         output::note(&page.finish());
     }
     Ok(Exit::Done)
+}
+
+/// Asks the planner of a goal for its plan as a run would, and checks it; `given` is that planner
+/// where the workspace does not hold it.
+pub fn propose(
+    workspace: &Workspace,
+    routed: RoutedGoal,
+    given: Option<Arc<dyn Planner>>,
+) -> Result<CheckedFile, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("no planner is available: {error}")))?;
+    Ok(runtime.block_on(proposal::propose(workspace, routed, given))?)
 }
 
 fn save(path: &std::path::Path, bundle: &Bundle) -> Result<(), Failure> {

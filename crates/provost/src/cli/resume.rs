@@ -27,7 +27,8 @@ pub struct ResumeArgs {
 /// Does it.
 pub fn run(verb: &ResumeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let Some(target) = &verb.what.target else {
-        return lift(verb.what.scope(), place);
+        let (scope, name) = verb.what.scope();
+        return lift(scope, &name, place);
     };
     let run = target.open(place)?;
     if run.state().ending.paused.is_some() {
@@ -43,7 +44,7 @@ pub fn run(verb: &ResumeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 
 /// Lets a scope go on. It drives nothing, and so needs no tool, lock or playbook to be in order;
 /// but what the policies say of those who may has to be there.
-fn lift((scope, name): (StopScope, String), place: &WorkspacePath) -> Result<Exit, Failure> {
+fn lift(scope: StopScope, name: &str, place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal_to_stop()?;
     let stops = store.stops()?;
     let mut stops = stops.iter();
@@ -52,7 +53,7 @@ fn lift((scope, name): (StopScope, String), place: &WorkspacePath) -> Result<Exi
             .hint("`provost doctor` lists what is"));
     };
     place.refuse_without_policies()?;
-    store.unstop(scope, &name, &place.user()).wait()?;
+    store.unstop(scope, name, &place.user()).wait()?;
     let mut page = Page::new();
     page.line(&format!("{} may go on", stopped.what()));
     let command = place.command("provost runs");

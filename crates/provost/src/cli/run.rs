@@ -1,14 +1,13 @@
 //! `run`: a goal, from plan to answer.
 
 use clap::{Args, ValueEnum};
-use provost_engine::engine::NewRun;
+use provost_engine::proposal::{planner_first, route};
 use provost_engine::run::event::AskMode;
 use provost_plan::plan::request;
 
 use super::Watching;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
-use crate::proposal;
 use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `run`.
@@ -86,26 +85,13 @@ impl Beginning {
 pub fn run(verb: &RunArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
     let mode = verb.mode.asked();
-    let proposal::Routed {
-        goal,
-        choice: planner,
-        fallback,
-        by: interpreted_by,
-    } = if verb.planner_first {
-        proposal::planner_first(&workspace, &verb.goal, mode)?
+    let routed = if verb.planner_first {
+        planner_first(&workspace, &verb.goal, mode)?
     } else {
-        proposal::route(&workspace, &verb.goal, mode)?
+        route(&workspace, &verb.goal, mode)?
     };
     let ask = verb.begin.ask_mode(workspace.ask());
-    let new = NewRun {
-        goal,
-        interpreted_by,
-        planner,
-        fallback,
-        mode,
-        ask,
-        again: verb.begin.again,
-    };
+    let new = routed.into_run(ask, verb.begin.again);
     let engine = place.engine(workspace)?;
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)
 }

@@ -117,8 +117,13 @@ fn file(verb: &ShowArgs, path: &Path, place: &WorkspacePath) -> Result<Exit, Fai
         page.bad("this saved plan is stale: ")
             .line(&format!("changed: {}", moved.join(", ")));
     }
-    let how = (playbook.as_deref(), output::width());
-    review::plan(&mut page, &judged, &checkup, &workspace, how);
+    review::plan(
+        &mut page,
+        &judged,
+        &checkup,
+        &workspace,
+        playbook.as_deref(),
+    );
     output::data(&page.finish());
     Ok(Exit::Done)
 }

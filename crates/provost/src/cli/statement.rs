@@ -9,7 +9,7 @@ use provost_engine::audit::AuditError;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
 use provost_engine::history::History;
-use provost_engine::people::{CardFile, Statement, StatementEnvelope};
+use provost_engine::people::{CardFile, Statement, StatementEnvelope, StatementSubject};
 use provost_engine::run::card::Card;
 use provost_engine::run::machine::StepError;
 use provost_engine::run::state::State;
@@ -76,7 +76,8 @@ pub fn say(
 pub fn stop(
     run: &str,
     statement: Statement,
-    (how, watching): (&SigningArgs, Watching),
+    how: &SigningArgs,
+    watching: Watching,
     place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
     let history = History::read(&place.journal()?, run)?;
@@ -100,7 +101,8 @@ pub fn stop(
         Ok(engine) => engine?,
         Err(failure) => {
             let store = place.journal_to_stop()?;
-            return post_alone(&store, &history.state, statement, (how, &failure), place);
+            let signer = LocalSigner::of_user(&place.user(), &how.key);
+            return post_alone(&store, &history.state, statement, signer, &failure);
         }
     };
     let folded = engine.fold(run)?;
@@ -118,8 +120,8 @@ fn post_alone(
     store: &Store,
     state: &State,
     statement: Statement,
-    (how, failure): (&SigningArgs, &Failure),
-    place: &WorkspacePath,
+    signer: Result<LocalSigner, Failure>,
+    failure: &Failure,
 ) -> Result<Exit, Failure> {
     // Why: what is undone is called, and whether that needs a signature is not known.
     if statement.needs_signature() {
@@ -128,8 +130,7 @@ fn post_alone(
                 .hint("without `--undo` the run is cancelled and nothing is undone"),
         );
     }
-    let signer = LocalSigner::of_user(&place.user(), &how.key)?;
-    let envelope = signer.envelope(&store.name()?, state, statement)?;
+    let envelope = signer?.envelope(&store.name()?, state, statement)?;
     store
         .post(&state.head.run, &envelope.to_text(), now_ms())
         .wait()?;
@@ -186,11 +187,11 @@ pub fn sign_offline(
         return Err(Failure::usage("nothing was signed"));
     }
     let signer = LocalSigner::with_key(&user(), &how.key)?;
-    let about = (
-        file.store.as_str(),
-        file.card.run.as_str(),
-        file.card.revision,
-    );
+    let about = StatementSubject {
+        store: &file.store,
+        run: &file.card.run,
+        revision: file.card.revision,
+    };
     let envelope = signer.sign(about, statement, file.card.expires_at)?;
     write(to, &format!("{}\n", envelope.to_text()))?;
     let mut page = Page::new();

@@ -170,7 +170,7 @@ fn show(
         output::json(&value);
         return Ok(Exit::Done);
     }
-    let page = described(tool, server, (&limits, &known), sandbox.as_deref());
+    let page = described(tool, server, &limits, &known, sandbox.as_deref());
     output::data(&page.finish());
     Ok(Exit::Done)
 }
@@ -187,7 +187,8 @@ fn unknown(workspace: &Workspace, name: &str) -> Failure {
 fn described(
     tool: &Operation,
     server: &str,
-    (limits, known): (&ToolLimits, &ToolStatus),
+    limits: &ToolLimits,
+    known: &ToolStatus,
     sandbox: Option<&str>,
 ) -> Page {
     let mut page = Page::new();

@@ -119,12 +119,7 @@ fn call(page: &mut Page, call: &ConcreteCall, labels: &BTreeMap<String, Label>) 
             let (foreign, others): (Vec<_>, Vec<_>) =
                 args.iter().partition(|(name, _)| is_foreign(name));
             for (name, value) in foreign.into_iter().chain(others) {
-                argument(
-                    page,
-                    (name.as_str(), value),
-                    labels.get(name),
-                    call.origins.get(name),
-                );
+                argument(page, name, value, labels.get(name), call.origins.get(name));
             }
         }
         Value::Object(_) => {
@@ -164,7 +159,8 @@ fn earlier(page: &mut Page, calls: &EarlierCalls) {
 /// One argument, with where its value stands, or what it is worth.
 fn argument(
     page: &mut Page,
-    (name, value): (&str, &Value),
+    name: &str,
+    value: &Value,
     label: Option<&Label>,
     origin: Option<&String>,
 ) {

@@ -21,15 +21,19 @@ pub struct CountDelta {
     parts: Vec<(String, Value, Value)>,
 }
 
+/// The two reaches in a line each, where they differ.
+pub fn reaches(page: &mut Page, before: &str, after: &str, width: usize) {
+    if before != after {
+        page.wrapped("reach", after, width);
+        page.wrapped("before", before, width);
+    }
+}
+
 /// What reaches further, what less, and which numbers changed.
-pub fn growth(page: &mut Page, growth: &ReachDiff, lines: &(String, String), width: usize) {
+pub fn growth(page: &mut Page, growth: &ReachDiff) {
     if growth.is_empty() {
         page.faint("  reaches neither further nor less far").end();
         return;
-    }
-    if lines.0 != lines.1 {
-        page.wrapped("reach", &lines.1, width);
-        page.wrapped("before", &lines.0, width);
     }
     for (look, mark, facts) in [
         (TextStyle::Warn, "+", &growth.grew),

@@ -36,6 +36,7 @@ pub fn region(narrator: &Narrator, state: &State, columns: usize) -> Page {
     };
     let mut rows = Vec::new();
     let mut hidden = 0_usize;
+    let note_columns = columns.saturating_sub(70).clamp(8, NOTE_COLUMNS_MAX);
     for (_, step, _) in waves(checked) {
         let id = step.id.value.as_str();
         let Some(known) = state.steps.get(id) else {
@@ -46,15 +47,8 @@ pub fn region(narrator: &Narrator, state: &State, columns: usize) -> Page {
             hidden += 1;
             continue;
         }
-        let tool = what(step);
-        rows.push(row(
-            narrator,
-            checked,
-            state,
-            (id, tool, known),
-            now,
-            columns,
-        ));
+        let note = note(narrator, checked, state, id, now);
+        rows.push(row(id, what(step), known, &cut(&note, note_columns)));
     }
     page.table(2, &rows);
     if hidden > 0 {
@@ -63,22 +57,13 @@ pub fn region(narrator: &Narrator, state: &State, columns: usize) -> Page {
     page
 }
 
-fn row(
-    narrator: &Narrator,
-    checked: &CheckedPlan,
-    state: &State,
-    (id, tool, known): (&str, &str, &StepState),
-    now: i64,
-    columns: usize,
-) -> Vec<Cell> {
-    let note_columns = columns.saturating_sub(70).clamp(8, NOTE_COLUMNS_MAX);
+fn row(id: &str, tool: &str, known: &StepState, note: &str) -> Vec<Cell> {
     let status = status_of(known);
-    let note = note(narrator, checked, state, (id, known), now);
     vec![
         Cell::plain(cut(id, 20)),
         Cell::new(super::page::TextStyle::Faint, cut(tool, 24)),
         Cell::new(step_look(status), step_status(status)),
-        Cell::new(super::page::TextStyle::Faint, cut(&note, note_columns)),
+        Cell::new(super::page::TextStyle::Faint, note.to_owned()),
     ]
 }
 
@@ -92,14 +77,11 @@ fn status_of(known: &StepState) -> StepStatus {
     }
 }
 
-fn note(
-    narrator: &Narrator,
-    checked: &CheckedPlan,
-    state: &State,
-    (id, known): (&str, &StepState),
-    now: i64,
-) -> String {
+fn note(narrator: &Narrator, checked: &CheckedPlan, state: &State, id: &str, now: i64) -> String {
     let mut parts = Vec::new();
+    let Some(known) = state.steps.get(id) else {
+        return String::new();
+    };
     if known.is_list && known.listed {
         let over = known
             .items

@@ -24,23 +24,25 @@ use super::plan::{
     waves, what,
 };
 use super::words::{at_most, count};
+use crate::output;
 
 /// Fewest columns in which a whole digest fits beside its name.
 const DIGEST_WIDTH_MIN: usize = 86;
 
 type Reviewed<'a> = [(usize, &'a Step, &'a StepRecord)];
 
-/// The whole review, as wide as `width`.
+/// The whole review, as wide as the terminal.
 pub fn plan(
     page: &mut Page,
     judged: &CheckedFile,
     checkup: &CheckedUnder<'_>,
     workspace: &Workspace,
-    (playbook, width): (Option<&str>, usize),
+    playbook: Option<&str>,
 ) {
+    let width = output::width();
     let reviewed = waves(checkup.plan);
     head(page, judged, checkup, width);
-    identity(page, checkup, workspace, (playbook, width));
+    identity(page, checkup, workspace, playbook, width);
     changes(page, checkup, &reviewed, width);
     order(page, checkup, &reviewed, width);
     run_time(page, &reviewed);
@@ -98,7 +100,8 @@ fn identity(
     page: &mut Page,
     checkup: &CheckedUnder<'_>,
     workspace: &Workspace,
-    (playbook, width): (Option<&str>, usize),
+    playbook: Option<&str>,
+    width: usize,
 ) {
     let approves = if workspace.is_solo() {
         "solo workspace: the requester may also approve"

@@ -66,7 +66,7 @@ pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
         }
     }
     for (step, slots) in doubted {
-        doubts(&mut page, state, (step, &slots), place);
+        doubts(&mut page, state, step, &slots, place);
     }
     if let Some(pause) = &state.ending.paused {
         page.page(why_not(state));
@@ -107,7 +107,7 @@ fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &Wo
 }
 
 /// Writes of a step in doubt about which no tool is asked.
-fn doubts(page: &mut Page, state: &State, (step, slots): (&str, &[&Slot]), place: &WorkspacePath) {
+fn doubts(page: &mut Page, state: &State, step: &str, slots: &[&Slot], place: &WorkspacePath) {
     let landed = |slot: &&Slot| state.item(slot).and_then(|item| item.landing);
     let known_to_happen = slots
         .iter()

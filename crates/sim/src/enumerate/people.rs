@@ -3,7 +3,7 @@
 //! Owns who they are and the form of what they say. Never chooses when. INVARIANT: a statement that
 //! is posted has the same number however often it is heard.
 
-use provost_engine::people::{Inbox, StatementEnvelope};
+use provost_engine::people::{Inbox, StatementEnvelope, StatementSubject};
 use provost_plan::digest::Digest;
 use provost_plan::policy::{Principal, PrincipalKind};
 use provost_run::event::Settlement;
@@ -208,9 +208,13 @@ impl Search<'_> {
         (statement, revision): (Statement, u32),
         anew: bool,
     ) -> Result<Input, String> {
-        let about = (STORE, state.head.run.as_str(), revision);
-        let at = (state.spend.last_at, None);
-        let envelope = StatementEnvelope::new(about, statement, by.id(), at);
+        let about = StatementSubject {
+            store: STORE,
+            run: &state.head.run,
+            revision,
+        };
+        let at = state.spend.last_at;
+        let envelope = StatementEnvelope::new(about, statement, by.id(), at, None);
         let mut envelope = envelope.map_err(|error| error.to_string())?;
         envelope.nonce = if anew { REDRAWN } else { NONCE }.to_owned();
         let verified = self.inbox.verify(&envelope, state, state.spend.last_at);

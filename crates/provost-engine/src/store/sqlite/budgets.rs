@@ -52,7 +52,8 @@ pub(super) fn spent(connection: &Connection, period: &str) -> rusqlite::Result<(
 /// Takes an event into what its run counts, and that into `budgets`. Events that count nothing are
 /// not read.
 pub(super) fn apply(
-    (spending, budgets): (&mut Spending, &mut Budgets),
+    spending: &mut Spending,
+    budgets: &mut Budgets,
     row: &EventRow,
     run: &str,
 ) -> Result<(), StoreError> {
@@ -90,8 +91,8 @@ pub(super) fn told(connection: &Connection) -> Result<Budgets, StoreError> {
     let mut budgets = Budgets::new();
     for (n, run) in read::numbers(connection)? {
         let mut spending = Spending::default();
-        read::each_event(connection, (n, &run), |row| {
-            apply((&mut spending, &mut budgets), row, &run)
+        read::each_event(connection, n, &run, |row| {
+            apply(&mut spending, &mut budgets, row, &run)
         })?;
     }
     Ok(budgets)

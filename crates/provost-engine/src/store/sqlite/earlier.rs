@@ -65,7 +65,7 @@ fn runs(connection: &Connection, look: &EarlierLook) -> Result<BTreeSet<i64>, St
 /// The writes of a run, as its events tell them.
 fn writes(connection: &Connection, n: i64, run: &str) -> Result<Writes, StoreError> {
     let mut writes = Writes::default();
-    read::each_event(connection, (n, run), |row| {
+    read::each_event(connection, n, run, |row| {
         if Writes::KINDS.contains(&row.kind.as_str()) {
             writes.apply(&row.event(run)?, row.at_ms);
         }

@@ -76,7 +76,7 @@ pub(super) fn of_run(effects: &OpenEffects, run: &str) -> OpenEffectRow {
 
 fn told_by(connection: &Connection, n: i64, run: &str) -> Result<OpenEffects, StoreError> {
     let mut effects = OpenEffects::default();
-    read::each_event(connection, (n, run), |row| apply(&mut effects, row, run))?;
+    read::each_event(connection, n, run, |row| apply(&mut effects, row, run))?;
     Ok(effects)
 }
 

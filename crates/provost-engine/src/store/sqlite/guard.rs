@@ -31,7 +31,8 @@ impl Guarded {
     pub(super) fn hold(
         &mut self,
         connection: &Connection,
-        (entries, uncommitted): (&[AdmissionEntry], usize),
+        entries: &[AdmissionEntry],
+        uncommitted: usize,
         lives: impl Fn(&str) -> bool,
     ) -> rusqlite::Result<Held> {
         let mut restored = Vec::new();
@@ -120,7 +121,8 @@ fn check_counts(connection: &Connection, uncommitted: usize) -> Result<(), Store
 /// The log, once no table differs from what it and the events of all runs tell.
 pub(super) fn differences(
     connection: &Connection,
-    (open, spent): (&OpenEffectRow, &Budgets),
+    open: &OpenEffectRow,
+    spent: &Budgets,
 ) -> Result<Option<Vec<Logged>>, StoreError> {
     let mut tables = Vec::new();
     if read::has_table(connection, "open_effects")? {

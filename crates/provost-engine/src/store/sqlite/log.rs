@@ -204,7 +204,8 @@ pub(super) fn carry(connection: &Connection, at_ms: i64) -> Result<(), StoreErro
         return Ok(());
     }
     let store = read::store_name(connection)?;
-    let mut commit = OpenCommit::after(store.into(), read::last_commit(connection)?);
+    let (last, previous) = read::last_commit(connection)?;
+    let mut commit = OpenCommit::after(store.into(), last, previous);
     append(connection, &mut commit, at_ms, &log).map_err(read)?;
     rows::insert_commit(connection, commit).map_err(read)
 }

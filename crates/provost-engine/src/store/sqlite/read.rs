@@ -294,7 +294,8 @@ pub(super) fn numbers(connection: &Connection) -> Result<Vec<(i64, String)>, Sto
 /// Gives each event of a run, its chain checked on the way, and where the run ends.
 pub(super) fn each_event(
     connection: &Connection,
-    (n, id): (i64, &str),
+    n: i64,
+    id: &str,
     mut take: impl FnMut(&EventRow) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let head = run(connection, id)?;

@@ -70,7 +70,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         facts.check_row(run)?;
         walk.open.extend(effects::of_run(&facts.effects, &run.id));
     }
-    let log = guard::differences(&tx, (&walk.open, &walk.budgets))?;
+    let log = guard::differences(&tx, &walk.open, &walk.budgets)?;
     check_file(&tx)?;
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     Ok(Verified {
@@ -266,7 +266,7 @@ impl VerifyWalk {
         }
         (facts.seq, facts.link, facts.last_ms) = (event.seq, event.link, event.at_ms);
         self.events += 1;
-        budgets::apply((&mut facts.spending, &mut self.budgets), event, run)?;
+        budgets::apply(&mut facts.spending, &mut self.budgets, event, run)?;
         effects::apply(&mut facts.effects, event, run)
     }
 }

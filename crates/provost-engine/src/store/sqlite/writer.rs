@@ -304,7 +304,7 @@ impl Writer {
                 Ok((row.get::<_, u64>(0)?, row.get::<_, [u8; 32]>(1)?))
             })
             .optional()?;
-        let last = last.map_or((0, GENESIS), |(n, link)| (n, Digest::from_bytes(link)));
+        let (last, previous) = last.map_or((0, GENESIS), |(n, link)| (n, Digest::from_bytes(link)));
         let store = match &self.store {
             Some(store) => Arc::clone(store),
             None => self
@@ -314,7 +314,7 @@ impl Writer {
         };
         self.store = Some(Arc::clone(&store));
         Ok(Batch {
-            commit: OpenCommit::after(store, last),
+            commit: OpenCommit::after(store, last, previous),
             barrier: false,
             durable,
             dead: Vec::new(),
@@ -489,7 +489,8 @@ impl Writer {
         let (entries, owner) = (&append.admission, Arc::clone(&self.owner));
         let held = self.guarded.hold(
             &self.connection,
-            (entries, batch.commit.entries.len()),
+            entries,
+            batch.commit.entries.len(),
             |named| owner.lives(named),
         )?;
         match held {

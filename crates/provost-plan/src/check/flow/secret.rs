@@ -5,12 +5,12 @@
 //! decides: a guard, an acceptance or a proof over one tells whether it holds. INVARIANT: what is
 //! found here is an error, so no plan in force has such a way.
 
+use super::argument::LabelledArgument;
 use super::path::{Provenance, Want};
 use super::{Labels, Pass, StepLabels, from};
-use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{ArgTree, Template};
+use crate::expr::Template;
 use crate::label::Label;
 use crate::plan::{CallRole, Step};
 use crate::source::Span;
@@ -30,10 +30,14 @@ fn finding(span: Span, place: &str, label: &Label, hint: &str) -> Diagnostic {
 pub(super) fn in_argument(
     labels: &Labels<'_>,
     step: &Step,
-    operation: &Operation,
-    (name, tree): (&str, &ArgTree),
-    label: &Label,
+    argument: &LabelledArgument<'_>,
 ) -> Diagnostic {
+    let LabelledArgument {
+        operation,
+        name,
+        tree,
+        label,
+    } = argument;
     let place = format!("`{name}` of `{}`", operation.name);
     let finding = finding(tree.span(), &place, label, BIND).step(&step.id.value);
     Provenance::new(labels, Want::Secret).into_argument(finding, step, tree)

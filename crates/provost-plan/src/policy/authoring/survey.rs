@@ -152,7 +152,7 @@ impl Policy {
                             let scene = terms.scene(self, standing);
                             scene.is_ok_and(|scene| {
                                 [&scene.unattended, &scene.attended].iter().any(|side| {
-                                    self.part(entry, terms, (&scene, side), freely)
+                                    self.part(entry, terms, &scene, side, freely)
                                         != Some(PolicyPart::Not)
                                 })
                             })
@@ -179,8 +179,8 @@ impl Policy {
                     .any(|standing| {
                         let scene = terms.scene(self, standing);
                         scene.is_ok_and(|scene| {
-                            let side = (&scene, &scene.attended);
-                            self.part(entry, terms, side, false) != Some(PolicyPart::Not)
+                            let side = &scene.attended;
+                            self.part(entry, terms, &scene, side, false) != Some(PolicyPart::Not)
                         })
                     })
             })
@@ -193,7 +193,8 @@ impl Policy {
         &self,
         entry: &PolicyEntry,
         terms: &OperationTerms,
-        (scene, entities): (&PolicyQuery, &Entities),
+        scene: &PolicyQuery,
+        entities: &Entities,
         freely: bool,
     ) -> Option<PolicyPart> {
         let unknown: BTreeSet<String> = terms.fields.known.keys().cloned().collect();

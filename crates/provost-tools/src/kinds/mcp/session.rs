@@ -189,9 +189,9 @@ impl McpSession {
                     env: &env,
                     sandbox: sandbox.as_ref(),
                 };
-                let limit = (message_bytes_max, &over);
+                let protocol = settings.protocol;
                 let (server, service) =
-                    connect_process(command, settings.protocol, limit, forms).await?;
+                    connect_process(command, protocol, message_bytes_max, &over, forms).await?;
                 (Some(server), service)
             }
             ServerTransport::Remote { base: url, bearer } => {
@@ -417,7 +417,8 @@ fn resolved(env: &[(String, EnvValue)], base: &Path) -> Result<Vec<(String, Stri
 async fn connect_process(
     command: ServerCommand<'_>,
     protocol: Protocol,
-    (message_bytes_max, over): (usize, &Arc<AtomicBool>),
+    message_bytes_max: usize,
+    over: &Arc<AtomicBool>,
     forms: bool,
 ) -> Result<(ServerProcess, RunningService<RoleClient, SessionHandler>), Fault> {
     let mut tries = 0;
