@@ -224,7 +224,7 @@ impl Audit {
         })
     }
 
-    /// Signs a person's word that the journal is right although heads contradict it.
+    /// Signs a statement of a person that the journal is right although heads contradict it.
     ///
     /// # Errors
     /// [`AuditError::Agrees`] if none does, and whatever is wrong with the journal itself.
@@ -260,7 +260,7 @@ impl Audit {
                 reason: reason.to_owned(),
             };
             let standing = durable_standing(store)?;
-            // Why: a word that was signed no later than another head counts for nothing.
+            // Why: a statement that was signed no later than another head counts for nothing.
             let at_ms = now_ms().max(self.heads.after_all_ms()?);
             Ok(Some(Head::sign(key, standing, at_ms, Some(accepted))))
         })?;

@@ -49,7 +49,7 @@ pub struct NewRun {
     pub interpreted_by: String,
     /// Which planner.
     pub planner: PlannerChoice,
-    /// The playbook that is asked if that planner comes to nothing.
+    /// The playbook that is asked if that planner fails.
     pub fallback: Option<String>,
     /// How planning proceeds, where somebody said so.
     pub mode: Option<PlanningMode>,

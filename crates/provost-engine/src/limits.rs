@@ -83,5 +83,5 @@ pub const STATEMENT_LIFE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub const STATEMENT_EARLY_MAX: Duration = Duration::from_secs(5 * 60);
 /// Longest nonce of a word, in characters.
 pub const STATEMENT_NONCE_CHARS_MAX: usize = 64;
-/// Most posted words that are taken at once; the others wait for the next look.
-pub const WORDS_AT_ONCE_MAX: u32 = 1_000;
+/// Most posted statements that are taken at once; the others wait for the next look.
+pub const POSTED_AT_ONCE_MAX: u32 = 1_000;

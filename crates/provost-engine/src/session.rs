@@ -57,9 +57,9 @@ pub struct Session {
     inbox: Arc<Inbox>,
     notify: Arc<[NotifyTarget]>,
     /// What the store's number of changes was at the last look for words, and when that was.
-    words_seen: Option<u64>,
-    words_looked: Instant,
-    words_due: bool,
+    posted_seen: Option<u64>,
+    posted_looked: Instant,
+    posted_due: bool,
     is_new: bool,
     /// How long a wait may be that this process sits out; none if it sits out all.
     patience_ms: Option<i64>,
@@ -102,7 +102,7 @@ pub trait Watcher {
     fn kept(&mut self, first_seq: u64, events: &[Event], state: &State);
     /// Time passed while the run was busy.
     fn tick(&mut self, state: &State);
-    /// A word that another process posted does not count; the text says why.
+    /// A statement that another process posted does not count; the text says why.
     fn ignored(&mut self, _why: &str) {}
 }
 
@@ -121,7 +121,7 @@ pub enum DriveError {
     /// What was kept does not fold.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// A person's word does not count.
+    /// A statement of a person does not count.
     #[error(transparent)]
     Statement(#[from] StatementError),
 }
@@ -160,9 +160,9 @@ impl Session {
             inbox,
             notify: Arc::clone(workspace.notify()),
             workspace,
-            words_seen: None,
-            words_looked: Instant::now(),
-            words_due: false,
+            posted_seen: None,
+            posted_looked: Instant::now(),
+            posted_due: false,
             is_new: true,
             patience_ms: None,
             turn_time: TURN_TIME_MAX,
@@ -246,7 +246,7 @@ impl Session {
                 Err(DriveError::Store(StoreError::Unheard { .. })) => {
                     // Why once more, and only hearing: the input counts, and what would begin by it
                     // begins after the statements.
-                    (hears, self.words_due) = (true, true);
+                    (hears, self.posted_due) = (true, true);
                     *self.run = self.checkpoint.restore(&self.run, hears)?;
                     // Why not again: to proceed is to hear no more, and they are not heard yet.
                     if matches!(input, Input::Proceed) {
@@ -429,7 +429,7 @@ impl Session {
     /// meanwhile is heard first.
     async fn go_on(&mut self, halted: bool, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
         loop {
-            if self.words_due {
+            if self.posted_due {
                 self.hear_posted(watcher).await?;
             }
             if halted {
@@ -440,13 +440,13 @@ impl Session {
                 return Ok(());
             }
             self.take_in(Input::Proceed, watcher).await?;
-            if !self.words_due {
+            if !self.posted_due {
                 return Ok(());
             }
         }
     }
 
-    /// Puts the request to the planner that waits for it. A word that was heard since may have
+    /// Puts the request to the planner that waits for it. A statement that was heard since may have
     /// ended what a request was for: then nobody is asked, and nobody is listened to.
     fn ask_planner(&mut self) {
         let state = self.run.state();
@@ -502,8 +502,8 @@ impl Session {
     }
 
     /// The run was there before this process: words may wait for it.
-    pub(crate) fn expect_words(&mut self) {
-        (self.words_due, self.is_new) = (true, false);
+    pub(crate) fn expect_posted(&mut self) {
+        (self.posted_due, self.is_new) = (true, false);
         self.checkpoint = Checkpoint::of(&self.run);
     }
 

@@ -34,7 +34,7 @@ impl Summary {
     }
 }
 
-/// When somebody has to look at a run next; none if only a person's word moves it.
+/// When somebody has to look at a run next; none if only a statement of a person moves it.
 fn due(run: &Run) -> Option<i64> {
     let state = run.state();
     if state.ending.ended.is_some() || state.status() == RunStatus::Paused {

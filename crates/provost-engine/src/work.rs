@@ -54,7 +54,7 @@ pub enum WorkEvent<'a> {
         /// The run.
         state: &'a State,
     },
-    /// A word that somebody posted does not count.
+    /// A statement that somebody posted does not count.
     Ignored {
         /// The run.
         run: &'a str,
@@ -206,7 +206,7 @@ impl<'e> Worker<'e> {
         let store = self.engine.store();
         let found = store.look(now_ms(), room, &skip)?;
         let spoken: Vec<String> = store
-            .runs_with_words()?
+            .runs_with_posted()?
             .into_iter()
             .filter(|run| !skip(run))
             .collect();

@@ -182,7 +182,7 @@ impl Engine {
             }
         };
         let mut session = self.session(run, planner, driving);
-        session.expect_words();
+        session.expect_posted();
         Ok(session)
     }
 

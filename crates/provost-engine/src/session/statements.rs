@@ -1,8 +1,8 @@
 //! What people say to a run while this process drives it.
 //!
-//! Owns looking for posted words, hearing them, and noting what became of each. INVARIANT: a word
-//! is noted as taken only after the event that follows from it is kept, and the machine knows a
-//! word it took before: so none counts twice, and none is lost between the two.
+//! Owns looking for posted statements, giving them to the machine, and noting what became of each.
+//! INVARIANT: a statement is noted as taken only after the event that follows from it is stored, and
+//! the machine knows a statement that it took before: none counts twice, and none is lost.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::limits::LOOK_MIN_EVERY;
 use crate::people::StatementEnvelope;
 use crate::store::{Change, PostedStatement, StoreError};
 
-/// What stands beside a word that counted.
+/// What stands beside a statement that counts.
 pub const TAKEN: &str = "taken";
 /// What stands before the reason why a word did not count.
 pub const IGNORED: &str = "ignored: ";
@@ -22,7 +22,7 @@ pub const IGNORED: &str = "ignored: ";
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Session {
-    /// Hears a person's word, and keeps what follows from it.
+    /// Hears a statement of a person, and keeps what follows from it.
     ///
     /// # Errors
     /// [`DriveError::Statement`] if it does not count, [`DriveError::Step`] if the run does not
@@ -39,9 +39,9 @@ impl Session {
     /// Hears every word that was posted for the run and that nobody took.
     ///
     /// # Errors
-    /// [`DriveError`] if the journal fails; a word that does not count is no error.
+    /// [`DriveError`] if the journal fails; a statement that does not count is no error.
     pub async fn hear_posted(&mut self, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
-        (self.words_due, self.words_looked) = (false, Instant::now());
+        (self.posted_due, self.posted_looked) = (false, Instant::now());
         let posted = self.store.untaken(&self.state().head.run).await?;
         self.hear_these(&posted, watcher).await
     }
@@ -87,12 +87,12 @@ impl Session {
             return Ok(());
         }
         let woken = Some(self.store.woken().await?);
-        self.words_due |= woken != std::mem::replace(&mut self.words_seen, woken)
-            || self.words_looked.elapsed() >= LOOK_MIN_EVERY;
+        self.posted_due |= woken != std::mem::replace(&mut self.posted_seen, woken)
+            || self.posted_looked.elapsed() >= LOOK_MIN_EVERY;
         Ok(())
     }
 
-    /// Waits until somebody posted a word for the run.
+    /// Waits until somebody posted a statement for the run.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.

@@ -33,7 +33,7 @@ pub struct Head {
     pub link: Digest,
     /// When it was signed, as RFC 3339.
     pub at: String,
-    /// A person's word that heads before this one need not agree.
+    /// A statement of a person that heads before this one need not agree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
     /// The public key.
@@ -395,7 +395,7 @@ impl HeadsFile {
             Err(error) => return Err(self.failed("read")(error)),
         }
         let heads = self.read()?;
-        // Why this one too: a word that nobody signed must not set aside what was signed.
+        // Why this one too: a statement that nobody signed must not set aside what was signed.
         if let Some(first) = heads.get(counts_from(&heads))
             && first.accepted.is_some()
         {
@@ -469,7 +469,7 @@ fn is_cut_off(line: &str) -> bool {
     }
 }
 
-/// Where the heads begin that may not contradict the journal: at the last person's word.
+/// Where the heads begin that may not contradict the journal: at the last statement of a person.
 ///
 /// Why a word counts only if it was signed later than every head before it: whoever can append a
 /// line can append an old one once more, and an old word would set aside what came after it.

@@ -108,7 +108,7 @@ fn a_hundred_restarts_lose_neither_the_card_nor_a_word() {
             let posted = engine.store().post(&run, &word.to_text(), now_ms());
             runtime.block_on(posted).unwrap();
             assert_eq!(
-                engine.store().runs_with_words().unwrap(),
+                engine.store().runs_with_posted().unwrap(),
                 std::slice::from_ref(&run)
             );
             continue;

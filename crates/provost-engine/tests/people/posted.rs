@@ -77,7 +77,7 @@ fn a_row_written_from_outside_counts_for_nothing_and_is_reported() {
     ];
     let journal = place.journal();
     for row in &rows {
-        let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
+        let sql = "INSERT INTO posted_statements (run, statement, at_ms) VALUES (?1, ?2, 0)";
         journal.execute(sql, [&run, row]).unwrap();
     }
     let mut ear = RecordingWatcher::default();
@@ -102,7 +102,7 @@ fn a_row_written_from_outside_counts_for_nothing_and_is_reported() {
         (0, 0)
     );
     // The control: the same row, signed by who it says, counts.
-    let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
+    let sql = "INSERT INTO posted_statements (run, statement, at_ms) VALUES (?1, ?2, 0)";
     journal.execute(sql, [&run, &good.to_text()]).unwrap();
     runtime().block_on(async {
         let mut session = engine.take_up(&run, &mut ear).await.unwrap();
@@ -384,7 +384,7 @@ impl Watcher for Posting {
             };
             let envelope = StatementEnvelope::new(about, statement, "ada", now_ms(), None);
             let text = envelope.unwrap().to_text();
-            let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
+            let sql = "INSERT INTO posted_statements (run, statement, at_ms) VALUES (?1, ?2, 0)";
             self.journal.execute(sql, [&state.head.run, &text]).unwrap();
         }
     }
@@ -439,7 +439,7 @@ impl Watcher for Between {
     fn tick(&mut self, _: &State) {}
     fn ignored(&mut self, _: &str) {
         if let Some(row) = self.cancel.take() {
-            let sql = "INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, 0)";
+            let sql = "INSERT INTO posted_statements (run, statement, at_ms) VALUES (?1, ?2, 0)";
             self.journal.execute(sql, row).unwrap();
         }
     }

@@ -58,11 +58,11 @@ fn without_a_digest_and_a_terminal_nothing_is_approved() {
       purpose    Write the note
       tool       notes.write
       effect     write, high risk
-      asked      by production-writes
+      policy     production-writes
       argument   text: "2 orders of ada"  (untrusted data from count)
       argument   path: "orders.txt"
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
     error: an approval needs the digest of the card, or a terminal
@@ -214,7 +214,7 @@ fn of_many_who_type_it_at_once_one_counts() {
     }
     let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
     let words = |which: &str| -> i64 {
-        let sql = format!("SELECT count(*) FROM words WHERE {which}");
+        let sql = format!("SELECT count(*) FROM posted_statements WHERE {which}");
         journal.query_row(&sql, [], |row| row.get(0)).unwrap()
     };
     // Why not none: who was told so went away, and the run may have ended before it was looked at.

@@ -187,10 +187,13 @@ fn whoever_only_stops_needs_the_journal_alone() {
         let ran = place.run(&["pause", &run, "--reason", "x"]);
         assert!(ran.code == Some(0) || gone, "{what}: {ran}");
         let paused = "SELECT (SELECT count(*) FROM runs WHERE status = 'paused') \
-                      + (SELECT count(*) FROM words WHERE taken IS NULL)";
+                      + (SELECT count(*) FROM posted_statements WHERE taken IS NULL)";
         assert_eq!(rows(&place, paused), i64::from(!gone), "{what}");
         let ran = place.run(&["cancel", &run, "--reason", "x"]);
-        let posted = rows(&place, "SELECT count(*) FROM words WHERE taken IS NULL");
+        let posted = rows(
+            &place,
+            "SELECT count(*) FROM posted_statements WHERE taken IS NULL",
+        );
         let over = "SELECT count(*) FROM runs WHERE status IN ('cancelled', 'failed')";
         let ended = rows(&place, over);
         assert!(posted == 2 || ended == 1, "{what}: {posted} {ended} {ran}");
@@ -315,7 +318,10 @@ fn a_process_that_hangs_keeps_nobody_from_stopping_and_looking() {
     }
     assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!(
-        rows(&place, "SELECT count(*) FROM words WHERE taken IS NULL"),
+        rows(
+            &place,
+            "SELECT count(*) FROM posted_statements WHERE taken IS NULL"
+        ),
         2
     );
     signal("-KILL");

@@ -14,12 +14,12 @@ use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format that this version writes.
-const FORMAT: i64 = 8;
+const FORMAT: i64 = 9;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What each later format adds, from format 2 on.
-const ADDITIONS: [&str; 7] = [
+const ADDITIONS: [&str; 8] = [
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
@@ -27,10 +27,11 @@ const ADDITIONS: [&str; 7] = [
     include_str!("format6.sql"),
     include_str!("format7.sql"),
     include_str!("format8.sql"),
+    include_str!("format9.sql"),
 ];
 
-/// Where format 8 stands among them.
-const FORMAT_8: usize = 6;
+/// Where formats stand among them that are known by what they made, and its name.
+const MADE: [(usize, &str); 2] = [(6, "events_by_call"), (7, "posted_statements")];
 
 /// Makes the store directory, private to its user and out of version control.
 pub(super) fn create_dir(dir: &Path) -> Result<(), StoreError> {
@@ -252,13 +253,18 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     // Why from what is found: another process may have done it between the look and the lock.
     let done = usize::try_from(found - 1).unwrap_or(0);
     // Why not by the number alone: one that was set back makes nothing a second time.
-    let made = has_format_8(&tx).map_err(opening)?;
+    let made = |at: usize| {
+        let known = MADE.iter().find(|(format, _)| *format == at);
+        known.map_or(Ok(false), |(_, name)| has(&tx, name))
+    };
     let added = ADDITIONS
         .iter()
         .enumerate()
         .skip(done)
-        .filter(|(at, _)| *at != FORMAT_8 || !made)
-        .try_for_each(|(_, sql)| tx.execute_batch(sql))
+        .try_for_each(|(at, sql)| match made(at)? {
+            true => Ok(()),
+            false => tx.execute_batch(sql),
+        })
         .and_then(|()| tx.pragma_update(None, "user_version", FORMAT));
     added.map_err(opening)?;
     if found < 6 {
@@ -270,9 +276,9 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     tx.commit().map_err(opening)
 }
 
-/// Whether what format 8 adds is there.
-fn has_format_8(connection: &Connection) -> rusqlite::Result<bool> {
+/// Whether there is a table or an index of this name.
+fn has(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     connection
-        .prepare("SELECT 1 FROM sqlite_schema WHERE name = 'events_by_call'")?
-        .exists([])
+        .prepare("SELECT 1 FROM sqlite_schema WHERE name = ?1")?
+        .exists([name])
 }

@@ -1,14 +1,15 @@
-//! Words in the journal's file: posted by one process, taken by the one that drives the run.
+//! Statements in the journal's file: posted by one process, taken by the one that drives the run.
 //!
-//! Owns the rows of the table `words`. Never reads what a word says: a row is text that somebody
-//! could write. INVARIANT: a row is taken once; what became of it stays with it.
+//! Owns the rows of the table `posted_statements`. Never reads what a statement says: a row is text
+//! that somebody could write. INVARIANT: a row is taken once; what became of it stays with it.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::read::has_table;
 use super::{Change, Changed, Pending, Store, StoreError};
-use crate::limits::WORDS_AT_ONCE_MAX;
+use crate::limits::POSTED_AT_ONCE_MAX;
 
-/// A word that nobody has taken yet.
+/// A statement that no process has taken yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostedStatement {
     /// The number of its row.
@@ -22,7 +23,7 @@ pub struct PostedStatement {
 }
 
 impl Store {
-    /// The name of the store: a word of another workspace names another.
+    /// The name of the store: a statement of another workspace names another.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
@@ -36,20 +37,20 @@ impl Store {
         })
     }
 
-    /// Posts a word for whoever drives the run; resolves when it is on the disk.
+    /// Posts a statement for whoever drives the run; resolves when it is on the disk.
     pub fn post(&self, run: &str, text: &str, at_ms: i64) -> Pending<Changed> {
         let (run, text) = (run.to_owned(), text.to_owned());
         self.change(Change::Post { run, text, at_ms })
     }
 
-    /// Notes what became of a posted word; resolves when it is on the disk.
+    /// Notes what became of a posted statement; resolves when it is on the disk.
     pub fn take(&self, n: i64, became: &str) -> Pending<Changed> {
         let became = became.to_owned();
         self.change(Change::Take { n, became })
     }
 
-    /// The words posted for a run that nobody took, in the order they came; the first
-    /// [`WORDS_AT_ONCE_MAX`] of them.
+    /// The statements posted for a run that nobody took, in their order; the first
+    /// [`POSTED_AT_ONCE_MAX`] of them.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
@@ -57,14 +58,16 @@ impl Store {
         self.read(|connection| untaken(connection, run))
     }
 
-    /// The runs for which somebody posted a word that nobody took.
+    /// The runs for which somebody posted a statement that nobody took.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn runs_with_words(&self) -> Result<Vec<String>, StoreError> {
+    pub fn runs_with_posted(&self) -> Result<Vec<String>, StoreError> {
         self.read(|connection| {
             let mut query = connection
-                .prepare_cached("SELECT DISTINCT run FROM words WHERE taken IS NULL ORDER BY run")
+                .prepare_cached(
+                    "SELECT DISTINCT run FROM posted_statements WHERE taken IS NULL ORDER BY run",
+                )
                 .map_err(StoreError::read)?;
             let rows = query
                 .query_map([], |row| row.get(0))
@@ -73,7 +76,7 @@ impl Store {
         })
     }
 
-    /// What became of a word, once somebody took it.
+    /// What became of a statement, once somebody took it.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
@@ -81,8 +84,8 @@ impl Store {
         self.read(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT taken FROM words WHERE run = ?1 AND word = ?2 AND taken IS NOT NULL \
-                     ORDER BY n LIMIT 1",
+                    "SELECT taken FROM posted_statements \
+                     WHERE run = ?1 AND statement = ?2 AND taken IS NOT NULL ORDER BY n LIMIT 1",
                 )
                 .and_then(|mut query| {
                     query
@@ -101,14 +104,16 @@ pub(super) fn post(
     at_ms: i64,
 ) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("INSERT INTO words (run, word, at_ms) VALUES (?1, ?2, ?3)")?
+        .prepare_cached(
+            "INSERT INTO posted_statements (run, statement, at_ms) VALUES (?1, ?2, ?3)",
+        )?
         .execute(params![run, text, at_ms])
         .map(|_| ())
 }
 
 pub(super) fn take(connection: &Connection, n: i64, became: &str) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("UPDATE words SET taken = ?2 WHERE n = ?1 AND taken IS NULL")?
+        .prepare_cached("UPDATE posted_statements SET taken = ?2 WHERE n = ?1 AND taken IS NULL")?
         .execute(params![n, became])
         .map(|_| ())
 }
@@ -116,19 +121,27 @@ pub(super) fn take(connection: &Connection, n: i64, became: &str) -> rusqlite::R
 /// Whether a statement was posted for the run that nobody took.
 pub(super) fn is_unheard(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM words WHERE run = ?1 AND taken IS NULL)")?
+        .prepare_cached(
+            "SELECT EXISTS \
+             (SELECT 1 FROM posted_statements WHERE run = ?1 AND taken IS NULL)",
+        )?
         .query_row([run], |row| row.get(0))
 }
 
 fn untaken(connection: &Connection, run: &str) -> Result<Vec<PostedStatement>, StoreError> {
+    // Why: a journal of an older format may be read as it is.
+    let (statement, table) = match has_table(connection, "posted_statements")? {
+        true => ("statement", "posted_statements"),
+        false => ("word", "words"),
+    };
     let mut query = connection
-        .prepare_cached(
-            "SELECT n, run, word, at_ms FROM words WHERE run = ?1 AND taken IS NULL \
-             ORDER BY n LIMIT ?2",
-        )
+        .prepare_cached(&format!(
+            "SELECT n, run, {statement}, at_ms FROM {table} \
+             WHERE run = ?1 AND taken IS NULL ORDER BY n LIMIT ?2"
+        ))
         .map_err(StoreError::read)?;
     let rows = query
-        .query_map(params![run, WORDS_AT_ONCE_MAX], |row| {
+        .query_map(params![run, POSTED_AT_ONCE_MAX], |row| {
             Ok(PostedStatement {
                 n: row.get(0)?,
                 run: row.get(1)?,
