@@ -71,7 +71,6 @@ impl ModelPlanner {
     }
 
     async fn ask(&self, request: &PlanRequest) -> Planned {
-        let author = author_of(&self.name, request);
         let user = prompt::user(request);
         let schema = schema::strict(request.mode);
         let mut requests = 0;
@@ -87,7 +86,7 @@ impl ModelPlanner {
                 Ok(reply) => {
                     return Planned {
                         usage: Some(self.usage(&reply, requests)),
-                        reply: self.read(&reply, &author),
+                        reply: self.read(request, &reply),
                     };
                 }
                 Err(error) => match again(&error, requests) {
@@ -98,14 +97,15 @@ impl ModelPlanner {
         }
     }
 
-    fn read(&self, reply: &ModelReply, author: &ReplyAuthor) -> PlanReply {
+    fn read(&self, request: &PlanRequest, reply: &ModelReply) -> PlanReply {
         match reply.finish {
-            FinishReason::Stop => of_text(&reply.text, author),
+            FinishReason::Stop => read_text(&self.name, request, &reply.text),
             FinishReason::Length => {
                 let most = self.client.settings().max_tokens;
                 let what =
                     format!("the reply was cut off after {most} tokens: write a shorter one");
-                unreadable(&reply.text, author, Code::TooLarge, &what)
+                let author = author_of(&self.name, request);
+                unreadable(&reply.text, &author, Code::TooLarge, &what)
             }
             FinishReason::Refused => PlanReply::Failed(format!(
                 "model {} would not answer: {}",

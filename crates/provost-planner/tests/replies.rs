@@ -15,16 +15,16 @@ use serde_json::Value;
 #[test]
 fn the_prompt_is_the_one_of_its_version() {
     let texts = [
-        include_str!("../prompts/plan.v2.md"),
-        include_str!("../prompts/plan.v2.single.md"),
-        include_str!("../prompts/plan.v2.iterative.md"),
+        include_str!("../prompts/plan.v3.md"),
+        include_str!("../prompts/plan.v3.single.md"),
+        include_str!("../prompts/plan.v3.iterative.md"),
     ];
     let digest = Digest::of_bytes(Domain::Evidence, texts.concat().as_bytes()).to_string();
     assert_eq!(
         (PROMPT_VERSION, digest.as_str()),
         (
-            "plan.v2",
-            "sha256:57ec3b53df4a7b75c0fde3bf73ebbd01400d6eac0aa7e44110e6c7c0f1025fa5"
+            "plan.v3",
+            "sha256:d78332d9f622e03514e601a65f6f525ed3a89722c7acf3e56f2da8e0001b4147"
         )
     );
 }

@@ -8,16 +8,16 @@ use provost_plan::plan::request::{PlanRequest, PlanningMode, RequestKind};
 use serde::Serialize;
 
 /// The version of the text.
-pub const PROMPT_VERSION: &str = "plan.v2";
+pub const PROMPT_VERSION: &str = "plan.v3";
 
 /// The text that is always the same.
-pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.v2.md");
+pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.v3.md");
 
 /// What is said in the mode `single`; the same in every request of a run, like the tools before it.
-const SINGLE: &str = include_str!("../../prompts/plan.v2.single.md");
+const SINGLE: &str = include_str!("../../prompts/plan.v3.single.md");
 
 /// What is said in the mode `iterative`.
-const ITERATIVE: &str = include_str!("../../prompts/plan.v2.iterative.md");
+const ITERATIVE: &str = include_str!("../../prompts/plan.v3.iterative.md");
 
 /// Bytes of headings, at most.
 const HEADINGS_BYTES_MAX: u64 = 2048;
@@ -45,20 +45,20 @@ pub(super) fn user(request: &PlanRequest) -> String {
     section(&mut text, "Goal", &request.goal);
     section(&mut text, "Limits", &request.limits);
     if let Some(plan) = &request.plan {
-        section(&mut text, "The plan in force", plan);
+        section(&mut text, "The current plan", plan);
     }
     if !request.observations.is_empty() {
         section(
             &mut text,
-            "What settled steps came to",
+            "Results of steps that ended",
             &request.observations,
         );
     }
     if !request.answers.is_empty() {
-        section(&mut text, "What people said", &request.answers);
+        section(&mut text, "Answers of people", &request.answers);
     }
     if let Some(why) = &request.why {
-        section(&mut text, "Why a revision is wanted", why);
+        section(&mut text, "Why a revision is needed", why);
     }
     if let Some(envelope) = &request.envelope {
         section(
@@ -71,14 +71,14 @@ pub(super) fn user(request: &PlanRequest) -> String {
         section(&mut text, "Your last proposal, which was refused", proposal);
     }
     if !request.diagnostics.is_empty() {
-        section(&mut text, "What is wrong with it", &request.diagnostics);
+        section(&mut text, "Findings about it", &request.diagnostics);
     }
     text.push_str(match request.kind {
         RequestKind::Propose => "\n# Now\nPropose a plan.\n",
-        RequestKind::Revise => "\n# Now\nPropose a revision of the plan in force, whole.\n",
+        RequestKind::Revise => "\n# Now\nPropose a revision: the whole plan.\n",
         RequestKind::Refine => {
-            "\n# Now\nRefine the subgoal named above: the plan in force, whole, with nothing \
-             changed but steps of this subgoal that are added, or its `result`.\n"
+            "\n# Now\nRefine the subgoal named above: the whole current plan, in which only steps of \
+             this subgoal are added, or its `result`.\n"
         }
     });
     text

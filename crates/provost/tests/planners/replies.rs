@@ -23,7 +23,7 @@ fn what_is_wrong_goes_back_and_is_repaired() {
     for words in [
         "# Your last proposal, which was refused",
         "steps.nobody.output",
-        "# What is wrong with it",
+        "# Findings about it",
         "\"code\":\"R102\"",
     ] {
         assert!(again.contains(words), "{words}\n{again}");
@@ -246,7 +246,7 @@ fn a_question_is_put_to_the_person() {
     assert_eq!(ran.code, Some(0), "{}", ran.all());
     says_the_truth(&ran.stdout, &place.dataset.truth);
     let again = place.asked()[1].body["messages"][1]["content"].to_string();
-    assert!(again.contains("# What people said"), "{again}");
+    assert!(again.contains("# Answers of people"), "{again}");
 }
 
 /// The check before a run: what is wrong goes back there too, and nothing is begun.
