@@ -260,7 +260,7 @@ pub struct Policy {
 #[derive(Debug)]
 struct Loaded {
     schema: Arc<Schema>,
-    /// The same schema as JSON, for [`Policy::schema_text`].
+    /// The same schema as JSON.
     schema_value: Value,
     /// The schema for decisions while it is not known how often a call was made before.
     open_schema: OnceLock<Option<Schema>>,
@@ -399,12 +399,6 @@ impl Policy {
     #[must_use]
     pub fn rights(&self) -> &Arc<Rights> {
         &self.inner.rights
-    }
-
-    /// The words policies are written in, as a Cedar schema: for people and for editors.
-    #[must_use]
-    pub fn schema_text(&self) -> String {
-        vocabulary::text(self.inner.schema_value.clone()).unwrap_or_default()
     }
 
     /// The tags that no policy looks at, of those that an operation bears or the workspace declares

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use cedar_policy::{Schema, SchemaFragment};
+use cedar_policy::Schema;
 use serde_json::{Map, Value, json};
 
 use super::action::RunAction;
@@ -186,12 +186,4 @@ pub(super) fn with_open_repeats(mut value: Value) -> Value {
 /// What Cedar says of it, in words.
 pub(super) fn load(value: Value) -> Result<Schema, String> {
     Schema::from_json_value(value).map_err(|error| super::load::words_of(&error))
-}
-
-/// The schema as Cedar's own text, for people who write policies.
-pub(super) fn text(value: Value) -> Option<String> {
-    SchemaFragment::from_json_value(value)
-        .ok()?
-        .to_cedarschema()
-        .ok()
 }

@@ -32,11 +32,11 @@ pub struct WorstCase {
     pub calls: u64,
     /// Attempts, each repetition counted.
     pub attempts: u64,
-    /// Money, as far as it has a bound: see [`WorstCase::money_bound`].
+    /// Money, as far as it has a bound: see [`WorstCase::money_is_total`].
     pub money: Money,
     /// Whether that is all of it.
     pub money_is_total: bool,
-    /// Tokens, as far as they have a bound: see [`WorstCase::tokens_bound`].
+    /// Tokens, as far as they have a bound: see [`WorstCase::tokens_is_total`].
     pub tokens: u64,
     /// Whether those are all of them.
     pub tokens_is_total: bool,
@@ -78,18 +78,6 @@ pub struct StepWorst {
 }
 
 impl WorstCase {
-    /// The money, if all of it has a bound.
-    #[must_use]
-    pub fn money_bound(&self) -> Option<Money> {
-        self.money_is_total.then_some(self.money)
-    }
-
-    /// The tokens, if all of them have a bound.
-    #[must_use]
-    pub fn tokens_bound(&self) -> Option<u64> {
-        self.tokens_is_total.then_some(self.tokens)
-    }
-
     /// What the sums leave out, in words, by the setting that is missing.
     #[must_use]
     pub fn gaps(&self) -> Vec<String> {
