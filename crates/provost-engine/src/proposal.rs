@@ -1,9 +1,9 @@
 //! A plan before there is a run: the run machine asked in memory, up to the plan in force.
 //!
 //! Owns carrying requests to the planner and replies back; `route` says which planner, and
-//! `checked_file` is a document by itself. Decides nothing: what is asked, mended, refused and asked
-//! again is the machine's, so that `plan` asks what `run` asks. INVARIANT: nothing is stored and no
-//! call leaves: the commands behind a plan in force are never opened.
+//! `checked_file` is a document by itself. Decides nothing: what is asked, mended and refused is
+//! the machine's, so that `plan` asks what `run` asks. INVARIANT: nothing is stored and no call
+//! leaves: the commands behind a plan in force are never opened.
 
 use std::sync::Arc;
 

@@ -188,11 +188,7 @@ impl Workspace {
         }
         let mut found = error::Collector::new();
         let text = files::required(&root, CONFIG_FILE, &mut found);
-        let given = config::ToolSources {
-            own,
-            listings,
-            damage: opening.lock.damage(),
-        };
+        let given = config::ToolSources::new(own, listings, opening.lock.damage());
         let config = text.and_then(|source| config::read(&root, &source, given, &mut found));
         let playbooks_dir = config.as_ref().map(|config| config.playbooks_dir.clone());
         let playbooks = files::playbooks(

@@ -296,8 +296,8 @@ fn worst_counts(worst: &WorstCase) -> impl Iterator<Item = (&'static str, u64)> 
 pub fn asked(step: &Step, record: &StepRecord) -> Option<String> {
     if let StepKind::Question { of, .. } = &step.kind {
         return Some(match of {
-            Some(of) => format!("an answer of {}", of.value),
-            None => "an answer of anybody who may approve".to_owned(),
+            Some(of) => format!("an answer from {}", of.value),
+            None => "an answer from anyone who may approve".to_owned(),
         });
     }
     let verdict = record.verdict.as_ref()?;
@@ -315,8 +315,8 @@ pub fn asked(step: &Step, record: &StepRecord) -> Option<String> {
 #[must_use]
 pub fn needs(terms: &AskTerms) -> String {
     let mut words = match terms.quorum {
-        0 | 1 => "the yes of one person".to_owned(),
-        n => format!("the yes of {n} people"),
+        0 | 1 => "approval by one person".to_owned(),
+        n => format!("approval by {n} people"),
     };
     if !terms.approvers.is_empty() {
         let roles: Vec<&str> = terms.approvers.iter().map(String::as_str).collect();
@@ -347,7 +347,7 @@ impl Reach {
             .map(|(tool, effect)| format!("{tool} ({})", effect.word()))
             .collect();
         let to = match destinations.as_slice() {
-            [] => "the answer alone".to_owned(),
+            [] => "the answer only".to_owned(),
             names => names.join(", "),
         };
         match self.models.as_slice() {

@@ -113,7 +113,7 @@ pub struct Planning {
     pub mended_text: Option<String>,
     /// Answers of people, for the next request.
     pub answers: Vec<Value>,
-    /// What a person has to say, where the planner came to nothing.
+    /// What a person has to say, where the planner failed.
     pub review: Option<Review>,
 }
 

@@ -106,11 +106,11 @@ enum Verb {
     Pause(pause::PauseArgs),
     /// resume a run, or lift a pause
     Resume(resume::ResumeArgs),
-    /// drive all runs as a service
+    /// execute all runs as a service
     Work(work::WorkArgs),
     /// serve an MCP client that plans but cannot act
     Mcp(mcp::McpArgs),
-    /// show the events of a run, planning and execution apart
+    /// show the events of a run: planning and execution
     Trace(trace::TraceArgs),
     /// explain why a run ended: plan, execution or neither
     Why(why::WhyArgs),

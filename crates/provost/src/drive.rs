@@ -43,7 +43,7 @@ pub enum Start {
 pub struct TakeUp {
     /// The run as whoever asked for it saw it.
     pub folded: Box<FoldedRun>,
-    /// The person's word.
+    /// The statement of the person.
     pub envelope: Option<Box<StatementEnvelope>>,
 }
 
@@ -59,7 +59,7 @@ pub fn drive(
     })
 }
 
-/// Records a person's word and ends: nothing is called.
+/// Records a statement of a person and ends: nothing is called.
 pub fn record(
     place: &WorkspacePath,
     engine: &Engine,

@@ -1,7 +1,7 @@
 //! Key files: where they lie, how they are opened, and what a person says with them.
 //!
-//! Owns passphrases while they are typed. Never writes one, never shows one. INVARIANT: a word is
-//! signed with the key of who it is of, or it is not signed at all.
+//! Owns passphrases while they are typed. Never writes one, never shows one. INVARIANT: a statement
+//! is signed with the key of the person who makes it, or it is not signed at all.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -26,7 +26,7 @@ const PASSPHRASE_VARIABLE: &str = "PROVOST_PASSPHRASE_FILE";
 /// Most bytes of a key file or a passphrase file.
 const KEY_BYTES_MAX: u64 = 64 * 1024;
 
-/// Which key a word is signed with.
+/// Which key a statement is signed with.
 #[derive(Clone, Debug, Default, Args)]
 pub struct KeyChoice {
     /// sign with this key file, as its owner
@@ -203,7 +203,7 @@ impl LocalSigner {
         let file = read(&path)?;
         let opened = file.open(&passphrase_of(choice, &file.owner)?);
         let key = opened.map_err(|error| {
-            Failure::usage(format!("`{}` stays sealed: {error}", path.display()))
+            Failure::usage(format!("`{}` was not opened: {error}", path.display()))
         })?;
         Ok(Self {
             by: file.owner,

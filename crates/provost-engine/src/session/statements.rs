@@ -1,8 +1,8 @@
 //! What people say to a run while this process drives it.
 //!
 //! Owns looking for posted statements, giving them to the machine, and noting what became of each.
-//! INVARIANT: a statement is noted as taken only after the event that follows from it is stored, and
-//! the machine knows a statement that it took before: none counts twice, and none is lost.
+//! INVARIANT: a statement is noted as taken only after the event that follows from it is stored,
+//! and the machine knows a statement that it took before: none counts twice, and none is lost.
 
 use std::time::{Duration, Instant};
 

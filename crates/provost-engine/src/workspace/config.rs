@@ -60,11 +60,21 @@ pub(super) enum Damage {
 #[derive(Clone, Copy)]
 pub(super) struct ToolSources<'a> {
     /// The program's own tools.
-    pub(super) own: &'a [Arc<dyn Tool>],
+    own: &'a [Arc<dyn Tool>],
     /// What servers list.
-    pub(super) listings: &'a Listings,
+    listings: &'a Listings,
     /// What becomes of a tool whose entry has errors.
-    pub(super) damage: Damage,
+    damage: Damage,
+}
+
+impl<'a> ToolSources<'a> {
+    pub(super) fn new(own: &'a [Arc<dyn Tool>], listings: &'a Listings, damage: Damage) -> Self {
+        Self {
+            own,
+            listings,
+            damage,
+        }
+    }
 }
 
 /// Reads the file. `None` if it is not readable at all, or its tools are not.
@@ -108,7 +118,6 @@ fn fields(
     let models = fields.map("models").unwrap_or_default();
     fields.later("store", "the journal is in `.provost/`");
     fields.finish();
-
     let (description, user) = workspace.map_or((None, None), |node| about(node, diagnostics));
     let (limits, repeats_ms) = limits.map_or_else(
         || (Limits::default(), REPEATS_SHOWN_MS),
@@ -134,11 +143,7 @@ fn fields(
     let damaged = tools::left_out(damaged, given.damage, source, diagnostics)?;
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
     let is_left_out = |server: &str| damaged.iter().any(|one| one.tool == server);
-    let over = roles::RoleScope {
-        catalog: &catalog,
-        is_left_out: &is_left_out,
-        listings: given.listings,
-    };
+    let over = roles::RoleScope::new(&catalog, &is_left_out, given.listings);
     let roles = roles::read(roles, &over, diagnostics);
     let catalog = catalog.with_roles(roles).with_tags(tags);
     let admission = read_admission(&tools, budget, repeats_ms, diagnostics);

@@ -16,10 +16,24 @@ const NAME_CHARS_MAX: usize = 40;
 
 /// What the names in a role are looked up in.
 pub(super) struct RoleScope<'a> {
-    pub(super) catalog: &'a Catalog,
+    catalog: &'a Catalog,
     /// Whether a tool of this name is left out of the catalog because its entry has errors.
-    pub(super) is_left_out: &'a dyn Fn(&str) -> bool,
-    pub(super) listings: &'a Listings,
+    is_left_out: &'a dyn Fn(&str) -> bool,
+    listings: &'a Listings,
+}
+
+impl<'a> RoleScope<'a> {
+    pub(super) fn new(
+        catalog: &'a Catalog,
+        is_left_out: &'a dyn Fn(&str) -> bool,
+        listings: &'a Listings,
+    ) -> Self {
+        Self {
+            catalog,
+            is_left_out,
+            listings,
+        }
+    }
 }
 
 /// The roles over a catalog.

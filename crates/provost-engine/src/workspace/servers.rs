@@ -55,11 +55,7 @@ pub async fn list_servers_of(
     let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
     let mut found = Collector::new();
     let lenient = Listings::default().lenient();
-    let given = config::ToolSources {
-        own: &[],
-        listings: &lenient,
-        damage: Damage::Refuse,
-    };
+    let given = config::ToolSources::new(&[], &lenient, Damage::Refuse);
     let config = config::read(&root, source, given, &mut found);
     let Some(config) = config.filter(|_| found.is_empty()) else {
         return Err(found.refused());

@@ -260,8 +260,8 @@ const ROLE: NameKind = NameKind {
 };
 const GROUP: NameKind = NameKind {
     noun: "the group that nobody is in,",
-    hint: "groups and roles stand in policies/entities.json: with each person who is in them, or in the \
-     list `groups` while nobody is",
+    hint: "groups and roles stand in policies/entities.json: with each person who is in them, \
+           or in the list `groups` while nobody is",
 };
 const USER: NameKind = NameKind {
     noun: "somebody who is not listed,",

@@ -86,7 +86,7 @@ pub const FOR_EACH_ITEMS_DEFAULT: u64 = 100;
 /// Times that a reading is taken again for one step with `fresh`.
 pub const RETAKEN_MAX: u32 = 3;
 
-/// How often a person may have the planner of a run asked again that came to nothing.
+/// How often a person may have the planner of a run asked again that failed.
 pub const ASKED_AGAIN_MAX: u64 = 8;
 
 /// Revisions in a row that a planner may make while nothing new becomes known.

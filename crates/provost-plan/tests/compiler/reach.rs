@@ -86,7 +86,7 @@ fn what_reaches_further_is_named() {
             "needs: [mail]",
             "approval: required\n    needs: [mail]",
             Facet::Asks,
-            "page: the yes of one person",
+            "page: approval by one person",
         ),
     ] {
         let growth = growth(from, to);
@@ -144,7 +144,7 @@ fn sources_and_destinations_are_one_line() {
     );
     assert_eq!(
         line(&reads),
-        "tickets.list, config.sla_threshold → the answer alone"
+        "tickets.list, config.sla_threshold → the answer only"
     );
 }
 
@@ -153,7 +153,7 @@ fn whose_yes_is_needed_is_said() {
     let case = case(PLAN);
     let reach = Reach::of(&case.checkup());
     let asks: Vec<&String> = reach.facts[&Facet::Asks].iter().collect();
-    assert_eq!(asks, ["mail: the yes of 2 people of oncall within 2h"]);
+    assert_eq!(asks, ["mail: approval by 2 people of oncall within 2h"]);
 }
 
 #[test]

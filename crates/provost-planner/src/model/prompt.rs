@@ -77,8 +77,8 @@ pub(super) fn user(request: &PlanRequest) -> String {
         RequestKind::Propose => "\n# Now\nPropose a plan.\n",
         RequestKind::Revise => "\n# Now\nPropose a revision: the whole plan.\n",
         RequestKind::Refine => {
-            "\n# Now\nRefine the subgoal named above: the whole current plan, in which only steps of \
-             this subgoal are added, or its `result`.\n"
+            "\n# Now\nRefine the subgoal named above: the whole current plan, in which only \
+             steps of this subgoal are added, or its `result`.\n"
         }
     });
     text

@@ -314,7 +314,7 @@ pub enum QuestionPurpose {
         /// The step.
         step: String,
     },
-    /// What becomes of a run whose planner came to nothing.
+    /// What becomes of a run whose planner failed.
     Review {
         /// The number of the last request to it.
         request: u64,

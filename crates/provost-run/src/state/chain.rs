@@ -1,4 +1,4 @@
-//! Who is asked where the planner of a run comes to nothing: a playbook, then a person.
+//! Who is asked where the planner of a run fails: a playbook, then a person.
 //!
 //! Owns the chain and where a run stands in it, and how events change both. Never decides that a
 //! planner came to nothing. INVARIANT: each link is asked after the one before it, and another
@@ -36,12 +36,12 @@ impl Chain {
     }
 }
 
-/// A planner that came to nothing, until a person said what follows.
+/// A planner that failed, until a person said what follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
     /// The number of the last request to it.
     pub request: u64,
-    /// Why it came to nothing.
+    /// Why it failed.
     pub reason: String,
     /// What the request was for.
     pub why: Option<Why>,
@@ -52,7 +52,7 @@ pub struct Review {
 }
 
 impl State {
-    /// Whether others are asked where the planner in force comes to nothing.
+    /// Whether others are asked where the planner in force fails.
     pub(crate) fn has_chain(&self) -> bool {
         // Why the first too: a playbook that was asked in its place is a link of its chain.
         self.route.planner.may_fail()
@@ -60,7 +60,7 @@ impl State {
     }
 }
 
-/// The planner came to nothing, and `to` is next.
+/// The planner failed, and `to` is next.
 pub(super) fn handed_on(state: &mut State, request: u64, reason: &str, to: &NextPlanner) {
     match to {
         NextPlanner::Planner { planner } => {

@@ -95,7 +95,7 @@ pub struct Goals {
 pub struct PlannerRoute {
     /// Which planner.
     pub planner: PlannerChoice,
-    /// Who is asked where the planner comes to nothing.
+    /// Who is asked where the planner fails.
     pub chain: Chain,
     /// Whether revisions lead anywhere.
     pub progress: Progress,

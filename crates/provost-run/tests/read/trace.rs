@@ -56,11 +56,11 @@ fn planning_and_execution_stand_apart() {
     10 1000900 AttemptStarted count: calls tickets.count (arguments e22950b77b7e, permit)
     11 1001150 AttemptEnded count: timeout, retrying (attempt 1, effect none, 250 ms): no answer
     12 1001250 AttemptStarted count: calls tickets.count, attempt 2 (arguments e22950b77b7e, permit)
-    13 1002750 AttemptEnded count: ok (attempt 2, effect happened, 1.5 s)
+    13 1002750 AttemptEnded count: ok (attempt 2, 1.5 s)
     14 1002850 ObservationMade count: observed data (evidence c581fca16608)
     15 1002950 StepSettled count: succeeded
     18 1063150 AttemptStarted page: calls pager.notify (arguments 017a020da232, permit, keyed)
-    19 1063170 AttemptEnded page: ok (attempt 1, effect happened, 20 ms)
+    19 1063170 AttemptEnded page: ok (attempt 1, 20 ms)
     20 1063270 ObservationMade page: observed data (evidence 867fb1e3c011)
     21 1063370 StepSettled page: succeeded
     22 1063470 RunEnded run: succeeded

@@ -168,7 +168,7 @@ fn a_check_that_nothing_passes_is_the_plans() {
     plan: none of the 2 proposed plans passed the check
       4 PlanRefused plan: failed the check (reply 1): R101 no tool `ticket.count`
       7 PlanRefused plan: failed the check (reply 2): T202 `project` is not there
-      8 PlanGivenUp planner: no new plan (request 3): 2 proposals were inadmissible
+      8 PlanGivenUp planner: proposed nothing (request 3): 2 proposals were inadmissible
       9 RunEnded run: refused, invalid_arguments: 2 proposals were inadmissible
     ");
 }
@@ -182,7 +182,7 @@ fn no_proposal_at_all_is_undecided() {
          over refused invalid_arguments | no playbook matches"
     ), @r"
     undecided: the planner proposed no plan
-      3 PlanGivenUp planner: no new plan (request 1): no playbook matches
+      3 PlanGivenUp planner: proposed nothing (request 1): no playbook matches
       4 RunEnded run: refused, invalid_arguments: no playbook matches
       would decide: another plan for the goal: a playbook that matches it, or a plan file
     ");
@@ -442,7 +442,7 @@ fn revisions_without_end_are_the_plans_unless_the_failure_says_more() {
     insta::assert_snapshot!(run("partial"), @r"
     plan: 1 revision of the plan did not help
       10 PlanRevised revision 2 (added `b`, removed `a`)
-      16 PlanGivenUp planner: no new plan (request 3): the plan was revised 1 times
+      16 PlanGivenUp planner: proposed nothing (request 3): the plan was revised 1 times
       17 RunEnded run: failed at `b`, partial
     ");
     insta::assert_snapshot!(run("timeout"), @r"

@@ -16,7 +16,7 @@ pub struct AnswerArgs {
     /// run id; with @DIGEST if several questions are open
     #[arg(value_name = "RUN[@DIGEST]")]
     target: Target,
-    /// answer: JSON, or plain text for a text
+    /// answer: JSON or plain text
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
     #[command(flatten)]

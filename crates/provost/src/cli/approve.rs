@@ -31,7 +31,7 @@ pub struct ApproveArgs {
     /// write the signed approval of a card file, for `provost record`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// refuse values that come from no goal, answer or trusted output
+    /// refuse unless all values come from the goal, answers or trusted output
     #[arg(long)]
     only_goal_values: bool,
     #[command(flatten)]

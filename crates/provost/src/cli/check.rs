@@ -42,7 +42,7 @@ pub struct CheckArgs {
     /// apply safe fixes to the file, then check again
     #[arg(long)]
     fix: bool,
-    /// print a plan in another form as a plan, with what is left open
+    /// convert a plan in another format, and list what it leaves open
     #[arg(long, conflicts_with_all = ["fix", "deny_warnings"])]
     convert: bool,
 }

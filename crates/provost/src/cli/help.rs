@@ -20,288 +20,107 @@ Exit codes:
   3  waiting for a person, or paused
   4  in doubt whether a write happened";
 
-/// A command with its examples: what is typed, and what it does.
-type CommandHelp = (&'static str, &'static [(&'static str, &'static str)]);
+/// The commands by group, in the order in which they are listed: each by its examples, what is
+/// typed and what it does.
+const EXAMPLES: &str = include_str!("help.txt");
 
-/// The commands by group, in the order in which they are listed.
-const GROUPS: [(&str, &[CommandHelp]); 6] = [
-    (
-        "Start",
-        &[
-            (
-                "init",
-                &[("init notes", "create a workspace in the directory notes")],
-            ),
-            (
-                "run",
-                &[
-                    (
-                        "run \"Find welcome in my notes\"",
-                        "use the playbook that matches, or [planner]",
-                    ),
-                    (
-                        "run --ask plan \"Find welcome in my notes\"",
-                        "approve the whole plan first",
-                    ),
-                ],
-            ),
-            (
-                "apply",
-                &[(
-                    "apply plan.json",
-                    "execute a plan saved by `provost plan -o plan.json`",
-                )],
-            ),
-        ],
-    ),
-    (
-        "Plan",
-        &[
-            (
-                "plan",
-                &[(
-                    "plan \"Find welcome in my notes\" -o plan.json",
-                    "save the plan, execute it later",
-                )],
-            ),
-            (
-                "check",
-                &[
-                    ("check playbooks/latency.yaml", "check a playbook"),
-                    ("check plan.yaml --fix", "apply safe fixes and check again"),
-                ],
-            ),
-            (
-                "show",
-                &[
-                    ("show plan.yaml", "show a plan for review"),
-                    ("show k3q7", "show a run and its answer"),
-                ],
-            ),
-            (
-                "diff",
-                &[
-                    ("diff k3q7 1 3", "compare revisions 1 and 3 of a run"),
-                    ("diff old.yaml new.yaml", "compare two plan files"),
-                ],
-            ),
-            (
-                "explain",
-                &[
-                    ("explain R101", "explain one code"),
-                    ("explain", "list all codes"),
-                ],
-            ),
-        ],
-    ),
-    (
-        "People",
-        &[
-            (
-                "inbox",
-                &[
-                    ("inbox", "list what waits, with the commands to type"),
-                    ("inbox --check", "for a monitor: only the exit code"),
-                ],
-            ),
-            (
-                "approve",
-                &[
-                    (
-                        "approve k3q7@6e242e3b",
-                        "approve the card with this digest and continue",
-                    ),
-                    (
-                        "approve card.json -o yes.json",
-                        "sign a card elsewhere, for `provost record`",
-                    ),
-                ],
-            ),
-            (
-                "reject",
-                &[(
-                    "reject k3q7@6e242e3b --reason \"too much\"",
-                    "the planner can read why",
-                )],
-            ),
-            (
-                "answer",
-                &[(
-                    "answer k3q7 \"Payment API\"",
-                    "answer the only open question",
-                )],
-            ),
-            (
-                "settle",
-                &[(
-                    "settle k3q7 page@4f1c --happened --reason \"the pager shows it\"",
-                    "end the doubt about this attempt",
-                )],
-            ),
-            (
-                "amend",
-                &[
-                    (
-                        "amend k3q7 --set page.message=\"17 open\"",
-                        "change an argument",
-                    ),
-                    ("amend k3q7 --plan plan.yaml", "replace the plan"),
-                ],
-            ),
-            (
-                "record",
-                &[("record yes.json", "import what somebody signed elsewhere")],
-            ),
-            (
-                "cancel",
-                &[
-                    ("cancel k3q7", "end the run"),
-                    ("cancel k3q7 --undo", "undo what happened first"),
-                ],
-            ),
-            (
-                "pause",
-                &[
-                    ("pause --all --reason incident", "stop everything"),
-                    ("pause --tool pager --reason loops", "stop one tool"),
-                ],
-            ),
-            (
-                "resume",
-                &[
-                    ("resume k3q7", "continue a run"),
-                    ("resume --all", "lift a pause"),
-                ],
-            ),
-        ],
-    ),
-    (
-        "Look",
-        &[
-            ("runs", &[("runs", "list runs, newest first")]),
-            (
-                "trace",
-                &[(
-                    "trace k3q7 --execution",
-                    "show attempts, results and doubts",
-                )],
-            ),
-            (
-                "why",
-                &[(
-                    "why k3q7",
-                    "explain the outcome, with the events that prove it",
-                )],
-            ),
-        ],
-    ),
-    (
-        "Set up",
-        &[
-            (
-                "tools",
-                &[
-                    ("tools list", "list operations"),
-                    (
-                        "tools add disk -- npx server-filesystem .",
-                        "add an MCP server",
-                    ),
-                    ("tools lock", "pin the definitions you reviewed"),
-                    (
-                        "tools call notes.read path=welcome.md",
-                        "call one operation",
-                    ),
-                ],
-            ),
-            (
-                "policy",
-                &[
-                    ("policy check", "show decisions"),
-                    ("policy test", "run policies/tests"),
-                ],
-            ),
-            (
-                "key",
-                &[("key new", "create your key; it asks for a passphrase")],
-            ),
-            (
-                "doctor",
-                &[
-                    ("doctor", "check everything"),
-                    ("doctor --model large", "try a model"),
-                ],
-            ),
-        ],
-    ),
-    (
-        "Operate",
-        &[
-            (
-                "work",
-                &[("work", "as a service"), ("work --until-idle", "for cron")],
-            ),
-            (
-                "mcp",
-                &[
-                    ("mcp", "over stdin and stdout"),
-                    ("mcp --http 127.0.0.1:4519 --token env:TOKEN", "over HTTP"),
-                ],
-            ),
-            (
-                "audit",
-                &[
-                    ("audit verify", "verify the journal"),
-                    ("audit sign", "sign its head now"),
-                ],
-            ),
-            ("backup", &[("backup copy.db", "a verified copy")]),
-            (
-                "prune",
-                &[(
-                    "prune --evidence-older 30d --dry-run",
-                    "show what would be deleted",
-                )],
-            ),
-        ],
-    ),
-];
+/// An example of a command.
+#[derive(Clone, Copy)]
+struct Example {
+    group: &'static str,
+    typed: &'static str,
+    about: &'static str,
+}
+
+impl Example {
+    /// The command.
+    fn name(self) -> &'static str {
+        self.typed.split(' ').next().unwrap_or_default()
+    }
+
+    /// Whether it is about this command below its own.
+    fn is_of(self, name: &str, nested: &str) -> bool {
+        self.typed.split(' ').take(2).eq([name, nested])
+    }
+}
+
+fn examples() -> Vec<Example> {
+    let mut group = "";
+    let read = |line: &'static str| {
+        let Some(example) = line.strip_prefix("  ") else {
+            group = line;
+            return None;
+        };
+        let (typed, about) = example.split_once(" | ")?;
+        Some(Example {
+            group,
+            typed,
+            about,
+        })
+    };
+    EXAMPLES.lines().filter_map(read).collect()
+}
+
+/// The first example of each command.
+fn commands(examples: &[Example]) -> Vec<Example> {
+    let mut first = examples.to_vec();
+    first.dedup_by_key(|example| example.name());
+    first
+}
 
 /// The command line with its help.
 pub fn command() -> Command {
+    let examples = examples();
+    let listed = commands(&examples);
     let command = Cli::command();
-    let mut listed = String::new();
-    for (heading, commands) in GROUPS {
-        let _ = writeln!(listed, "{heading}:");
-        for (name, _) in commands {
-            let about = command.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(listed, "  {name:<8} {about}");
-        }
-        listed.push('\n');
-    }
     let template = [
         "{about}\n\n{usage-heading} {usage}\n\n",
-        &listed,
+        &overview(&command, &listed),
         "Global options:\n{options}{after-help}",
     ];
-    let template = template.concat();
-    let command = command.help_template(template).after_help(format!(
+    let command = command.help_template(template.concat()).after_help(format!(
         "{EXIT_CODES}\n\n`provost COMMAND --help` shows examples."
     ));
-    let shown = GROUPS.iter().flat_map(|(_, commands)| *commands);
-    shown.fold(command, |command, (name, examples)| {
-        command.mut_subcommand(name, |command| command.after_help(examples_text(examples)))
+    listed.iter().fold(command, |command, one| {
+        command.mut_subcommand(one.name(), |command| with_examples(command, &examples))
     })
 }
 
-fn examples_text(examples: &[(&str, &str)]) -> String {
-    let width = examples
-        .iter()
-        .map(|(typed, _)| typed.len())
-        .max()
-        .unwrap_or_default();
+/// The commands by group, in a line each.
+fn overview(command: &Command, listed: &[Example]) -> String {
+    let mut text = String::new();
+    for group in listed.chunk_by(|one, other| one.group == other.group) {
+        let _ = writeln!(text, "{}", group.first().map_or("", |one| one.group));
+        for name in group.iter().map(|one| one.name()) {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(text, "  {name:<8} {about}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A command with its examples, and those below it with those that are about them.
+fn with_examples(command: Command, examples: &[Example]) -> Command {
+    let name = command.get_name().to_owned();
+    let own = examples.iter().filter(|example| example.name() == name);
+    let own: Vec<Example> = own.copied().collect();
+    let command = command.after_help(text(&own));
+    command.mut_subcommands(|nested| {
+        let about = own
+            .iter()
+            .filter(|example| example.is_of(&name, nested.get_name()));
+        let about: Vec<Example> = about.copied().collect();
+        nested.after_help(text(&about))
+    })
+}
+
+fn text(examples: &[Example]) -> String {
+    let width = examples.iter().map(|example| example.typed.len()).max();
+    let width = width.unwrap_or_default();
     let mut text = String::from("Examples:");
-    for (typed, about) in examples {
+    for Example { typed, about, .. } in examples {
         let _ = write!(text, "\n  provost {typed:<width$}   {about}");
     }
     text
@@ -317,23 +136,37 @@ mod tests {
     fn every_command_stands_in_one_group_and_has_examples() {
         let command = Cli::command();
         let mut all: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
-        let shown = GROUPS.iter().flat_map(|(_, commands)| *commands);
-        let mut grouped: Vec<_> = shown.map(|(name, _)| *name).collect();
+        let examples = examples();
+        let mut grouped: Vec<_> = commands(&examples).iter().map(|one| one.name()).collect();
         all.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(all, grouped);
+        assert_eq!(examples.len(), EXAMPLES.matches(" | ").count());
+    }
+
+    #[test]
+    fn every_command_below_another_has_an_example() {
+        let (command, examples) = (Cli::command(), examples());
+        let mut seen = 0;
+        for above in command.get_subcommands() {
+            for nested in above.get_subcommands() {
+                let (name, nested) = (above.get_name(), nested.get_name());
+                let has = examples.iter().any(|example| example.is_of(name, nested));
+                assert!(has, "{name} {nested}");
+                seen += 1;
+            }
+        }
+        // The control: some were looked at, and no example is about what is no command.
+        assert!(seen > 10, "{seen}");
+        assert!(!examples.iter().any(|example| example.is_of("tools", "lst")));
     }
 
     #[test]
     fn every_example_parses() {
-        for (name, examples) in GROUPS.iter().flat_map(|(_, commands)| *commands) {
-            assert!(!examples.is_empty(), "{name}");
-            for (typed, about) in *examples {
-                assert!(typed.split(' ').next() == Some(*name), "{typed}");
-                assert!(!about.is_empty(), "{typed}");
-                let parsed = Cli::try_parse_from(words(typed));
-                assert!(parsed.is_ok(), "{typed}: {:?}", parsed.err());
-            }
+        for Example { typed, about, .. } in examples() {
+            assert!(!about.is_empty(), "{typed}");
+            let parsed = Cli::try_parse_from(words(typed));
+            assert!(parsed.is_ok(), "{typed}: {:?}", parsed.err());
         }
         // The control: what is no command does not parse.
         assert!(Cli::try_parse_from(words("aprove k3q7")).is_err());

@@ -1,4 +1,4 @@
-//! `key`: the key that a person's words are signed with.
+//! `key`: the key that the statements of a person are signed with.
 
 use std::path::PathBuf;
 

@@ -127,14 +127,14 @@ fn check_page(workspace: &Workspace, survey: &Survey, fails: bool, not_checked: 
     let heads = [
         "tool",
         "effect",
-        "its calls",
-        "because of",
+        "decision",
+        "policies",
         "with untrusted arguments",
     ];
     let mut rows = vec![heads.map(|head| Cell::new(TextStyle::Faint, head)).to_vec()];
     rows.extend(survey.operations.iter().map(row));
     page.table(0, &rows).end();
-    let heads = ["what people say", "policies that decide"];
+    let heads = ["statement", "policies"];
     let mut rows = vec![heads.map(|head| Cell::new(TextStyle::Faint, head)).to_vec()];
     rows.extend(survey.statements.iter().map(|(action, policies)| {
         let word = Cell::new(TextStyle::Strong, action.word());
@@ -146,7 +146,7 @@ fn check_page(workspace: &Workspace, survey: &Survey, fails: bool, not_checked: 
         page.table(0, &rows).end();
     }
     if !survey.idle.is_empty() {
-        page.faint("without a tool to apply to: ")
+        page.faint("policies that apply to no tool: ")
             .line(&survey.idle.join(", "));
     }
     let policies = workspace.policy().ids().count();

@@ -16,7 +16,7 @@ use crate::workspace_path::WorkspacePath;
 /// Arguments of `prune`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct PruneArgs {
-    /// delete evidence of runs that ended longer ago, such as `30d`
+    /// delete evidence of runs that ended before this age, such as `30d`
     #[arg(long, value_name = "AGE", value_parser = duration::parse)]
     evidence_older: Duration,
     /// show what would be deleted

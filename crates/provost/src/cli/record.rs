@@ -1,4 +1,4 @@
-//! `record`: a word that somebody signed elsewhere is taken into the workspace.
+//! `record`: a statement that somebody signed elsewhere is taken into the workspace.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -31,7 +31,7 @@ pub struct SettleArgs {
     /// the write did not happen; it is retried
     #[arg(long, group = "settled")]
     did_not_happen: bool,
-    /// nobody will know; the step fails
+    /// the outcome stays unknown; the step fails
     #[arg(long, group = "settled")]
     abandon: bool,
     /// output of the write as JSON, if known

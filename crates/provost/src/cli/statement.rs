@@ -33,7 +33,7 @@ use crate::workspace_path::{self, WorkspacePath};
 pub struct SigningArgs {
     #[command(flatten)]
     pub key: KeyChoice,
-    /// record the statement without driving the run
+    /// record the statement; the run does not continue here
     #[arg(long)]
     pub record: bool,
 }

@@ -205,7 +205,7 @@ fn described(
     if !tags.is_empty() {
         page.field("tags", &tags.join(", "));
     }
-    page.field("repeated", &repeated(tool));
+    page.field("retry", &repeated(tool));
     if let Some(reconcile) = &tool.reconcile {
         let wait = std::time::Duration::from_millis(reconcile.final_after_ms);
         let wait = duration::print(wait);
@@ -244,11 +244,11 @@ fn described(
         ),
     );
     page.field("digest", &tool.digest().to_string());
-    schema(&mut page, "takes", tool.input.value());
+    schema(&mut page, "input", tool.input.value());
     match &tool.output {
-        Some(output) => schema(&mut page, "gives", output.value()),
+        Some(output) => schema(&mut page, "result", output.value()),
         None => {
-            page.field("gives", "what no schema says");
+            page.field("result", "no schema");
         }
     }
     page
@@ -257,19 +257,19 @@ fn described(
 /// How far its output may be believed.
 fn worth(tool: &Operation) -> &'static str {
     match (tool.trusted, tool.secret) {
-        _ if tool.accepts_secrets && !tool.secret => "is secret where it is given a secret",
-        (true, false) => "may be believed",
-        (true, true) => "may be believed, and is secret",
-        (false, false) => "is untrusted",
-        (false, true) => "is untrusted, and secret",
+        _ if tool.accepts_secrets && !tool.secret => "secret if the call is given a secret",
+        (true, false) => "trusted",
+        (true, true) => "trusted, and secret",
+        (false, false) => "untrusted",
+        (false, true) => "untrusted, and secret",
     }
 }
 
 fn repeated(tool: &Operation) -> String {
     match &tool.idempotency {
-        _ if tool.effect.is_read() => "harmless".to_owned(),
-        Idempotency::Natural => "changes nothing more".to_owned(),
-        Idempotency::None => "not recognised: an unknown outcome is a doubt".to_owned(),
+        _ if tool.effect.is_read() => "safe: it only reads".to_owned(),
+        Idempotency::Natural => "safe: a repetition changes nothing".to_owned(),
+        Idempotency::None => "unsafe: if the outcome is unknown, a person settles it".to_owned(),
         Idempotency::Key { carrier, ttl_ms } => {
             let lasts = duration::print(std::time::Duration::from_millis(*ttl_ms));
             let carrier = match carrier {
@@ -279,7 +279,7 @@ fn repeated(tool: &Operation) -> String {
                 KeyCarrier::Env(name) => format!("the variable {name}"),
                 KeyCarrier::Table => "its table provost_effects".to_owned(),
             };
-            format!("recognised by a key in {carrier}, for {lasts}")
+            format!("safe for {lasts}, by an idempotency key in {carrier}")
         }
     }
 }

@@ -22,10 +22,10 @@ const HALTING: &str = "halting: nothing further begins, calls in flight settle; 
                         at once."
 )]
 pub struct WorkArgs {
-    /// exit when no run can move without a person
+    /// exit when every run is over or waits for a person
     #[arg(long)]
     until_idle: bool,
-    /// number of runs to drive at once
+    /// number of runs at once
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     runs: u16,

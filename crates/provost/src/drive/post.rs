@@ -1,4 +1,4 @@
-//! A word for a run that another process drives: posted, and told what became of it.
+//! A statement for a run that another process drives: posted, and what became of it.
 //!
 //! Owns waiting for that process to take it, for a moment. INVARIANT: who drives a run and gives
 //! it back looks for words afterwards, so a word posted before is heard by one or the other.
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::screen::page::Page;
 
-/// How long somebody who posted a word waits to see what becomes of it.
+/// How long somebody who posted a statement waits to see what becomes of it.
 const PATIENCE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(40);
 

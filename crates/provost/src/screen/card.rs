@@ -95,13 +95,14 @@ fn step(page: &mut Page, ask: &StepAsk) {
     }
     let effect = format!("{}, {} risk", ask.effect.word(), ask.risk.word());
     page.field("effect", &effect);
-    page.field("asked", &plan::policies(&ask.verdict));
+    let policies = plan::policies(&ask.verdict);
+    page.field("policy", policies.trim_start_matches("by "));
     let control = plan::label(&ask.control);
     if !control.is_empty() {
-        page.field("decided by", &control);
+        page.field("depends on", &control);
     }
     for error in &ask.verdict.errors {
-        page.field("policy", error);
+        page.field("error", error);
     }
 }
 
@@ -235,7 +236,7 @@ fn terms(page: &mut Page, card: &Card) {
     });
     page.field("needs", &needs);
     page.field(
-        "asked for",
+        "requested",
         &format!("by {} at {}", card.requester, moment(card.asked_at)),
     );
     if let Some(planner) = &card.planned_by {

@@ -121,7 +121,7 @@ fn verdict_cells(step: &Step, verdict: Option<&Verdict>) -> [Cell; 2] {
     let Some(verdict) = verdict else {
         return [
             Cell::new(TextStyle::Warn, "answer"),
-            Cell::plain(of_whom(step)),
+            Cell::plain(from_whom(step)),
         ];
     };
     let asks = step.approval_required && verdict.decision == Decision::Permit;
@@ -148,10 +148,10 @@ pub fn envelope(subgoal: &Subgoal) -> String {
     format!("up to {steps} of {tools}, no more than {most}")
 }
 
-fn of_whom(step: &Step) -> String {
+fn from_whom(step: &Step) -> String {
     match &step.kind {
-        StepKind::Question { of: Some(of), .. } => format!("of {}", of.value),
-        _ => "of anybody who may approve".to_owned(),
+        StepKind::Question { of: Some(of), .. } => format!("from {}", of.value),
+        _ => "from anyone who may approve".to_owned(),
     }
 }
 

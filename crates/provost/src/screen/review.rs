@@ -72,7 +72,7 @@ pub fn plan(
 /// What decides: the goal, where values go, who is asked, what it can take.
 fn head(page: &mut Page, judged: &CheckedFile, checkup: &CheckedUnder<'_>, width: usize) {
     let goal = match judged.goal.text.as_str() {
-        "" => "none is named",
+        "" => "not set",
         text => text,
     };
     page.wrapped("goal", goal, width);

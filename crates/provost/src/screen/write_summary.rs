@@ -223,6 +223,6 @@ fn next(state: &State, place: &WorkspacePath) -> Option<(String, &'static str)> 
     state.ending.ended.as_ref()?;
     Some((
         place.command(&format!("provost why {run}")),
-        "anybody: it says whether the plan was wrong or execution failed",
+        "says whether the plan was wrong or execution failed",
     ))
 }

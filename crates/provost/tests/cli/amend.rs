@@ -23,11 +23,11 @@ fn an_argument_can_be_put_right_before_it_is_approved() {
       purpose    Write the note
       tool       notes.write
       effect     write, high risk
-      asked      by production-writes
+      policy     production-writes
       argument   text: "2 orders of ada"  (untrusted data from count)
       argument   path: "count.txt"
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       written    note.args.path: by ada
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST

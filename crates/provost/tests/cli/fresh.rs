@@ -44,11 +44,11 @@ fn a_value_that_changed_while_the_card_waited_is_asked_about_again() {
       run        RUN, revision 1 of the plan
       tool       notes.write
       effect     write, high risk
-      asked      by production-writes
+      policy     production-writes
       argument   text: "4 orders"  (untrusted data from count)
       argument   path: "orders.txt"
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 

@@ -37,7 +37,7 @@ fn help_lists_what_works() {
 
     Look:
       runs     list runs
-      trace    show the events of a run, planning and execution apart
+      trace    show the events of a run: planning and execution
       why      explain why a run ended: plan, execution or neither
 
     Set up:
@@ -47,7 +47,7 @@ fn help_lists_what_works() {
       doctor   check the workspace setup
 
     Operate:
-      work     drive all runs as a service
+      work     execute all runs as a service
       mcp      serve an MCP client that plans but cannot act
       audit    verify the journal, and sign its head
       backup   copy the journal while runs continue
@@ -116,13 +116,13 @@ fn the_help_of_a_command_has_examples() {
       -o, --output <FILE>
               write the signed approval of a card file, for `provost record`
           --only-goal-values
-              refuse values that come from no goal, answer or trusted output
+              refuse unless all values come from the goal, answers or trusted output
           --key <FILE>
               sign with this key file, as its owner
           --passphrase <env:NAME|file:PATH>
               read the passphrase from env:NAME or file:PATH
           --record
-              record the statement without driving the run
+              record the statement; the run does not continue here
           --json
               print the result as one JSON object
           --events

@@ -21,11 +21,11 @@ fn what_waits_is_listed_with_commands() {
       purpose    Write the note
       tool       notes.write
       effect     write, high risk
-      asked      by production-writes
+      policy     production-writes
       argument   text: "2 orders of ada"  (untrusted data from count)
       argument   path: "orders.txt"
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 

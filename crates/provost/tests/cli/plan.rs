@@ -9,9 +9,9 @@ fn a_plan_is_shown_and_nothing_is_begun() {
     exit 0
     --- stdout
       goal       Count the orders of ada
-      reach      shop.orders → the answer alone
+      reach      shop.orders → the answer only
       approvals  none needed
-      at most    1 call, 3 attempts, 1 min 31 s; waits for people are not counted
+      at most    1 call, 3 attempts, 1 min 31 s, not counting time that people take
       requester  ada; solo workspace: the requester may also approve
       planner    playbook count
       plan       sha256:DIGEST

@@ -19,13 +19,13 @@ fn a_check_says_what_becomes_of_every_tool() {
     assert_snapshot!(place.run(&["policy", "check"]), @"
     exit 0
     --- stdout
-    tool         effect  its calls  because of         with untrusted arguments
-    notes.read   read    permit     plain-reads        the same
-    notes.write  write   ask        production-writes  ask (untrusted-sink)
-    shop.orders  read    permit     plain-reads        the same
+    tool         effect  decision  policies           with untrusted arguments
+    notes.read   read    permit    plain-reads        the same
+    notes.write  write   ask       production-writes  ask (untrusted-sink)
+    shop.orders  read    permit    plain-reads        the same
 
     answer, settle, amend, stop, resume: any local user (solo.cedar)
-    without a tool to apply to: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs
+    policies that apply to no tool: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs
     ok: 21 policies, 3 tools
     not checked:
       calls with particular arguments: `provost policy test` does that
@@ -56,13 +56,13 @@ when { !resource.attended && resource.tags.contains("deploy") };
       |
       = hint: groups and roles stand in policies/entities.json: with each person who is in them, or in the list `groups` while nobody is
 
-    tool         effect  its calls  because of         with untrusted arguments
-    notes.read   read    permit     plain-reads        the same
-    notes.write  write   ask        production-writes  ask (untrusted-sink)
-    shop.orders  read    permit     plain-reads        the same
+    tool         effect  decision  policies           with untrusted arguments
+    notes.read   read    permit    plain-reads        the same
+    notes.write  write   ask       production-writes  ask (untrusted-sink)
+    shop.orders  read    permit    plain-reads        the same
 
     answer, settle, amend, stop, resume: any local user (solo.cedar)
-    without a tool to apply to: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs, live
+    policies that apply to no tool: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs, live
     not ok: 22 policies, 3 tools; 1 warning
     not checked:
       calls with particular arguments: `provost policy test` does that
@@ -163,7 +163,7 @@ fn a_write_that_an_audit_looks_at_asks_by_default() {
     );
     place.run(&["run", "Note the orders of ada"]).exits(3);
     let inbox = place.run(&["inbox"]).exits(0);
-    assert!(inbox.stdout.contains("asked      by compliance"), "{inbox}");
+    assert!(inbox.stdout.contains("policy     compliance"), "{inbox}");
     assert!(!place.path("notes/orders.txt").exists());
 }
 

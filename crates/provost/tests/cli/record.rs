@@ -68,11 +68,11 @@ fn a_card_goes_out_as_a_file_and_comes_back_signed() {
       purpose    Write the note
       tool       notes.write
       effect     write, high risk
-      asked      by production-writes
+      policy     production-writes
       argument   text: "2 orders of ada"  (untrusted data from count)
       argument   path: "orders.txt"
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       digest     sha256:DIGEST
     signed by bo in yes.json; it counts once it is recorded:
       provost record yes.json

@@ -21,7 +21,7 @@ fn a_no_is_recorded_and_ends_the_run() {
     rejected by ada: not today
     note: failed, rejected: not today
     replanning: a person rejected step `note`: not today
-    planner: no new plan: playbook note has no rule for a plan that a person rejected
+    planner: proposed nothing: playbook note has no rule for a plan that a person rejected
     ");
     assert_eq!(place.status(), "rejected");
     assert!(!place.path("notes/orders.txt").exists());

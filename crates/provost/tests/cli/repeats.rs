@@ -98,11 +98,11 @@ fn the_card_of_a_goal_that_is_submitted_again_names_the_call_that_took_effect() 
       run        RUN, revision 1 of the plan
       tool       bell.ring
       effect     external, high risk
-      asked      by outside-communication
+      policy     outside-communication
       argument   tone: "low"
       look twice made before: run RUN, step `ring`, MOMENT, took effect
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
     error: an approval needs the digest of the card, or a terminal

@@ -223,15 +223,15 @@ fn a_check_says_who_decides_what_people_say() {
 "#,
     );
     let checked = place.run(&["policy", "check"]).exits(0);
-    let from = checked.stdout.find("what people say").unwrap();
+    let from = checked.stdout.find("statement").unwrap();
     let lines: Vec<&str> = checked.stdout[from..].lines().take(6).collect();
     assert_snapshot!(lines.join("\n"), @r"
-    what people say  policies that decide
-    answer           provost:answer-if-named, provost:answer-if-requester-or-approver
-    settle           operators-settle
-    amend            provost:amend-if-requester-or-approver
-    stop             bo-stops-nothing, provost:stop-if-listed
-    resume           provost:resume-if-stopper-requester-or-approver
+    statement  policies
+    answer     provost:answer-if-named, provost:answer-if-requester-or-approver
+    settle     operators-settle
+    amend      provost:amend-if-requester-or-approver
+    stop       bo-stops-nothing, provost:stop-if-listed
+    resume     provost:resume-if-stopper-requester-or-approver
     ");
     let seen = place.json(&["policy", "check", "--json"]);
     assert_eq!(

@@ -96,11 +96,11 @@ fn a_writer_is_asked_about_in_its_role() {
       tool       notes.write
       role       writer
       effect     write, high risk
-      asked      by production-writes
+      policy     production-writes
       argument   text: "3 orders"  (untrusted data from count)
       argument   path: "orders.txt"
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 

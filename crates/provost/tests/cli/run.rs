@@ -26,7 +26,7 @@ fn a_goal_becomes_a_plan_and_an_answer() {
     count: calls shop.orders
     count: succeeded after TIME
     replanning: the planner asked to see the result of `count`
-    planner: no new plan: playbook count has no rule for this outcome of `count`
+    planner: proposed nothing: playbook count has no rule for this outcome of `count`
     ");
 }
 
@@ -78,11 +78,11 @@ fn without_a_terminal_it_prints_the_card_and_the_command() {
       purpose    Write the note
       tool       notes.write
       effect     write, high risk
-      asked      by production-writes
+      policy     production-writes
       argument   text: "2 orders of ada"  (untrusted data from count)
       argument   path: "orders.txt"
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
@@ -116,9 +116,9 @@ fn asked_about_the_plan_it_waits_before_anything_runs() {
       purpose    Write the note
       tool       notes.write
       effect     write, high risk
-      asked      by production-writes
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      policy     production-writes
+      needs      approval by one person
+      requested  by ada at MOMENT
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
@@ -230,7 +230,7 @@ fn a_goal_that_two_playbooks_match_is_asked_about() {
     count: calls shop.orders
     count: succeeded after TIME
     replanning: the planner asked to see the result of `count`
-    planner: no new plan: playbook again has no rule for this outcome of `count`
+    planner: proposed nothing: playbook again has no rule for this outcome of `count`
     "#);
 }
 
@@ -283,7 +283,7 @@ fn what_a_goal_leaves_out_is_asked_for() {
     count: calls shop.orders
     count: succeeded after TIME
     replanning: the planner asked to see the result of `count`
-    planner: no new plan: playbook count has no rule for this outcome of `count`
+    planner: proposed nothing: playbook count has no rule for this outcome of `count`
     "#);
     let trace = place.run(&["trace", &run, "--planning"]).exits(0);
     let lines = trace.raw_stdout.lines();

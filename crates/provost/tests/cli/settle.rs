@@ -130,7 +130,7 @@ fn no_other_run_repeats_it_until_somebody_gives_up_on_it() {
 
     ring: failed, conflict: step `ring` of run RUN may already have done this, its outcome is unknown
     replanning: step `ring` failed (conflict)
-    planner: no new plan: a plan file has no revision: edit it and apply it again
+    planner: proposed nothing: a plan file has no revision: edit it and apply it again
     ");
     place
         .run(&[
@@ -158,7 +158,7 @@ fn no_other_run_repeats_it_until_somebody_gives_up_on_it() {
       ring  bell.ring  tone="low"    abandoned
     did not start: no write
     next: provost why RUN
-      anybody: it says whether the plan was wrong or execution failed
+      says whether the plan was wrong or execution failed
 
       ring  bell.ring  write  failed  unavailable: whether it took place will not be known
 

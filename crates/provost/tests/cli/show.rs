@@ -13,8 +13,8 @@ fn a_saved_plan_is_shown_for_review() {
     --- stdout
       goal       Note the orders of ada
       reach      shop.orders → notes.write (write)
-      approvals  note: the yes of one person
-      at most    2 calls, 6 attempts, 3 min 3 s; waits for people are not counted
+      approvals  note: approval by one person
+      at most    2 calls, 6 attempts, 3 min 3 s, not counting time that people take
       requester  ada; solo workspace: the requester may also approve
       planner    playbook note
       plan       sha256:DIGEST
@@ -93,11 +93,11 @@ fn a_run_is_shown_with_its_outcome() {
       purpose    Write the note
       tool       notes.write
       effect     write, high risk
-      asked      by production-writes
+      policy     production-writes
       argument   text: "2 orders of ada"  (untrusted data from count)
       argument   path: "orders.txt"
-      needs      the yes of one person
-      asked for  by ada at MOMENT
+      needs      approval by one person
+      requested  by ada at MOMENT
       solo       this workspace is solo: the requester may also approve
       digest     sha256:DIGEST
 
@@ -188,9 +188,9 @@ answer: "${ steps.count.output.row.total } orders."
     assert_snapshot!(first.join("\n"), @r#"
       goal       Ask whose orders to note
       reach      a person's answer, shop.orders → notes.write (write)
-      approvals  whose: an answer of anybody who may approve to "Whose orders?"
-                 note: the yes of one person
-      at most    2 calls, 6 attempts, 3 min 3 s; waits for people are not counted
+      approvals  whose: an answer from anyone who may approve to "Whose orders?"
+                 note: approval by one person
+      at most    2 calls, 6 attempts, 3 min 3 s, not counting time that people take
       requester  ada; solo workspace: the requester may also approve
       plan       sha256:DIGEST
 

@@ -17,12 +17,12 @@ fn tools_are_listed_and_shown() {
     --- stdout
     shop.orders: runs the operator's query `shop.orders`
       effect     read, low risk
-      repeated   harmless
+      retry      safe: it only reads
       breaker    closed; 5 failures of `shop` in a row open it for 30.0 s
-      output     is untrusted
+      output     untrusted
       one call   up to 30s and 1048576 bytes
       digest     sha256:DIGEST
-      takes
+      input
         {
           "type": "object",
           "required": [
@@ -35,7 +35,7 @@ fn tools_are_listed_and_shown() {
             }
           }
         }
-      gives
+      result
         {
           "type": "object",
           "required": [

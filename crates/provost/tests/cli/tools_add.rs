@@ -227,12 +227,12 @@ fn an_api_is_added_by_its_document() {
     --- stdout
     pay.create_refund: calls the operator's request `pay.create_refund`
       effect     destructive, high risk
-      repeated   recognised by a key in the header Idempotency-Key, for 1d
+      retry      safe for 1d, by an idempotency key in the header Idempotency-Key
       breaker    closed; 5 failures of `pay` in a row open it for 30.0 s
-      output     is untrusted
+      output     untrusted
       one call   up to 30s and 1048576 bytes
       digest     sha256:DIGEST
-      takes
+      input
         {
           "type": "object",
           "properties": {
@@ -257,7 +257,7 @@ fn an_api_is_added_by_its_document() {
           ],
           "additionalProperties": false
         }
-      gives
+      result
         {
           "$ref": "#/$defs/Refund",
           "$defs": {

@@ -101,7 +101,7 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
     did not start:
       list  notes.write      cancelled
     next: provost why RUN
-      anybody: it says whether the plan was wrong or execution failed
+      says whether the plan was wrong or execution failed
 
       old       notes.read   read   succeeded
       who       notes.write  write  succeeded

@@ -62,7 +62,7 @@ fn a_small_refund_runs_by_itself_and_a_larger_one_asks() {
         .stage
         .run(&["run", "Refund 200000 cents of pay-3 for PAY-2"])
         .exits(3);
-    let needs = "needs      the yes of 2 people of finance";
+    let needs = "needs      approval by 2 people of finance";
     assert!(asked.all().contains(needs), "{}", asked.all());
     let about = asked.all();
     for shown in [

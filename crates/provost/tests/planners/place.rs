@@ -78,7 +78,7 @@ impl Place {
         Ran::from(self.command(args).output().unwrap())
     }
 
-    /// The planner came to nothing, and `ran` left a question: a person lets the run end.
+    /// The planner failed, and `ran` left a question: a person lets the run end.
     #[track_caller]
     pub fn stopped(&self, ran: &Ran) -> Ran {
         assert_eq!(ran.code, Some(3), "{}", ran.all());

@@ -43,7 +43,7 @@ fn over_the_wire_of_anthropic() {
 fn a_larger_one_asks_and_is_made_once_somebody_said_yes() {
     let (shop, model) = planned("openai", [json!({ "plan": plan(9000, "PAY-1") })]);
     let asked = shop.run(&["run", &goal(9000, "PAY-1")]).exits(3);
-    let needs = "needs      the yes of one person of finance";
+    let needs = "needs      approval by one person of finance";
     assert!(asked.all().contains(needs), "{}", asked.all());
     assert_eq!(shop.refunds(), json!([]));
     shop.stage.edit("provost.toml", |text| {

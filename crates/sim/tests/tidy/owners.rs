@@ -27,7 +27,7 @@ const fn owned(
 }
 
 /// Every concept that was once written more than once.
-pub const OWNED: [Owned; 9] = [
+pub const OWNED: [Owned; 10] = [
     owned(
         "status of a step",
         "crates/provost-plan/src/expr/status.rs",
@@ -75,6 +75,11 @@ pub const OWNED: [Owned; 9] = [
             ".terms.policy !=",
             ".terms.tools !=",
         ],
+    ),
+    owned(
+        "planner of a goal",
+        "crates/provost-engine/src/proposal/route.rs",
+        &["\"rules: ", "was requested\""],
     ),
     owned(
         "sentence of an event",

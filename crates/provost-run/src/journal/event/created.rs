@@ -17,7 +17,7 @@ pub struct RunCreated {
     pub goal: Goal,
     /// Which planner.
     pub planner: PlannerChoice,
-    /// The playbook that matches the goal and is asked if that planner comes to nothing.
+    /// The playbook that matches the goal and is asked if that planner fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// How planning proceeds, where somebody said so.

@@ -80,7 +80,7 @@ pub enum PlannerChoice {
     },
 }
 
-/// Who is next where a planner came to nothing.
+/// Who is next where a planner failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum NextPlanner {

@@ -93,7 +93,11 @@ pub(super) fn ended(ended: &AttemptEnded) -> Words {
             ""
         })
         .details(attempt)
-        .detail(format!("effect {}", ended.landing.word()))
+        // Why not where it worked: that says it.
+        .details(
+            (ended.class != Class::Ok || ended.landing != Landing::Happened)
+                .then(|| format!("effect {}", ended.landing.word())),
+        )
         .details(
             ended
                 .evidence

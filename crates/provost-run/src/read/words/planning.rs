@@ -86,7 +86,7 @@ pub(super) fn given_up(event: &Event) -> Words {
     else {
         return Words::default();
     };
-    Words::new("planner", "no new plan")
+    Words::new("planner", "proposed nothing")
         .rest(if *goes_on { ", the run continues" } else { "" })
         .detail(format!("request {id}"))
         .text(Some(reason))
