@@ -26,6 +26,7 @@ mod effects;
 pub mod flow;
 mod graph;
 mod guards;
+pub mod open;
 mod order;
 pub mod policy;
 mod record;
@@ -35,6 +36,8 @@ mod scope;
 mod shape;
 mod types;
 mod typing;
+
+pub use open::OpenPlan;
 
 /// A plan as proposed, with what its author had seen.
 #[derive(Clone, Debug)]
@@ -287,8 +290,19 @@ impl CheckedPlan {
 /// Compiles a plan: every stage runs, whatever the others find.
 #[must_use]
 pub fn check(draft: Draft, terms: &Terms, base: &RevisionBase<'_>) -> Checked {
+    check_open(draft, terms, base, &OpenPlan::default())
+}
+
+/// Compiles a plan of which something is open: what it finds holds for all values.
+#[must_use]
+pub fn check_open(
+    draft: Draft,
+    terms: &Terms,
+    base: &RevisionBase<'_>,
+    open: &OpenPlan,
+) -> Checked {
     let Draft { plan, origin } = draft;
-    let mut pass = Pass::new(&plan, &origin, terms, base);
+    let mut pass = Pass::new(&plan, &origin, (terms, open), base);
     scope::assign_types(&mut pass);
     flow::assign_labels(&mut pass);
     refs::run(&mut pass);
@@ -315,11 +329,21 @@ pub fn check(draft: Draft, terms: &Terms, base: &RevisionBase<'_>) -> Checked {
     }
 }
 
+/// Whether a condition over the ended steps of a plan never holds, by what is known of them.
+#[must_use]
+pub fn never_holds(draft: &Draft, terms: &Terms, open: &OpenPlan, condition: &Template) -> bool {
+    let base = RevisionBase::default();
+    let mut pass = Pass::new(&draft.plan, &draft.origin, (terms, open), &base);
+    scope::assign_types(&mut pass);
+    shape::never_holds(&pass, condition)
+}
+
 /// What the passes read, and what each leaves for the next.
 pub(crate) struct Pass<'a> {
     plan: &'a Plan,
     origin: &'a Origin,
     terms: &'a Terms,
+    open: &'a OpenPlan,
     base: &'a RevisionBase<'a>,
     graph: graph::Graph,
     order: order::Order<'a>,
@@ -345,7 +369,7 @@ impl<'a> Pass<'a> {
     fn new(
         plan: &'a Plan,
         origin: &'a Origin,
-        terms: &'a Terms,
+        (terms, open): (&'a Terms, &'a OpenPlan),
         base: &'a RevisionBase<'a>,
     ) -> Self {
         let graph = graph::Graph::of(plan);
@@ -353,6 +377,7 @@ impl<'a> Pass<'a> {
             plan,
             origin,
             terms,
+            open,
             base,
             order: order::Order::of(plan, &terms.catalog, &graph),
             graph,
@@ -386,7 +411,7 @@ impl<'a> Pass<'a> {
     /// The value of a template that reads only parameters of the goal: known before the run.
     fn fixed(&self, template: &Template) -> Option<Value> {
         let reads_only_params = template.references().all(|r| r.root == Root::Params);
-        if !reads_only_params {
+        if !reads_only_params || self.open.leaves_open(template) {
             return None;
         }
         template

@@ -4,7 +4,7 @@
 //! asks a planner. INVARIANT: `check`, `apply`, a client's `check_plan` and the run machine judge a
 //! plan by the function here, so that what one of them admits the others do.
 
-use provost_plan::check::{Checked, Draft, RevisionBase, Terms, check};
+use provost_plan::check::{Checked, Draft, OpenPlan, RevisionBase, Terms, check_open};
 use provost_plan::plan::request::PlanningMode;
 
 use crate::event::PlannerChoice;
@@ -18,7 +18,19 @@ pub fn compile(
     planner: &PlannerChoice,
     mode: Option<PlanningMode>,
 ) -> Checked {
-    let mut checked = check(draft, terms, base);
+    compile_open(draft, terms, base, (planner, mode), &OpenPlan::default())
+}
+
+/// Checks a draft of which something is open, for whoever compiles it for all goals of one form.
+#[must_use]
+pub fn compile_open(
+    draft: Draft,
+    terms: &Terms,
+    base: &RevisionBase<'_>,
+    (planner, mode): (&PlannerChoice, Option<PlanningMode>),
+    open: &OpenPlan,
+) -> Checked {
+    let mut checked = check_open(draft, terms, base, open);
     let plan = checked.plan.as_ref();
     let left_open = plan.and_then(|plan| planner.never_refined(plan.plan(), mode));
     if let Some(found) = left_open {

@@ -55,6 +55,9 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         let printed = |given: &GuardFacts| claim.text.printed_reads(given);
         found.extend(look(pass, &Site::end(), &claim.text, &given, &printed));
     }
+    for condition in &pass.open.conditions {
+        template(pass, &Site::end(), condition, &nothing, &mut found);
+    }
     pass.diagnostics.extend(found);
 }
 

@@ -339,10 +339,20 @@ impl Refs<'_, '_> {
     }
 
     fn param(&mut self, reference: &Reference) {
-        let params = &self.pass.terms.goal.params;
-        let known = || params.keys().map(String::as_str);
+        let params: BTreeSet<&str> = match &self.pass.open.params {
+            Some(types) => types.keys().map(String::as_str).collect(),
+            None => self
+                .pass
+                .terms
+                .goal
+                .params
+                .keys()
+                .map(String::as_str)
+                .collect(),
+        };
+        let known = || params.iter().copied();
         match reference.path.first() {
-            Some(Segment::Field(name)) if params.contains_key(name) => {}
+            Some(Segment::Field(name)) if params.contains(name.as_str()) => {}
             Some(Segment::Field(name)) => {
                 let message = format!("the goal has no parameter `{name}`");
                 let finding = Diagnostic::new(Code::UnknownParam, reference.span, message);
@@ -383,6 +393,9 @@ impl Refs<'_, '_> {
             for cite in &claim.cites {
                 self.step_name(&cite.value, cite.span);
             }
+        }
+        for condition in &self.pass.open.conditions {
+            templates(condition, self);
         }
     }
 

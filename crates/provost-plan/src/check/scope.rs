@@ -232,10 +232,18 @@ impl Pass<'_> {
         match root {
             Root::Step(id) => self.step_place(id, path),
             Root::Params => {
-                let known = match path.first() {
-                    Some(Segment::Field(name)) => self.terms.goal.params.get(name),
+                let name = match path.first() {
+                    Some(Segment::Field(name)) => Some(name),
                     _ => None,
                 };
+                if let Some(types) = &self.open.params {
+                    let known = name.and_then(|name| types.get(name));
+                    return match (known, path.get(1..)) {
+                        (Some(schema), Some(rest)) => deeper(TypedPlace::of(schema.at(rest)), 1),
+                        _ => anything(),
+                    };
+                }
+                let known = name.and_then(|name| self.terms.goal.params.get(name));
                 match (known, path.get(1..)) {
                     (Some(value), Some(rest)) => {
                         deeper(TypedPlace::within(&Type::of_value(value), rest), 1)

@@ -11,6 +11,7 @@ use super::Pass;
 use super::graph::{references, step_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
+use crate::expr::Template;
 use crate::plan::readings::is_output;
 use crate::plan::{Claim, Step, StepKind};
 use crate::source::Span;
@@ -36,6 +37,11 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     agree::run(pass, &accepted, &mut found);
     claims::run(pass, &mut found);
     pass.diagnostics.extend(found);
+}
+
+/// Whether a condition of whoever revises the plan never holds.
+pub(crate) fn never_holds(pass: &Pass<'_>, condition: &Template) -> bool {
+    proofs::never_holds(pass, condition)
 }
 
 /// What can be seen of each part by itself.
@@ -133,6 +139,7 @@ fn answers_used<'a>(pass: &'a Pass<'_>) -> BTreeSet<&'a str> {
     let proofs = pass.plan.success.iter().map(|proof| &proof.check);
     let read = proofs
         .chain(said)
+        .chain(&pass.open.conditions)
         .flat_map(|template| template.references());
     let cited = claims
         .flat_map(|claim| &claim.cites)
@@ -142,7 +149,13 @@ fn answers_used<'a>(pass: &'a Pass<'_>) -> BTreeSet<&'a str> {
     let children = open.flat_map(|step| pass.plan.children(&step.id.value));
     let read = read.filter(|read| is_output(read)).filter_map(step_of);
     let told = children.map(|child| child.id.value.as_str());
-    in_steps.chain(read).chain(cited).chain(told).collect()
+    let observed = pass.open.observed.iter().map(String::as_str);
+    in_steps
+        .chain(read)
+        .chain(cited)
+        .chain(told)
+        .chain(observed)
+        .collect()
 }
 
 /// The steps whose observation matters: read, cited, or accepted before another step goes on.
@@ -171,5 +184,6 @@ fn used<'a>(pass: &'a Pass<'_>) -> BTreeSet<&'a str> {
     );
     let cited = pass.plan.answer.iter().flat_map(|claim| &claim.cites);
     used.extend(cited.map(|cite| cite.value.as_str()));
+    used.extend(pass.open.observed.iter().map(String::as_str));
     used
 }

@@ -47,6 +47,9 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         }
         types.text(pass, &Site::end(), &claim.text);
     }
+    for condition in &pass.open.conditions {
+        types.guard(pass, &Site::end(), condition, "`when`");
+    }
     pass.diagnostics.extend(types.found);
 }
 
@@ -479,6 +482,20 @@ impl Types {
                 let message = format!("this never fits `{at}`: {reason}");
                 let finding = Diagnostic::new(Code::NoOverlap, template.span(), message)
                     .label(format!("this is {}", typed.kinds.words()));
+                self.report(match shown(wanted) {
+                    Some(schema) => finding.note(format!("`{at}` must fit {schema}")),
+                    None => finding,
+                });
+            }
+            Fit::RunTime {
+                counterexample: Some(value),
+            } if pass.open.passed_on(site.step(), template).is_some() => {
+                let name = pass.open.passed_on(site.step(), template);
+                let name = name.unwrap_or_default();
+                let message = format!("`{at}` does not take every value of `{name}`: not {value}");
+                let finding = Diagnostic::new(Code::ArgumentType, template.span(), message).hint(
+                    format!("make the type of `{name}` as narrow as that of `{at}`"),
+                );
                 self.report(match shown(wanted) {
                     Some(schema) => finding.note(format!("`{at}` must fit {schema}")),
                     None => finding,

@@ -3,7 +3,7 @@
 //! Owns S708, S712 and S715. What excludes what is [`super::solve`]'s. INVARIANT: S708 and S715 are
 //! proofs; a guard that is only cautious (of a status, of null) is let pass.
 
-use super::solve::{AcceptedOutputs, Assume, ImpossibleCase, Solver};
+use super::solve::{AcceptedOutputs, Assume, ImpossibleCase, Solver, accepted};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::graph::step_of;
@@ -54,10 +54,21 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
             }
         }
         if let Some(when) = &step.when
-            && let Some(finding) = guard(pass, accepted, &Site::before(step), when)
+            && let Some(finding) = guard(&guarding(pass, accepted, &Site::before(step)), when)
         {
             found.push(finding.step(id));
         }
+    }
+    for condition in &pass.open.conditions {
+        let asked = Solver {
+            statuses: Statuses::End,
+            ..guarding(pass, accepted, &end)
+        };
+        let finding = guard(&asked, condition);
+        found.extend(finding.map(|finding| Diagnostic {
+            label: None,
+            ..finding
+        }));
     }
 }
 
@@ -124,13 +135,34 @@ impl<'s> Together<'s> {
     }
 }
 
+/// What is known where a guard is asked.
+fn guarding<'s, 'a>(
+    pass: &'s Pass<'a>,
+    accepted: &'s AcceptedOutputs,
+    site: &'s Site<'a>,
+) -> Solver<'s, 'a> {
+    Solver {
+        pass,
+        site,
+        statuses: Statuses::Before,
+        trust: Assume::NoParams,
+        accepted: Some(accepted),
+    }
+}
+
+/// Whether a condition of whoever revises the plan never holds.
+pub(super) fn never_holds(pass: &Pass<'_>, condition: &Template) -> bool {
+    let (accepted, end) = (accepted(pass), Site::end());
+    let solver = Solver {
+        statuses: Statuses::End,
+        ..guarding(pass, &accepted, &end)
+    };
+    let cases = condition.whole().and_then(|whole| whole.cases(true));
+    cases.is_some_and(|cases| solver.never(&cases).is_some())
+}
+
 /// A guard that decides nothing.
-fn guard(
-    pass: &Pass<'_>,
-    accepted: &AcceptedOutputs,
-    site: &Site<'_>,
-    when: &Template,
-) -> Option<Diagnostic> {
+fn guard(careless: &Solver<'_, '_>, when: &Template) -> Option<Diagnostic> {
     let whole = when.whole()?;
     let finding = |message: String| Diagnostic::new(Code::ConstantGuard, when.span(), message);
     // Why: a day of the week, say, decides something; the id of a run does not.
@@ -144,21 +176,17 @@ fn guard(
             finding(message.to_owned()).hint("leave it out, or read what a step observed"),
         );
     }
-    let solver = |trust, accepted| Solver {
-        pass,
-        site,
-        statuses: Statuses::Before,
-        trust,
-        accepted,
-    };
-    let careless = solver(Assume::NoParams, Some(accepted));
     let never = whole.cases(true).and_then(|cases| careless.never(&cases));
     if let Some(never) = never {
         let message = format!("`when` is never true: {}", never.reason);
         return Some(finding(message).label("the step never runs"));
     }
     // Why not what was accepted: whoever asks for it once more is only careful.
-    let careful = solver(Assume::NoCaution, None);
+    let careful = Solver {
+        trust: Assume::NoCaution,
+        accepted: None,
+        ..*careless
+    };
     let always = |cases: Option<Vec<Case>>| careful.never(&cases?);
     if always(whole.cases(false)).is_some() {
         return Some(

@@ -156,7 +156,9 @@ impl Solver<'_, '_> {
 
     /// The type of a subject, where that is known and believed.
     fn type_of(&self, subject: &DemandSubject) -> Option<Type> {
-        if self.trust != Assume::Everything && subject.root == Root::Params {
+        // Why believed where it is a type: that holds for the next run too.
+        let is_value = subject.root == Root::Params && self.pass.open.params.is_none();
+        if self.trust != Assume::Everything && is_value {
             return None;
         }
         if subject.is_size {
