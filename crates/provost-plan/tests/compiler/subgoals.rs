@@ -177,3 +177,33 @@ fn the_reach_of_an_envelope_is_shown() {
         "{not_checked:?}"
     );
 }
+
+/// A step that refines a subgoal waits for what that needs, and not for what its result reads.
+#[test]
+fn the_order_of_a_subgoal_is_not_needless_for_its_steps_or_its_result() {
+    let needs = "    subgoal: Find the ticket that is meant\n    needs: [sla]\n";
+    let sla = "steps:\n  - { id: sla, tool: config.sla_threshold }\n";
+    let ordered = |more: &str, result: &str| {
+        let text =
+            plan(more, result).replacen("    subgoal: Find the ticket that is meant\n", needs, 1);
+        case(&text.replacen("steps:\n", sla, 1))
+    };
+    let needless = |case: &Case| {
+        let codes = case.report().1.iter().map(|finding| finding.code.as_str());
+        codes.filter(|code| *code == "S709").count()
+    };
+    for (more, result) in [
+        ("", ""),
+        (CHILD, RESULT),
+        (CHILD, "string(steps.sla.output.max)"),
+    ] {
+        assert_eq!(needless(&ordered(more, result)), 0, "{more}{result}");
+    }
+    // The control: its guard reads it, so its steps wait for it anyway.
+    let text = plan(CHILD, RESULT).replacen(
+        "    subgoal: Find the ticket that is meant\n",
+        "    subgoal: Find the ticket that is meant\n    needs: [list]\n",
+        1,
+    );
+    assert_eq!(needless(&case(&text)), 1);
+}

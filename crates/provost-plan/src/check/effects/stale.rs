@@ -20,10 +20,11 @@ use crate::plan::readings::{acted_on, is_output};
 pub(super) fn readings(pass: &Pass<'_>) -> Vec<Diagnostic> {
     let order = &pass.order;
     let (readings, writers) = (acted_on_by(order), order.writers());
+    let over = order.all(|node| pass.base.over.contains(&node.step.id.value));
     let numbered = order.nodes().iter().zip(&readings).enumerate();
     numbered
         .filter(|(_, (node, _))| node.is_call_of(|op| !op.effect.is_read()))
-        .filter_map(|(at, (_, readings))| stale(order, &writers, at, readings))
+        .filter_map(|(at, (_, readings))| stale((order, &over), &writers, at, readings))
         .collect()
 }
 
@@ -52,7 +53,7 @@ fn acted_on_by(order: &Order<'_>) -> Vec<StepSet> {
 
 /// The finding about one step, if one of its readings may be stale: the first such pair is shown.
 fn stale(
-    order: &Order<'_>,
+    (order, over): (&Order<'_>, &StepSet),
     writers: &BTreeMap<&str, StepSet>,
     at: usize,
     readings: &StepSet,
@@ -60,13 +61,20 @@ fn stale(
     let acting = order.node(at)?;
     let mut first: Option<(&OrderNode<'_>, &OrderNode<'_>, bool)> = None;
     let mut pairs = 0u32;
-    for read in readings.iter().filter_map(|reading| order.node(reading)) {
+    for reading in readings.iter() {
+        let Some(read) = order.node(reading) else {
+            continue;
+        };
         let Some(writers) = read.operation.and_then(|op| writers.get(op.server())) else {
             continue;
         };
         let mut out = acting.after.clone();
         out.add(&read.before);
         out.insert(at);
+        // Why: what has ended changes nothing that is still to be read.
+        if !over.contains(reading) {
+            out.add(over);
+        }
         let between = writers.clone().without(&out);
         if between.is_empty() {
             continue;

@@ -9,11 +9,14 @@ use serde_json::Value;
 
 use crate::catalog::Effect;
 use crate::check::Pass;
+use crate::check::graph::step_of;
 use crate::check::order::{Order, OrderNode, StepSet};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::canonical;
+use crate::expr::Template;
 use crate::fix::Fix;
+use crate::plan::subgoal::parent_of;
 use crate::plan::{OnFailure, StepKind};
 
 /// Most places that one finding points at beside its own.
@@ -23,7 +26,9 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     // Calls whose failure ends the plan or sends it back, and that are no effect of E's weight.
     let can_fail = pass.order.all(|node| {
         let is_light = node.is_call_of(|op| op.effect <= Effect::Write);
-        is_light && node.step.on_failure != OnFailure::Continue
+        // Why not what has ended: it fails no more.
+        let is_over = pass.base.over.contains(&node.step.id.value);
+        is_light && !is_over && node.step.on_failure != OnFailure::Continue
     });
     for node in pass.order.nodes() {
         needless(pass, node, found);
@@ -35,13 +40,23 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
 /// S709: an entry of `needs` that something else implies.
 fn needless(pass: &Pass<'_>, node: &OrderNode<'_>, found: &mut Vec<Diagnostic>) {
     let (order, id) = (&pass.order, &node.step.id.value);
-    let reads = pass.graph.reads.get(id);
+    let is_subgoal = node.step.subgoal().is_some();
+    // Why of its `when` alone, where it is a subgoal: the steps that refine it wait for what that
+    // reads, and not for what its result does.
+    let when = node.step.when.iter().flat_map(Template::references);
+    let in_when: BTreeSet<String> = when.filter_map(step_of).map(str::to_owned).collect();
+    let reads = match is_subgoal {
+        true => Some(&in_when),
+        false => pass.graph.reads.get(id),
+    };
     let after: Vec<&OrderNode<'_>> = pass
         .graph
         .after
         .get(id)
         .into_iter()
         .flatten()
+        // Why not these: they wait only because the subgoal does.
+        .filter(|other| !is_subgoal || parent_of(other) != Some(id.as_str()))
         .filter_map(|other| order.node(order.place(other)?))
         .collect();
     let mut implied = order.none();
@@ -137,7 +152,10 @@ fn repeated(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
             .iter()
             .filter_map(|first| order.node(*first))
             .find(|first| {
+                // Why not what an earlier plan read: it is read again because time has passed.
+                let is_over = |node: &OrderNode<'_>| pass.base.over.contains(&node.step.id.value);
                 is_taken_for(first, node)
+                    && is_over(first) == is_over(node)
                     && !is_other_moment(first, node, changes.get(server), &pauses)
             });
         match first {
