@@ -94,6 +94,10 @@ impl<'a> CheckedUnder<'a> {
     }
 }
 
+mod safeguards;
+
+pub use safeguards::Safeguards;
+
 /// A kind of fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -150,6 +154,8 @@ pub struct Reach {
     pub destinations: Vec<(String, Effect)>,
     /// Models that are asked.
     pub models: Vec<String>,
+    /// What holds it back.
+    pub safeguards: Safeguards,
 }
 
 /// A number of a plan.
@@ -165,7 +171,10 @@ impl Reach {
     /// What `checkup` reaches.
     #[must_use]
     pub fn of(checkup: &CheckedUnder<'_>) -> Self {
-        let mut reach = Self::default();
+        let mut reach = Self {
+            safeguards: Safeguards::of(checkup),
+            ..Self::default()
+        };
         let mut effects: BTreeMap<Effect, u64> = BTreeMap::new();
         for (step, record) in checkup.steps() {
             if let Some(ask) = asked(step, record) {
@@ -385,6 +394,9 @@ pub struct ReachDiff {
     pub shrank: BTreeMap<Facet, Vec<String>>,
     /// Numbers that changed.
     pub counts: Vec<CountChange>,
+    /// What held the earlier plan back and does not hold the later one: guards, acceptances,
+    /// approvals, undo, proofs, limits, order.
+    pub weaker: Vec<String>,
 }
 
 /// A number that differs between two plans.
@@ -432,6 +444,7 @@ impl ReachDiff {
             grew: only(after, before),
             shrank: only(before, after),
             counts: counts.collect(),
+            weaker: before.safeguards.lost(&after.safeguards),
         }
     }
 

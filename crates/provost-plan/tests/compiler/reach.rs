@@ -116,6 +116,87 @@ fn what_is_gone_is_named() {
     assert_eq!(less.shrank[&Facet::Hosts], ["example.org"]);
 }
 
+#[test]
+fn what_holds_a_plan_back_and_is_gone_is_named() {
+    let when = "    when: ${ steps.list.output.total > steps.sla.output.max }\n";
+    let gone = "mail: when: steps.list.output.total > steps.sla.output.max";
+    for (from, to, lost) in [
+        (when, "    needs: [sla]\n", gone),
+        (
+            "total > steps.sla.output.max",
+            "total > 0 * steps.sla.output.max",
+            gone,
+        ),
+        (
+            "    accept: [\"${ output.id != '' }\"]\n",
+            "",
+            "mail: accept: output.id != ''",
+        ),
+        (
+            "    accept: [\"${ output.delivered }\"]\n",
+            "",
+            "page: accept: output.delivered",
+        ),
+        ("    needs: [mail]\n", "", "page: runs after mail"),
+        (
+            "    needs: [mail]\n",
+            "    needs: [list]\n",
+            "page: runs after sla",
+        ),
+        (
+            "    needs: [mail]\n",
+            "    needs: [mail]\n    on_failure: continue\n",
+            "page: a failure of it stops what follows",
+        ),
+        (
+            "steps.mail.status == \"succeeded\"",
+            "steps.sla.status == \"succeeded\"",
+            "proof of goal: steps.mail.status == \"succeeded\"",
+        ),
+    ] {
+        let growth = growth(from, to);
+        assert!(
+            growth.weaker.iter().any(|one| one == lost),
+            "{lost}: {:?}",
+            growth.weaker
+        );
+        assert!(!growth.is_empty());
+    }
+    let asked = PLAN.replace(
+        "    needs: [mail]\n",
+        "    needs: [mail]\n    approval: required\n",
+    );
+    let (limited, wider) = (
+        "limits: { calls: 10 }\ngoal:",
+        "limits: { calls: 20 }\ngoal:",
+    );
+    for (before, after, lost) in [
+        (asked, PLAN.to_owned(), "page: approval: required"),
+        (
+            PLAN.replace("goal:", limited),
+            PLAN.to_owned(),
+            "limit calls: 10",
+        ),
+        (
+            PLAN.replace("goal:", limited),
+            PLAN.replace("goal:", wider),
+            "limit calls: 10 → 20",
+        ),
+    ] {
+        let (before, after) = (case(&before), case(&after));
+        let (before, after) = (Reach::of(&before.checkup()), Reach::of(&after.checkup()));
+        assert_eq!(ReachDiff::between(&before, &after).weaker, [lost]);
+        // The control: what is added holds it back more.
+        let back = ReachDiff::between(&after, &before).weaker;
+        assert!(back.is_empty() || lost.contains('→'), "{back:?}");
+    }
+    let more = growth(
+        "> steps.sla.output.max }",
+        "> steps.sla.output.max && steps.sla.output.max > 1 }",
+    );
+    assert!(more.weaker.is_empty(), "{:?}", more.weaker);
+}
+
 /// The control: edits that reach no further show nothing.
 #[test]
 fn neutral_edits_show_nothing() {

@@ -35,6 +35,10 @@ pub fn growth(page: &mut Page, growth: &ReachDiff) {
         page.faint("  reaches neither further nor less far").end();
         return;
     }
+    for lost in &growth.weaker {
+        page.put(TextStyle::Warn, "  + weaker    ");
+        page.line(&format!("no longer {lost}"));
+    }
     for (look, mark, facts) in [
         (TextStyle::Warn, "+", &growth.grew),
         (TextStyle::Good, "-", &growth.shrank),
