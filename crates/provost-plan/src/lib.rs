@@ -45,5 +45,5 @@ pub mod approve;
 pub mod reach;
 
 pub use text::{codes, diagnostic, fix, json, node, render, source};
-use value::pattern;
+pub use value::pattern;
 pub use value::{digest, duration, label, limits, money, work};

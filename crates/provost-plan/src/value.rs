@@ -9,5 +9,5 @@ pub mod duration;
 pub mod label;
 pub mod limits;
 pub mod money;
-pub(crate) mod pattern;
+pub mod pattern;
 pub mod work;

@@ -108,7 +108,7 @@ impl Interpreter {
                     params.insert(name.clone(), value);
                 }
                 None => questions.push(PlannerQuestion {
-                    text: asks_for(name, near.unfit.get(name)),
+                    text: asks_for(name, near.unfit.get(name), param.description.as_deref()),
                     answer: param.schema(),
                     id,
                 }),
@@ -166,13 +166,17 @@ fn answer(given: &Value) -> Option<(&str, &Value)> {
     Some((given.get("id")?.as_str()?, given.get("value")?))
 }
 
-fn asks_for(name: &str, unfit: Option<&String>) -> String {
-    match unfit {
+fn asks_for(name: &str, unfit: Option<&String>, description: Option<&str>) -> String {
+    let asked = match unfit {
         None => format!("the goal does not say which {}: which is it?", words(name)),
         Some(text) => format!(
             "`{text}` is no {} that this may be for: which is it?",
             words(name)
         ),
+    };
+    match description {
+        Some(description) => format!("{asked} ({description})"),
+        None => asked,
     }
 }
 

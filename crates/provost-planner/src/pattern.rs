@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use provost_plan::plan::Params;
 use regex::{Regex, RegexBuilder};
-use serde_json::{Number, Value, json};
 
 mod near;
+mod param;
 
 pub use near::Near;
+pub use param::{ParamKind, ParamType};
 
 /// Longest goal that is compared, in bytes.
 pub const GOAL_BYTES_MAX: usize = 16 * 1024;
@@ -25,129 +26,6 @@ pub struct Pattern {
     holes: Vec<String>,
     regex: Regex,
     loose: near::Loose,
-}
-
-/// The type of a parameter.
-#[derive(Clone, Debug)]
-pub struct ParamType {
-    /// Its kind.
-    pub kind: ParamKind,
-    /// The words it may be, if it is one of a few.
-    pub words: Vec<String>,
-    /// What its whole text must match.
-    pub pattern: Option<Regex>,
-}
-
-/// The kinds of parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamKind {
-    /// A text.
-    Text,
-    /// A whole number.
-    Integer,
-    /// A number.
-    Number,
-    /// `true` or `false`.
-    Boolean,
-}
-
-impl ParamKind {
-    /// The words of the format.
-    pub const WORDS: [(&'static str, Self); 4] = [
-        ("string", Self::Text),
-        ("integer", Self::Integer),
-        ("number", Self::Number),
-        ("boolean", Self::Boolean),
-    ];
-}
-
-impl ParamType {
-    /// What a hole of this type may hold, as a regular expression.
-    fn regex(&self) -> String {
-        if !self.words.is_empty() {
-            let words: Vec<_> = self.words.iter().map(|word| regex::escape(word)).collect();
-            return words.join("|");
-        }
-        match self.kind {
-            ParamKind::Text => r"\S|\S.*?\S".to_owned(),
-            ParamKind::Integer => r"[+-]?[0-9]{1,16}".to_owned(),
-            ParamKind::Number => r"[+-]?[0-9]{1,16}(?:\.[0-9]{1,16})?".to_owned(),
-            ParamKind::Boolean => "true|false".to_owned(),
-        }
-    }
-
-    /// The value of a text, if it is of this type.
-    #[must_use]
-    pub fn value(&self, text: &str) -> Option<Value> {
-        if let Some(pattern) = &self.pattern
-            && !pattern.is_match(text)
-        {
-            return None;
-        }
-        if !self.words.is_empty() {
-            let same = |word: &&String| word.to_lowercase() == text.to_lowercase();
-            return self.words.iter().find(same).cloned().map(Value::from);
-        }
-        let number = match self.kind {
-            ParamKind::Text => return Some(Value::from(text)),
-            ParamKind::Boolean => {
-                return text
-                    .to_ascii_lowercase()
-                    .parse::<bool>()
-                    .ok()
-                    .map(Value::from);
-            }
-            ParamKind::Integer => Number::from(text.trim_start_matches('+').parse::<i64>().ok()?),
-            ParamKind::Number => Number::from_f64(text.parse::<f64>().ok()?)?,
-        };
-        provost_plan::digest::normalize_number(&number)
-            .ok()
-            .map(Value::Number)
-    }
-
-    /// The value of an answer, if it is of this type.
-    #[must_use]
-    pub fn answered(&self, answer: &Value) -> Option<Value> {
-        match answer {
-            Value::String(text) if text.trim().is_empty() => None,
-            Value::String(text) => self.value(text),
-            Value::Number(_) | Value::Bool(_) => self.value(&answer.to_string()),
-            Value::Null | Value::Array(_) | Value::Object(_) => None,
-        }
-    }
-
-    /// The schema of an answer of this type.
-    #[must_use]
-    pub fn schema(&self) -> Value {
-        if !self.words.is_empty() {
-            return json!({ "enum": self.words });
-        }
-        match (self.kind, &self.pattern) {
-            (ParamKind::Text, Some(pattern)) => {
-                json!({ "type": "string", "pattern": pattern.as_str() })
-            }
-            (ParamKind::Text, None) => json!({ "type": "string" }),
-            (ParamKind::Integer, _) => json!({ "type": "integer" }),
-            (ParamKind::Number, _) => json!({ "type": "number" }),
-            (ParamKind::Boolean, _) => json!({ "type": "boolean" }),
-        }
-    }
-
-    /// A pattern for the whole of a text.
-    ///
-    /// # Errors
-    /// What is wrong with it, in words.
-    pub fn whole(pattern: &str) -> Result<Regex, String> {
-        // Why first alone: a stray `)` could otherwise close what is put around it.
-        let given = build(pattern, false)?;
-        let ends = pattern.ends_with('$') && !pattern.ends_with("\\$");
-        // Why not: in `^a|b$` neither mark holds for the whole, and `^(?m)a$` ends at a line.
-        let plain = !pattern.contains('|') && !pattern.contains("(?");
-        if pattern.starts_with('^') && ends && plain {
-            return Ok(given);
-        }
-        build(&format!("^(?:{pattern})$"), false)
-    }
 }
 
 fn build(pattern: &str, any_case: bool) -> Result<Regex, String> {
@@ -294,15 +172,14 @@ impl Pattern {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn params() -> BTreeMap<String, ParamType> {
         let plain = |kind| ParamType {
             kind,
-            words: Vec::new(),
-            pattern: None,
+            ..ParamType::default()
         };
         BTreeMap::from([
             (
