@@ -10,19 +10,23 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::label::Label;
+use provost_plan::node::Node;
 use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, RequestKind, Why};
 use provost_plan::plan::{Criterion, Goal, Params};
+use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 use serde_json::Value;
 
-use crate::pattern::{Near, ParamKind, ParamType, Pattern};
+use crate::pattern::{Near, ParamType, Pattern};
 use crate::{Planner, decline_findings};
 
+mod cases;
 mod document;
 mod read;
 mod revise;
 mod withheld;
 
+pub use cases::{NextCase, PlaybookCase, StepOrder};
 use revise::ReviseRule;
 
 /// The version marker of a playbook.
@@ -40,6 +44,10 @@ pub struct Playbook {
     /// The plan as the reply carries it.
     text: String,
     rules: Vec<ReviseRule>,
+    /// Where the parts of each rule stand.
+    places: Vec<cases::RulePlaces>,
+    /// The plan as it stands in the file.
+    node: Node,
 }
 
 impl Playbook {
@@ -105,20 +113,46 @@ impl Playbook {
         self.params.get(name)
     }
 
-    /// A value of each parameter's type, to check the plan with before there is a goal. It fits
-    /// the parameter's pattern if a text of a common form does.
+    /// The type of each parameter, as a schema of its values.
     #[must_use]
-    pub fn samples(&self) -> Params {
-        let sample = |param: &ParamType| match (param.words.first(), param.kind) {
-            (Some(word), _) => Value::from(word.as_str()),
-            (None, ParamKind::Text) => Value::from(sample_text(param)),
-            (None, ParamKind::Integer | ParamKind::Number) => Value::from(1),
-            (None, ParamKind::Boolean) => Value::from(true),
+    pub fn param_schemas(&self) -> BTreeMap<String, Schema> {
+        let compiled = |(name, param): (&String, &ParamType)| {
+            let schema = Schema::compile(param.value_schema()).ok()?;
+            Some((name.clone(), schema))
         };
-        self.params
+        self.params.iter().filter_map(compiled).collect()
+    }
+
+    /// Values of the parameters, at the edges of their types: each value with the first of all
+    /// others, and all last ones together; at most so many.
+    #[must_use]
+    pub fn edge_params(&self, most: usize) -> Vec<Params> {
+        let edges: Vec<(&String, Vec<Value>)> = self
+            .params
             .iter()
-            .map(|(name, param)| (name.clone(), sample(param)))
-            .collect()
+            .map(|(name, param)| (name, param.edges()))
+            .collect();
+        let with = |pick: &dyn Fn(usize, &Vec<Value>) -> Option<Value>| -> Option<Params> {
+            let values = edges.iter().enumerate();
+            values
+                .map(|(at, (name, edge))| Some(((*name).clone(), pick(at, edge)?)))
+                .collect()
+        };
+        let first = |_: usize, edge: &Vec<Value>| edge.first().cloned();
+        let last = |_: usize, edge: &Vec<Value>| edge.last().cloned();
+        let mut all: Vec<Params> = [with(&first), with(&last)].into_iter().flatten().collect();
+        let longest = edges.iter().map(|(_, edge)| edge.len()).max().unwrap_or(0);
+        for nth in 1..longest {
+            for (own, _) in edges.iter().enumerate() {
+                let pick = |at: usize, edge: &Vec<Value>| match at == own {
+                    true => edge.get(nth).cloned(),
+                    false => edge.first().cloned(),
+                };
+                all.extend(with(&pick));
+            }
+        }
+        all.truncate(most);
+        all
     }
 
     /// The goal of this text: with the playbook's criteria, else with the one that is the text.
@@ -175,27 +209,4 @@ impl Planner for Playbook {
         };
         ready(reply.into()).boxed()
     }
-}
-
-/// Texts of common forms.
-const SAMPLES: [&str; 10] = [
-    "sample",
-    "SAMPLE",
-    "Sample",
-    "S1",
-    "S-1",
-    "1",
-    "2026-01-01",
-    "2026-01-01T00:00:00Z",
-    "sample@example.org",
-    "https://example.org/",
-];
-
-/// A text of a common form that the parameter's pattern takes; the first of them if none is.
-fn sample_text(param: &ParamType) -> &'static str {
-    let fits = |text: &&&str| {
-        let pattern = param.pattern.as_ref();
-        pattern.is_none_or(|pattern| pattern.is_match(text))
-    };
-    SAMPLES.iter().find(fits).copied().unwrap_or("sample")
 }

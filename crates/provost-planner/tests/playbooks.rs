@@ -359,7 +359,7 @@ fn a_proposal_is_the_authors_own_text() {
     assert_eq!(author, "playbook small");
     assert_eq!(
         text,
-        "  schema: provost/plan/v1\n  steps:\n    - { id: look, tool: files.read, args: { path: \
+        "\n\n\n\n  schema: provost/plan/v1\n  steps:\n    - { id: look, tool: files.read, args: { path: \
          '${ params.what }' } }\n  answer: done\n"
     );
     // The control: a plan in one line does not stand alone, and is printed anew.

@@ -31,10 +31,15 @@ fn cut(node: &Node, source: &Source) -> Option<String> {
     if !indent.chars().all(|c| c == ' ') {
         return None;
     }
-    Some(format!(
-        "{indent}schema: {PLAN_SCHEMA}\n{indent}{}\n",
-        body.trim_end()
-    ))
+    // Why empty lines: what is found in it stands in the lines of the file.
+    let line = before.matches('\n').count();
+    let above = "\n".repeat(line.checked_sub(1)?);
+    let body = body.trim_end();
+    let has_schema = node.get("schema").is_some();
+    Some(match has_schema {
+        true => format!("{above}\n{indent}{body}\n"),
+        false => format!("{above}{indent}schema: {PLAN_SCHEMA}\n{indent}{body}\n"),
+    })
 }
 
 /// Prints a plan document.

@@ -10,8 +10,9 @@ use provost_plan::node::{Fields, Kind, Node, parse_yaml};
 use provost_plan::plan::read::read_plan_node;
 use provost_plan::plan::{Criterion, PLAN_SCHEMA, Plan};
 use provost_plan::source::{Source, Span, Spanned};
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
+use super::cases::RulePlaces;
 use super::revise::ReviseRule;
 use super::{PLAYBOOK_SCHEMA, Playbook, document};
 use crate::pattern::{ParamKind, ParamType, Pattern};
@@ -84,6 +85,7 @@ fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
         .collect();
     let plan = plan?;
     check_rules(&plan, &rules, found);
+    let (rules, places) = rules.into_iter().unzip();
     Some(Playbook {
         name: name_of(source),
         source: source.clone(),
@@ -92,7 +94,9 @@ fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
         success,
         plan: Arc::unwrap_or_clone(plan.value),
         text: document::own_text(plan_node, source),
-        rules: rules.into_iter().map(|(rule, _)| rule).collect(),
+        places,
+        node: plan_node.clone(),
+        rules,
     })
 }
 
@@ -103,33 +107,98 @@ fn read_params(entries: &[(Spanned<String>, Node)], found: &mut Found) -> Playbo
         else {
             continue;
         };
-        fields.required("type");
-        let kind = fields.choice("type", &ParamKind::WORDS);
-        let pattern = fields.text("pattern");
-        let words = fields.texts("enum");
+        let param = read_param(&mut fields);
         fields.finish();
-        let Some(kind) = kind else { continue };
-        if kind != ParamKind::Text && (pattern.is_some() || !words.is_empty()) {
-            bad(
-                found,
-                node.span,
-                "`pattern` and `enum` are for parameters of type `string`",
-            );
+        if let Some(param) = param {
+            if param.kind == ParamKind::List && param.items.is_none() {
+                let message = "a parameter of type `list` needs `items`, the type of its items";
+                bad(found, node.span, message);
+            }
+            params.insert(name.value.clone(), param);
         }
-        let pattern = pattern.and_then(|pattern| {
-            ParamType::whole(&pattern.value)
-                .map_err(|reason| bad(found, pattern.span, format!("a bad pattern: {reason}")))
-                .ok()
-        });
-        let words = words.into_iter().map(|word| word.value).collect();
-        let param = ParamType {
-            kind,
-            words,
-            pattern,
-        };
-        params.insert(name.value.clone(), param);
     }
     params
+}
+
+/// The type of a parameter, or of the items of one.
+fn read_param(fields: &mut Fields<'_, '_>) -> Option<ParamType> {
+    fields.required("type");
+    let kind = fields.choice("type", &ParamKind::WORDS);
+    let pattern = fields.text("pattern");
+    let words = fields.texts("enum");
+    let description = fields.text("description");
+    let bounds = ["minimum", "maximum"].map(|key| fields.node(key));
+    let items = fields.node("items");
+    let span = fields.span();
+    let found = fields.diagnostics();
+    let kind = kind?;
+    if kind != ParamKind::Text && (pattern.is_some() || !words.is_empty()) {
+        let message = "`pattern` and `enum` are for parameters of type `string`";
+        bad(found, span, message);
+    }
+    let [minimum, maximum] = bounds.map(|node| read_bound(node?, kind, found));
+    if let (Some(least), Some(most)) = (&minimum, &maximum)
+        && least.as_f64() > most.as_f64()
+    {
+        bad(
+            found,
+            span,
+            format!("`minimum` {least} is more than `maximum` {most}"),
+        );
+    }
+    let pattern = pattern.and_then(|pattern| {
+        ParamType::whole(&pattern.value)
+            .map_err(|reason| bad(found, pattern.span, format!("a bad pattern: {reason}")))
+            .ok()
+    });
+    let items = items.and_then(|node| {
+        if kind != ParamKind::List {
+            bad(found, node.span, "`items` is for parameters of type `list`");
+            return None;
+        }
+        let mut fields = Fields::new("the items of a parameter", node, found)?;
+        let items = read_param(&mut fields);
+        fields.finish();
+        if items
+            .as_ref()
+            .is_some_and(|items| items.kind == ParamKind::List)
+        {
+            bad(found, node.span, "the items of a list are no lists");
+        }
+        items
+    });
+    Some(ParamType {
+        kind,
+        words: words.into_iter().map(|word| word.value).collect(),
+        pattern,
+        minimum,
+        maximum,
+        description: description.map(|text| text.value),
+        items: items.map(Box::new),
+    })
+}
+
+/// A bound of a number, or of how many items there are.
+fn read_bound(node: &Node, kind: ParamKind, found: &mut Found) -> Option<Number> {
+    let Kind::Number(number) = &node.kind else {
+        bad(found, node.span, "`minimum` and `maximum` are numbers");
+        return None;
+    };
+    let (message, fits) = match kind {
+        ParamKind::List => (
+            "`minimum` and `maximum` of a list count its items, from 1 to 50",
+            number.as_u64().is_some_and(|n| (1..=50).contains(&n)),
+        ),
+        ParamKind::Integer => ("a bound of an `integer` is a whole number", number.is_i64()),
+        _ => (
+            "`minimum` and `maximum` are for parameters of type `integer`, `number` and `list`",
+            kind.has_bounds(),
+        ),
+    };
+    if !fits {
+        bad(found, node.span, message);
+    }
+    fits.then(|| number.clone())
 }
 
 fn read_patterns(
@@ -277,8 +346,8 @@ fn check_param_references(template: &Template, params: &PlaybookParams, found: &
     }
 }
 
-/// A rule with the places of the steps it looks at.
-type ReadRule = (ReviseRule, Vec<Spanned<String>>);
+/// A rule with the places of its parts.
+type ReadRule = (ReviseRule, RulePlaces);
 
 fn read_rule(
     node: &Node,
@@ -311,8 +380,9 @@ fn read_rule(
         Kind::Text(PLAN_SCHEMA.to_owned()),
         node.span,
     )];
-    for (key, part) in parts {
-        match part {
+    for (key, part) in &parts {
+        let key = *key;
+        match *part {
             Some(part) => entries.push((Spanned::new(key.to_owned(), part.span), part.clone())),
             None if key == "steps" => entries.push(entry(key, Kind::List(Vec::new()), node.span)),
             None => {}
@@ -341,11 +411,24 @@ fn read_rule(
         when,
         because: because?.value,
         steps: steps.collect(),
-        drop: drop.into_iter().map(|step| step.value).collect(),
+        drop: drop.iter().map(|step| step.value.clone()).collect(),
         answer: value_of("answer"),
         success: criteria.zip(value_of("success")).collect(),
     };
-    Some((rule, after))
+    let parts = items_of(parts);
+    Some((rule, RulePlaces { after, drop, parts }))
+}
+
+/// The items of the lists of a rule, each with the field it stands in.
+fn items_of(parts: [(&'static str, Option<&Node>); 3]) -> Vec<(&'static str, Node)> {
+    let given = parts
+        .into_iter()
+        .filter_map(|(key, part)| Some((key, part?)));
+    let items = given.flat_map(|(key, part)| match &part.kind {
+        Kind::List(items) => items.iter().map(|item| (key, item.clone())).collect(),
+        _ => vec![(key, part.clone())],
+    });
+    items.collect()
 }
 
 fn read_condition(
@@ -389,12 +472,22 @@ fn check_rules(plan: &Plan, rules: &[ReadRule], found: &mut Found) {
         .map(|step| step.id.value.as_str())
         .chain(of_rules.map(|(id, _)| id.as_str()))
         .collect();
-    for step in rules.iter().flat_map(|(_, after)| after) {
+    let named = rules.iter();
+    for step in named.clone().flat_map(|(_, places)| &places.after) {
         if !known.contains(step.value.as_str()) {
             let message = format!(
                 "a rule waits for the step `{}`, which no plan has",
                 step.value
             );
+            found.push(
+                Diagnostic::new(Code::UnknownStep, step.span, message)
+                    .did_you_mean(&step.value, known.iter().copied()),
+            );
+        }
+    }
+    for step in named.flat_map(|(_, places)| &places.drop) {
+        if !known.contains(step.value.as_str()) {
+            let message = format!("a rule drops the step `{}`, which no plan has", step.value);
             found.push(
                 Diagnostic::new(Code::UnknownStep, step.span, message)
                     .did_you_mean(&step.value, known.iter().copied()),

@@ -78,13 +78,17 @@ impl ReviseRule {
     }
 
     /// The plan with this rule applied; `None` if that changes nothing.
-    fn applied(&self, plan: &Value, settled: &Observations) -> Result<Option<Value>, String> {
+    pub(super) fn applied(
+        &self,
+        plan: &Value,
+        has_settled: &dyn Fn(&String) -> bool,
+    ) -> Result<Option<Value>, String> {
         let mut map: Map<String, Value> = plan.as_object().cloned().unwrap_or_default();
         let mut steps = list(map.get("steps"));
         for (id, step) in &self.steps {
             match steps.iter_mut().find(|old| names(old, "id", id)) {
                 Some(old) if old == step => {}
-                Some(_) if settled.contains_key(id) => {
+                Some(_) if has_settled(id) => {
                     return Err(format!(
                         "it would change the step `{id}`, which already ran"
                     ));
@@ -93,8 +97,7 @@ impl ReviseRule {
                 None => steps.push(step.clone()),
             }
         }
-        let is_dropped =
-            |id: &String, step: &Value| names(step, "id", id) && !settled.contains_key(id);
+        let is_dropped = |id: &String, step: &Value| names(step, "id", id) && !has_settled(id);
         steps.retain(|step| !self.drop.iter().any(|id| is_dropped(id, step)));
         map.insert("steps".to_owned(), Value::Array(steps));
         if !self.answer.is_empty() {
@@ -125,7 +128,8 @@ impl ReviseRule {
     /// form.
     fn is_applied(&self, plan: &Value, first: &Value, settled: &Observations) -> bool {
         if self.steps.is_empty() {
-            return matches!(self.applied(plan, settled), Ok(None));
+            let has_settled = |id: &String| settled.contains_key(id);
+            return matches!(self.applied(plan, &has_settled), Ok(None));
         }
         let (steps, own) = (list(plan.get("steps")), list(first.get("steps")));
         self.steps.iter().all(|(id, step)| {
@@ -139,7 +143,7 @@ impl ReviseRule {
 }
 
 /// The items of a list; a text alone is an answer of one claim.
-fn list(value: Option<&Value>) -> Vec<Value> {
+pub(super) fn list(value: Option<&Value>) -> Vec<Value> {
     match value {
         Some(Value::Array(items)) => items.clone(),
         Some(Value::String(text)) => vec![json!({ "text": text })],
@@ -240,7 +244,7 @@ impl Playbook {
                 continue;
             }
             let revised = rule
-                .applied(plan, settled)
+                .applied(plan, &|id| settled.contains_key(id))
                 .map_err(|reason| undecided(format!("cannot be applied: {reason}")))?;
             if let Some(revised) = revised {
                 return Ok(self.reply(rule, &revised, settled, read));

@@ -4,11 +4,16 @@
 //! and at the value itself. INVARIANT: a condition that passes here gives the same result over
 //! the view as it would over the full observation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use provost_plan::catalog::Catalog;
+use provost_plan::check::flow::output_integrity;
 use provost_plan::expr::tree::{Access, Expr, ExprKind, Function, Walk, WalkKind};
-use provost_plan::expr::{Part, Root, Template};
-use serde_json::Value;
+use provost_plan::expr::{Part, Root, Segment, Template};
+use provost_plan::label::Integrity;
+use provost_plan::plan::{Plan, Step, StepKind};
+use provost_plan::schema::{Kinds, PathType, Type};
+use serde_json::{Map, Value, json};
 
 /// Refuses a condition that reads withheld text, with the reason.
 pub(super) fn refuse(when: &Template, views: &[(&String, Value)]) -> Result<(), String> {
@@ -187,5 +192,103 @@ fn step_into<'v>(value: &'v Value, access: &Access) -> Vec<&'v Value> {
             Value::Object(map) => map.values().collect(),
             _ => Vec::new(),
         },
+    }
+}
+
+/// Deepest value that is looked through.
+const DEPTH_MAX: usize = 8;
+
+/// What no planner is shown of the outputs that a condition reads, if it would have to be: the same
+/// judgment, over what the schemas say of every output.
+pub(super) fn always(when: &Template, plan: &Plan, catalog: &Catalog) -> Option<String> {
+    let steps: BTreeSet<&String> = when
+        .references()
+        .filter_map(|read| match &read.root {
+            Root::Step(id) => Some(id),
+            _ => None,
+        })
+        .collect();
+    let views: Vec<(&String, Value)> = steps
+        .into_iter()
+        .filter_map(|id| {
+            let step = plan.step(id)?;
+            Some((
+                id,
+                json!({ "status": "succeeded", "output": shown(step, catalog) }),
+            ))
+        })
+        .collect();
+    refuse(when, &views).err()
+}
+
+/// What a view of the output of a step is like: texts are withheld, everything else is 0.
+fn shown(step: &Step, catalog: &Catalog) -> Value {
+    let operation = step.tool().and_then(|tool| catalog.get(&tool.value));
+    let operation = operation.map(|operation| &**operation);
+    let schema = match (&step.kind, operation) {
+        (StepKind::Subgoal(subgoal), _) => Some(&subgoal.output),
+        (_, Some(operation)) => operation.output.as_ref().or(step.expect.as_ref()),
+        (_, None) => None,
+    };
+    let trust = |path: &[Segment]| output_integrity(operation, step, path);
+    let one = match schema {
+        Some(schema) => part(schema.ty(), &trust, &mut Vec::new()),
+        None => leaf(trust(&[]) == Integrity::Text),
+    };
+    match step.for_each {
+        Some(_) => json!([one]),
+        None => one,
+    }
+}
+
+fn leaf(is_withheld: bool) -> Value {
+    match is_withheld {
+        true => json!({ "ref": "", "chars": 0 }),
+        false => json!(0),
+    }
+}
+
+fn part(ty: &Type, trust: &dyn Fn(&[Segment]) -> Integrity, path: &mut Vec<Segment>) -> Value {
+    if trust(path) != Integrity::Text || path.len() > DEPTH_MAX {
+        return json!(0);
+    }
+    let mut inner = |ty: &Type, segment: Segment| {
+        path.push(segment);
+        let inner = part(ty, trust, path);
+        path.pop();
+        inner
+    };
+    let mut fields = BTreeSet::new();
+    field_names(&ty.to_json(), &mut fields);
+    let known = fields.into_iter().filter_map(|name| {
+        let segment = Segment::Field(name.clone());
+        match ty.at(std::slice::from_ref(&segment)) {
+            PathType::Known { ty, .. } => Some((name, inner(&ty, segment))),
+            _ => None,
+        }
+    });
+    let known: Map<String, Value> = known.collect();
+    if !known.is_empty() {
+        return Value::Object(known);
+    }
+    let item = ty.at(&[Segment::Any]);
+    match (ty.kinds(), item) {
+        (kinds, PathType::Known { ty, .. }) if kinds.meets(Kinds::LIST) => {
+            json!([inner(&ty, Segment::Any)])
+        }
+        (kinds, _) if kinds.meets(Kinds::LIST) => json!([leaf(true)]),
+        (kinds, _) => leaf(kinds.meets(Kinds::TEXT | Kinds::MAP)),
+    }
+}
+
+/// The fields that a schema names, in any of its branches.
+fn field_names(schema: &Value, names: &mut BTreeSet<String>) {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    names.extend(fields.into_iter().flat_map(Map::keys).cloned());
+    for key in ["anyOf", "oneOf", "allOf"] {
+        let branches = schema.get(key).and_then(Value::as_array);
+        for branch in branches.into_iter().flatten() {
+            field_names(branch, names);
+        }
     }
 }
