@@ -22,9 +22,11 @@ use crate::session::DriveError;
 use crate::workspace::Workspace;
 
 mod checked_file;
+mod playbook;
 mod route;
 
 pub use checked_file::{CheckedFile, moved, of_bundle, of_client, of_file};
+pub use playbook::of_playbook;
 pub use route::{Assignment, RouteError, RoutedGoal, planner_first, route};
 
 use checked_file::judge;

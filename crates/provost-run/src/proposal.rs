@@ -18,19 +18,28 @@ pub fn compile(
     planner: &PlannerChoice,
     mode: Option<PlanningMode>,
 ) -> Checked {
-    compile_open(draft, terms, base, (planner, mode), &OpenPlan::default())
+    let checked = check_open(draft, terms, base, &OpenPlan::default());
+    refuse_unrefined(checked, planner, mode)
 }
 
-/// Checks a draft of which something is open, for whoever compiles it for all goals of one form.
+/// Checks a draft of which something is open, for whoever compiles it for all goals of one form;
+/// its planner writes it whole.
 #[must_use]
 pub fn compile_open(
     draft: Draft,
     terms: &Terms,
     base: &RevisionBase<'_>,
-    (planner, mode): (&PlannerChoice, Option<PlanningMode>),
+    planner: &PlannerChoice,
     open: &OpenPlan,
 ) -> Checked {
-    let mut checked = check_open(draft, terms, base, open);
+    refuse_unrefined(check_open(draft, terms, base, open), planner, None)
+}
+
+fn refuse_unrefined(
+    mut checked: Checked,
+    planner: &PlannerChoice,
+    mode: Option<PlanningMode>,
+) -> Checked {
     let plan = checked.plan.as_ref();
     let left_open = plan.and_then(|plan| planner.never_refined(plan.plan(), mode));
     if let Some(found) = left_open {

@@ -66,9 +66,9 @@ impl RoutedGoal {
 
     /// A goal for this playbook, which need not be one of the workspace.
     #[must_use]
-    pub fn of_playbook(goal: Goal, playbook: &Playbook) -> Self {
+    pub fn of_playbook(goal: Goal, playbook: &Playbook, mode: Option<PlanningMode>) -> Self {
         let name = playbook.name().to_owned();
-        Self::to(goal, PlannerChoice::Playbook { name }, None)
+        Self::to(goal, PlannerChoice::Playbook { name }, mode)
     }
 
     fn to(goal: Goal, planner: PlannerChoice, mode: Option<PlanningMode>) -> Self {
@@ -147,10 +147,7 @@ fn by_rules(
     refuse_empty(text)?;
     let other = workspace.other_planner();
     match workspace.playbooks().route(text, other.is_some()) {
-        Route::Playbook { playbook, goal } => {
-            let name = playbook.name().to_owned();
-            Ok(RoutedGoal::to(goal, PlannerChoice::Playbook { name }, mode))
-        }
+        Route::Playbook { playbook, goal } => Ok(RoutedGoal::of_playbook(goal, &playbook, mode)),
         Route::Ask { playbooks, because } => Ok(RoutedGoal {
             by: format!("rules: {because}, so a person is asked"),
             ..RoutedGoal::to(

@@ -17,6 +17,7 @@ use serde_json::json;
 
 mod laborious;
 mod own;
+mod playbooks;
 mod running;
 
 const OPENING: Opening<'_> = Opening {

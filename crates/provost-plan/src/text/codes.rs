@@ -143,6 +143,7 @@ codes! {
     NamesNobody = "W809", Warning, "a policy that names a group, person or role that there is not";
     UnseenTag = "W810", Warning, "a tag that no policy looks at";
     UnknownTag = "W811", Error, "a tag that is not declared";
+    ManyCases = "W812", Warning, "a playbook with more cases than are compiled";
     Drift = "W806", Error, "a tool that differs from `provost.lock`";
 }
 

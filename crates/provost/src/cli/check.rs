@@ -1,19 +1,15 @@
 //! `check`: the compiler's word on a plan, a saved plan or a playbook.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use provost_engine::planners::Playbook;
-use provost_engine::proposal::{CheckedFile, RoutedGoal, of_bundle, of_file};
+use provost_engine::proposal::{CheckedFile, of_bundle, of_file, of_playbook};
 use provost_engine::workspace::Workspace;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::render::{self, Report, Style, to_sarif};
-use provost_plan::source::Source;
 use serde_json::{Value, json};
 
-use super::plan::propose;
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -124,26 +120,6 @@ fn convertible(mut judged: CheckedFile) -> CheckedFile {
             finding.hint.get_or_insert_with(hint);
         }
     }
-    judged
-}
-
-fn of_playbook(workspace: &Workspace, source: Source) -> CheckedFile {
-    let playbook = match Playbook::read(&source) {
-        Ok(playbook) => playbook,
-        Err(diagnostics) => return CheckedFile::unread(source, diagnostics),
-    };
-    let goal = playbook.goal("", &playbook.samples());
-    let routed = RoutedGoal::of_playbook(goal, &playbook);
-    let mut judged = match propose(workspace, routed, Some(Arc::new(playbook))) {
-        Ok(judged) => judged,
-        Err(_) => return CheckedFile::unread(source, Vec::new()),
-    };
-    judged
-        .not_checked
-        .insert(0, "parameters other than samples of their types".to_owned());
-    judged
-        .not_checked
-        .insert(1, "the plans of its revise rules".to_owned());
     judged
 }
 

@@ -1,11 +1,9 @@
 //! `plan`: a proposal and its check; nothing is begun and nothing is called.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use provost_engine::bundle::Bundle;
-use provost_engine::planners::Planner;
 use provost_engine::proposal::{self, Assignment, CheckedFile, RoutedGoal, route};
 use provost_engine::workspace::Workspace;
 use serde_json::{Value, json};
@@ -41,7 +39,7 @@ pub fn run(verb: &PlanArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
     let routed = route(&workspace, &verb.goal, verb.mode.asked())?;
     let Assignment { goal, planner, .. } = routed.assignment.clone();
-    let judged = propose(&workspace, routed, None)?;
+    let judged = propose(&workspace, routed)?;
     if verb.json {
         output::json(&json!({
             "schema": "provost/planned/v1",
@@ -88,18 +86,13 @@ pub fn run(verb: &PlanArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Asks the planner of a goal for its plan as a run would, and checks it; `given` is that planner
-/// where the workspace does not hold it.
-pub fn propose(
-    workspace: &Workspace,
-    routed: RoutedGoal,
-    given: Option<Arc<dyn Planner>>,
-) -> Result<CheckedFile, Failure> {
+/// Asks the planner of a goal for its plan as a run would, and checks it.
+pub fn propose(workspace: &Workspace, routed: RoutedGoal) -> Result<CheckedFile, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("no planner is available: {error}")))?;
-    Ok(runtime.block_on(proposal::propose(workspace, routed, given))?)
+    Ok(runtime.block_on(proposal::propose(workspace, routed, None))?)
 }
 
 fn save(path: &std::path::Path, bundle: &Bundle) -> Result<(), Failure> {

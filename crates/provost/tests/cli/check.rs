@@ -94,37 +94,64 @@ fn findings_are_data_on_demand() {
 }
 
 #[test]
-fn a_playbook_is_checked_with_samples() {
+fn a_playbook_is_compiled_in_its_own_file() {
     let place = Workplace::new();
     assert_snapshot!(place.run(&["check", "playbooks/note.yaml"]), @r"
     exit 0
     --- stdout
     note[E303]: `note` is tried at most once: its tool recognises no repetition
-     --> <playbook note>:7:11
-      |
-    7 |     - id: note
-      |           ^^^^
-      |
-      = note: if its outcome stays unknown, the run waits for a person
+      --> playbooks/note.yaml:12:11
+       |
+    12 |     - id: note
+       |           ^^^^
+       |
+       = note: if its outcome stays unknown, the run waits for a person
 
     note[V602]: a person is asked before `note` calls `notes.write`
-     --> <playbook note>:9:13
-      |
-    9 |       tool: notes.write
-      |             ^^^^^^^^^^^
-      |
-      = note: decided by production-writes
+      --> playbooks/note.yaml:14:13
+       |
+    14 |       tool: notes.write
+       |             ^^^^^^^^^^^
+       |
+       = note: decided by production-writes
 
-    ok: `<playbook note>`, 2 steps, 1 read, 1 write; approval needed for 1 step; 2 notes
+    ok: `playbooks/note.yaml`, 2 steps, 1 read, 1 write; approval needed for 1 step; 2 notes
     not checked:
-      parameters other than samples of their types
-      the plans of its revise rules
       how long people take to answer: note
       whether a lost reply can be settled without a person: note
       the plans of up to 5 revisions
       worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
       what tools do beyond their declared effect
     ");
+}
+
+#[test]
+fn a_fix_of_a_rule_is_written_in_the_file_of_its_playbook() {
+    let place = Workplace::new();
+    let good = std::fs::read_to_string(place.path("playbooks/count.yaml")).unwrap();
+    let at = good.rfind("shop.orders").unwrap();
+    let mut bad = good.clone();
+    bad.replace_range(at..at + "shop.orders".len(), "shop.order");
+    place.write("playbooks/count.yaml", &bad);
+    let found = place
+        .run(&["check", "playbooks/count.yaml", "--json"])
+        .exits(1);
+    let found: serde_json::Value = serde_json::from_str(&found.raw_stdout).unwrap();
+    let line = bad.get(..at).unwrap().matches('\n').count() + 1;
+    assert_eq!(found["file"], "playbooks/count.yaml");
+    let first = found.pointer("/findings/0/place/start/line").unwrap();
+    assert_eq!(first, line, "{found}");
+    let sarif = place
+        .run(&["check", "playbooks/count.yaml", "--format", "sarif"])
+        .exits(1);
+    let sarif: serde_json::Value = serde_json::from_str(&sarif.raw_stdout).unwrap();
+    let at = "/runs/0/results/0/locations/0/physicalLocation/region/startLine";
+    assert_eq!(sarif.pointer(at).unwrap(), line, "{sarif}");
+    place
+        .run(&["check", "playbooks/count.yaml", "--fix"])
+        .exits(0);
+    let fixed = std::fs::read_to_string(place.path("playbooks/count.yaml")).unwrap();
+    assert_eq!(fixed, good);
 }
 
 #[test]
@@ -138,6 +165,11 @@ fn samples_of_a_playbook_fit_its_patterns() {
     );
     let input = r#"{ "type": "string", "pattern": "^[A-Z]{2,8}$" }"#;
     place.edit("schemas/customer.json", r#"{ "type": "string" }"#, input);
+    place.edit(
+        "playbooks/count.yaml",
+        r#"{ customer: "" }"#,
+        "{ customer: ALL }",
+    );
     place.run(&["check", "playbooks/count.yaml"]).exits(0);
     // The control: a value that the tool does not take is seen.
     place.edit("playbooks/count.yaml", "[A-Z]{2,8}", "[a-z]+");
@@ -366,12 +398,15 @@ fn a_fix_never_adds_an_effect() {
 }
 
 #[test]
-fn only_plan_files_are_fixed() {
+fn a_saved_plan_is_not_fixed() {
     let place = Workplace::new();
-    assert_snapshot!(place.run(&["check", "playbooks/note.yaml", "--fix"]), @r"
+    place
+        .run(&["plan", "Count the orders of ada", "-o", "saved.json"])
+        .exits(0);
+    assert_snapshot!(place.run(&["check", "saved.json", "--fix"]), @r"
     exit 2
     --- stderr
-    error: only a plan file can be fixed
+    error: only a plan file or a playbook can be fixed
 
     hint: a saved plan was reviewed as it is; fix the plan and save it again
     ");

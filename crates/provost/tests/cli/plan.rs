@@ -60,12 +60,12 @@ fn a_plan_that_is_not_admissible_is_refused() {
     exit 1
     --- stderr
     error[R101]: no tool is called `shop.order`
-     --> <playbook count>:5:13
-      |
-    5 |       tool: shop.order
-      |             ^^^^^^^^^^
-      |
-      = hint: did you mean `shop.orders`?
+      --> <playbook count>:10:13
+       |
+    10 |       tool: shop.order
+       |             ^^^^^^^^^^
+       |
+       = hint: did you mean `shop.orders`?
 
     error: the plan `<playbook count>` is not admissible: 1 error
 

@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
-use provost_engine::proposal::{CheckedFile, of_file};
+use provost_engine::proposal::{CheckedFile, of_file, of_playbook};
 use provost_engine::workspace::Workspace;
 use provost_plan::fix::{FixAttempt, Repair, mend};
 use provost_plan::source::Source;
@@ -23,17 +23,24 @@ pub struct Outcome {
     left: Vec<FixAttempt>,
 }
 
-/// Fixes the plan in the file at `path`, and gives the plan as it is now.
+/// Fixes the plan or playbook in the file at `path`, and gives the plan as it is now.
 pub fn run(
     path: &Path,
     document: Document,
     workspace: &Workspace,
 ) -> Result<(CheckedFile, Outcome), Failure> {
-    let Document::Plan(source) = document else {
-        return Err(Failure::usage("only a plan file can be fixed")
-            .hint("a saved plan was reviewed as it is; fix the plan and save it again"));
+    type Judge = fn(&Workspace, Source) -> CheckedFile;
+    let (source, judged): (Source, Judge) = match document {
+        Document::Plan(source) => (source, of_file),
+        Document::Playbook(source) => (source, of_playbook),
+        Document::Bundle(..) => {
+            return Err(
+                Failure::usage("only a plan file or a playbook can be fixed")
+                    .hint("a saved plan was reviewed as it is; fix the plan and save it again"),
+            );
+        }
     };
-    let judge = |source: &Source| of_file(workspace, source.clone()).diagnostics;
+    let judge = |source: &Source| judged(workspace, source.clone()).diagnostics;
     let Repair {
         source: mended,
         fixed,
@@ -43,7 +50,7 @@ pub fn run(
     if !fixed.is_empty() {
         replace(path, &source.text, &mended.text)?;
     }
-    let judged = of_file(workspace, mended);
+    let judged = judged(workspace, mended);
     Ok((judged, Outcome { fixed, left }))
 }
 
