@@ -139,7 +139,7 @@ fn fields(
         proxy: proxy.as_ref(),
         tags: &tags,
     };
-    let (tools, damaged) = tools::usable(&tools, given.own, scope, diagnostics)?;
+    let (tools, damaged) = tools::usable(tools, given.own, scope, diagnostics)?;
     let damaged = tools::left_out(damaged, given.damage, source, diagnostics)?;
     let catalog = Catalog::new(tools.iter().flat_map(ToolConfig::operations));
     let is_left_out = |server: &str| damaged.iter().any(|one| one.tool == server);
