@@ -29,7 +29,7 @@ pub mod tree;
 mod value;
 
 pub use analysis::cases;
-pub use analysis::guards::{Fact, Read};
+pub use analysis::guards::{Fact, Read, Taker};
 pub use status::StepStatus;
 
 pub(crate) use functions::{clauses_of_format, fault_of_literals};

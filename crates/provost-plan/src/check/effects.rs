@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use super::Pass;
 use super::flow::opinion;
+use super::shape::Exclusions;
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -18,6 +19,7 @@ use crate::limits::DIAGNOSTICS_MAX;
 use crate::plan::{CallRole, Step, StepKind};
 
 mod fresh;
+mod opposites;
 mod settings;
 mod stale;
 mod targets;
@@ -27,6 +29,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
     for step in &pass.plan.steps {
         found.extend(fresh::needless(pass, step));
+        found.extend(settings::of_question(step));
         let Some(operation) = pass.operation(step) else {
             continue;
         };
@@ -38,11 +41,12 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             found.extend(acceptance(pass, step, operation));
             found.extend(repetition(pass, step, operation));
         }
-        found.extend(targets::items(step, operation));
+        found.extend(targets::items(pass, step, operation));
     }
     let mut meetings = Vec::new();
     let mut uncounted = 0;
     let writes = writes(pass);
+    let exclusions = Exclusions::of(pass);
     for writes in writes.values() {
         for (second, earlier) in writes.iter().zip(earlier_candidates(writes)) {
             for first in earlier.into_iter().filter_map(|at| writes.get(at)) {
@@ -58,7 +62,12 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                 } else {
                     (first, second)
                 };
-                match meeting(pass, one, two) {
+                let meeting = meeting(pass, one, two);
+                // Why not of one call twice: which guard holds may be another one tomorrow.
+                let runs = |how: &Meeting| {
+                    matches!(how, Meeting::Repeated) || !exclusions.exclude(one.step, two.step)
+                };
+                match meeting.filter(runs) {
                     Some(_) if meetings.len() >= DIAGNOSTICS_MAX => uncounted += 1,
                     Some(meeting) => meetings.push((meeting, one, two)),
                     None => {}
@@ -66,14 +75,8 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             }
         }
     }
-    let destroys = |step: &Step| {
-        let operation = pass.operation(step);
-        operation.is_some_and(|operation| operation.effect == Effect::Destructive)
-    };
-    if pass.plan.steps.iter().any(destroys) {
-        found.extend(targets::at_one_target(pass));
-    }
-    found.extend(stale::readings(pass));
+    found.extend(targets::at_one_target(pass, &exclusions));
+    found.extend(stale::readings(pass, &exclusions));
     found.extend(meetings.iter().map(|(how, one, two)| how.finding(one, two)));
     pass.uncounted += uncounted;
     pass.diagnostics.extend(found);

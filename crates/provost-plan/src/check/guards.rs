@@ -10,12 +10,13 @@ use super::graph::step_of;
 use super::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{Fact, Read, Root, Segment, Template};
+use crate::expr::{Fact, Read, Root, Segment, Taker, Template};
 use crate::limits::{GUARD_FACTS_MAX, GUARDS_FOLLOWED_MAX};
 use crate::plan::subgoal::parent_of;
 use crate::plan::{OnFailure, Step};
 use crate::schema::path::PathFault;
 use crate::schema::{Kinds, PathType, Places};
+use crate::source::Span;
 
 pub(crate) type GuardFacts = BTreeSet<Fact>;
 
@@ -43,14 +44,16 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         }
     }
     let nothing = GuardFacts::new();
+    let proven = proven(pass);
     for proof in &pass.plan.success {
         template(pass, &Site::end(), &proof.check, &nothing, &mut found);
     }
     for claim in &pass.plan.answer {
-        let mut given = GuardFacts::new();
+        let mut given = implied(&guards, proven.clone());
         if let Some(when) = &claim.when {
-            template(pass, &Site::end(), when, &nothing, &mut found);
-            given = implied(&guards, when.facts_if_true());
+            template(pass, &Site::end(), when, &given, &mut found);
+            given.extend(when.facts_if_true());
+            given = implied(&guards, given);
         }
         let printed = |given: &GuardFacts| claim.text.printed_reads(given);
         found.extend(look(pass, &Site::end(), &claim.text, &given, &printed));
@@ -63,16 +66,10 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
 
 fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Diagnostic>) {
     let before = Site::before(step);
-    let parent = pass.plan.parent(&step.id.value);
-    // Why its own too: what refines a subgoal runs only where that does.
-    let of_parent = parent.map(|(parent, _)| parent.id.value.as_str());
-    let known = |id: &str| guards.get(id).cloned().unwrap_or_default();
-    let mut given = implied(guards, of_parent.map(known).unwrap_or_default());
     if let Some(when) = &step.when {
-        template(pass, &before, when, &given, found);
-        given.extend(known(&step.id.value));
-        given = implied(guards, given);
+        template(pass, &before, when, &before_when(pass, guards, step), found);
     }
+    let given = given(pass, guards, step);
     if let Some(each) = &step.for_each {
         let reads = |given: &GuardFacts| each.list.list_reads(given);
         found.extend(look(pass, &before, &each.list, &given, &reads));
@@ -95,6 +92,88 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
             }
         }
     }
+}
+
+/// What holds where the answer is given, of steps that may fail: only a run of which every proof
+/// holds gives one.
+///
+/// Why not of steps that may be skipped: a claim about one says when it is made, also where a
+/// proof asks for it.
+pub(crate) fn proven(pass: &Pass<'_>) -> GuardFacts {
+    let is_skipped = |id: &String| {
+        let step = pass.plan.step(id);
+        let parent = pass.plan.parent(id);
+        step.is_some_and(|s| s.when.is_some()) || parent.is_some_and(|(p, _)| p.when.is_some())
+    };
+    let proofs = pass.plan.success.iter();
+    let facts = proofs.flat_map(|proof| proof.check.facts_if_true());
+    facts
+        .filter(|fact| matches!(fact, Fact::Status { step, .. } if !is_skipped(step)))
+        .collect()
+}
+
+/// What holds where the `when` of a step is asked: what refines a subgoal runs only where that
+/// does.
+pub(crate) fn before_when(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step) -> GuardFacts {
+    let parent = pass.plan.parent(&step.id.value);
+    let of_parent = parent.and_then(|(parent, _)| guards.get(parent.id.value.as_str()));
+    implied(guards, of_parent.cloned().unwrap_or_default())
+}
+
+/// What holds where a step runs.
+pub(crate) fn given(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step) -> GuardFacts {
+    let mut given = before_when(pass, guards, step);
+    if let Some(own) = guards.get(step.id.value.as_str()) {
+        given.extend(own.iter().cloned());
+        given = implied(guards, given);
+    }
+    let list = step.for_each.as_ref().map(|each| each.list.item_facts());
+    given.extend(list.unwrap_or_default());
+    given
+}
+
+/// What a template gives to an argument that does not take null, and may be null.
+pub(crate) fn null_given(
+    pass: &Pass<'_>,
+    site: &Site<'_>,
+    template: &Template,
+    given: &GuardFacts,
+) -> Vec<Diagnostic> {
+    let accepted = accepted(pass, template);
+    let reads = template.argument_reads(&given.union(&accepted).cloned().collect());
+    let taken = reads
+        .iter()
+        .filter(|read| read.taken_by() == Some(Taker::Argument));
+    taken
+        .filter_map(|read| {
+            let path = read.reference.path.as_slice();
+            match &read.reference.root {
+                Root::Step(id) => {
+                    let (first, rest) = path.split_first()?;
+                    let is_output = *first == Segment::Field("output".to_owned());
+                    let step = pass.plan.step(id).filter(|_| is_output)?;
+                    may_be_null(pass.outputs.of_step(step)?, read, rest)
+                }
+                Root::Item => may_be_null(&site.item_type()?, read, path),
+                Root::Output => may_be_null(site.output(pass)?, read, path),
+                Root::Read => may_be_null(site.read(pass)?, read, path),
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+/// The places of the reads of a template that are never null: `given`, what was accepted or the
+/// template itself says so.
+pub(crate) fn never_null(
+    pass: &Pass<'_>,
+    template: &Template,
+    given: &GuardFacts,
+) -> BTreeSet<Span> {
+    let accepted = accepted(pass, template);
+    let reads = template.reads(&given.union(&accepted).cloned().collect());
+    let sure = reads.iter().filter(|read| read.is_never_null());
+    sure.map(|read| read.reference.span).collect()
 }
 
 /// The facts with all that follows from them: a step that succeeded was not skipped by its `when`.
@@ -226,6 +305,7 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read, sure: &Read) -> Opti
         }
         Root::Output => may_be_missing(site.output(pass)?, read, path, 0),
         Root::Read => may_be_missing(site.read(pass)?, read, path, 0),
+        _ if read.is_of_computed() => of_computed(read),
         _ => None,
     }
 }
@@ -261,8 +341,13 @@ fn of_step_without_output(
             None => format!("`{id}` is skipped if the `when` of its subgoal is false"),
         };
         (why, when.span(), "skips it")
-    } else if step.on_failure == OnFailure::Continue {
-        let why = format!("`{id}` may fail, and the plan goes on");
+    } else if step.on_failure.may_go_on() {
+        let why = match step.on_failure {
+            OnFailure::Escalate => {
+                format!("`{id}` may fail, and a person may let the plan go on")
+            }
+            _ => format!("`{id}` may fail, and the plan goes on"),
+        };
         (why, step.id.span, "may fail")
     } else {
         return None;
@@ -274,11 +359,62 @@ fn of_step_without_output(
 
 /// A finding for a read inside the output of a step that succeeded.
 fn of_output(pass: &Pass<'_>, step: &Step, read: &Read, rest: &[Segment]) -> Option<Diagnostic> {
+    if let Some(finding) = of_partial(step, read, rest) {
+        return Some(finding);
+    }
     let places = pass.outputs.of_step(step)?;
     if !pass.spends(pass.outputs.weight(step)) {
         return None;
     }
     may_be_missing(places, read, rest, 1)
+}
+
+/// A finding for an item of a list of which items may have failed: in their place stands null.
+fn of_partial(step: &Step, read: &Read, rest: &[Segment]) -> Option<Diagnostic> {
+    let each = step.for_each.as_ref()?;
+    if !step.on_failure.may_go_on() || read.has_succeeded() || read.needs() < 2 {
+        return None;
+    }
+    let (id, root) = (&step.id.value, &read.reference.root);
+    // Why: `output`, the item and what is in it.
+    let is_null = match rest {
+        [Segment::Any | Segment::Index(_), _, ..] => !read.is_not_null(2),
+        [Segment::Any | Segment::Index(_)] => read.taken_by().is_some() && !read.is_never_null(),
+        _ => false,
+    };
+    is_null.then(|| {
+        let message = format!(
+            "`{}` may be null: the output of each item of `{id}` that failed is",
+            read.reference
+        );
+        Diagnostic::new(Code::UnguardedRead, read.reference.span, message)
+            .related(each.list.span(), "an item of this list may fail")
+            .hint(format!(
+                "guard it: `{root}.status == \"succeeded\"`, or `filter` what is `!= null`"
+            ))
+    })
+}
+
+/// A finding for an item of a list that an expression makes.
+fn of_computed(read: &Read) -> Option<Diagnostic> {
+    let Some(Segment::Index(at)) = read.reference.path.last() else {
+        return None;
+    };
+    (!read.is_present(read.needs())).then(|| {
+        let (message, guard) = match at {
+            0 => (
+                "this may be absent: the list that it is taken from may be empty".to_owned(),
+                "`size(…) > 0` of that list, or `exists` with the condition of its `filter`"
+                    .to_owned(),
+            ),
+            at => (
+                format!("this may be absent: the list may have only {at} items"),
+                format!("`size(…) > {at}` of that list"),
+            ),
+        };
+        Diagnostic::new(Code::UnguardedRead, read.reference.span, message)
+            .hint(format!("guard it: {guard}"))
+    })
 }
 
 /// A finding for a read that may have no value, or null where null is not taken.

@@ -6,10 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
 use crate::expr::tree::{Access, ExprKind};
 use crate::expr::{Root, Template};
 use crate::plan::Step;
 use crate::schema::Schema;
+use crate::source::Span;
 
 /// What is open of a plan; nothing where the goal has every value and nobody else looks on.
 #[derive(Clone, Debug, Default)]
@@ -54,4 +57,12 @@ impl OpenPlan {
             _ => None,
         }
     }
+}
+
+/// The finding about a place that does not take every value of a parameter.
+pub(super) fn not_every_value(span: Span, name: &str, at: &str, value: &str) -> Diagnostic {
+    let message = format!("`{at}` does not take every value of `{name}`: not {value}");
+    Diagnostic::new(Code::ArgumentType, span, message).hint(format!(
+        "make the type of `{name}` as narrow as that of `{at}`"
+    ))
 }

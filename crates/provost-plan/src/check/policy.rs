@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::Pass;
+use super::guards::{self, GuardFacts};
 use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::expr::ArgTree;
 use crate::label::{Integrity, Label};
+use crate::plan::readings::reads_unaccepted;
 use crate::plan::{CallRole, Step};
 use crate::policy::{AskTerms, CallFacts, Decision, Verdict};
 use crate::source::Spanned;
@@ -75,6 +77,16 @@ fn values_from_goal(
         && unknown.iter().all(trusted)
 }
 
+/// Whether a call may be made with what nobody accepted: no call is made before its arguments
+/// passed their schema, and before every step that it waits for has ended.
+fn may_read_unaccepted(pass: &Pass<'_>, args: &ArgTree, given: &GuardFacts) -> bool {
+    reads_unaccepted(args, given, &|id, is_error| {
+        // Why only of a list: what else failed has no output, which R106 finds.
+        let may_be_partial = |s: &Step| s.for_each.is_some() && s.on_failure.may_go_on();
+        is_error || pass.plan.step(id).is_some_and(may_be_partial)
+    })
+}
+
 /// What roles do not admit, and the verdicts of the steps that are otherwise without errors.
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let outside = role::outside(pass);
@@ -89,6 +101,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         .filter(|d| d.severity() == Severity::Error)
         .filter_map(|d| d.step.as_deref())
         .collect();
+    let guards = guards::of_plan(pass);
     let mut verdicts: BTreeMap<String, BTreeMap<CallRole, Verdict>> = BTreeMap::new();
     let mut found = Vec::new();
     for step in &pass.plan.steps {
@@ -100,7 +113,9 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         if faulty.contains(id) {
             continue;
         }
+        let given = guards::given(pass, &guards, step);
         let decide = |operation: &Operation, args: &ArgTree, own: &BTreeMap<String, Label>| {
+            let inputs_validated = !may_read_unaccepted(pass, args, &given);
             let (args, unknown) = known(pass, args);
             pass.terms.policy.decide(&CallFacts {
                 principal: &pass.terms.principal,
@@ -110,9 +125,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                 unknown: &unknown,
                 labels: own,
                 control: &labels.control,
-                // Why: no call is made before its run-time checks passed and its feeders were
-                // accepted.
-                inputs_validated: true,
+                inputs_validated,
                 values_from_goal: values_from_goal(pass, &args, &unknown, own),
                 repeats: CallFacts::repeats_before_the_run(operation),
             })

@@ -4,6 +4,8 @@
 //! errors cannot be kept. No pass takes back what another found. INVARIANT: what is left out lies
 //! at the place of a finding that stays.
 
+use std::collections::BTreeMap;
+
 use super::Pass;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity, has_errors};
@@ -30,7 +32,7 @@ struct Subsumed {
 ///
 /// Why these: what is wrong in an expression by itself is said once; only where an operand is
 /// merely never equal does the whole that can never hold say more.
-const SUBSUMED: [Subsumed; 4] = [
+const SUBSUMED: [Subsumed; 5] = [
     Subsumed {
         code: Code::ImpossibleProof,
         lies: Lies::Inside,
@@ -43,6 +45,11 @@ const SUBSUMED: [Subsumed; 4] = [
     },
     Subsumed {
         code: Code::HollowCondition,
+        lies: Lies::Inside,
+        by: is_error,
+    },
+    Subsumed {
+        code: Code::OtherThanGiven,
         lies: Lies::Inside,
         by: is_error,
     },
@@ -66,12 +73,52 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> Vec<Diagnostic> {
     if !has_errors(&all) {
         all.extend(unreadable(pass.plan));
     }
+    let mut all = joined(all);
     all.sort_by(|a, b| {
         let key = |d: &Diagnostic| (d.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
     });
     all.dedup();
     all
+}
+
+/// Notes of one code are one finding, at the first place, with the others beside it: there is one
+/// thing to know, and one thing to do. Those that draw a way are one for each step.
+fn joined(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut rest = Vec::new();
+    let mut notes: BTreeMap<(Code, Option<String>), Vec<Diagnostic>> = BTreeMap::new();
+    for finding in all {
+        match finding.severity() {
+            Severity::Note => {
+                let of_step = finding.step.clone().filter(|_| !finding.related.is_empty());
+                let same = notes.entry((finding.code, of_step)).or_default();
+                same.push(finding);
+            }
+            Severity::Warning | Severity::Error => rest.push(finding),
+        }
+    }
+    for (_, mut of_code) in notes {
+        of_code.sort_by(|a, b| (a.span, &a.message).cmp(&(b.span, &b.message)));
+        of_code.dedup();
+        let more = of_code.len().saturating_sub(1);
+        let mut of_code = of_code.into_iter();
+        let Some(mut first) = of_code.next() else {
+            continue;
+        };
+        if more > 0 {
+            first.message = format!("{}, and {more} more like it", first.message);
+            for other in of_code {
+                let why = other.notes.first().filter(|why| !first.notes.contains(why));
+                let label = match why {
+                    Some(why) => format!("{}: {why}", other.message),
+                    None => other.message,
+                };
+                first = first.related(other.span, label);
+            }
+        }
+        rest.push(first);
+    }
+    rest
 }
 
 fn is_error(finding: &Diagnostic) -> bool {

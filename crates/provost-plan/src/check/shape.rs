@@ -16,10 +16,14 @@ use crate::plan::readings::is_output;
 use crate::plan::{Claim, Step, StepKind};
 use crate::source::Span;
 
+pub(crate) use exclusive::Exclusions;
+
 mod agree;
 mod claims;
+mod echo;
 mod effect;
 mod envelope;
+mod exclusive;
 mod order;
 mod proofs;
 mod solve;
@@ -36,6 +40,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     proofs::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
     claims::run(pass, &mut found);
+    echo::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::guards::{self, GuardFacts};
+use super::open;
 use super::scope::Site;
-use super::typing::{Typed, type_of};
+use super::typing::{Typed, type_where};
 use super::{Pass, RunCheck};
 use crate::catalog::Operation;
 use crate::codes::Code;
@@ -22,15 +24,21 @@ use crate::source::Span;
 mod declared;
 mod subgoal;
 
-use declared::{Declared, has_only_fields, unnamed};
+use declared::{Declared, NOT_NAMED, cannot_stand, cannot_stand_at, has_only_fields, unnamed};
 
 /// Longest schema that is shown in a message, in bytes.
 const SCHEMA_BYTES_MAX: usize = 100;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut types = Types::default();
+    let guards = guards::of_plan(pass);
     for step in &pass.plan.steps {
         types.step = Some(step.id.value.clone());
+        types.given = guards::before_when(pass, &guards, step);
+        if let Some(when) = &step.when {
+            types.guard(pass, &Site::before(step), when, "`when`");
+        }
+        types.given = guards::given(pass, &guards, step);
         types.step(pass, step);
         let checks = std::mem::take(&mut types.run_checks);
         if !checks.is_empty() {
@@ -38,15 +46,22 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         }
     }
     types.step = None;
+    types.given = GuardFacts::new();
     for proof in &pass.plan.success {
         types.guard(pass, &Site::end(), &proof.check, "a proof");
     }
+    let proven = guards::proven(pass);
     for claim in &pass.plan.answer {
+        types.given = guards::implied(&guards, proven.clone());
         if let Some(when) = &claim.when {
             types.guard(pass, &Site::end(), when, "`when`");
+            let mut given = proven.clone();
+            given.extend(when.facts_if_true());
+            types.given = guards::implied(&guards, given);
         }
         types.text(pass, &Site::end(), &claim.text);
     }
+    types.given = GuardFacts::new();
     for condition in &pass.open.conditions {
         types.guard(pass, &Site::end(), condition, "`when`");
     }
@@ -56,6 +71,8 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
 #[derive(Default)]
 struct Types {
     step: Option<String>,
+    /// What holds where the template stands.
+    given: GuardFacts,
     found: Vec<Diagnostic>,
     run_checks: Vec<RunCheck>,
     /// Whether a part of these arguments has no type, because of an error that is reported.
@@ -80,9 +97,6 @@ impl Types {
     }
 
     fn step(&mut self, pass: &Pass<'_>, step: &Step) {
-        if let Some(when) = &step.when {
-            self.guard(pass, &Site::before(step), when, "`when`");
-        }
         if let Some(each) = &step.for_each {
             self.list(pass, step, &each.list);
         }
@@ -120,8 +134,9 @@ impl Types {
         }
         let names = |root: &_, path: &[Segment]| pass.place(site, root, path);
         let mut found = Vec::new();
+        let sure = guards::never_null(pass, template, &self.given);
         let typed = match template.whole() {
-            Some(expression) => type_of(expression.ast(), &names, &mut found),
+            Some(expression) => type_where(expression.ast(), &names, &sure, &mut found),
             None => {
                 let mut chars = 0usize;
                 let mut pattern = String::from("^");
@@ -132,7 +147,7 @@ impl Types {
                             pattern.push_str(&regex_syntax::escape(text));
                         }
                         Part::Expr(expression) => {
-                            let typed = type_of(expression.ast(), &names, &mut found);
+                            let typed = type_where(expression.ast(), &names, &sure, &mut found);
                             found.extend(unprintable(&typed, expression.span()));
                             pattern.push_str(r"[\s\S]*");
                         }
@@ -482,35 +497,39 @@ impl Types {
                 let message = format!("this never fits `{at}`: {reason}");
                 let finding = Diagnostic::new(Code::NoOverlap, template.span(), message)
                     .label(format!("this is {}", typed.kinds.words()));
-                self.report(match shown(wanted) {
-                    Some(schema) => finding.note(format!("`{at}` must fit {schema}")),
-                    None => finding,
-                });
-            }
-            Fit::RunTime {
-                counterexample: Some(value),
-            } if pass.open.passed_on(site.step(), template).is_some() => {
-                let name = pass.open.passed_on(site.step(), template);
-                let name = name.unwrap_or_default();
-                let message = format!("`{at}` does not take every value of `{name}`: not {value}");
-                let finding = Diagnostic::new(Code::ArgumentType, template.span(), message).hint(
-                    format!("make the type of `{name}` as narrow as that of `{at}`"),
-                );
-                self.report(match shown(wanted) {
-                    Some(schema) => finding.note(format!("`{at}` must fit {schema}")),
-                    None => finding,
-                });
+                self.report(with_schema(finding, &at, wanted));
             }
             Fit::RunTime { counterexample } => {
-                self.check_later(
-                    template.span(),
-                    pointer,
-                    &format!("`{at}`"),
-                    counterexample.as_deref(),
-                );
+                let open = pass.open.passed_on(site.step(), template);
+                if let (Some(name), Some(value)) = (open, &counterexample) {
+                    let finding = open::not_every_value(template.span(), name, &at, value);
+                    self.report(with_schema(finding, &at, wanted));
+                } else if self.gives_null(pass, site, template, wanted) {
+                    self.blind = true;
+                } else {
+                    let what = format!("`{at}`");
+                    self.check_later(template.span(), pointer, &what, counterexample.as_deref());
+                }
             }
         }
         given.to_json()
+    }
+
+    /// Whether a place that does not take null is given what may be null; then that is the finding.
+    fn gives_null(
+        &mut self,
+        pass: &Pass<'_>,
+        site: &Site<'_>,
+        template: &Template,
+        wanted: &Type,
+    ) -> bool {
+        if wanted.kinds().meets(Kinds::NULL) {
+            return false;
+        }
+        let found = guards::null_given(pass, site, template, &self.given);
+        let gives = !found.is_empty();
+        found.into_iter().for_each(|finding| self.report(finding));
+        gives
     }
 
     fn check_later(&mut self, span: Span, pointer: &str, what: &str, counterexample: Option<&str>) {
@@ -523,21 +542,12 @@ impl Types {
             argument: pointer.to_owned(),
             reason: reason.clone(),
         });
-        self.report(Diagnostic::new(Code::RunTimeCheck, span, message).note(reason));
+        // Why only with a value: what no schema proves is what `not_checked` lists, and nothing
+        // that its author could ask for.
+        if counterexample.is_some() {
+            self.report(Diagnostic::new(Code::RunTimeCheck, span, message).note(reason));
+        }
     }
-}
-
-/// Why a field that a schema does not name is refused: a tool drops it, or refuses it itself.
-const NOT_NAMED: &str = "the schema does not name it";
-
-fn cannot_stand(name: &Key, reason: &str, known: &[String]) -> Diagnostic {
-    cannot_stand_at(name.span(), name, reason, known)
-}
-
-fn cannot_stand_at(span: Span, name: &str, reason: &str, known: &[String]) -> Diagnostic {
-    let message = format!("`{name}` cannot stand here: {reason}");
-    let finding = Diagnostic::new(Code::UnknownArgument, span, message);
-    finding.did_you_mean(name, known.iter().map(String::as_str))
 }
 
 fn unprintable(typed: &Typed, span: Span) -> Option<Diagnostic> {
@@ -549,10 +559,13 @@ fn unprintable(typed: &Typed, span: Span) -> Option<Diagnostic> {
     })
 }
 
-/// A schema, if it is short enough to be shown.
-fn shown(ty: &Type) -> Option<String> {
-    let text = crate::digest::canonical(&ty.to_json());
-    (text.len() <= SCHEMA_BYTES_MAX).then_some(text)
+/// A finding about a place, with what the place takes if that is short.
+fn with_schema(finding: Diagnostic, at: &str, wanted: &Type) -> Diagnostic {
+    let schema = crate::digest::canonical(&wanted.to_json());
+    if schema.len() > SCHEMA_BYTES_MAX {
+        return finding;
+    }
+    finding.note(format!("`{at}` must fit {schema}"))
 }
 
 /// The place of a JSON pointer in a tree, or of the deepest part on the way to it.

@@ -15,6 +15,7 @@ use crate::schema::{Kinds, PathType, Type};
 use crate::source::Span;
 
 mod functions;
+mod ranges;
 
 /// Most words of an enumeration that a hint lists.
 const NAMES_SHOWN_MAX: usize = 12;
@@ -89,6 +90,17 @@ impl Typed {
         Kinds::JSON.within(self.kinds)
     }
 
+    /// The same without null, if it can be null and something else.
+    fn without_null(self) -> Self {
+        match &self.exact {
+            Exact::Type(ty) => ty.without_null().map_or(self, Self::ty),
+            Exact::Kinds if self.kinds != Kinds::NULL && !self.is_unknown() => {
+                Self::of(self.kinds.without(Kinds::NULL))
+            }
+            Exact::Kinds | Exact::Reported | Exact::Value(_) => self,
+        }
+    }
+
     fn union(&self, other: &Self) -> Self {
         match (&self.exact, &other.exact) {
             (Exact::Reported, _) | (_, Exact::Reported) => Self::reported(),
@@ -149,9 +161,20 @@ pub(crate) type TypedNames<'a> = dyn Fn(&Root, &[Segment]) -> TypedPlace + 'a;
 
 /// Finds the type of an expression and reports operands that can never fit.
 pub(crate) fn type_of(tree: &Expr, names: &TypedNames<'_>, found: &mut Vec<Diagnostic>) -> Typed {
+    type_where(tree, names, &BTreeSet::new(), found)
+}
+
+/// The same where what is read at some places is never null.
+pub(crate) fn type_where(
+    tree: &Expr,
+    names: &TypedNames<'_>,
+    sure: &BTreeSet<Span>,
+    found: &mut Vec<Diagnostic>,
+) -> Typed {
     let variables = BTreeMap::new();
     let mut typing = Typing {
         names,
+        sure,
         variables,
         read: BTreeSet::new(),
         found,
@@ -176,6 +199,8 @@ pub(crate) fn segments(accesses: &[Access]) -> Vec<Segment> {
 
 struct Typing<'a, 'd> {
     names: &'a TypedNames<'a>,
+    /// The places at which what is read is never null.
+    sure: &'a BTreeSet<Span>,
     variables: BTreeMap<u32, Typed>,
     /// The variables whose values stand in the scope.
     read: BTreeSet<u32>,
@@ -316,6 +341,7 @@ impl Typing<'_, '_> {
 
     fn resolved(&mut self, place: TypedPlace, path: &[Segment], span: Span) -> Typed {
         let (reason, depth, known) = match place {
+            TypedPlace::Typed(typed) if self.sure.contains(&span) => return typed.without_null(),
             TypedPlace::Typed(typed) => return typed,
             TypedPlace::Absent {
                 reason,
@@ -415,6 +441,8 @@ impl Typing<'_, '_> {
                 if !ka.and(kb).meets(ordered) && !ka.is_empty() && !kb.is_empty() {
                     let (a, b) = (ka.words(), kb.words());
                     self.report(span, format!("`{symbol}` does not order {a} and {b}"));
+                } else {
+                    self.out_of_range(operator, (left, &a), (right, &b), span);
                 }
             }
             Compare::In => {

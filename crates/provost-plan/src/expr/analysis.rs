@@ -6,5 +6,6 @@
 pub mod cases;
 mod facts;
 pub(super) mod guards;
+mod items;
 pub(super) mod label;
 pub(super) mod refs;

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use super::{CallRole, Field, Plan, Step};
 use crate::catalog::Effect;
-use crate::expr::{Reference, Root, Segment};
+use crate::expr::{ArgTree, Fact, Reference, Root, Segment};
 
 /// What decides about a call: not what is looked at when it is over.
 pub(crate) fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
@@ -26,7 +26,31 @@ pub(crate) fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
 }
 
 pub(crate) fn is_output(reference: &Reference) -> bool {
-    matches!(reference.path.first(), Some(Segment::Field(field)) if field == "output")
+    is_field(reference, "output")
+}
+
+fn is_field(reference: &Reference, name: &str) -> bool {
+    matches!(reference.path.first(), Some(Segment::Field(field)) if field == name)
+}
+
+/// Whether arguments read what nobody accepted: the error of a step, or the output of one that did
+/// not succeed. `given` holds where they are read; `may_have_failed` is asked of a step, and
+/// whether it is its error that is read.
+pub fn reads_unaccepted(
+    args: &ArgTree,
+    given: &BTreeSet<Fact>,
+    may_have_failed: &dyn Fn(&str, bool) -> bool,
+) -> bool {
+    let templates = args.templates().into_iter();
+    let mut reads = templates.flat_map(|template| template.reads(given));
+    reads.any(|read| {
+        let Root::Step(id) = &read.reference.root else {
+            return false;
+        };
+        let is_error = is_field(&read.reference, "error");
+        let unsure = is_output(&read.reference) && read.needs() > 0 && !read.has_succeeded();
+        (is_error || unsure) && may_have_failed(id, is_error)
+    })
 }
 
 /// The plain reads on which `step` acts, in the order of the plan; `effect` is that of the

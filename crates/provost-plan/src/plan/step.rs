@@ -196,3 +196,12 @@ pub enum OnFailure {
     /// A person is asked.
     Escalate,
 }
+
+impl OnFailure {
+    /// Whether steps that depend on one that failed may run all the same: the plan says so, or a
+    /// person may.
+    #[must_use]
+    pub fn may_go_on(self) -> bool {
+        matches!(self, Self::Continue | Self::Escalate)
+    }
+}

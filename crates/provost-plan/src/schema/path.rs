@@ -172,7 +172,7 @@ impl Type {
     }
 
     /// The type without its null, if it has one.
-    fn without_null(&self) -> Option<Self> {
+    pub(crate) fn without_null(&self) -> Option<Self> {
         if !self.kinds().meets(Kinds::NULL) {
             return None;
         }

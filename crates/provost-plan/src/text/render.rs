@@ -21,6 +21,8 @@ pub use sarif::{Report, to_sarif};
 
 /// Longest line shown, in bytes; of a longer one only what is around the findings.
 const LINE_BYTES_MAX: usize = 4_096;
+/// Most further places of a note that are drawn.
+const RELATED_DRAWN_MAX: usize = 8;
 /// What is kept of a longer line before and after a finding, in bytes.
 const LINE_MARGIN_BYTES: usize = 60;
 
@@ -179,8 +181,14 @@ fn one(source: &Source, diagnostic: &Diagnostic, renderer: &Renderer) -> String 
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
+    // Why fewer of a note: they say the same of other places, and the data has them all.
+    let most = match diagnostic.severity() {
+        Severity::Note => RELATED_DRAWN_MAX,
+        Severity::Warning | Severity::Error => usize::MAX,
+    };
+    let related = || diagnostic.related.iter().take(most);
     let spans: Vec<Span> = std::iter::once(diagnostic.span)
-        .chain(diagnostic.related.iter().map(|related| related.span))
+        .chain(related().map(|related| related.span))
         .collect();
     let excerpt = Excerpt::new(&source.text, &spans);
     let primary = AnnotationKind::Primary.span(excerpt.range(diagnostic.span));
@@ -188,7 +196,7 @@ fn one(source: &Source, diagnostic: &Diagnostic, renderer: &Renderer) -> String 
         Some(label) => primary.label(escape(label)),
         None => primary,
     };
-    let related = diagnostic.related.iter().map(|related| {
+    let related = related().map(|related| {
         AnnotationKind::Context
             .span(excerpt.range(related.span))
             .label(escape(&related.label))

@@ -328,7 +328,7 @@ answer: done
     + PlanRequested
     > plan request 2: step_failed
     + PlanProposed
-    + PlanRefused E303 S702 E303 E304 S704
+    + PlanRefused E303 S702 E304 S704
     + PlanRequested
     > plan request 3: step_failed
     + PlanGivenUp: nothing better is known

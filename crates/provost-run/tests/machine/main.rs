@@ -24,6 +24,7 @@ mod doubt;
 mod duplicates;
 mod earlier;
 mod early_stop;
+mod failed_inputs;
 mod four_eyes;
 mod fresh;
 mod gates;

@@ -35,6 +35,9 @@ pub struct CheckArgs {
     /// treat warnings as errors
     #[arg(long)]
     deny_warnings: bool,
+    /// show errors only; the exit code is the same
+    #[arg(long, conflicts_with = "convert")]
+    errors_only: bool,
     /// apply safe fixes to the file, then check again
     #[arg(long)]
     fix: bool,
@@ -60,7 +63,7 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let document = Document::read(&verb.file)?;
     let workspace = place.workspace()?;
-    let (judged, outcome) = if verb.fix {
+    let (mut judged, outcome) = if verb.fix {
         let (judged, outcome) = fix::run(&verb.file, document, &workspace)?;
         (judged, Some(outcome))
     } else {
@@ -75,12 +78,23 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         Some(Severity::Note) | None => false,
     };
     let exit = if fails { Exit::Failed } else { Exit::Done };
+    let hidden = if verb.errors_only {
+        hide_all_but_errors(&mut judged)
+    } else {
+        String::new()
+    };
     let format = if verb.json { Format::Json } else { verb.format };
     match format {
         Format::Human => {
             let mut page = Page::new();
             outcome.iter().for_each(|outcome| outcome.put(&mut page));
+            if !verb.errors_only {
+                warnings(&mut page, &workspace);
+            }
             page.page(human(&judged, fails, &workspace));
+            if !hidden.is_empty() {
+                page.faint(&format!("not shown: {hidden}")).end();
+            }
             output::data(&page.finish());
         }
         Format::Json => {
@@ -180,9 +194,18 @@ pub fn warnings(page: &mut Page, workspace: &Workspace) {
     }
 }
 
+/// Takes warnings and notes out; how many they are, in words.
+fn hide_all_but_errors(judged: &mut CheckedFile) -> String {
+    let all = std::mem::take(&mut judged.diagnostics);
+    let is_error = |finding: &Diagnostic| finding.severity() == Severity::Error;
+    let (errors, others) = all.into_iter().partition(is_error);
+    judged.diagnostics = errors;
+    let others: Vec<Diagnostic> = others;
+    render::tally(&others)
+}
+
 fn human(judged: &CheckedFile, fails: bool, workspace: &Workspace) -> Page {
     let mut page = Page::new();
-    warnings(&mut page, workspace);
     let drawn = render::render(&judged.source, &judged.diagnostics, Style { color: true });
     page.drawn(&drawn);
     let tally = render::tally(&judged.diagnostics);

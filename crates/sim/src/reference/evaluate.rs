@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::expr::tree::{Access, Expr, ExprKind, Function, Walk, WalkKind};
 use provost_plan::expr::{Root, Template};
-use provost_plan::plan::{OnFailure, Step, StepKind};
+use provost_plan::plan::{Step, StepKind};
 use provost_plan::source::Span;
 use serde_json::{Value as Json, json};
 
@@ -232,7 +232,7 @@ impl<'a> Evaluator<'a> {
 
     /// Whether there is an output: only a guard of its own or `continue` makes it absent.
     fn has_output(&mut self, step: &Step) -> Result<bool, Stop> {
-        let may_be_absent = step.when.is_some() || step.on_failure == OnFailure::Continue;
+        let may_be_absent = step.when.is_some() || step.on_failure.may_go_on();
         let has = !may_be_absent || self.status(step)? == "succeeded";
         let can_be = !has || self.was_accepted(step)?;
         can_be.then_some(has).ok_or(Stop::Impossible)

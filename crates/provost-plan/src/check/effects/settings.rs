@@ -1,12 +1,51 @@
-//! Part of the pass `effects`: settings of a step that its tool does not follow.
+//! Part of the pass `effects`: settings of a step that its tool, or a question, does not follow.
 //!
-//! Owns E310. INVARIANT: what is found changes nothing in any run: it may be left out.
+//! Owns E310, and R117: the list that a question does not run over. INVARIANT: what E310 finds
+//! changes nothing in any run: it may be left out.
 
 use crate::catalog::{Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::duration;
-use crate::plan::Step;
+use crate::plan::{Step, StepKind};
+
+/// What stands on a question and is of a call: a person is asked once, without a limit of time.
+pub(super) fn of_question(step: &Step) -> Vec<Diagnostic> {
+    if !matches!(step.kind, StepKind::Question { .. }) {
+        return Vec::new();
+    }
+    let id = &step.id;
+    let mut found = Vec::new();
+    if let Some(each) = &step.for_each {
+        let message = format!("`for_each` repeats a call, and `{}` asks once", id.value);
+        found.push(
+            Diagnostic::new(Code::AskedOnce, each.list.span(), message)
+                .hint("put the list into the text of the question, and ask for a list as `answer`")
+                .step(&id.value),
+        );
+    }
+    let vain = [
+        ("timeout", step.timeout.is_some()),
+        ("retry", step.retry.is_some()),
+        ("expect", step.expect.is_some()),
+        ("risk", step.risk.is_some()),
+        ("approval", step.approval_required),
+    ];
+    for (field, _) in vain.into_iter().filter(|(_, written)| *written) {
+        let message = format!(
+            "`{field}` changes nothing for `{}`, which is a question",
+            id.value
+        );
+        let hint = match field {
+            "timeout" | "retry" => "leave it out: a question stays open until it is answered",
+            "expect" => "say it as `answer` of the question: the schema of the answer",
+            _ => "leave it out, or put it on the step that acts on the answer",
+        };
+        let finding = Diagnostic::new(Code::VainSetting, id.span, message);
+        found.push(finding.hint(hint).step(&id.value));
+    }
+    found
+}
 
 pub(super) fn vain(step: &Step, operation: &Operation) -> Vec<Diagnostic> {
     let id = &step.id;

@@ -12,19 +12,20 @@ use std::collections::BTreeMap;
 use super::super::Pass;
 use super::super::graph::step_of;
 use super::super::order::{Order, OrderNode, StepSet};
+use super::super::shape::Exclusions;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::plan::readings::{acted_on, is_output};
 
 /// The steps that act on a reading which another step may change in between.
-pub(super) fn readings(pass: &Pass<'_>) -> Vec<Diagnostic> {
+pub(super) fn readings(pass: &Pass<'_>, exclusions: &Exclusions<'_, '_>) -> Vec<Diagnostic> {
     let order = &pass.order;
     let (readings, writers) = (acted_on_by(order), order.writers());
     let over = order.all(|node| pass.base.over.contains(&node.step.id.value));
     let numbered = order.nodes().iter().zip(&readings).enumerate();
     numbered
         .filter(|(_, (node, _))| node.is_call_of(|op| !op.effect.is_read()))
-        .filter_map(|(at, (_, readings))| stale((order, &over), &writers, at, readings))
+        .filter_map(|(at, (_, readings))| stale((order, &over, exclusions), &writers, at, readings))
         .collect()
 }
 
@@ -53,7 +54,7 @@ fn acted_on_by(order: &Order<'_>) -> Vec<StepSet> {
 
 /// The finding about one step, if one of its readings may be stale: the first such pair is shown.
 fn stale(
-    (order, over): (&Order<'_>, &StepSet),
+    (order, over, exclusions): (&Order<'_>, &StepSet, &Exclusions<'_, '_>),
     writers: &BTreeMap<&str, StepSet>,
     at: usize,
     readings: &StepSet,
@@ -76,6 +77,13 @@ fn stale(
             out.add(over);
         }
         let between = writers.clone().without(&out);
+        for writer in between.iter() {
+            let write = order.node(writer);
+            if write.is_some_and(|write| exclusions.exclude(acting.step, write.step)) {
+                out.insert(writer);
+            }
+        }
+        let between = between.without(&out);
         if between.is_empty() {
             continue;
         }

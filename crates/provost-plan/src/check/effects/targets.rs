@@ -5,20 +5,26 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::Pass;
+use super::super::shape::Exclusions;
+use super::opposites;
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
+use crate::digest::canonical;
 use crate::expr::{ArgTree, Root};
-use crate::plan::{Step, StepKind};
+use crate::plan::{CallRole, Field, Step, StepKind};
+
+/// Most pairs of writes that are compared.
+const PAIRS_MAX: usize = 20_000;
 
 /// Items of one list that make the same call, or overwrite one target at the same time.
 ///
 /// Why not more: items that differ in content alone may well belong to one target, such as lines
 /// of one log or messages to one person; only what deletes or overwrites is certain to clash.
-pub(super) fn items(step: &Step, operation: &Operation) -> Option<Diagnostic> {
+pub(super) fn items(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option<Diagnostic> {
     let each = step.for_each.as_ref()?;
     let StepKind::Tool { args, .. } = &step.kind else {
         return None;
@@ -55,6 +61,9 @@ pub(super) fn items(step: &Step, operation: &Operation) -> Option<Diagnostic> {
                 .step(id),
         );
     }
+    if let Some(finding) = equal_items(pass, step, operation) {
+        return Some(finding);
+    }
     let mut sinks = args
         .entries()
         .iter()
@@ -73,49 +82,154 @@ pub(super) fn items(step: &Step, operation: &Operation) -> Option<Diagnostic> {
     )
 }
 
-/// Two operations of one server that are given the same constant targets, one of them destructive,
-/// in no order.
+/// Two items of a list that is known before the run, which make one call.
+fn equal_items(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option<Diagnostic> {
+    let each = step.for_each.as_ref()?;
+    let by_index = step
+        .templates()
+        .into_iter()
+        .filter(|(field, _)| *field == Field::Args(CallRole::Own))
+        .any(|(_, template)| template.references().any(|read| read.root == Root::Index));
+    if by_index || step.approval_required || operation.idempotency == Idempotency::Natural {
+        return None;
+    }
+    let Value::Array(items) = pass.fixed(&each.list)? else {
+        return None;
+    };
+    let mut seen = BTreeMap::new();
+    let (first, second, item) = items.iter().enumerate().find_map(|(at, item)| {
+        let before = seen.insert(canonical(item), at)?;
+        Some((before, at, item))
+    })?;
+    let id = &step.id.value;
+    let message = format!("items {first} and {second} of `{id}` make the same call");
+    let code = match operation.effect.is_read() {
+        true => Code::RepeatedRead,
+        false => Code::RepeatedCall,
+    };
+    Some(
+        Diagnostic::new(code, step.id.span, message)
+            .related(
+                each.list.span(),
+                format!("{} stands here twice", canonical(item)),
+            )
+            .hint("name each item once, or say that it is meant: `approval: required`")
+            .step(id),
+    )
+}
+
+/// A write to targets that can be compared.
+struct Targeted<'a> {
+    step: &'a Step,
+    operation: &'a Operation,
+    /// Each argument that decides the target: its value if that is known, else as it is written.
+    sinks: BTreeMap<&'a str, String>,
+    /// Whether all of them are known.
+    known: bool,
+}
+
+/// Two operations of one server that are given the same targets, in no order: one of them is
+/// destructive, or one takes back what the other does.
 ///
 /// Why not more: two operations that share some target may well belong together; only where every
 /// sink has the same name and value do both certainly reach the same.
-pub(super) fn at_one_target(pass: &Pass<'_>) -> Vec<Diagnostic> {
-    let mut groups: BTreeMap<(&str, String), Vec<(&Step, &Operation)>> = BTreeMap::new();
-    for step in &pass.plan.steps {
-        let (Some(operation), StepKind::Tool { args, .. }) = (pass.operation(step), &step.kind)
-        else {
-            continue;
-        };
-        // Why: guards may exclude each other.
-        let guarded = step.when.is_some();
-        if guarded || !matches!(operation.effect, Effect::Write | Effect::Destructive) {
-            continue;
-        }
-        let sinks: Option<BTreeMap<&str, Value>> = args
-            .entries()
-            .iter()
-            .filter(|(name, _)| operation.is_sink(name))
-            .map(|(name, value)| Some((&**name, pass.fixed_tree(value)?)))
-            .collect();
-        if let Some(sinks) = sinks.filter(|sinks| !sinks.is_empty()) {
-            let key = (operation.server(), json!(sinks).to_string());
-            groups.entry(key).or_default().push((step, operation));
-        }
+pub(super) fn at_one_target(pass: &Pass<'_>, exclusions: &Exclusions<'_, '_>) -> Vec<Diagnostic> {
+    let mut servers: BTreeMap<&str, Vec<Targeted<'_>>> = BTreeMap::new();
+    for write in pass
+        .plan
+        .steps
+        .iter()
+        .filter_map(|step| targeted(pass, step))
+    {
+        let server = write.operation.server();
+        servers.entry(server).or_default().push(write);
     }
     let mut found = Vec::new();
-    for group in groups.values() {
-        for (at, (second, second_by)) in group.iter().enumerate() {
-            let meets = |(first, first_by): &&(&Step, &Operation)| {
-                let destroys = [first_by.effect, second_by.effect].contains(&Effect::Destructive);
-                destroys
-                    && first_by.name != second_by.name
-                    && !pass.order.is_settled(&first.id.value, &second.id.value)
+    let mut compared = 0;
+    for group in servers.values() {
+        for (at, second) in group.iter().enumerate() {
+            let meets = |first: &&Targeted<'_>| {
+                first.operation.name != second.operation.name
+                    && clash(first, second)
+                    && !pass
+                        .order
+                        .is_settled(&first.step.id.value, &second.step.id.value)
+                    && !exclusions.exclude(first.step, second.step)
             };
-            if let Some((first, _)) = group.iter().take(at).find(meets) {
-                found.push(at_once(first, second, second_by));
+            compared += at;
+            if compared > PAIRS_MAX {
+                return found;
+            }
+            if let Some(first) = group.iter().take(at).find(meets) {
+                found.push(at_once(first.step, second.step, second.operation));
             }
         }
     }
     found
+}
+
+/// A step that writes, with what decides its target; none where that hangs on an item.
+fn targeted<'a>(pass: &Pass<'a>, step: &'a Step) -> Option<Targeted<'a>> {
+    let (Some(operation), StepKind::Tool { args, .. }) = (pass.operation(step), &step.kind) else {
+        return None;
+    };
+    // Why not what has ended: it runs beside nothing.
+    if operation.effect.is_read() || pass.base.over.contains(&step.id.value) {
+        return None;
+    }
+    let written = step.value.get("args");
+    let mut known = true;
+    let mut sinks = BTreeMap::new();
+    for (name, value) in args.entries() {
+        if !operation.is_sink(name) {
+            continue;
+        }
+        let mut read = value.templates().into_iter().flat_map(|t| t.references());
+        if read.any(|r| matches!(r.root, Root::Item | Root::Index)) {
+            return None;
+        }
+        let text = match pass.fixed_tree(value) {
+            Some(value) => canonical(&value),
+            None => {
+                known = false;
+                canonical(written?.get(&**name)?)
+            }
+        };
+        sinks.insert(&**name, text);
+    }
+    (!sinks.is_empty()).then_some(Targeted {
+        step,
+        operation,
+        sinks,
+        known,
+    })
+}
+
+/// Whether two writes certainly reach one target, and the order of the two decides what is left.
+fn clash(first: &Targeted<'_>, second: &Targeted<'_>) -> bool {
+    let effects = [first.operation.effect, second.operation.effect];
+    let overwrites = effects.contains(&Effect::Destructive)
+        && !effects.contains(&Effect::External)
+        && (first.step.when.is_none() && second.step.when.is_none());
+    if overwrites && first.known && second.known && first.sinks == second.sinks {
+        return true;
+    }
+    let (fewer, more) = match first.sinks.len() <= second.sinks.len() {
+        true => (&first.sinks, &second.sinks),
+        false => (&second.sinks, &first.sinks),
+    };
+    let same = fewer
+        .iter()
+        .all(|(name, value)| more.get(name) == Some(value));
+    same && (is_undone_by(first.step, second) || is_undone_by(second.step, first) || {
+        opposites::are(&first.operation.name, &second.operation.name)
+    })
+}
+
+/// Whether the `undo` of a step calls the operation of another.
+fn is_undone_by(step: &Step, other: &Targeted<'_>) -> bool {
+    let undo = step.undo.as_ref();
+    undo.is_some_and(|undo| undo.tool.value == other.operation.name)
 }
 
 fn at_once(first: &Step, second: &Step, by: &Operation) -> Diagnostic {

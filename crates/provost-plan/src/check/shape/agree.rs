@@ -15,7 +15,7 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::cases::{Case, Demand, DemandSubject, both};
 use crate::expr::{Root, Segment};
-use crate::plan::{OnFailure, Proof, Step};
+use crate::plan::{Proof, Step};
 
 /// Most steps whose ends are told apart in one case.
 const ENDS_MAX: usize = 12;
@@ -230,30 +230,36 @@ impl Planned<'_, '_, '_> {
                 Some(guard) => both(std::slice::from_ref(case), &guard.whole()?.cases(runs)?)?,
                 None => vec![case.clone()],
             };
-            all.extend(joined.into_iter().map(|case| (case, ends.clone())));
+            // Why at once: what does not agree now never will, and each world is told further.
+            let joined = joined.into_iter().filter(|case| agree(case, &ends));
+            all.extend(joined.map(|case| (case, ends.clone())));
         }
         Some(all)
     }
 
     /// Whether a case comes up where the steps have ended so.
     fn comes_up(&self, case: &Case, ends: &StepEnds) -> bool {
-        let agrees = case.iter().all(|(subject, demand)| match &subject.root {
-            Root::Step(id) => match (status_of(subject), ends.get(id)) {
-                (Some(_), Some(word)) => meets(&(*word).into(), demand),
-                (None, Some(word)) => *word == "succeeded",
-                (_, None) => true,
-            },
-            _ => true,
-        });
         let own = case
             .iter()
             .filter(|(subject, _)| status_of(subject).is_none());
         let rest: Case = own.cloned().collect();
         let is_about = |subject| self.about.is_none_or(|about| about.contains(subject));
-        agrees
+        agree(case, ends)
             && rest.iter().all(|(subject, _)| is_about(subject))
             && self.solver.excluded(&rest).is_none()
     }
+}
+
+/// Whether what a case asks of steps can be where they have ended so.
+fn agree(case: &Case, ends: &StepEnds) -> bool {
+    case.iter().all(|(subject, demand)| match &subject.root {
+        Root::Step(id) => match (status_of(subject), ends.get(id)) {
+            (Some(_), Some(word)) => meets(&(*word).into(), demand),
+            (None, Some(word)) => *word == "succeeded",
+            (_, None) => true,
+        },
+        _ => true,
+    })
 }
 
 /// How steps ended.
@@ -274,7 +280,7 @@ fn ends_of(step: &Step) -> Vec<(&'static str, bool)> {
     if step.when.is_some() {
         ends.push(("skipped", false));
     }
-    if matches!(step.on_failure, OnFailure::Continue | OnFailure::Escalate) {
+    if step.on_failure.may_go_on() {
         ends.push(("failed", true));
     }
     ends

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::check::Pass;
 use crate::check::graph::step_of;
-use crate::check::guards::{Guards, implied, of_plan};
+use crate::check::guards::{GuardFacts, implied, of_plan, proven};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Fact;
@@ -16,14 +16,15 @@ use crate::plan::{Claim, OnFailure, Step};
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     let guards = of_plan(pass);
+    let proven = proven(pass);
     for claim in &pass.plan.answer {
-        found.extend(unsure(pass, &guards, claim));
+        let said = claim.when.iter().flat_map(|when| when.facts_if_true());
+        let facts = implied(&guards, proven.iter().cloned().chain(said).collect());
+        found.extend(unsure(pass, &facts, claim));
     }
 }
 
-fn unsure(pass: &Pass<'_>, guards: &Guards<'_>, claim: &Claim) -> Option<Diagnostic> {
-    let facts = claim.when.as_ref().map(|when| when.facts_if_true());
-    let facts = implied(guards, facts.unwrap_or_default());
+fn unsure(pass: &Pass<'_>, facts: &GuardFacts, claim: &Claim) -> Option<Diagnostic> {
     // Why: what reads an output has it, or fails; R106 says where it may be absent.
     let read: BTreeSet<&str> = claim
         .text
@@ -34,7 +35,7 @@ fn unsure(pass: &Pass<'_>, guards: &Guards<'_>, claim: &Claim) -> Option<Diagnos
     claim.cites.iter().find_map(|cite| {
         let id = cite.value.as_str();
         let step = pass.plan.step(id)?;
-        let words = words(&facts, id);
+        let words = words(facts, id);
         let can_be = |word: &str| words.as_ref().is_none_or(|words| words.contains(word));
         // Why what is looked at only without a `when`: a claim that nothing happened cites what
         // was looked at, as far as it was.
@@ -72,5 +73,14 @@ fn why_not(pass: &Pass<'_>, step: &Step) -> Option<&'static str> {
     if step.when.is_some() || parent.is_some_and(|(parent, _)| parent.when.is_some()) {
         return Some("it is skipped if its `when` is false");
     }
-    (step.on_failure == OnFailure::Continue).then_some("it may fail, and the plan goes on")
+    goes_on(step)
+}
+
+/// Why the plan may go on without a step.
+fn goes_on(step: &Step) -> Option<&'static str> {
+    match step.on_failure {
+        OnFailure::Continue => Some("it may fail, and the plan goes on"),
+        OnFailure::Escalate => Some("it may fail, and a person may let the plan go on"),
+        OnFailure::Replan | OnFailure::Stop => None,
+    }
 }

@@ -193,7 +193,7 @@ fn plain_read<'n>(node: &'n OrderNode<'_>) -> Option<(String, &'n str)> {
 fn is_taken_for(first: &OrderNode<'_>, later: &OrderNode<'_>) -> bool {
     let text = |node: &OrderNode<'_>| node.step.when.as_ref().map(|when| when.text().to_owned());
     let runs = first.step.when.is_none() || text(first) == text(later);
-    runs && first.step.on_failure != OnFailure::Continue
+    runs && !first.step.on_failure.may_go_on()
 }
 
 /// Whether the second reading may be another one: a change of the same server may run between the

@@ -7,7 +7,7 @@
 
 use crate::check::Pass;
 use crate::expr::StepStatus;
-use crate::plan::{CallRole, OnFailure, Step};
+use crate::plan::{CallRole, Step};
 use crate::policy::Decision;
 
 /// When a status is looked at.
@@ -38,8 +38,7 @@ impl Statuses {
             Self::Before => {
                 add("skipped", has_guard(pass, step));
                 // Why: a person who is asked about a failure may let the plan go on.
-                let goes_on = [OnFailure::Continue, OnFailure::Escalate];
-                add("failed", goes_on.contains(&step.on_failure));
+                add("failed", step.on_failure.may_go_on());
             }
             Self::End => {
                 add("failed", true);

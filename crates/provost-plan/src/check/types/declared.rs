@@ -1,12 +1,16 @@
 //! What an input schema declares of its arguments: which are needed, which are known.
 //!
-//! Owns reading the keywords at the top of a schema. Judges no value: that is the schema's own.
+//! Owns reading the keywords at the top of a schema, and what is said of a field that it does not
+//! name. Judges no value: that is the schema's own.
 //! INVARIANT: an argument is said to be unknown only where the schema cannot mean it to be there.
 
 use serde_json::{Value, json};
 
-use crate::expr::Segment;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::expr::{Key, Segment};
 use crate::schema::{PathType, Schema};
+use crate::source::Span;
 
 /// The names of a schema.
 pub(super) struct Declared<'s> {
@@ -66,4 +70,22 @@ pub(super) fn has_only_fields(schema: &Schema) -> bool {
     ];
     let keys = schema.value().as_object();
     keys.is_some_and(|keys| keys.keys().all(|key| plain.contains(&key.as_str())))
+}
+
+/// Why a field that a schema does not name is refused: a tool drops it, or refuses it itself.
+pub(super) const NOT_NAMED: &str = "the schema does not name it";
+
+pub(super) fn cannot_stand(name: &Key, reason: &str, known: &[String]) -> Diagnostic {
+    cannot_stand_at(name.span(), name, reason, known)
+}
+
+pub(super) fn cannot_stand_at(
+    span: Span,
+    name: &str,
+    reason: &str,
+    known: &[String],
+) -> Diagnostic {
+    let message = format!("`{name}` cannot stand here: {reason}");
+    let finding = Diagnostic::new(Code::UnknownArgument, span, message);
+    finding.did_you_mean(name, known.iter().map(String::as_str))
 }

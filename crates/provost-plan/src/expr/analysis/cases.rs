@@ -288,19 +288,47 @@ fn computed(text: String, is_size: bool) -> DemandSubject {
 
 /// An expression as a text that is the same for the same expression, wherever it stands; none if
 /// it hangs on a variable from outside.
-fn text(expr: &Expr) -> Option<String> {
+pub(super) fn text(expr: &Expr) -> Option<String> {
     let mut text = String::new();
     write(expr, &mut Vec::new(), &mut text)?;
     Some(text)
 }
 
+/// The text of a comprehension, whatever it is called and whatever its parts are.
+pub(super) fn text_of_walk(
+    kind: WalkKind,
+    list: &Expr,
+    variable: u32,
+    parts: &[&Expr],
+) -> Option<String> {
+    let mut text = String::new();
+    write_walk((kind, list, variable), parts, &mut Vec::new(), &mut text)?;
+    Some(text)
+}
+
+fn write_walk(
+    (kind, list, variable): (WalkKind, &Expr, u32),
+    parts: &[&Expr],
+    bound: &mut Vec<u32>,
+    out: &mut String,
+) -> Option<()> {
+    let _ = write!(out, "{kind:?}");
+    write(list, bound, out)?;
+    bound.push(variable);
+    let whole = write_all(parts, bound, out);
+    bound.pop();
+    whole
+}
+
+fn write_all(parts: &[&Expr], bound: &mut Vec<u32>, out: &mut String) -> Option<()> {
+    parts.iter().try_for_each(|part| {
+        out.push(' ');
+        write(part, bound, out)
+    })
+}
+
 fn write(expr: &Expr, bound: &mut Vec<u32>, out: &mut String) -> Option<()> {
-    let all = |parts: &[&Expr], bound: &mut Vec<u32>, out: &mut String| {
-        parts.iter().try_for_each(|part| {
-            out.push(' ');
-            write(part, bound, out)
-        })
-    };
+    let all = write_all;
     out.push('(');
     match &expr.kind {
         ExprKind::Root(root) => out.push_str(&root.to_string()),
@@ -335,13 +363,9 @@ fn write(expr: &Expr, bound: &mut Vec<u32>, out: &mut String) -> Option<()> {
             all(&arguments.iter().collect::<Vec<_>>(), bound, out)?;
         }
         ExprKind::Walk(walk) => {
-            let _ = write!(out, "{:?}", walk.kind);
-            write(&walk.list, bound, out)?;
-            bound.push(walk.variable.id);
             let parts: Vec<&Expr> = walk.filter.iter().chain([&walk.body]).collect();
-            let whole = all(&parts, bound, out);
-            bound.pop();
-            whole?;
+            let head = (walk.kind, &walk.list, walk.variable.id);
+            write_walk(head, &parts, bound, out)?;
         }
         kind => {
             out.push_str(&word(kind));

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::guards::{Fact, place};
+use super::items;
 use super::refs::Place;
 use crate::expr::status::StepStatus;
 use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
@@ -100,6 +101,15 @@ impl Facts {
             .reduce(|a, b| a.intersection(&b).cloned().collect())
     }
 
+    /// Whether a step has succeeded, for certain.
+    pub(in crate::expr) fn has_succeeded(&self, root: &Root) -> bool {
+        let Root::Step(step) = root else {
+            return false;
+        };
+        let status = self.status(step);
+        status.is_some_and(|words| words.iter().all(|word| word == "succeeded"))
+    }
+
     /// How many segments of a path are proven to be there, and how many not to be null.
     pub(in crate::expr) fn proven(&self, root: &Root, path: &[Segment]) -> (usize, usize) {
         let (mut present, mut not_null) = (0, 0);
@@ -150,6 +160,23 @@ impl Facts {
         })
     }
 
+    /// Facts about a variable as facts about what it stands for.
+    pub(in crate::expr) fn of_variable(&self, from: u32, to: &Root) -> Self {
+        let from = variable_root(from);
+        let moved = self.0.iter().cloned().map(|fact| match fact {
+            Fact::Present { root, path } if root == from => Fact::Present {
+                root: to.clone(),
+                path,
+            },
+            Fact::NotNull { root, path } if root == from => Fact::NotNull {
+                root: to.clone(),
+                path,
+            },
+            other => other,
+        });
+        Self(moved.collect())
+    }
+
     /// The facts that have a meaning outside the expression.
     pub(in crate::expr) fn exported(self) -> BTreeSet<Fact> {
         self.0
@@ -194,25 +221,7 @@ pub(in crate::expr) fn filtered(list: &Expr) -> Vec<(u32, Facts)> {
 
 /// Facts about one variable as facts about another.
 pub(in crate::expr) fn rename(facts: &Facts, from: u32, to: u32) -> Facts {
-    let (from, to) = (variable_root(from), variable_root(to));
-    Facts(
-        facts
-            .0
-            .iter()
-            .cloned()
-            .map(|fact| match fact {
-                Fact::Present { root, path } if root == from => Fact::Present {
-                    root: to.clone(),
-                    path,
-                },
-                Fact::NotNull { root, path } if root == from => Fact::NotNull {
-                    root: to.clone(),
-                    path,
-                },
-                other => other,
-            })
-            .collect(),
-    )
+    facts.of_variable(from, &variable_root(to))
 }
 
 /// What holds if `expr` came to `truth`; none if it cannot.
@@ -239,7 +248,10 @@ pub(in crate::expr) fn facts_of(expr: &Expr, truth: bool) -> Option<Facts> {
             Some(sides.and(&compared(*operator, left, right, truth)))
         }
         ExprKind::Walk(walk) if walk.kind == WalkKind::Exists && truth => {
-            Some(evaluated(expr).and(&not_empty(&walk.list, 1)))
+            let met = items::filtered(&walk.list, walk.variable.id, &walk.body);
+            let met = met.map(|(root, _)| Facts::present((root, vec![Segment::Index(0)])));
+            let some = not_empty(&walk.list, 1).and(&met.unwrap_or_default());
+            Some(evaluated(expr).and(&some))
         }
         // Why: a value that is true or false is not null.
         _ => Some(evaluated(expr).and(&place(expr).map(Facts::not_null).unwrap_or_default())),
@@ -309,11 +321,8 @@ fn positions(path: &Expr) -> Facts {
 /// That a list has `least` items or more.
 fn not_empty(list: &Expr, least: i64) -> Facts {
     let last = usize::try_from(least - 1);
-    match (place(list), last) {
-        (Some((root, mut path)), Ok(last)) if !path.contains(&Segment::Any) => {
-            path.push(Segment::Index(last));
-            Facts::present((root, path))
-        }
+    match last.ok().and_then(|last| items::item(list, last)) {
+        Some((root, path)) if !path.contains(&Segment::Any) => Facts::present((root, path)),
         _ => Facts::default(),
     }
 }

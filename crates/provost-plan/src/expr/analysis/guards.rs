@@ -7,9 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{Facts, facts_of, filtered, rename, variable_root};
+use super::facts::{Facts, facts_of, filtered, is_variable, rename, variable_root};
+use super::items;
 use super::refs::{self, BoundName, Place};
-use crate::expr::tree::{Access, Arith, Compare, Expr, ExprKind, Walk, WalkKind};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
 use crate::expr::{Expression, Reference, Root, Segment, Template};
 
 /// Something that holds.
@@ -47,15 +48,53 @@ pub struct Read {
     not_null: usize,
     /// Whether the value itself is proven not to be null.
     never_null: bool,
-    /// What takes the value and does not take null, in words.
-    taker: Option<&'static str>,
+    /// Whether the step that is read has succeeded, for certain.
+    succeeded: bool,
+    /// What takes the value and does not take null.
+    taker: Option<Taker>,
+}
+
+/// What takes a value and does not take null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taker {
+    /// An operator or a function, by its name.
+    Named(&'static str),
+    /// The list of `for_each`.
+    ForEach,
+    /// A text in which it is printed.
+    Text,
+    /// The argument that it is given to.
+    Argument,
+}
+
+impl std::fmt::Display for Taker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Named(name) => write!(f, "`{name}`"),
+            Self::ForEach => f.write_str("`for_each`"),
+            Self::Text => f.write_str("a text"),
+            Self::Argument => f.write_str("the argument"),
+        }
+    }
 }
 
 impl Read {
-    /// What takes the value and does not take null, in words.
+    /// What takes the value and does not take null.
     #[must_use]
-    pub fn taken_by(&self) -> Option<&'static str> {
+    pub fn taken_by(&self) -> Option<Taker> {
         self.taker
+    }
+
+    /// Whether the step that is read has succeeded, for certain.
+    #[must_use]
+    pub fn has_succeeded(&self) -> bool {
+        self.succeeded
+    }
+
+    /// Whether it is an item of a list that the expression makes.
+    #[must_use]
+    pub fn is_of_computed(&self) -> bool {
+        items::is_computed(&self.reference.root)
     }
 
     /// Whether the value is proven not to be null.
@@ -96,7 +135,7 @@ impl Expression {
         self.reads_for(None, given)
     }
 
-    fn reads_for(&self, taker: Option<&'static str>, given: &BTreeSet<Fact>) -> Vec<Read> {
+    fn reads_for(&self, taker: Option<Taker>, given: &BTreeSet<Fact>) -> Vec<Read> {
         let mut reader = GuardReader {
             bound: BoundName::new(),
             variables: Vec::new(),
@@ -112,7 +151,7 @@ impl Expression {
     pub fn unguarded(&self, given: &BTreeSet<Fact>) -> Vec<Reference> {
         self.reads(given)
             .into_iter()
-            .filter(|read| !read.is_present(read.needs()))
+            .filter(|read| !read.is_of_computed() && !read.is_present(read.needs()))
             .map(|read| read.reference)
             .collect()
     }
@@ -131,8 +170,27 @@ impl Template {
     #[must_use]
     pub fn list_reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {
         self.expressions()
-            .flat_map(|expression| expression.reads_for(Some("`for_each`"), given))
+            .flat_map(|expression| expression.reads_for(Some(Taker::ForEach), given))
             .collect()
+    }
+
+    /// Every read of what is given to an argument that does not take null.
+    #[must_use]
+    pub fn argument_reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {
+        self.whole()
+            .map(|whole| whole.reads_for(Some(Taker::Argument), given))
+            .unwrap_or_default()
+    }
+
+    /// What holds of each item, if it is a list that a condition was asked of.
+    #[must_use]
+    pub fn item_facts(&self) -> BTreeSet<Fact> {
+        let list = self.whole().map(|whole| filtered(&whole.tree));
+        let facts = list.into_iter().flatten().flat_map(|(id, facts)| {
+            let of_item = facts.of_variable(id, &Root::Item);
+            of_item.exported()
+        });
+        facts.collect()
     }
 
     /// Every read of its expressions, see [`Expression::reads`]; a text with expressions in it
@@ -149,7 +207,7 @@ impl Template {
     #[must_use]
     pub fn printed_reads(&self, given: &BTreeSet<Fact>) -> Vec<Read> {
         self.expressions()
-            .flat_map(|expression| expression.reads_for(Some("a text"), given))
+            .flat_map(|expression| expression.reads_for(Some(Taker::Text), given))
             .collect()
     }
 }
@@ -168,7 +226,8 @@ impl GuardReader {
     }
 
     /// Walks an expression whose value goes to what does not take null, if to anything.
-    fn taken(&mut self, expr: &Expr, taker: Option<&'static str>, given: &Facts) {
+    fn taken(&mut self, expr: &Expr, taker: Option<Taker>, given: &Facts) {
+        self.item(expr, given);
         if let Some(reference) = refs::reference(expr, &self.bound) {
             self.read(expr, reference, taker, given);
             self.inside(expr, given);
@@ -181,13 +240,21 @@ impl GuardReader {
                 self.taken(right, taker, given);
             }
             ExprKind::Chain(first, rest) => {
-                let taker = |at: usize| rest.get(at).map(|(operator, _)| of_arith(*operator));
+                let taker = |at: usize| {
+                    let operator = rest.get(at).map(|(operator, _)| operator.symbol());
+                    operator.map(Taker::Named)
+                };
                 self.taken(first, taker(0), given);
                 for (at, (_, operand)) in rest.iter().enumerate() {
                     self.taken(operand, taker(at), given);
                 }
             }
-            ExprKind::Negate(operand) => self.taken(operand, Some("`-`"), given),
+            ExprKind::Negate(operand) => self.taken(operand, Some(Taker::Named("-")), given),
+            ExprKind::Call(function, arguments) => {
+                for argument in arguments {
+                    self.taken(argument, of_call(*function), given);
+                }
+            }
             ExprKind::And(terms) => self.terms(terms, true, given),
             ExprKind::Or(terms) => self.terms(terms, false, given),
             ExprKind::Choice(test, yes, no) => {
@@ -268,13 +335,32 @@ impl GuardReader {
         }
     }
 
-    fn read(
-        &mut self,
-        expr: &Expr,
-        reference: Reference,
-        taker: Option<&'static str>,
-        given: &Facts,
-    ) {
+    /// An item of a list that the expression makes: what must have an item for it to be there.
+    fn item(&mut self, expr: &Expr, given: &Facts) {
+        let needed = items::item_of(expr).and_then(|(list, at)| items::item(list, at));
+        // Why not of a variable: what it stands for is looked at where its own list is.
+        let Some((root, path)) =
+            needed.filter(|(root, path)| !is_variable(root) && !path.contains(&Segment::Any))
+        else {
+            return;
+        };
+        let (present, not_null) = given.proven(&root, &path);
+        self.reads.push(Read {
+            succeeded: given.has_succeeded(&root),
+            reference: Reference {
+                root,
+                path,
+                tested: false,
+                span: expr.span,
+            },
+            present,
+            not_null,
+            never_null: true,
+            taker: None,
+        });
+    }
+
+    fn read(&mut self, expr: &Expr, reference: Reference, taker: Option<Taker>, given: &Facts) {
         let (mut present, mut not_null) = given.proven(&reference.root, &reference.path);
         let mut never_null = given.excludes_null(&reference.root, &reference.path);
         // Why: what is proven of the variable is proven of the item it stands for.
@@ -287,9 +373,13 @@ impl GuardReader {
             if here_not_null > 0 {
                 not_null = not_null.max(depth + here_not_null);
             }
+            if given.excludes_null(&variable_root(id), &[]) {
+                not_null = not_null.max(*depth);
+            }
         }
         let length = reference.path.len();
         self.reads.push(Read {
+            succeeded: given.has_succeeded(&reference.root),
             reference,
             present: present.min(length),
             not_null: not_null.min(length),
@@ -300,24 +390,19 @@ impl GuardReader {
 }
 
 /// A comparison that does not take null; `==`, `!=` and `in` do.
-fn of_compare(operator: Compare) -> Option<&'static str> {
+fn of_compare(operator: Compare) -> Option<Taker> {
     match operator {
-        Compare::Less => Some("`<`"),
-        Compare::LessEqual => Some("`<=`"),
-        Compare::Greater => Some("`>`"),
-        Compare::GreaterEqual => Some("`>=`"),
+        Compare::Less | Compare::LessEqual | Compare::Greater | Compare::GreaterEqual => {
+            Some(Taker::Named(operator.symbol()))
+        }
         Compare::Equal | Compare::NotEqual | Compare::In => None,
     }
 }
 
-fn of_arith(operator: Arith) -> &'static str {
-    match operator {
-        Arith::Add => "`+`",
-        Arith::Subtract => "`-`",
-        Arith::Multiply => "`*`",
-        Arith::Divide => "`/`",
-        Arith::Remainder => "`%`",
-    }
+/// A function that does not take null.
+fn of_call(function: Function) -> Option<Taker> {
+    let takes_null = matches!(function, Function::Json | Function::Type | Function::Dyn);
+    (!takes_null).then_some(Taker::Named(function.name()))
 }
 
 /// The path of `expr` from the variable it begins with.

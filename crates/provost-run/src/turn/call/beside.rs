@@ -14,11 +14,13 @@ use provost_plan::digest::{Digest, Domain, canonical, normalize};
 use provost_plan::expr::{Scope, Template};
 use provost_plan::label::Label;
 use provost_plan::money::Money;
+use provost_plan::plan::CallRole;
 use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
 use super::admit::BREAKER_DEFERRALS_MAX;
 use super::dispatch::limit_reached;
+use super::origin::reads_accepted;
 use crate::admission::Denial;
 use crate::call::{Call, PREVIEW_ATTEMPT, Purpose, Slot};
 use crate::earlier::EarlierCalls;
@@ -99,11 +101,13 @@ fn verdict_on_read(
         .filter(|_| *purpose == Purpose::Confirm)
         .and_then(|(step, record)| {
             let labels = &record.confirm.as_ref()?.labels;
-            Some((step.role().unwrap_or_default(), labels))
+            Some((step, labels))
         });
+    let inputs_validated =
+        planned.is_none_or(|(step, _)| reads_accepted(at, step, CallRole::Confirm));
     let joined: BTreeMap<String, Label>;
     let (role, labels) = match planned {
-        Some(planned) => planned,
+        Some((step, labels)) => (step.role().unwrap_or_default(), labels),
         None => {
             let all = known.map(|(_, record)| Label::join_all(record.labels.values()));
             let all = all.unwrap_or_else(Label::trusted);
@@ -122,7 +126,7 @@ fn verdict_on_read(
         unknown: &BTreeSet::new(),
         labels,
         control: known.map_or(&trusted, |(_, record)| &record.control),
-        inputs_validated: true,
+        inputs_validated,
         // Why: the call that it is made beside was judged by its values.
         values_from_goal: true,
         repeats: Some(0),

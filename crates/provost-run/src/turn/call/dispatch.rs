@@ -12,7 +12,7 @@ use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::expr::Template;
 use provost_plan::limits::ARGS_BYTES_MAX;
 use provost_plan::money::Money;
-use provost_plan::plan::{ForEach, Step, StepKind};
+use provost_plan::plan::{CallRole, ForEach, Step, StepKind};
 use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ use super::dependency::{guard, need_for};
 use super::doubt::{is_reconciling, settle_in_doubt};
 use super::earlier::{Before, before, forbidden, look_up};
 use super::fresh::{is_wanted_still, put_off_all, start_fresh};
-use super::origin::values_from_goal;
+use super::origin::{reads_accepted, values_from_goal};
 use super::settle::{may_repeat, settle_failed, settle_list};
 use super::sinks::{same_sinks, sinks_digest};
 use super::subgoal::settle_subgoal;
@@ -405,9 +405,8 @@ fn decide(at: Basis<'_>, step: &Step, record: &StepRecord, call: &CandidateCall<
         unknown: &BTreeSet::new(),
         labels: &record.labels,
         control: &record.control,
-        // Why: the arguments just passed their schema, and every step that feeds them was
-        // accepted, or the plan would wait.
-        inputs_validated: true,
+        // Why not more: the arguments just passed their schema.
+        inputs_validated: reads_accepted(at, step, CallRole::Own),
         values_from_goal: values_from_goal(at, record, args),
         repeats: Some(repeats),
     };

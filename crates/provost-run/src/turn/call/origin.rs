@@ -1,6 +1,7 @@
 //! Where the values of a call come from that its card shows.
 //!
-//! Owns the look for a value in the goal, in people's answers and in trusted readings. Never
+//! Owns the look for a value in the goal, in answers and in trusted readings, and whether a call
+//! reads what a failed step left. Never
 //! decides by it: what stands there was written by somebody who is trusted, which does not say
 //! that it belongs in this argument. INVARIANT: a value has a place only if every text and number
 //! in it has one.
@@ -9,9 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::check::StepRecord;
 use provost_plan::label::Integrity;
+use provost_plan::plan::readings::reads_unaccepted;
+use provost_plan::plan::{CallRole, Step};
 use serde_json::Value;
 
 use crate::card::QuestionPurpose;
+use crate::event::StepStatus;
 use crate::turn::basis::Basis;
 use crate::turn::call::dispatch::Candidate;
 use crate::view;
@@ -47,6 +51,16 @@ pub(super) fn values_from_goal(at: Basis<'_>, record: &StepRecord, args: &Value)
     };
     let mut args = args.as_object().into_iter().flatten();
     args.all(|(name, value)| trusted(name) || place_of(at, value).is_some())
+}
+
+/// Whether a call of a step reads nothing of a step that failed.
+pub(super) fn reads_accepted(at: Basis<'_>, step: &Step, role: CallRole) -> bool {
+    let failed = |id: &str, _: bool| {
+        let known = at.state.steps.get(id);
+        known.is_some_and(|known| known.status == StepStatus::Failed)
+    };
+    let args = step.call(role).map(|(_, args)| args);
+    !args.is_some_and(|args| reads_unaccepted(args, &BTreeSet::new(), &failed))
 }
 
 fn place_of(at: Basis<'_>, value: &Value) -> Option<String> {
