@@ -1,8 +1,8 @@
 //! Where the values of a call come from that its card shows.
 //!
 //! Owns the look for a value in the goal, in answers and in trusted readings, and whether a call
-//! reads what a failed step left. Never
-//! decides by it: what stands there was written by somebody who is trusted, which does not say
+//! reads what a failed step left. Never decides by it: what stands there was written by somebody
+//! who is trusted, which does not say
 //! that it belongs in this argument. INVARIANT: a value has a place only if every text and number
 //! in it has one.
 
