@@ -208,7 +208,7 @@ fn a_review_and_a_diff_name_the_role() {
     exit 0
     --- stdout
     note.yaml to other.yaml
-      reaches neither further nor less far
+      + weaker    no longer note: as: writer
       approval needed again: note
     ~ note
         - as: "writer"
