@@ -28,7 +28,7 @@ pub mod undo;
 
 pub use goal::{Criterion, Goal};
 pub use side_call::{CallRole, SideCall};
-pub use step::{Field, ForEach, OnFailure, Retry, Step, StepKind};
+pub use step::{Field, ForEach, OnFailure, Retry, Step, StepKind, Until};
 pub use subgoal::Subgoal;
 
 /// The version marker of a plan document.

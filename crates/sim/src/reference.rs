@@ -208,6 +208,7 @@ fn field_word(field: Field) -> &'static str {
         Field::Args(CallRole::Own) => "args",
         Field::Question => "question",
         Field::Result => "result",
+        Field::Until => "until",
         Field::Accept(CallRole::Own) => "accept",
         Field::Args(CallRole::Confirm) => "confirm.args",
         Field::Accept(_) => "confirm.accept",

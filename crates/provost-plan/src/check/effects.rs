@@ -24,6 +24,7 @@ mod settings;
 mod stale;
 mod targets;
 mod undo;
+mod until;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
@@ -34,6 +35,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             continue;
         };
         found.extend(risk(step, operation));
+        found.extend(until::bad(step, operation));
         found.extend(confirm(pass, step, operation));
         found.extend(undo::bad(pass, step, operation));
         found.extend(settings::vain(step, operation));

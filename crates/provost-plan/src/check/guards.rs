@@ -263,7 +263,7 @@ fn accepted(pass: &Pass<'_>, template: &Template) -> GuardFacts {
             path.insert(0, Segment::Field("output".to_owned()));
             is_own.then_some((Root::Step(step.id.value.clone()), path))
         };
-        let facts = step.accept.iter().flat_map(Template::facts_if_true);
+        let facts = step.conditions().flat_map(Template::facts_if_true);
         let facts = facts.filter_map(|fact| match fact {
             Fact::Status { .. } => None,
             Fact::Present { root, path } => {

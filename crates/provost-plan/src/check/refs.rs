@@ -175,6 +175,7 @@ impl Refs<'_, '_> {
             let asked = match field {
                 Field::Accept(role) => role.field().or(Some("accept")),
                 Field::Args(role) => role.field(),
+                Field::Until => Some("until"),
                 Field::When | Field::ForEach | Field::Question | Field::Result => None,
             };
             for reference in template.references() {

@@ -78,7 +78,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// `accept`: of one item, with its output.
+    /// `until` and `accept`: of one item, with its output.
     pub(crate) fn after(pass: &Pass<'_>, step: &'a Step) -> Self {
         Self {
             output: true,
@@ -99,7 +99,7 @@ impl<'a> Site<'a> {
         match field {
             Field::When | Field::ForEach | Field::Result => Self::before(step),
             Field::Args(CallRole::Own) | Field::Question => Self::call(pass, step),
-            Field::Args(_) | Field::Accept(CallRole::Own) => Self::after(pass, step),
+            Field::Args(_) | Field::Until | Field::Accept(CallRole::Own) => Self::after(pass, step),
             Field::Accept(_) => Self::confirmed(pass, step),
         }
     }

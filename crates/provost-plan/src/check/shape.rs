@@ -175,7 +175,7 @@ fn used<'a>(pass: &'a Pass<'_>) -> BTreeSet<&'a str> {
         used.extend(references(step).filter_map(step_of).filter(|id| *id != own));
         used.extend(step.needs.iter().map(|n| n.value.as_str()).filter(|id| {
             let needed: Option<&Step> = pass.plan.step(id);
-            needed.is_some_and(|needed| !needed.accept.is_empty() || needed.confirm.is_some())
+            needed.is_some_and(|n| n.conditions().next().is_some() || n.confirm.is_some())
         }));
     }
     let proofs = pass.plan.success.iter().map(|proof| &proof.check);

@@ -116,6 +116,9 @@ impl Types {
                 self.run_checks.extend(own);
             }
         }
+        if let Some(until) = &step.until {
+            self.guard(pass, &after, &until.condition, "`until`");
+        }
         for accept in &step.accept {
             self.guard(pass, &after, accept, "`accept`");
         }

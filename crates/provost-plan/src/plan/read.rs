@@ -22,6 +22,7 @@ mod kept;
 mod schemas;
 mod step;
 mod subgoal;
+mod until;
 
 pub use kept::read_plan_once;
 

@@ -20,7 +20,7 @@ pub(crate) fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
         .filter(|(field, _)| match field {
             Field::When | Field::ForEach | Field::Question | Field::Result => true,
             Field::Args(role) => *role == CallRole::Own,
-            Field::Accept(_) => false,
+            Field::Until | Field::Accept(_) => false,
         })
         .flat_map(|(_, template)| template.references())
 }

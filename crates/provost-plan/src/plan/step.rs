@@ -31,6 +31,8 @@ pub struct Step {
     pub when: Option<Template>,
     /// The list it runs over.
     pub for_each: Option<ForEach>,
+    /// What its read is repeated for.
+    pub until: Option<Until>,
     /// What must hold over its output for it to have succeeded.
     pub accept: Vec<Template>,
     /// The read that proves that it landed.
@@ -116,6 +118,7 @@ impl Step {
                 all.extend(subgoal.result.iter().map(|t| (Field::Result, t)));
             }
         }
+        all.extend(self.until.iter().map(|u| (Field::Until, &u.condition)));
         let own = self.accept.iter();
         all.extend(own.map(|t| (Field::Accept(CallRole::Own), t)));
         for role in CallRole::ALL {
@@ -127,6 +130,12 @@ impl Step {
             all.extend(call.accept.iter().map(|t| (Field::Accept(role), t)));
         }
         all
+    }
+
+    /// What holds over its output once it succeeded: `until`, then `accept`.
+    pub fn conditions(&self) -> impl Iterator<Item = &Template> {
+        let until = self.until.iter().map(|until| &until.condition);
+        until.chain(&self.accept)
     }
 }
 
@@ -143,6 +152,8 @@ pub enum Field {
     Question,
     /// `result`
     Result,
+    /// `until`
+    Until,
     /// `accept` of a call
     Accept(CallRole),
 }
@@ -154,6 +165,27 @@ pub struct ForEach {
     pub list: Template,
     /// The most items that it may have; a longer list fails the step.
     pub max_items: Spanned<u64>,
+}
+
+/// The condition that a read is repeated for, and how long.
+#[derive(Clone, Debug)]
+pub struct Until {
+    /// What must hold over its output for the read not to be repeated.
+    pub condition: Template,
+    /// The wait between the end of one poll and the next.
+    pub every: Duration,
+    /// How long after the beginning of the first poll the last may begin.
+    pub at_most: Duration,
+}
+
+impl Until {
+    /// The most polls of one read, the first included.
+    #[must_use]
+    pub fn polls(&self) -> u64 {
+        let every = self.every.as_millis().max(1);
+        let more = self.at_most.as_millis() / every;
+        u64::try_from(more).unwrap_or(u64::MAX).saturating_add(1)
+    }
 }
 
 /// Attempts for failures that may be repeated.

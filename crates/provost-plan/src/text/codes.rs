@@ -101,6 +101,7 @@ codes! {
     NeedlessFresh = "E308", Warning, "`fresh` where no reading is acted on";
     BadUndo = "E309", Error, "an `undo` that reverses nothing";
     VainSetting = "E310", Warning, "a setting of a step that its tool does not follow";
+    BadUntil = "E311", Error, "an `until` that cannot poll";
     UntrustedSink = "F401", Note, "untrusted data decides who or what is reached";
     UntrustedControl = "F402", Note, "untrusted text decides whether something runs";
     SecretLeaves = "F403", Error, "a secret leaves for the outside";

@@ -24,6 +24,8 @@ pub const PLAN_STEPS_MAX: usize = 1_000;
 pub const SUBGOAL_STEPS_MAX: u64 = 50;
 /// Most items of one `for_each`, whatever the plan says.
 pub const FOR_EACH_ITEMS_MAX: usize = 1_000;
+/// Most polls of one `until`, whatever the plan says.
+pub const POLLS_MAX: u64 = 10_000;
 /// Largest integer that every JSON reader holds exactly: 2^53.
 pub const INTEGER_MAX: i64 = 1 << 53;
 /// Largest value of the arguments of one call, in bytes of canonical JSON.

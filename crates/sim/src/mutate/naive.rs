@@ -210,8 +210,7 @@ impl World<'_> {
             }
             let roots = Roots::new(self.goal).with_output(output.clone());
             let accepted = step
-                .accept
-                .iter()
+                .conditions()
                 .all(|accept| accept.eval_bool(&roots.scope(views)).unwrap_or(false));
             accepted.then_some(output)
         })

@@ -25,9 +25,9 @@ use super::verdicts::EXTRA;
 use super::{Answers, Setting, Tag, Trust, Word, judge, place_of, refs};
 
 /// The codes that are compared.
-pub const CODES: [&str; 19] = [
+pub const CODES: [&str; 20] = [
     "R101", "R102", "R103", "R104", "R105", "R106", "R107", "R113", "E301", "E302", "E303", "E304",
-    "E305", "F401", "F402", "F403", "V601", "V602", "V603",
+    "E305", "E311", "F401", "F402", "F403", "V601", "V602", "V603",
 ];
 
 /// What plans are checked under.
@@ -362,7 +362,7 @@ fn spot(setting: &Setting<'_>, span: Span) -> Option<String> {
 /// a name is not there, there is no one meaning that the later passes could agree on.
 fn compared(code: &str, has: impl Copy + Fn(&str) -> bool) -> bool {
     let is_name = code.starts_with("R1") && code != "R106";
-    let is_own = matches!(code, "E301" | "E302" | "E303");
+    let is_own = matches!(code, "E301" | "E302" | "E303" | "E311");
     let is_late = code.starts_with('F') || code.starts_with('V');
     match code {
         "given up" => false,

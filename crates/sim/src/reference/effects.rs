@@ -22,6 +22,10 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
         if declared.is_some_and(|declared| weight(declared) < risk(operation)) {
             answers.find("E301", place.clone());
         }
+        let polls = step.until.as_ref();
+        if polls.is_some_and(|until| changes(operation) || until.at_most < until.every) {
+            answers.find("E311", place.clone());
+        }
         if !changes(operation) {
             continue;
         }

@@ -348,6 +348,19 @@ impl Generator<'_> {
     fn caution(&mut self, operation: &Operation, text: &mut String) {
         let changes = !operation.effect.is_read();
         let has_output = operation.output.is_some();
+        let polls = if changes { 5 } else { 80 };
+        if has_output && self.rng.permille(polls) {
+            let until = match self.mistake(100) {
+                true => self.condition(1),
+                false => self.acceptance(operation),
+            };
+            let at_most = if self.mistake(50) { "1s" } else { "1m" };
+            let until = whole(&until);
+            let _ = writeln!(
+                text,
+                "    until: {until}\n    every: 20s\n    at_most: {at_most}"
+            );
+        }
         if has_output && self.rng.permille(if changes { 850 } else { 60 }) {
             let accept = match self.mistake(100) {
                 true => self.condition(1),

@@ -60,7 +60,7 @@ fn names(setting: &Setting<'_>, spot: &Spot<'_>, expr: &Expr, answers: &mut Answ
                 Some(_) => {
                     let own = spot.step.and_then(|number| setting.plan.steps.get(number));
                     let is_own = own.is_some_and(|step| step.id.value == *id);
-                    if is_own && spot.field == Some(Field::Accept(CallRole::Own)) {
+                    if is_own && looks_at_output(spot) {
                         answers.find("R107", spot.place.clone());
                     }
                 }
@@ -85,16 +85,23 @@ fn names(setting: &Setting<'_>, spot: &Spot<'_>, expr: &Expr, answers: &mut Answ
     }
 }
 
-/// `output` belongs to `accept`; `item` and `index` to what is done for each item, so neither to
-/// the list nor to the guard that stands before it.
+/// Whether it is asked over what the call of its step came back with.
+fn looks_at_output(spot: &Spot<'_>) -> bool {
+    let fields = [Field::Until, Field::Accept(CallRole::Own)];
+    spot.field.is_some_and(|field| fields.contains(&field))
+}
+
+/// `output` belongs to `until` and `accept`; `item` and `index` to what is done for each item, so
+/// neither to the list nor to the guard that stands before it.
 fn in_scope(setting: &Setting<'_>, spot: &Spot<'_>, root: &Root) -> bool {
     let step = spot.step.and_then(|number| setting.plan.steps.get(number));
     match root {
-        Root::Output => spot.field == Some(Field::Accept(CallRole::Own)),
+        Root::Output => looks_at_output(spot),
         Root::Item | Root::Index => {
             let walks = step.is_some_and(|step| step.for_each.is_some());
             let each = [
                 Some(Field::Args(CallRole::Own)),
+                Some(Field::Until),
                 Some(Field::Accept(CallRole::Own)),
                 Some(Field::Question),
             ];

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use super::super::Pass;
 use super::envelope;
-use super::worst::{items, retaken, tries};
+use super::worst::{items, retaken, tries_of_one};
 use crate::catalog::Operation;
 use crate::limits::RETAKEN_MAX;
-use crate::plan::{CallRole, Limits, Retry, Step};
+use crate::plan::{CallRole, Limits, Retry, Step, Until};
 
 /// A bound on the time of a plan.
 pub(super) struct Bound {
@@ -31,28 +31,58 @@ pub(super) struct Bound {
 
 /// How long one call can take: its attempts with the waits between them.
 pub(super) fn of_call(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Duration {
-    let retry = step.retry.unwrap_or(Retry::DEFAULT);
-    let waits = (1..tries(step)).fold(Duration::ZERO, |all, tries| {
-        all.saturating_add(retry.wait_after(tries))
-    });
-    // Why twice: what was written is read back with as many tries.
-    let rounds = 1 + u32::from(step.confirm.is_some());
-    busy(pass, operation, step).saturating_add(waits.saturating_mul(rounds))
+    match &step.until {
+        Some(until) => longest_poll(pass, operation, step, until),
+        None => once(pass, operation, step),
+    }
 }
 
 /// How long one call can hold a place, before it the read that shows what it is about, and after
 /// it the one that proves it.
 fn busy(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Duration {
-    let one = |operation: &Operation| {
-        let own = step.timeout.unwrap_or(operation.timeout);
-        own.min(operation.timeout)
+    let Some(until) = &step.until else {
+        return busy_once(pass, operation, step);
     };
-    let read = pass.called(step, CallRole::Confirm).map(|read| one(read));
+    let polls = u32::try_from(until.polls()).unwrap_or(u32::MAX);
+    let all = busy_once(pass, operation, step).saturating_mul(polls);
+    // Why the less: attempts that fill the time leave no room for more of them.
+    all.min(longest_poll(pass, operation, step, until))
+}
+
+/// How long polling can take: the last poll begins before the time is over.
+fn longest_poll(pass: &Pass<'_>, operation: &Operation, step: &Step, until: &Until) -> Duration {
     let shown = pass.previewing(step).map(|read| read.timeout);
-    one(operation)
-        .saturating_add(read.unwrap_or_default())
-        .saturating_mul(tries(step))
+    until
+        .at_most
+        .saturating_add(of_attempt(operation, step))
         .saturating_add(shown.unwrap_or_default())
+}
+
+/// How long a call can take that is not repeated after it succeeded, or one poll.
+fn once(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Duration {
+    let retry = step.retry.unwrap_or(Retry::DEFAULT);
+    let waits = (1..tries_of_one(step)).fold(Duration::ZERO, |all, tries| {
+        all.saturating_add(retry.wait_after(tries))
+    });
+    // Why twice: what was written is read back with as many tries.
+    let rounds = 1 + u32::from(step.confirm.is_some());
+    busy_once(pass, operation, step).saturating_add(waits.saturating_mul(rounds))
+}
+
+fn busy_once(pass: &Pass<'_>, operation: &Operation, step: &Step) -> Duration {
+    let read = pass.called(step, CallRole::Confirm);
+    let read = read.map(|read| of_attempt(read, step));
+    let shown = pass.previewing(step).map(|read| read.timeout);
+    of_attempt(operation, step)
+        .saturating_add(read.unwrap_or_default())
+        .saturating_mul(tries_of_one(step))
+        .saturating_add(shown.unwrap_or_default())
+}
+
+/// How long one attempt of a step at an operation can take.
+fn of_attempt(operation: &Operation, step: &Step) -> Duration {
+    let own = step.timeout.unwrap_or(operation.timeout);
+    own.min(operation.timeout)
 }
 
 /// How long taking readings again can hold a step up, one after the other, and hold places.
@@ -65,10 +95,10 @@ fn retaking(pass: &Pass<'_>, step: &Step) -> (Duration, Duration) {
         let calls = items(reading).saturating_mul(u64::from(RETAKEN_MAX));
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         let times = |one: Duration| one.saturating_mul(calls);
-        all.0 = all
-            .0
-            .saturating_add(times(of_call(pass, operation, reading)));
-        all.1 = all.1.saturating_add(times(busy(pass, operation, reading)));
+        // Why once: a reading that is taken again is not polled for.
+        all.0 = all.0.saturating_add(times(once(pass, operation, reading)));
+        let busy = busy_once(pass, operation, reading);
+        all.1 = all.1.saturating_add(times(busy));
     }
     all
 }

@@ -20,7 +20,7 @@ use crate::limits::{ARGS_BYTES_MAX, RETAKEN_MAX};
 use crate::money::Money;
 use crate::plan::readings::readings;
 use crate::plan::undo::undone_by;
-use crate::plan::{CallRole, Field, Limits, Retry, Step};
+use crate::plan::{CallRole, Field, Limits, Retry, Step, Until};
 use crate::schema::{Type, bytes};
 
 /// The most a plan can take.
@@ -134,7 +134,7 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
     for step in calls {
         let calls = calls_of(pass, step).saturating_mul(times(step));
         all_calls = all_calls.saturating_add(calls);
-        let attempts = attempts_of(pass, step).saturating_mul(times(step));
+        let attempts = attempts_in_all(pass, step, times(step));
         all_attempts = all_attempts.saturating_add(attempts);
     }
     let time = time::bound(pass, limits);
@@ -182,10 +182,8 @@ pub(super) fn retaken<'p>(pass: &Pass<'p>, step: &Step) -> Vec<&'p Step> {
 
 fn row(pass: &Pass<'_>, step: &Step, times: u64) -> Option<StepWorst> {
     let operation = pass.operation(step)?;
-    let attempts = attempts_of(pass, step).saturating_mul(times);
-    let each = items(step)
-        .saturating_mul(u64::from(tries(step)))
-        .saturating_mul(times);
+    let attempts = attempts_in_all(pass, step, times);
+    let each = items(step).saturating_mul(tries(step, times));
     let calls = CallRole::ALL.into_iter();
     let calls = calls.filter_map(|role| Some(spend(pass, step, role)?.times(each)));
     let spend = calls.reduce(Spend::plus).unwrap_or_default();
@@ -233,8 +231,16 @@ pub(crate) fn items(step: &Step) -> u64 {
         .map_or(1, |each| each.max_items.value)
 }
 
-/// The attempts of one call, by the rule that the run goes by.
-pub(crate) fn tries(step: &Step) -> u32 {
+/// The attempts of one call that is carried out so often, by the rule that the run goes by: the
+/// first time of every poll, then of one.
+fn tries(step: &Step, times: u64) -> u64 {
+    let polls = step.until.as_ref().map_or(1, Until::polls);
+    let rounds = polls.saturating_add(times.saturating_sub(1));
+    rounds.saturating_mul(u64::from(tries_of_one(step)))
+}
+
+/// The attempts of one call, or of one poll.
+pub(super) fn tries_of_one(step: &Step) -> u32 {
     step.retry.unwrap_or(Retry::DEFAULT).attempts.max(1)
 }
 
@@ -246,9 +252,14 @@ pub(crate) fn calls_of(pass: &Pass<'_>, step: &Step) -> u64 {
 
 /// The attempts of a step, and the reads that show people what its calls are about.
 pub(crate) fn attempts_of(pass: &Pass<'_>, step: &Step) -> u64 {
-    let attempts = calls_of(pass, step).saturating_mul(u64::from(tries(step)));
+    attempts_in_all(pass, step, 1)
+}
+
+/// The same of a step that is carried out so often.
+fn attempts_in_all(pass: &Pass<'_>, step: &Step, times: u64) -> u64 {
+    let attempts = calls_of(pass, step).saturating_mul(tries(step, times));
     let shown = pass.previewing(step).map_or(0, |_| items(step));
-    attempts.saturating_add(shown)
+    attempts.saturating_add(shown.saturating_mul(times))
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

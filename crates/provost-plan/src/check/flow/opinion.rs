@@ -28,7 +28,7 @@ impl<'a> Opinions<'a> {
         let asked: BTreeSet<&str> = ids(&|step| asks(pass, step));
         let accepted = ids(&|step| {
             let own = asks(pass, step);
-            let mut accepts = step.accept.iter();
+            let mut accepts = step.conditions();
             accepts.any(|accept| own || is_read(pass, accept))
         });
         Self { asked, accepted }

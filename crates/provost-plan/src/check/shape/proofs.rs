@@ -35,7 +35,7 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
     for step in &pass.plan.steps {
         let id = &step.id.value;
         let confirm = step.confirm.iter().flat_map(|confirm| &confirm.accept);
-        let mut accepts = step.accept.iter().chain(confirm).peekable();
+        let mut accepts = step.conditions().chain(confirm).peekable();
         if accepts.peek().is_some() {
             // Why one scope: an `accept` with `read` in it is refused where names are looked up.
             let site = Site::confirmed(pass, step);
@@ -205,16 +205,18 @@ fn guard(careless: &Solver<'_, '_>, when: &Template) -> Option<Diagnostic> {
     )
 }
 
-/// The conditions of `accept` and `confirm` that accept whatever comes.
+/// The conditions of `until`, `accept` and `confirm` that hold whatever comes.
 fn hollow_acceptance(solver: &Solver<'_, '_>, step: &Step, found: &mut Vec<Diagnostic>) {
     let id = &step.id.value;
     let confirm = step.confirm.iter().flat_map(|confirm| &confirm.accept);
-    let own = step.accept.iter().map(|accept| (accept, Root::Output));
-    for (accept, about) in own.chain(confirm.map(|accept| (accept, Root::Read))) {
-        let (what, name) = match about {
-            Root::Read => (format!("the `confirm` of `{id}`"), "read"),
-            _ => (format!("the `accept` of `{id}`"), "output"),
+    let until = step.until.iter().map(|until| ("until", &until.condition));
+    let own = until.chain(step.accept.iter().map(|accept| ("accept", accept)));
+    for (field, accept) in own.chain(confirm.map(|accept| ("confirm", accept))) {
+        let (about, name) = match field {
+            "confirm" => (Root::Read, "read"),
+            _ => (Root::Output, "output"),
         };
+        let what = format!("the `{field}` of `{id}`");
         let looks = accept.references().any(|read| read.root == about);
         let finding = if accept.whole().is_none() {
             None

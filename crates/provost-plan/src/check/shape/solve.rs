@@ -49,13 +49,13 @@ pub(super) struct Solver<'p, 'a> {
     pub(super) accepted: Option<&'p AcceptedOutputs>,
 }
 
-/// What holds of the output of each step that succeeded, by its `accept`.
+/// What holds of the output of each step that succeeded, by its `until` and `accept`.
 pub(super) type AcceptedOutputs = BTreeMap<String, Case>;
 
-/// What the `accept` of each step says of its output, where it says one thing.
+/// What the `until` and `accept` of each step say of its output, where they say one thing.
 pub(super) fn accepted(pass: &Pass<'_>) -> AcceptedOutputs {
     let of_step = |step: &Step| {
-        let cases = step.accept.iter().filter_map(|accept| {
+        let cases = step.conditions().filter_map(|accept| {
             let mut cases = accept.whole()?.cases(true)?;
             let only = cases.pop()?;
             cases.is_empty().then_some(only)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::subgoal::subgoal;
+use super::until::until;
 use super::{bad_id, expression, head, is_step_id, optional, present, template};
 use crate::catalog::Risk;
 use crate::codes::Code;
@@ -65,6 +66,7 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
     let needs = fields.texts("needs");
     let when = optional(&mut fields, "when", source);
     let for_each = for_each(&mut fields, source);
+    let until = until(&mut fields, kind.as_ref(), source);
     let accept = accept(&mut fields, source);
     let confirm = side_call(&mut fields, CallRole::Confirm, kind.as_ref(), source);
     let undo = side_call(&mut fields, CallRole::Undo, kind.as_ref(), source);
@@ -95,6 +97,7 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
         needs,
         when,
         for_each,
+        until,
         accept,
         confirm,
         undo,
@@ -334,7 +337,10 @@ fn accept(fields: &mut Fields<'_, '_>, source: &Source) -> Vec<Template> {
         .collect()
 }
 
-fn above_nothing(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<Spanned<Duration>> {
+pub(super) fn above_nothing(
+    fields: &mut Fields<'_, '_>,
+    name: &'static str,
+) -> Option<Spanned<Duration>> {
     let duration = fields.duration(name)?;
     if duration.value.is_zero() {
         let message = format!("`{name}` must be longer than nothing");

@@ -17,11 +17,14 @@ use crate::source::{Source, Spanned};
 const OWN: [&str; 5] = ["tools", "effect_max", "steps_max", "output", "result"];
 
 /// The fields that only a step has which calls a tool or asks a person.
-const OF_OTHERS: [&str; 12] = [
+const OF_OTHERS: [&str; 15] = [
     "args",
     "as",
     "for_each",
     "max_items",
+    "until",
+    "every",
+    "at_most",
     "confirm",
     "undo",
     "expect",

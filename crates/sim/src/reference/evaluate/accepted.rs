@@ -1,4 +1,5 @@
-//! Part of the second reading: a world in which a step succeeded is one that its `accept` let pass.
+//! Part of the second reading: a world in which a step succeeded is one that its `until` and
+//! its `accept` let pass.
 
 use provost_plan::plan::Step;
 
@@ -15,7 +16,8 @@ impl Evaluator<'_> {
         }
         let here = std::mem::replace(&mut self.here, number);
         let watching = std::mem::replace(&mut self.watching, false);
-        let mut accepts = step.accept.iter().map(|accept| self.guard(accept));
+        let until = step.until.iter().map(|until| &until.condition);
+        let mut accepts = until.chain(&step.accept).map(|accept| self.guard(accept));
         let accepted = accepts.try_fold(true, |all, one| Ok(all && one?));
         drop(accepts);
         self.here = here;
