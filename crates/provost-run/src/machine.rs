@@ -28,6 +28,7 @@
 //! | confirming read in flight | reply shows it or not | `AttemptEnded StepSettled` | dispatch, or as a failure |
 //! | confirming read in flight | reply failed, may repeat | `AttemptEnded{retry_at}` | `WaitUntil` |
 //! | attempt in flight | reply failed, may repeat | `AttemptEnded{retry_at}` | `WaitUntil` |
+//! | attempt in flight | reply ok, `until` does not hold | `AttemptEnded{not_yet, retry_at}` · `AttemptEnded{not_yet} StepSettled{failed}` | `WaitUntil` |
 //! | attempt in flight | reply failed, unknown, no key | `AttemptEnded StepSettled{in_doubt}` | |
 //! | attempt in flight | reply failed | `AttemptEnded StepSettled{failed}` | replan, stop, go on, ask |
 //! | attempt in flight | resume | `Resumed AttemptEnded{lost}` | as failed, with landing unknown; people are heard |

@@ -37,6 +37,8 @@ pub enum Class {
     OutputInvalid,
     /// The output came, but the step's acceptance does not hold.
     AcceptanceFailed,
+    /// What a step polls for did not come in its time.
+    DeadlineExceeded,
     /// An expression of the step failed.
     Expression,
     /// Policy forbids the call.
@@ -78,6 +80,7 @@ impl Class {
             Self::Stale => "stale",
             Self::OutputInvalid => "output_invalid",
             Self::AcceptanceFailed => "acceptance_failed",
+            Self::DeadlineExceeded => "deadline_exceeded",
             Self::Expression => "expression",
             Self::PolicyDenied => "policy_denied",
             Self::Rejected => "rejected",

@@ -14,6 +14,7 @@ pub(crate) mod doubt;
 pub(crate) mod earlier;
 pub(crate) mod fresh;
 pub(crate) mod origin;
+pub(crate) mod poll;
 pub(crate) mod settle;
 pub(crate) mod sinks;
 pub(crate) mod subgoal;

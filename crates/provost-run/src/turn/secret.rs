@@ -133,6 +133,7 @@ fn is_own_word(class: Class) -> bool {
             | Class::PolicyDenied
             | Class::BudgetExceeded
             | Class::AcceptanceFailed
+            | Class::DeadlineExceeded
             | Class::BreakerOpen
             | Class::Cancelled
             | Class::Drift

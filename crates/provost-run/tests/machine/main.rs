@@ -39,6 +39,7 @@ mod moved;
 mod origins;
 mod planner_costs;
 mod plans;
+mod polls;
 mod preview;
 mod progress;
 mod proofs;

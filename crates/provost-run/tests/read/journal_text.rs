@@ -205,6 +205,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             message: text,
             evidence: None,
             retry_at: words.contains(&"again").then_some(BEGIN),
+            not_yet: words.contains(&"not_yet"),
             lost: words[0] == "lost",
             unsent: false,
             secret: false,

@@ -98,6 +98,7 @@ fn every_class_has_its_party() {
         ("cancelled", Neither),
         ("drift", Neither),
         ("acceptance_failed", Undecided),
+        ("deadline_exceeded", Undecided),
         ("permission_denied", Undecided),
         ("conflict", Undecided),
         ("partial", Undecided),

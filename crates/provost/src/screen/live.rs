@@ -6,7 +6,8 @@
 
 use provost_engine::run::call::Slot;
 use provost_engine::run::event::StepStatus;
-use provost_engine::run::state::{State, StepState};
+use provost_engine::run::outcome::Class;
+use provost_engine::run::state::{ItemState, State, StepState};
 use provost_plan::check::CheckedPlan;
 
 use super::narrate::Narrator;
@@ -101,8 +102,13 @@ fn note(narrator: &Narrator, checked: &CheckedPlan, state: &State, id: &str, now
     if let Some(ms) = started.map(|started| now - started).or(took) {
         parts.push(lasted(ms));
     }
-    if let Some(at) = known.items.iter().filter_map(|item| item.retry_at).min() {
-        parts.push(format!("retry in {}", lasted(at - now)));
+    let waits = |item: &ItemState| item.retry_at.map(|at| (at, item.class));
+    if let Some((at, class)) = known.items.iter().filter_map(waits).min() {
+        let what = match class {
+            Some(Class::Ok) => "next poll",
+            _ => "retry",
+        };
+        parts.push(format!("{what} in {}", lasted(at - now)));
     }
     match known.status {
         StepStatus::Pending => {

@@ -27,6 +27,8 @@ pub struct Narrator {
     catalog: std::sync::Arc<Catalog>,
     started: BTreeMap<Slot, i64>,
     took: BTreeMap<Slot, i64>,
+    /// Slots of which a poll was told.
+    polled: BTreeSet<Slot>,
     // Why: the check that follows an amendment or an undo is part of it.
     amended: Cell<bool>,
 }
@@ -38,6 +40,7 @@ impl Narrator {
             catalog,
             started: BTreeMap::new(),
             took: BTreeMap::new(),
+            polled: BTreeSet::new(),
             amended: Cell::new(false),
         }
     }
@@ -172,7 +175,9 @@ impl Narrator {
                 failed.then_some(())?;
             }
             Event::AttemptEnded(ended) => {
-                (ended.retry_at.is_some() || ended.lost).then_some(())?;
+                // Why not each: a job may be polled for thousands of times.
+                let goes_on = ended.not_yet && !self.polled.insert(ended.slot.clone());
+                (!goes_on && (ended.retry_at.is_some() || ended.lost)).then_some(())?;
             }
             Event::StepSettled { slot, .. } => {
                 if let Some(started) = self.started.remove(slot) {

@@ -13,6 +13,7 @@ use provost_plan::catalog::Effect;
 use provost_plan::check::StepRecord;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::canonical;
+use provost_plan::duration;
 use provost_plan::label::Label;
 use provost_plan::plan::{OnFailure, Step, StepKind};
 use provost_plan::reach::{CheckedUnder, Reach, asked};
@@ -245,6 +246,16 @@ fn details(page: &mut Page, checkup: &CheckedUnder<'_>, steps: &Reviewed<'_>) {
         page.end();
         if acts(checkup, step).is_none() {
             inputs(page, step, record);
+        }
+        if let Some(until) = &step.until {
+            let waits = format!(
+                ", every {} for at most {}",
+                duration::print(until.every),
+                duration::print(until.at_most)
+            );
+            page.faint("    repeated until ")
+                .text(&bare(until.condition.text()))
+                .line(&waits);
         }
         for accept in &step.accept {
             page.faint("    done if ")

@@ -105,6 +105,9 @@ pub struct AttemptEnded {
     /// When the next attempt may begin, in milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<i64>,
+    /// Whether the step polls, and its `until` does not hold over what this attempt read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_yet: bool,
     /// Whether the process ended before an answer was recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
@@ -151,6 +154,7 @@ impl AttemptEnded {
             message: None,
             evidence: None,
             retry_at: None,
+            not_yet: false,
             lost: false,
             unsent: false,
             used: None,

@@ -144,6 +144,11 @@ fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
             format!("the output of step `{slot}` does not meet its acceptance"),
         )
         .decided_by("the evidence of that attempt: whether the output or the acceptance is wrong"),
+        Class::DeadlineExceeded => says(
+            Cause::Undecided,
+            format!("what step `{slot}` polls for did not come within its `at_most`"),
+        )
+        .decided_by("the evidence of the last poll: whether the job is slow or will never end"),
         Class::PermissionDenied => says(
             Cause::Undecided,
             format!("the tool denies the caller of step `{slot}`"),

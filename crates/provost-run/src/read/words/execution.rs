@@ -72,10 +72,12 @@ pub(super) fn ended(ended: &AttemptEnded) -> Words {
     let verb = match (ended.attempt, ended.lost) {
         (0, _) => format!("preview {class}"),
         (_, true) => "interrupted".to_owned(),
+        (_, false) if ended.not_yet => "not yet".to_owned(),
         (_, false) => class.to_owned(),
     };
     let unknown = ended.lost && ended.landing == Landing::Unknown;
     let tone = match ended.class {
+        Class::Ok if ended.not_yet => Tone::Neutral,
         Class::Ok => Tone::Good,
         _ => Tone::Bad,
     };
@@ -87,10 +89,10 @@ pub(super) fn ended(ended: &AttemptEnded) -> Words {
         } else {
             ""
         })
-        .rest(if ended.retry_at.is_some() {
-            ", retrying"
-        } else {
-            ""
+        .rest(match ended.retry_at {
+            Some(_) if ended.not_yet => ", polling again",
+            Some(_) => ", retrying",
+            None => "",
         })
         .details(attempt)
         // Why not where it worked: that says it.

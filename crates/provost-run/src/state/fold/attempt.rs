@@ -223,7 +223,11 @@ fn call_ended(
     let item = item_mut(state, &ended.slot, kind)?;
     note_args(item, ended, attempt.as_ref());
     item.retry_at = ended.retry_at;
-    item.tries += u32::from(ended.is_try());
+    // Why anew: each poll has the tries of a read of its own.
+    item.tries = match ended.not_yet {
+        true => 0,
+        false => item.tries + u32::from(ended.is_try()),
+    };
     item.landing = Some(ended.landing);
     item.class = Some(ended.class);
     item.evidence = ended.evidence.or(item.evidence);

@@ -260,7 +260,10 @@ pub(super) fn read_ended(
 }
 
 /// Whether every expression of an acceptance holds.
-pub(crate) fn holds(accept: &[Template], scope: &Scope<'_>) -> Result<(), (Class, String)> {
+pub(crate) fn holds<'t>(
+    accept: impl IntoIterator<Item = &'t Template>,
+    scope: &Scope<'_>,
+) -> Result<(), (Class, String)> {
     for expression in accept {
         match expression.eval_bool(scope) {
             Ok(true) => {}

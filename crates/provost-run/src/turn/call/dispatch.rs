@@ -25,6 +25,7 @@ use super::doubt::{is_reconciling, settle_in_doubt};
 use super::earlier::{Before, before, forbidden, look_up};
 use super::fresh::{is_wanted_still, put_off_all, start_fresh};
 use super::origin::{reads_accepted, values_from_goal};
+use super::poll::{in_time, polling_over};
 use super::settle::{may_repeat, settle_failed, settle_list};
 use super::sinks::{same_sinks, sinks_digest};
 use super::subgoal::settle_subgoal;
@@ -210,6 +211,20 @@ fn run_items(log: &mut TurnLog<'_>, step: &Step, record: &StepRecord) -> Result<
     }
 }
 
+/// Settles a slot whose call is not to begin any more: its goal was amended, or its time is over.
+fn settle_late(log: &mut TurnLog<'_>, slot: &Slot) -> Result<bool, StepError> {
+    if log.state().goals.former.contains(&slot.step) {
+        let message = "the goal was amended before it took place".to_owned();
+        settle_failed(log, slot, Class::Cancelled, message)?;
+        return Ok(true);
+    }
+    if !in_time(log.state(), slot, log.now()) {
+        polling_over(log, slot)?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
 fn run_open_items(
     log: &mut TurnLog<'_>,
     step: &Step,
@@ -237,9 +252,7 @@ fn run_open_items(
             read_back(log, step, record, slot, full)?;
             continue;
         }
-        if log.state().goals.former.contains(id) {
-            let message = "the goal was amended before it took place".to_owned();
-            settle_failed(log, &slot, Class::Cancelled, message)?;
+        if settle_late(log, &slot)? {
             continue;
         }
         if let Some((class, message)) = beyond_repeating(log.basis(), &slot) {

@@ -14,6 +14,7 @@ use super::beside::holds;
 use super::confirm::{confirmed, settle_accepted};
 use super::doubt::{reconciled, settle_in_doubt};
 use super::fresh::{is_retaking, not_retaken, retaken};
+use super::poll::{ends_polling, in_time, poll_again, poll_lost};
 use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, Created, Event, StepStatus};
 use crate::machine::StepError;
@@ -122,10 +123,17 @@ fn answered(
     };
     match fits {
         Ok(output) if is_retaking(log.state(), slot) => retaken(log, slot, ended, output, digest),
-        Ok(output) => {
-            log.emit(Event::AttemptEnded(ended))?;
-            accept_output(log, slot, &output, digest)
-        }
+        Ok(output) => match ends_polling(log.basis(), slot, &output) {
+            Ok(true) => {
+                log.emit(Event::AttemptEnded(ended))?;
+                accept_output(log, slot, &output, digest)
+            }
+            Ok(false) => poll_again(log, slot, ended),
+            Err((class, message)) => {
+                log.emit(Event::AttemptEnded(ended))?;
+                settle_failed(log, slot, class, message)
+            }
+        },
         Err(_) => attempt_over(log, slot, ended),
     }
 }
@@ -144,6 +152,9 @@ pub(crate) fn attempt_over(
     }
     if is_retaking(log.state(), slot) {
         return not_retaken(log, slot, ended);
+    }
+    if poll_lost(log, slot, &ended)? {
+        return Ok(());
     }
     let (class, landing) = (ended.class, ended.landing);
     let uncounted = !ended.is_try();
@@ -266,14 +277,15 @@ pub(super) fn acceptance(
     let Some((step, _)) = plan.checked().step(&slot.step) else {
         return Ok(());
     };
-    if step.accept.is_empty() {
+    let mut conditions = step.conditions().peekable();
+    if conditions.peek().is_none() {
         return Ok(());
     }
     let item = item_value(at.state, slot);
     let roots = Roots::new(at.purse).with_item(item).with_output(output);
-    let named = step.accept.iter().flat_map(|accept| accept.references());
+    let named = step.conditions().flat_map(|accept| accept.references());
     let scope = roots.scope_for(at.state, named);
-    holds(&step.accept, &scope)
+    holds(conditions, &scope)
 }
 
 /// When the next attempt may begin, if there may be one.
@@ -288,12 +300,13 @@ fn retry_at(
     if !class.is_transient() && !is_unknown(at.state, slot, landing) {
         return None;
     }
-    let tries = at
-        .state
-        .item(slot)
-        .map_or(1, |item| item.retaking.unwrap_or(item.tries) + 1);
+    let item = at.state.item(slot);
+    let retaking = item.and_then(|item| item.retaking);
+    let tries = retaking.or(item.map(|item| item.tries)).unwrap_or(0) + 1;
     let due = next_try(at, slot, tries, retry_after)?;
-    may_repeat(at, slot, landing, due).then_some(due)
+    // Why not of a reading that is taken again: nobody polls for it any more.
+    let is_early = retaking.is_some() || in_time(at.state, slot, due);
+    (is_early && may_repeat(at, slot, landing, due)).then_some(due)
 }
 
 /// Whether nobody knows if the write took place, after an attempt with this landing.

@@ -128,10 +128,11 @@ pub fn line(event: &Event) -> String {
             let retry = a
                 .retry_at
                 .map_or_else(String::new, |at| format!(" again at {at}"));
+            let not_yet = if a.not_yet { " not yet" } else { "" };
             let lost = if a.lost { " lost" } else { "" };
             let (class, landing) = (a.class.word(), a.landing.word());
             format!(
-                "{kind} {}#{} {class} {landing}{retry}{lost}",
+                "{kind} {}#{} {class} {landing}{not_yet}{retry}{lost}",
                 a.slot, a.attempt
             )
         }
