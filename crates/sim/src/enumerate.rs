@@ -75,6 +75,9 @@ pub struct Bounds {
     /// Whether the driver takes what was posted for another statement each time it hears it: a
     /// control that must count one twice.
     pub hears_anew: bool,
+    /// Whether polls are judged by longer waits and less time: a control that must find some early
+    /// and some late.
+    pub strict_polls: bool,
     /// Whether two people speak, and nobody approves what they asked for.
     pub two_people: bool,
     /// Whether people stop more than this run.

@@ -17,6 +17,7 @@ pub mod injection;
 pub mod mcp;
 pub mod model;
 pub mod mutate;
+pub mod polls;
 pub mod reference;
 pub mod repeats;
 pub mod rng;

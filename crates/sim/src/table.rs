@@ -265,8 +265,28 @@ pub const ROWS: &[Row] = &[
         "attempt in flight",
         "reply failed, may repeat",
         &[small("retried", |t| {
-            t.any(|e| matches!(e, Event::AttemptEnded(ended) if ended.retry_at.is_some()))
+            t.ends(|ended| ended.retry_at.is_some() && !ended.not_yet)
         })],
+    ),
+    row(
+        "attempt in flight",
+        "reply ok, `until` does not hold",
+        &[
+            small("polls again", |t| {
+                t.ends(|ended| ended.not_yet && ended.retry_at.is_some())
+            }),
+            small("polls no more", |t| {
+                t.any(|e| {
+                    matches!(
+                        e,
+                        Event::StepSettled {
+                            class: Some(Class::DeadlineExceeded),
+                            ..
+                        }
+                    )
+                })
+            }),
+        ],
     ),
     row(
         "attempt in flight",

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use sim::enumerate::judge::{BEGUN_UNHEARD, DOUBLED_KEYED, DOUBLED_PLAIN, LOST};
 use sim::enumerate::reading::COUNTED_TWICE;
 use sim::enumerate::{Bounds, Budget, Kind, PlanCase, Tally, catalog, explore, plans};
+use sim::polls::{POLLED_EARLY, POLLED_LATE};
 use sim::repeats::{BEGUN_FORBIDDEN, BEGUN_UNSHOWN, CARD_SILENT, Looks, NOT_RECORDED};
 use sim::table::{self, Where};
 
@@ -40,6 +41,7 @@ fn family(name: &'static str, cases: Vec<PlanCase>, numbers: Numbers) -> Family 
         forget_sync: false,
         dispatch_first: false,
         hears_anew: false,
+        strict_polls: false,
         two_people: false,
         stops: false,
         repeats: false,
@@ -198,6 +200,17 @@ fn undone(size: usize) -> Vec<PlanCase> {
     choices.iter().map(|kinds| plans::undone(kinds)).collect()
 }
 
+/// Reads that poll: alone, before and after a write, two at once, over a list.
+fn polled() -> Vec<PlanCase> {
+    vec![
+        plans::polled(&[Kind::Read]),
+        plans::polled(&[Kind::Read, Kind::Plain]),
+        plans::polled(&[Kind::Keyed, Kind::Read]),
+        plans::polled(&[Kind::Read, Kind::Read]),
+        plans::polled_list(2),
+    ]
+}
+
 fn lists(items: usize, same: bool) -> Vec<PlanCase> {
     // Why: the check refuses a list that destroys one thing again and again.
     let kinds = Kind::ALL
@@ -221,6 +234,7 @@ fn reduced() -> Vec<Family> {
         )),
         merged(family("a list of three", lists(3, false), [1, 1, 0, 1, 0])),
         family("readings that grow old", ageing(), [1, 2, 0, 0, 0]),
+        family("reads that poll", polled(), [1, 1, 0, 0, 1]),
         family("a write read back", read_back(1), [2, 2, 1, 1, 0]),
         family("two writes read back", read_back(2), [1, 1, 0, 1, 0]),
         family("a write undone", undone(1), [2, 2, 0, 1, 1]),
@@ -310,6 +324,7 @@ fn full() -> Vec<Family> {
         three("three steps, crashes and faults", [1, 1, 0, 1, 0]),
         three("three steps, two crashes", [2, 0, 1, 1, 0]),
         three("three steps, a fault and a replan", [0, 1, 1, 1, 0]),
+        family("reads that poll", polled(), [2, 2, 1, 1, 1]),
         family("a write read back", read_back(1), [2, 2, 1, 1, 1]),
         family("two writes read back", read_back(2), [1, 2, 1, 1, 0]),
         // Why apart: two crashes, a fault and two statements in one step are four million states.
@@ -390,7 +405,7 @@ fn full() -> Vec<Family> {
 }
 
 /// Every kind of fault that the search knows.
-const FAULTS: [&str; 18] = [
+const FAULTS: [&str; 19] = [
     "a clock goes back",
     "a statement that must not count",
     "a statement waits for who takes the run up",
@@ -402,6 +417,7 @@ const FAULTS: [&str; 18] = [
     "denied",
     "loss of power",
     "nobody answers",
+    "not yet",
     "ok",
     "refused",
     "takes place after all",
@@ -577,6 +593,20 @@ fn a_driver_that_does_not_look_for_equal_calls_is_caught() {
     assert_eq!(driven(Looks::Always), [false; 4]);
     assert_eq!(driven(Looks::AtCards), [true, true, true, false]);
     assert_eq!(driven(Looks::Never), [true; 4]);
+}
+
+/// Control: who polls by shorter waits and for longer than is asked is caught.
+#[test]
+fn polls_that_begin_early_or_late_are_caught() {
+    let driven = |strict: bool| {
+        let mut family = family("control", polled(), [1, 1, 0, 0, 0]);
+        family.bounds.strict_polls = strict;
+        run(&[family], false)
+    };
+    let exact = driven(false);
+    assert_eq!(exact.times(POLLED_EARLY) + exact.times(POLLED_LATE), 0);
+    let strict = driven(true);
+    assert!(strict.times(POLLED_EARLY) > 0 && strict.times(POLLED_LATE) > 0);
 }
 
 /// Control: what is merged because it differs in name only hides no row, no end and no fault.

@@ -20,6 +20,10 @@ use crate::repeats::Rule;
 
 /// How old a reading may be before what acts on it begins, in milliseconds.
 pub(super) const FRESH_MS: i64 = 100;
+/// How long a step waits between two polls, and how long after the first the last may begin, in
+/// milliseconds.
+pub(super) const POLL_EVERY_MS: i64 = 2_000;
+pub(super) const POLL_AT_MOST_MS: i64 = 5_000;
 /// How long the tool of keyed writes remembers a key, in milliseconds.
 pub(super) const KEY_LIVES_MS: i64 = 86_400_000;
 /// How long a write that is not found may still land, in milliseconds.

@@ -14,7 +14,7 @@ use provost_run::state::State;
 
 use super::catalog::Kind;
 use super::fingerprint::Prints;
-use super::inputs::{ENDINGS, Ending, LATE};
+use super::inputs::{ENDINGS, Ending, LATE, NOT_YET};
 use super::judge::BEGUN_UNHEARD;
 use super::machine::{Facts, Journal, Machine, MachineInput, Stepped};
 use super::node::Node;
@@ -23,6 +23,7 @@ use super::reading::Reading;
 use super::stops::{BEGUN_STOPPED, Scope};
 use super::world::{Class, Flight};
 use super::{Bounds, Budget, PlanCase, Tally};
+use crate::polls::Polls;
 use crate::table::TurnInput;
 
 pub(super) struct Search<'a> {
@@ -117,6 +118,7 @@ impl Search<'_> {
             self.planner_replies(node)?;
             self.people_speak(node)?;
             self.time_passes(node)?;
+            self.polls_go_on(node)?;
             self.calls_fail(node)?;
             self.others_call(node)?;
             self.late_ones_land(node)?;
@@ -156,12 +158,22 @@ impl Search<'_> {
         self.follow(node, &stepped)
     }
 
+    /// A read answers, and what is polled for has not come.
+    fn polls_go_on(&mut self, node: &Node) -> Result<(), String> {
+        for (index, flight) in node.flights.iter().enumerate() {
+            if flight.class == Class::Read && self.case.polls(flight.place) {
+                self.end_call(node, index, NOT_YET)?;
+            }
+        }
+        Ok(())
+    }
+
     fn calls_fail(&mut self, node: &Node) -> Result<(), String> {
         if node.left.faults == 0 {
             return Ok(());
         }
         for (index, flight) in node.flights.iter().enumerate() {
-            for (number, ending) in ENDINGS.iter().enumerate().skip(1) {
+            for (number, ending) in ENDINGS.iter().enumerate().take(NOT_YET).skip(1) {
                 // Why: a read has no effect, so before and after are one; and only who is asked
                 // whether a write took place can be asked too early.
                 let first = flight.class.is_read() && (ending.effect || number == LATE);
@@ -181,7 +193,7 @@ impl Search<'_> {
         let mut next = node.clone();
         let flight: Flight = next.flights.remove(index);
         next.story.tell(name, Some(flight));
-        next.left.faults -= u8::from(number > 0);
+        next.left.faults -= u8::from(number > 0 && number != NOT_YET);
         if *effect {
             next.world.perform(flight);
         }
@@ -291,9 +303,12 @@ impl Search<'_> {
         let through = output.first_seq + output.append.len() as u64 - 1;
         let (journal, fold) = self.kept(from, state, &output.append)?;
         let reading = from.map(|from| from.reading.clone());
-        let mut reading = reading.unwrap_or_else(|| Reading::of(&LISTED));
+        let mut reading = reading.unwrap_or_else(|| {
+            let polls = Polls::strict(self.bounds.strict_polls);
+            Reading::of(&LISTED).with_polls(polls)
+        });
         for event in &output.append {
-            for what in reading.read(event) {
+            for what in reading.read(event, now) {
                 let lines = output.append.iter().map(|event| format!("{event:?}"));
                 self.broke(what, lines.collect());
             }

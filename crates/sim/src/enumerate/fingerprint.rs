@@ -17,7 +17,7 @@ use provost_run::event::PlannerChoice;
 use provost_run::machine::Run;
 use provost_run::state::{ItemState, Outstanding, Planning, State, StepState};
 
-use super::catalog::{FRESH_MS, KEY_LIVES_MS};
+use super::catalog::{FRESH_MS, KEY_LIVES_MS, POLL_AT_MOST_MS};
 use super::people::NONCE;
 use super::plans::AGAIN;
 use super::reading::Reading;
@@ -302,6 +302,12 @@ fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
     }
     if let Some(item) = step.items.get(slot.item.unwrap_or(0)) {
         of_item(state, item, now, hasher);
+        let known = state.plan().and_then(|plan| plan.checked().step(id));
+        let polls = known.is_some_and(|(step, _)| step.until.is_some());
+        if polls && item.settled.is_none() {
+            let over = item.first_at.map(|first| first + POLL_AT_MOST_MS);
+            over.map(|over| (over - now).max(-1)).hash(hasher);
+        }
     }
 }
 

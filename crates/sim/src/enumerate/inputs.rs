@@ -41,8 +41,11 @@ const fn ending(name: &'static str, class: Class, landing: Landing, effect: bool
 /// The ending of a write that takes place when nobody waits for it any more.
 pub(super) const LATE: usize = 5;
 
+/// The ending of a poll that goes on: no fault either.
+pub(super) const NOT_YET: usize = 6;
+
 /// Every ending; the first is no fault. Why timeouts say the same: the machine must not tell.
-pub(super) const ENDINGS: [Ending; 6] = [
+pub(super) const ENDINGS: [Ending; 7] = [
     ending("ok", Class::Ok, Landing::Happened, true),
     ending("refused", Class::Unavailable, Landing::None, false),
     ending("denied", Class::PermissionDenied, Landing::None, false),
@@ -64,6 +67,7 @@ pub(super) const ENDINGS: [Ending; 6] = [
         Landing::Unknown,
         false,
     ),
+    ending("not yet", Class::Ok, Landing::Happened, false),
 ];
 
 impl Search<'_> {
@@ -188,7 +192,7 @@ impl Search<'_> {
             Class::Ok => {
                 let output = match flight.class {
                     world::Class::Find => json!({ "found": found }),
-                    _ => json!({ "done": true }),
+                    _ => json!({ "done": number != NOT_YET }),
                 };
                 Reply::ok(output, b"done".to_vec(), "text/plain")
             }

@@ -146,6 +146,10 @@ impl Facts {
         let lapses = state.open_cards().filter_map(|(_, card)| card.expires_at);
         facts.lapses = lapses.min().map(|at| at - now);
         facts.ages = !facts.cards.is_empty();
+        facts.ages |= state.items().any(|(slot, item)| {
+            let polls = place(&slot).is_some_and(|(place, again)| !again && case.polls(place));
+            polls && item.first_at.is_some() && item.settled.is_none()
+        });
         for effect in &state.writes.effects {
             facts.intended.extend(place(&effect.slot));
             let Some(item) = state.item(&effect.slot) else {

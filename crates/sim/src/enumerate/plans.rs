@@ -12,7 +12,7 @@ use provost_plan::plan::undo::{undo_id, undone_by};
 use provost_run::earlier::CallKey;
 use serde_json::json;
 
-use super::catalog::{FIND, FRESH_MS, Kind};
+use super::catalog::{FIND, FRESH_MS, Kind, POLL_AT_MOST_MS, POLL_EVERY_MS};
 
 /// The id of the step that a revision adds.
 pub(super) const AGAIN: &str = "again";
@@ -38,6 +38,8 @@ pub struct Sketch {
     pub confirmed: bool,
     /// Whether what it wrote can be undone.
     pub undone: bool,
+    /// Whether it polls.
+    pub polled: bool,
 }
 
 /// A plan with what it is made of.
@@ -128,6 +130,15 @@ impl PlanCase {
             asked: self.asked,
             ..Form::of(&self.steps)
         }
+    }
+
+    /// Whether the call of a place polls.
+    #[must_use]
+    pub fn polls(&self, place: usize) -> bool {
+        let id = self.places.get(place).map(|place| place.step.as_str());
+        let index = id.and_then(|id| id.strip_prefix('s')?.parse::<usize>().ok());
+        let step = index.and_then(|index| self.steps.get(index));
+        step.is_some_and(|step| step.polled)
     }
 
     /// Whether people amend it.
@@ -336,6 +347,7 @@ fn steps(kinds: &[Kind], edges: &[(usize, usize)]) -> Vec<Sketch> {
         fresh: false,
         confirmed: false,
         undone: false,
+        polled: false,
     };
     kinds.iter().enumerate().map(step).collect()
 }
@@ -394,6 +406,27 @@ pub fn undone(kinds: &[Kind]) -> PlanCase {
     PlanCase::of("undone", steps)
 }
 
+/// One step after another, of which each read polls.
+#[must_use]
+pub fn polled(kinds: &[Kind]) -> PlanCase {
+    let edges: Vec<_> = (1..kinds.len()).map(|after| (after - 1, after)).collect();
+    let mut steps = steps(kinds, &edges);
+    for step in &mut steps {
+        step.polled = step.kind == Kind::Read;
+    }
+    PlanCase::of("polled", steps)
+}
+
+/// A list of so many reads, each of which polls.
+#[must_use]
+pub fn polled_list(items: usize) -> PlanCase {
+    let mut steps = list(Kind::Read, items, false).steps;
+    for step in &mut steps {
+        step.polled = true;
+    }
+    PlanCase::of(&format!("polled list of {items}"), steps)
+}
+
 /// One step over a list of so many items; all at once, or one after the other to the `same`.
 #[must_use]
 pub fn list(kind: Kind, items: usize, same: bool) -> PlanCase {
@@ -405,6 +438,7 @@ pub fn list(kind: Kind, items: usize, same: bool) -> PlanCase {
         fresh: false,
         confirmed: false,
         undone: false,
+        polled: false,
     };
     PlanCase::of(&format!("list of {items}"), vec![step])
 }
@@ -495,6 +529,13 @@ impl<'p> Form<'p> {
             _ => "'${ item }'".to_owned(),
         };
         push_step(text, &format!("s{index}"), step.kind, &target);
+        if step.polled {
+            let _ = writeln!(
+                text,
+                "    until: '${{ output.done }}'\n    every: {POLL_EVERY_MS}ms\n    \
+                 at_most: {POLL_AT_MOST_MS}ms"
+            );
+        }
         if step.confirmed {
             let _ = writeln!(
                 text,

@@ -15,6 +15,7 @@ use provost_run::statement::RecordedStatement;
 use serde_json::json;
 
 use super::people::original;
+use crate::polls::Polls;
 
 /// A call began that a statement heard before forbids.
 pub const BEGUN_AGAINST: &str = "a call began against a statement heard before";
@@ -74,6 +75,7 @@ pub(crate) struct Reading {
     /// Steps that wrote something, and those of them that did under an earlier goal.
     wrote: BTreeSet<String>,
     former: BTreeSet<String>,
+    polls: Polls,
 }
 
 impl Reading {
@@ -85,9 +87,14 @@ impl Reading {
         }
     }
 
-    /// Reads on; says what must not be.
-    pub(crate) fn read(&mut self, event: &Event) -> Vec<&'static str> {
-        let mut broken = Vec::new();
+    /// The same, which judges when polls begin by these.
+    pub(crate) fn with_polls(self, polls: Polls) -> Self {
+        Self { polls, ..self }
+    }
+
+    /// Reads on, an event and when it was recorded; says what must not be.
+    pub(crate) fn read(&mut self, event: &Event, at: i64) -> Vec<&'static str> {
+        let mut broken = self.polls.read(event, at);
         if let Some(recorded) = event.statement() {
             self.judge_statement(event, &recorded, &mut broken);
         }

@@ -6,7 +6,7 @@ use provost_plan::plan::request::{PlanReply, Why};
 use provost_plan::plan::undo::undone_by;
 use provost_run::call::Purpose;
 use provost_run::event::{
-    Event, RunEnded, RunStatus, SettledBy, Settlement, SkipReason, StepStatus,
+    AttemptEnded, Event, RunEnded, RunStatus, SettledBy, Settlement, SkipReason, StepStatus,
 };
 use provost_run::machine::Input;
 use provost_run::outcome::Class;
@@ -102,6 +102,11 @@ pub struct Turn<'e> {
 impl Turn<'_> {
     pub(super) fn any(&self, test: impl Fn(&Event) -> bool) -> bool {
         self.events.iter().any(test)
+    }
+
+    /// Whether an attempt ends so.
+    pub(super) fn ends(&self, so: impl Fn(&AttemptEnded) -> bool) -> bool {
+        self.any(|event| matches!(event, Event::AttemptEnded(ended) if so(ended)))
     }
 
     pub(super) fn has(&self, kind: &str) -> bool {

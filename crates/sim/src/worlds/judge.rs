@@ -81,7 +81,7 @@ impl<'j> Judge<'j> {
             return vec!["the journal is empty".to_owned()];
         };
         let mut reading = Reading::of(&PEOPLE);
-        reading.read(first);
+        reading.read(first, *began);
         let mut state = match State::begin(first, *began) {
             Ok(state) => state,
             Err(error) => return vec![error.to_string()],
@@ -102,7 +102,7 @@ impl<'j> Judge<'j> {
                 self.broke("something was recorded after the end");
             }
             last = *at;
-            for what in reading.read(event) {
+            for what in reading.read(event, *at) {
                 self.broke(&format!("{what}: {}", event.kind()));
             }
             self.event(event, *at, &state);
@@ -338,7 +338,12 @@ impl<'j> Judge<'j> {
         if self.asking.remove(&ended.slot) {
             return;
         }
-        *self.tries.entry(ended.slot.clone()).or_default() += u32::from(!ended.lost);
+        let tries = self.tries.entry(ended.slot.clone()).or_default();
+        // Why anew: each poll has the tries of a read of its own.
+        *tries = match ended.not_yet {
+            true => 0,
+            false => *tries + u32::from(!ended.lost),
+        };
         self.ends.insert(ended.slot.clone(), ended.clone());
     }
 

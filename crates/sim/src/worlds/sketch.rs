@@ -16,6 +16,11 @@ const SUBGOAL: &str = "g0";
 /// How many steps it may be refined into.
 pub(super) const CHILDREN_MAX: u64 = 3;
 
+/// The text that a polled read is called with.
+pub(super) const POLLED: &str = "poll";
+/// The most polls of a drawn step.
+const POLLS_MAX: u64 = 6;
+
 /// A step as text, with what others must know of it.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -97,7 +102,10 @@ fn draw_step(rng: &mut Rng, index: u64, before: &[Step]) -> Step {
             text.push_str("    fresh: 500ms\n");
         }
     }
-    if rng.permille(150) {
+    let polls = reads && rng.permille(200);
+    if polls {
+        polling(rng, &mut text, &mut args);
+    } else if rng.permille(150) {
         args.push_str(", text: hello");
     }
     let _ = writeln!(text, "    args: {{ {args} }}");
@@ -123,8 +131,23 @@ fn draw_step(rng: &mut Rng, index: u64, before: &[Step]) -> Step {
         certain: !guarded && items == 0 && !passes,
         guarded,
         items: items.max(1),
-        attempts,
+        attempts: if polls {
+            attempts * POLLS_MAX
+        } else {
+            attempts
+        },
     }
+}
+
+/// `until`, with a call to which the tool says now and then that it is done.
+fn polling(rng: &mut Rng, text: &mut String, args: &mut String) {
+    let _ = write!(args, ", text: {POLLED}");
+    let every = rng.pick(&[300, 1_000, 4_000]);
+    let at_most = every * (POLLS_MAX - 1);
+    let _ = writeln!(
+        text,
+        "    until: '${{ output.done }}'\n    every: {every}ms\n    at_most: {at_most}ms"
+    );
 }
 
 fn question(id: String) -> Step {

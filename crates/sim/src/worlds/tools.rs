@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::faults::{Fault, FaultPlan};
 use super::scenario::FIND;
+use super::sketch::POLLED;
 
 /// A request on its way.
 #[derive(Clone, Debug)]
@@ -148,7 +149,7 @@ impl Tools {
                 request.fate != Delivery::NotAccepted
             }
         };
-        let reply = self.reply(request, done, faults);
+        let reply = self.reply(request, done, now, faults);
         let Some(back) = request.back else {
             return Vec::new();
         };
@@ -184,7 +185,7 @@ impl Tools {
         });
     }
 
-    fn reply(&self, request: &Request, done: bool, faults: &mut FaultPlan) -> Reply {
+    fn reply(&self, request: &Request, done: bool, now: i64, faults: &mut FaultPlan) -> Reply {
         let call = &request.call;
         match request.fate {
             Delivery::Refuse(class) => {
@@ -202,7 +203,13 @@ impl Tools {
                 let found = self.effects.iter().any(|effect| effect.target == target);
                 let finds = call.operation().name == FIND;
                 let total = target.bytes().fold(0u64, |sum, byte| sum + u64::from(byte)) % 10;
-                let done = if finds { found } else { done };
+                // Why by the time: what is polled for is there for a while, now and then.
+                let polled = call.args().get("text") == Some(&json!(POLLED));
+                let done = match (finds, polled) {
+                    (true, _) => found,
+                    (false, true) => done && now / 1_500 % 4 == 0,
+                    (false, false) => done,
+                };
                 let items = [total, (total + 3) % 10];
                 ok(json!({ "done": done, "total": total, "items": items, "note": "seen" }))
             }
