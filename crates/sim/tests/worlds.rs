@@ -69,7 +69,8 @@ fn play(first: u64, done: impl Fn(u64) -> bool + Sync) -> Seen {
 }
 
 /// Rows of the table that hardly one world in a thousand reaches: demanded of many worlds only.
-const RARE: [&str; 3] = [
+const RARE: [&str; 4] = [
+    "to be observed later",
     "the tool cannot be asked",
     "approved in part",
     "shown by what was read back",
