@@ -102,7 +102,7 @@ fn draw_step(rng: &mut Rng, index: u64, before: &[Step]) -> Step {
             text.push_str("    fresh: 500ms\n");
         }
     }
-    let polls = reads && rng.permille(200);
+    let polls = reads && rng.permille(120);
     if polls {
         polling(rng, &mut text, &mut args);
     } else if rng.permille(150) {

@@ -207,7 +207,7 @@ impl Tools {
                 let polled = call.args().get("text") == Some(&json!(POLLED));
                 let done = match (finds, polled) {
                     (true, _) => found,
-                    (false, true) => done && now / 1_500 % 4 == 0,
+                    (false, true) => done && now / 1_500 % 2 == 0,
                     (false, false) => done,
                 };
                 let items = [total, (total + 3) % 10];
