@@ -20,6 +20,7 @@ use provost_plan::policy::{
 use provost_plan::source::{Source, Span};
 
 use super::absent::{SURELY, is_sure_by_more};
+use super::effects::may_exclude;
 use super::plans::{self, Drawn};
 use super::verdicts::EXTRA;
 use super::{Answers, Setting, Tag, Trust, Word, judge, place_of, refs};
@@ -38,13 +39,23 @@ pub struct Bench {
     terms: Terms,
 }
 
+/// What only one of both finds, and neither is wrong.
+#[derive(Debug, Default)]
+pub struct Excused {
+    /// Reads that the check wants guarded though a guard, followed further, makes them sure.
+    pub cautious: usize,
+    /// What hangs on rules that are not read a second time: which guards exclude each other, and
+    /// that only a run whose proofs hold gives its answer.
+    pub unread: usize,
+}
+
 /// What came of one plan.
 #[derive(Debug, Default)]
 pub struct Judged {
     /// What differs, in words.
     pub differences: Vec<String>,
-    /// Reads that the check wants guarded though a guard, followed further, makes them sure.
-    pub cautious: usize,
+    /// What is not taken for a difference.
+    pub excused: Excused,
     /// What the second reading says.
     pub reading: Answers,
     /// Whether the check found no error.
@@ -149,10 +160,10 @@ impl Bench {
         let checked = self.check(&plan, drawn);
         let mut answers = translated(&setting, &checked, &reading.dead);
         alter(&mut answers);
-        let (differences, cautious) = differences(&setting, &reading, &answers, &checked);
+        let (differences, excused) = differences(&setting, &reading, &answers, &checked);
         Judged {
             differences,
-            cautious,
+            excused,
             reading,
             is_checked: checked.plan.is_some(),
             errors: errors(&checked),
@@ -265,7 +276,9 @@ fn translated(setting: &Setting<'_>, checked: &Checked, dead: &BTreeSet<Span>) -
         let code = diagnostic.code.as_str();
         let is_dead = code == "R106" && dead.contains(&diagnostic.span);
         if !is_dead && (CODES.contains(&code)) {
-            answers.find(code, place(setting, diagnostic));
+            for span in spans(diagnostic) {
+                answers.find(code, place(setting, code, span));
+            }
         }
     }
     let record = checked.plan.as_ref().map(|plan| &plan.record().steps);
@@ -311,12 +324,21 @@ fn holds(outer: Span, inner: Span) -> bool {
     outer.start <= inner.start && inner.start < outer.end.max(outer.start + 1)
 }
 
+/// The place of a finding, and of those that were joined with it: the last of its related places,
+/// as many as its message counts.
+fn spans(diagnostic: &Diagnostic) -> Vec<Span> {
+    let counted = diagnostic.message.strip_suffix(" more like it");
+    let counted = counted.and_then(|text| text.rsplit(' ').next()?.parse().ok());
+    let further = diagnostic.related.iter().rev().take(counted.unwrap_or(0));
+    std::iter::once(diagnostic.span)
+        .chain(further.map(|related| related.span))
+        .collect()
+}
+
 /// Where a finding of the check stands, in the words of the second reading.
-fn place(setting: &Setting<'_>, diagnostic: &Diagnostic) -> String {
-    let span = diagnostic.span;
+fn place(setting: &Setting<'_>, code: &str, span: Span) -> String {
     let steps = setting.plan.steps.iter().enumerate();
     let step = steps.into_iter().find(|(_, step)| holds(step.span, span));
-    let code = diagnostic.code.as_str();
     let Some((number, step)) = step else {
         let cited = setting
             .plan
@@ -378,7 +400,7 @@ fn differences(
     reading: &Answers,
     check: &Answers,
     checked: &Checked,
-) -> (Vec<String>, usize) {
+) -> (Vec<String>, Excused) {
     let faulty = faulty(setting, checked);
     let errors = errors(checked);
     let has = |code: &str| reading.findings.iter().any(|(found, _)| found == code);
@@ -388,7 +410,7 @@ fn differences(
             .contains(&("given up".into(), place.into()))
     };
     let mut all = Vec::new();
-    let mut cautious = 0;
+    let mut excused = Excused::default();
     let mut only = |who: &str, a: &Answers, b: &Answers| {
         for (code, place) in a.findings.difference(&b.findings) {
             let unasked = matches!(&**code, "V601" | "V602") && faulty.contains(place);
@@ -397,11 +419,19 @@ fn differences(
             // A guard that names no step says nothing that both could follow.
             let vague = code == "R106" && who == "the check" && has("R102");
             if compared(code, has) && !given_up(place) && !unasked && !vague && !nothing {
-                if code == "R106" && who == "the check" && is_sure_by_more(setting, place) {
-                    cautious += 1;
-                    continue;
+                let has_proofs = !setting.plan.success.is_empty();
+                match (&**code, who) {
+                    ("R106", "the check") if is_sure_by_more(setting, place) => {
+                        excused.cautious += 1;
+                    }
+                    ("E304", "the second reading") if may_exclude(setting, place) => {
+                        excused.unread += 1;
+                    }
+                    ("R106", "the second reading") if has_proofs && place.starts_with("answer") => {
+                        excused.unread += 1;
+                    }
+                    _ => all.push(format!("{code} at {place}: only {who} finds it")),
                 }
-                all.push(format!("{code} at {place}: only {who} finds it"));
             }
         }
     };
@@ -416,12 +446,12 @@ fn differences(
     }
     only("the second reading", &reading, check);
     if checked.plan.is_none() {
-        return (all, cautious);
+        return (all, excused);
     }
     differ("label", &reading.labels, &check.labels, &mut all);
     differ("control", &reading.controls, &check.controls, &mut all);
     differ("verdict", &reading.verdicts, &check.verdicts, &mut all);
-    (all, cautious)
+    (all, excused)
 }
 
 fn differ<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(

@@ -162,6 +162,21 @@ fn pair(
     }
 }
 
+/// Whether guards may keep a step and every other one of its operation from running in one run: how
+/// far they exclude each other is not read a second time.
+#[must_use]
+pub fn may_exclude(setting: &Setting<'_>, place: &str) -> bool {
+    let steps = setting.plan.steps.iter().enumerate();
+    let (mut own, others): (Vec<_>, Vec<_>) =
+        steps.partition(|(number, step)| place_of(*number, step) == place);
+    own.pop().is_some_and(|(_, step)| {
+        let tool = step.tool().map(|tool| &tool.value);
+        let of_tool = |(_, other): &(usize, &Step)| other.tool().map(|tool| &tool.value) == tool;
+        let mut same = others.iter().filter(|other| of_tool(other));
+        step.when.is_some() || same.any(|(_, other)| other.when.is_some())
+    })
+}
+
 fn args(step: &Step) -> Option<&ArgTree> {
     match &step.kind {
         StepKind::Tool { args, .. } => Some(args),

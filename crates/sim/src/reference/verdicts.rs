@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 
 use provost_plan::catalog::{Effect, Operation};
-use provost_plan::expr::ArgTree;
-use provost_plan::plan::{Step, StepKind};
+use provost_plan::expr::tree::{Access, Expr, ExprKind};
+use provost_plan::expr::{ArgTree, Root};
+use provost_plan::plan::{CallRole, Field, Step, StepKind};
 use serde_json::Value;
 
 use super::constants::known;
@@ -75,6 +76,7 @@ fn word(
         .filter(|((_, name), _)| !operation.content.contains(name))
         .any(|(_, tag)| tag.trust != Trust::Trusted);
     let asks = asks(operation, sink, control.trust == Trust::Text, step);
+    let unvalidated = operation.effect == Effect::External && reads_unaccepted(setting, number);
     let rules = [
         amount_over(setting, step, operation, 500),
         amount_over(setting, step, operation, 10_000),
@@ -82,7 +84,7 @@ fn word(
     ];
     let mut words = BTreeSet::new();
     for [large, huge, eve] in ways(rules) {
-        let forbidden = operation.tags.contains("banned") || huge || eve;
+        let forbidden = operation.tags.contains("banned") || huge || eve || unvalidated;
         words.insert(match (forbidden, asks || large) {
             (true, _) => Word::Forbid,
             (false, true) => Word::Ask,
@@ -92,6 +94,47 @@ fn word(
     match (words.len(), words.first()) {
         (1, Some(word)) => *word,
         _ => Word::AskPerhaps,
+    }
+}
+
+/// Whether a call is given what nobody accepted: why a step failed, or a list of which items may
+/// have failed.
+///
+/// Who asks about the status of that list is taken to read it only if it succeeded.
+fn reads_unaccepted(setting: &Setting<'_>, number: usize) -> bool {
+    let spots = setting.spots();
+    let own = spots.iter().filter(|spot| spot.step == Some(number));
+    let mut read = BTreeSet::new();
+    let mut asked = BTreeSet::new();
+    for spot in own {
+        for expression in spot.template.expressions() {
+            reads(expression.ast(), &mut |id, field| match field {
+                "status" => _ = asked.insert(id.to_owned()),
+                _ if spot.field == Some(Field::Args(CallRole::Own)) => {
+                    read.insert((id.to_owned(), field == "error"));
+                }
+                _ => {}
+            });
+        }
+    }
+    let partial = |id: &str| {
+        let step = setting.step(id).map(|(_, step)| step);
+        step.is_some_and(|step| step.for_each.is_some() && step.on_failure.may_go_on())
+    };
+    read.iter()
+        .any(|(id, is_error)| *is_error || (partial(id) && !asked.contains(id)))
+}
+
+/// Every field of a step that is read.
+fn reads(expr: &Expr, found: &mut impl FnMut(&str, &str)) {
+    if let ExprKind::Path(base, accesses) = &expr.kind
+        && let (ExprKind::Root(Root::Step(id)), Some(Access::Field(name))) =
+            (&base.kind, accesses.first())
+    {
+        found(id, name);
+    }
+    for child in expr.children() {
+        reads(child, found);
     }
 }
 
