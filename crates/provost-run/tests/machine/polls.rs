@@ -3,6 +3,7 @@
 use crate::case::{Case, failed, ok};
 use provost_run::admission::Denial;
 use provost_run::outcome::{Class, Landing};
+use provost_run::read::trace::trace;
 use serde_json::json;
 
 /// A read that polls every second for at most 2.5, with these other fields.
@@ -146,6 +147,8 @@ fn each_poll_has_the_tries_of_a_read() {
     assert_eq!(case.status(), "failed");
     let failure = case.state().failure("job").map(|(class, _)| class);
     assert_eq!(failure, Some(Class::Unavailable));
+    let counts = trace(&case.journal).metrics;
+    assert_eq!((counts.attempts, counts.polls, counts.retries), (6, 2, 3));
 }
 
 #[test]

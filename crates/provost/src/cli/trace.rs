@@ -179,10 +179,14 @@ fn counts(page: &mut Page, metrics: &Metrics) {
         1 => "1 retry".to_owned(),
         many => format!("{many} retries"),
     };
+    let polls = match metrics.polls {
+        0 => String::new(),
+        many => format!("{}, ", number(many, "poll")),
+    };
     page.field(
         "execution",
         &format!(
-            "{}, {retries}, {failures}, {}, {} prevented",
+            "{}, {polls}{retries}, {failures}, {}, {} prevented",
             number(metrics.attempts, "attempt"),
             number(metrics.validation_failures, "validation failure"),
             number(metrics.duplicates_held, "duplicate"),
@@ -216,6 +220,8 @@ mod tests {
             criteria: 1,
             criteria_held: 1,
             retries: 1,
+            attempts: 3,
+            polls: 1,
             ..Metrics::default()
         };
         let mut page = Page::new();
@@ -223,7 +229,7 @@ mod tests {
         let shown = anstream::adapter::strip_str(&page.finish()).to_string();
         assert!(shown.contains("1 of 1 criterion proven"), "{shown}");
         assert!(
-            shown.contains("0 attempts, 1 retry, none failed"),
+            shown.contains("3 attempts, 1 poll, 1 retry, none failed"),
             "{shown}"
         );
     }

@@ -65,8 +65,11 @@ pub struct Metrics {
     pub steps_by_status: BTreeMap<&'static str, u64>,
     /// Attempts.
     pub attempts: u64,
-    /// Retries: attempts after the first of their step or item.
+    /// Retries: attempts after the first of their step or item, without its polls.
     pub retries: u64,
+    /// Polls: attempts after one whose output did not meet `until`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub polls: u64,
     /// Attempts that failed, by class.
     pub failures: BTreeMap<&'static str, u64>,
     /// Validation failures: steps and items whose arguments, output or acceptance did not hold.
@@ -103,6 +106,8 @@ impl Metrics {
         metrics.waiting_for_people_ms = waiting(events);
         metrics.refinements = refinements(events);
         metrics.revisions -= metrics.refinements;
+        metrics.polls = polls(events);
+        metrics.retries -= metrics.polls;
         metrics
     }
 
@@ -237,6 +242,23 @@ fn refinements(events: &[(Event, i64)]) -> u64 {
             Event::PlanRequested { kind, .. } => refines = *kind == RequestKind::Refine,
             // Why taken: what revises the plan next may be a person's word.
             Event::PlanRevised { .. } => count += u64::from(std::mem::take(&mut refines)),
+            _ => {}
+        }
+    }
+    count
+}
+
+fn polls(events: &[(Event, i64)]) -> u64 {
+    let mut not_yet = BTreeSet::new();
+    let mut count = 0;
+    for (event, _) in events {
+        match event {
+            Event::AttemptStarted(started) if started.purpose == Purpose::Effect => {
+                count += u64::from(not_yet.remove(&started.slot));
+            }
+            Event::AttemptEnded(ended) if ended.not_yet => {
+                not_yet.insert(&ended.slot);
+            }
             _ => {}
         }
     }
