@@ -293,7 +293,27 @@ fn what_only_one_reading_of_the_data_settles_is_left_open() {
     let files = days_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples/days"));
     let (right, wrong) = play(&files);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert_eq!((right, files.len()), (3, 3));
+    assert_eq!((right, files.len()), (4, 4));
+}
+
+/// Two rises that both stay: the first is in the interval, or the answer leaves open when it began.
+#[test]
+fn a_first_rise_that_stays_is_not_lost_to_a_steeper_one() {
+    let files = described();
+    let steep = |file: &&PathBuf| file.ends_with("283-small-and-then-steep.toml");
+    let (right, wrong) = play(files.iter().filter(steep));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert_eq!(right, 1);
+    let small = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples/steps");
+    let small = Description::read(&small.join("small-step-first.toml")).unwrap();
+    let (truth, answer, stdout) = investigated(&small);
+    let misses = judge(&truth, &answer);
+    assert!(misses.iter().all(|miss| miss.open), "{stdout}");
+    assert!(answer.says("Not decided: when it began. A smaller rise came before it and stayed"));
+    assert!(
+        answer.says("that one began between 2026-03-09T13:4"),
+        "{stdout}"
+    );
 }
 
 /// The control: the answer to one day is wrong about another.
