@@ -126,6 +126,22 @@ pub struct PlanRecord {
     pub not_checked: Vec<String>,
 }
 
+impl PlanRecord {
+    /// Every step that a step waits for, directly and through others.
+    #[must_use]
+    pub fn before(&self, id: &str) -> BTreeSet<String> {
+        let direct = |id: &str| self.steps.get(id).into_iter().flat_map(|step| &step.after);
+        let mut all = BTreeSet::new();
+        let mut next: Vec<&String> = direct(id).collect();
+        while let Some(id) = next.pop() {
+            if all.insert(id.clone()) {
+                next.extend(direct(id));
+            }
+        }
+        all
+    }
+}
+
 /// The digests of what a plan was checked under.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermsRecord {

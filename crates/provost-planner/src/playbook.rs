@@ -26,7 +26,7 @@ mod read;
 mod revise;
 mod withheld;
 
-pub use cases::{NextCase, PlaybookCase, StepOrder};
+pub use cases::{NextCase, PlaybookCase};
 use revise::ReviseRule;
 
 /// The version marker of a playbook.

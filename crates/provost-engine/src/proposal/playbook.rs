@@ -16,7 +16,7 @@ use provost_plan::label::Label;
 use provost_plan::plan::{Goal, Params};
 use provost_plan::source::{Source, Span};
 use provost_planner::Playbook;
-use provost_planner::playbook::{NextCase, PlaybookCase, StepOrder};
+use provost_planner::playbook::{NextCase, PlaybookCase};
 use provost_run::event::PlannerChoice;
 use provost_run::proposal::{compile, compile_open};
 use serde_json::json;
@@ -107,7 +107,7 @@ impl<'w> Compiler<'w> {
             .filter(|one| is_open(one))
             .map(|one| self.playbook.source().position(one.span.start).0)
             .collect();
-        if !open.is_empty() && !tried.is_empty() {
+        if !open.is_empty() {
             diagnostics.retain(|one| !is_open(one));
             let lines: Vec<String> = open.iter().map(usize::to_string).collect();
             let line = format!(
@@ -193,12 +193,8 @@ impl<'w> Compiler<'w> {
             return;
         };
         let Some(plan) = &before.plan else { return };
-        let steps = plan.record().steps.iter();
-        let order: StepOrder = steps
-            .map(|(id, step)| (id.clone(), step.after.clone()))
-            .collect();
         let (open, draft) = (self.open(&before.case), self.draft(&before.case));
-        let next = self.playbook.next_cases(&before.case, &order);
+        let next = self.playbook.next_cases(&before.case, plan.record());
         for NextCase {
             case,
             together,

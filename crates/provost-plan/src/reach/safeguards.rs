@@ -45,7 +45,7 @@ impl Safeguards {
             if acts {
                 let when = step.when.iter().flat_map(parts);
                 own.extend(when.map(|part| format!("when: {part}")));
-                let waits = before(checkup, &step.id.value);
+                let waits = checkup.plan.record().before(&step.id.value);
                 own.extend(waits.into_iter().map(|id| format!("runs after {id}")));
             }
             all.of.insert(step.id.value.clone(), own);
@@ -121,20 +121,6 @@ fn of_step(step: &Step) -> BTreeSet<String> {
         StepKind::Question { of: None, .. } | StepKind::Tool { .. } => {}
     }
     own
-}
-
-/// Everything a step waits for, directly and through others.
-fn before(checkup: &CheckedUnder<'_>, id: &str) -> BTreeSet<String> {
-    let records = &checkup.plan.record().steps;
-    let after = |id: &str| records.get(id).into_iter().flat_map(|record| &record.after);
-    let mut all = BTreeSet::new();
-    let mut next: Vec<&String> = after(id).collect();
-    while let Some(id) = next.pop() {
-        if all.insert(id.clone()) {
-            next.extend(after(id));
-        }
-    }
-    all
 }
 
 /// The limits that a plan sets for itself.

@@ -4,10 +4,11 @@
 //! own file, so that what is found in it is found there. Checks nothing. INVARIANT: a plan here is
 //! the document that the rule would propose, by the same edit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
+use provost_plan::check::PlanRecord;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::expr::Template;
@@ -27,9 +28,6 @@ pub(super) struct RulePlaces {
     pub(super) drop: Vec<Spanned<String>>,
     pub(super) parts: Vec<(&'static str, Node)>,
 }
-
-/// What each step waits for.
-pub type StepOrder = BTreeMap<String, BTreeSet<String>>;
 
 /// A plan that a playbook can come to.
 #[derive(Clone, Debug)]
@@ -100,12 +98,12 @@ impl Playbook {
         self.case(self.plan.clone(), Vec::new(), BTreeSet::new())
     }
 
-    /// What each rule that can be applied next makes of a case, by the order of its steps.
+    /// What each rule that can be applied next makes of a case, of which this was checked.
     #[must_use]
-    pub fn next_cases(&self, case: &PlaybookCase, order: &StepOrder) -> Vec<NextCase> {
+    pub fn next_cases(&self, case: &PlaybookCase, checked: &PlanRecord) -> Vec<NextCase> {
         let rules = 0..self.rules.len();
         let open = rules.filter(|rule| !case.fired.contains(rule));
-        open.filter_map(|rule| self.next_case(case, rule, order))
+        open.filter_map(|rule| self.next_case(case, rule, checked))
             .collect()
     }
 
@@ -150,18 +148,25 @@ impl Playbook {
         self.rules.len()
     }
 
-    fn next_case(&self, case: &PlaybookCase, rule: usize, order: &StepOrder) -> Option<NextCase> {
+    fn next_case(
+        &self,
+        case: &PlaybookCase,
+        rule: usize,
+        checked: &PlanRecord,
+    ) -> Option<NextCase> {
         let own = self.rules.get(rule)?;
-        if !own.after.iter().all(|id| order.contains_key(id)) || !self.follows(case, rule, order) {
+        if !own.after.iter().all(|id| checked.steps.contains_key(id))
+            || !self.follows(case, rule, checked)
+        {
             return None;
         }
         let mut settled = case.settled.clone();
         for id in &own.after {
             settled.insert(id.clone());
-            settled.extend(before(order, id));
+            settled.extend(checked.before(id));
         }
         let together = self.together(case, rule);
-        let made = self.changed_too_late(case, rule, (order, &settled));
+        let made = self.changed_too_late(case, rule, (checked, &settled));
         let made = match made {
             Some(finding) => Err(vec![finding]),
             None => match own.applied(&case.value, &|id| settled.contains(id)) {
@@ -187,7 +192,7 @@ impl Playbook {
 
     /// Whether a rule can still be asked after the last one was applied: some step that it waits
     /// for may end later than the one that led to that.
-    fn follows(&self, case: &PlaybookCase, rule: usize, order: &StepOrder) -> bool {
+    fn follows(&self, case: &PlaybookCase, rule: usize, checked: &PlanRecord) -> bool {
         let (Some(last), Some(own)) = (
             case.fired.last().and_then(|last| self.rules.get(*last)),
             self.rules.get(rule),
@@ -196,7 +201,7 @@ impl Playbook {
         };
         own.after.iter().any(|later| {
             let mut led = last.after.iter();
-            led.any(|led| led != later && !before(order, led).contains(later))
+            led.any(|led| led != later && !checked.before(led).contains(later))
         })
     }
 
@@ -205,7 +210,7 @@ impl Playbook {
         &self,
         case: &PlaybookCase,
         rule: usize,
-        (order, settled): (&StepOrder, &BTreeSet<String>),
+        (checked, settled): (&PlanRecord, &BTreeSet<String>),
     ) -> Option<Diagnostic> {
         let own = self.rules.get(rule)?;
         let steps = list(case.value.get("steps"));
@@ -214,7 +219,7 @@ impl Playbook {
             if there == step {
                 return None;
             }
-            let waits = before(order, id);
+            let waits = checked.before(id);
             let message = if settled.contains(id) {
                 format!("the rule changes the step `{id}`, which has run when it is applied")
             } else if own.after.iter().any(|after| waits.contains(after)) {
@@ -342,16 +347,4 @@ impl Playbook {
         let span = self.node.span;
         (Node { kind, span }, parts)
     }
-}
-
-/// All that a step waits for, directly and through others.
-fn before(order: &StepOrder, id: &str) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    let mut next: Vec<&String> = order.get(id).into_iter().flatten().collect();
-    while let Some(id) = next.pop() {
-        if all.insert(id.clone()) {
-            next.extend(order.get(id).into_iter().flatten());
-        }
-    }
-    all
 }

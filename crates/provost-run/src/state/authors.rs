@@ -118,21 +118,13 @@ impl State {
     /// What people wrote of a step and of all it waits for.
     #[must_use]
     pub fn authors_of(&self, step: &str) -> Authors {
-        let mut authors = Authors::new();
-        let mut open = vec![step.to_owned()];
-        let mut seen = BTreeSet::new();
-        while let Some(id) = open.pop() {
-            if let Some(fields) = self.in_force.authorship.authors.get(&id) {
-                authors.insert(id.clone(), fields.clone());
-            }
-            let plan = self.plan().map(|plan| plan.checked());
-            if let Some((_, record)) = plan.and_then(|plan| plan.step(&id))
-                && seen.insert(id)
-            {
-                open.extend(record.after.iter().cloned());
-            }
-        }
-        authors
+        let before = self.plan().map(|plan| plan.checked().record().before(step));
+        let ids = before.into_iter().flatten().chain([step.to_owned()]);
+        ids.filter_map(|id| {
+            let fields = self.in_force.authorship.authors.get(&id)?;
+            Some((id, fields.clone()))
+        })
+        .collect()
     }
 
     /// Who may not approve a step: whoever wrote a value of it, and whoever asked for what nobody

@@ -102,20 +102,8 @@ fn goes_on_after(state: &State, why: Option<&Why>) -> bool {
     };
     let plan = state.plan().map(|plan| plan.checked());
     let depends = |id: &str| {
-        let mut open = vec![id.to_owned()];
-        let mut seen = std::collections::BTreeSet::new();
-        while let Some(id) = open.pop() {
-            if id == *rejected {
-                return true;
-            }
-            let record = plan.and_then(|plan| plan.step(&id));
-            if seen.insert(id)
-                && let Some((_, record)) = record
-            {
-                open.extend(record.after.iter().cloned());
-            }
-        }
-        false
+        let before = plan.map(|plan| plan.record().before(id));
+        id == rejected || before.is_some_and(|before| before.contains(rejected))
     };
     let mut open = state.open_steps();
     open.any(|step| !depends(&step.id.value))
