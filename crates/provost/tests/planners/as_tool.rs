@@ -52,7 +52,7 @@ const CLAIM: &str = r#"
     - when: ${ steps.likely_cause.status == "succeeded" }
       text: "Likely cause, as a model puts it: ${ steps.likely_cause.output.text }"
 
-    - when: ${ steps.same_symptom.status == "succeeded" }
+    - when: ${ steps.symptoms.status == "succeeded" }
 "#;
 
 const SENTENCE: &str = "The deployment exhausted the pool of connections.";
