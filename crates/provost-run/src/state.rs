@@ -27,7 +27,7 @@ mod item;
 mod objection;
 mod output;
 mod parts;
-pub(crate) mod progress;
+pub(crate) mod revision_progress;
 mod rights;
 mod undo;
 mod waiting;
@@ -44,7 +44,7 @@ pub use objection::{Objection, Signatory};
 pub use parts::{
     Goals, People, PlanInForce, PlannerRoute, RunEnding, RunHead, RunSpend, RunWrites,
 };
-pub use progress::Progress;
+pub use revision_progress::RevisionProgress;
 pub(crate) use rights::Act;
 pub use undo::{UndoProgress, Undoing};
 pub use waiting::{WaitKind, Waiting, waiting};

@@ -16,8 +16,8 @@ use provost_plan::policy::Principal;
 use serde_json::Value;
 
 use super::{
-    Authorship, CardState, Chain, Pause, PendingGoal, Progress, QuestionState, UndoProgress,
-    WriteRecord,
+    Authorship, CardState, Chain, Pause, PendingGoal, QuestionState, RevisionProgress,
+    UndoProgress, WriteRecord,
 };
 use crate::event::{AskMode, PlannerChoice, Prover, RunEnded};
 
@@ -98,7 +98,7 @@ pub struct PlannerRoute {
     /// Who is asked where the planner fails.
     pub chain: Chain,
     /// Whether revisions lead anywhere.
-    pub progress: Progress,
+    pub progress: RevisionProgress,
 }
 
 /// The plan in force, and how it came to be.

@@ -17,7 +17,7 @@ use crate::card::QuestionPurpose;
 use crate::event::{Event, NextPlanner, PlannerChoice};
 use crate::machine::StepError;
 use crate::state::chain::{AGAIN, STOP};
-use crate::state::progress::comes_again;
+use crate::state::revision_progress::comes_again;
 use crate::state::{Review, State};
 use crate::turn::basis::Basis;
 use crate::turn::end::finish::end_refused;

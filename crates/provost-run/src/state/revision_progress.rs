@@ -13,7 +13,7 @@ use crate::event::Event;
 
 /// How far the plans of a run have brought it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RevisionProgress {
     /// How much became known so far.
     facts: u64,
     /// How much was known when the plan in force came.
@@ -26,7 +26,7 @@ pub struct Progress {
     seen: BTreeMap<Digest, u64>,
 }
 
-impl Progress {
+impl RevisionProgress {
     /// Revisions in a row since which nothing became known.
     pub(crate) fn idle(&self) -> u32 {
         if self.facts == self.at_revision {
