@@ -90,7 +90,7 @@ impl StepSets {
             StepStatus::Ready | StepStatus::Running | StepStatus::WaitingApproval
         );
         let idle = |item: &ItemState| {
-            item.settled.is_none() && item.in_flight.is_none() && item.card.is_none()
+            item.settled.is_none() && item.in_flight.is_none() && item.consent.card.is_none()
         };
         put(&mut self.startable, begun && step.items.iter().any(idle));
     }

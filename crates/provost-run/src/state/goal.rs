@@ -6,7 +6,7 @@
 
 use provost_plan::plan::Goal;
 
-use super::{Planning, State};
+use super::{Consent, Planning, State};
 use crate::event::{PlannerChoice, StepStatus};
 
 /// A goal that nobody has planned for.
@@ -86,9 +86,7 @@ fn forget_people(state: &mut State) {
     }
     for step in state.steps.values_mut() {
         for item in &mut step.items {
-            item.card = None;
-            item.approved = None;
-            item.preview = None;
+            item.consent = Consent::default();
         }
         let asked = [StepStatus::WaitingApproval, StepStatus::WaitingAnswer];
         if asked.contains(&step.status) {

@@ -64,10 +64,8 @@ pub struct ItemState {
     pub output: Option<Value>,
     /// The bytes behind it, or behind the last failure.
     pub evidence: Option<Digest>,
-    /// The card that waits for an answer about it.
-    pub card: Option<Digest>,
-    /// The card that was approved, and the digest of the arguments it showed.
-    pub approved: Option<(Digest, Digest)>,
+    /// What people were asked and said about it.
+    pub consent: Consent,
     /// Whether the last attempt may have taken place.
     pub landing: Option<Landing>,
     /// The class of its failure.
@@ -90,6 +88,15 @@ pub struct ItemState {
     pub deferrals: u32,
     /// The arguments of its last write, by digest, and the equal calls by which it was judged.
     pub earlier: Option<(Digest, EarlierCalls)>,
+}
+
+/// What people were asked and said about the call of an item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Consent {
+    /// The card that waits for an answer about it.
+    pub card: Option<Digest>,
+    /// The card that was approved, and the digest of the arguments it showed.
+    pub approved: Option<(Digest, Digest)>,
     /// What was read to show what its call is about, until a card shows it.
     pub preview: Option<Previewed>,
 }

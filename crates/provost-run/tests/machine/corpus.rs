@@ -33,8 +33,8 @@ fn remembered(state: &State) -> Value {
             "in_flight": item.in_flight.is_some(),
             "output": item.output,
             "evidence": item.evidence,
-            "card": item.card,
-            "approved": item.approved,
+            "card": item.consent.card,
+            "approved": item.consent.approved,
             "key": item.key,
         })
     };

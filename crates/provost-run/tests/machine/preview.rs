@@ -226,7 +226,7 @@ fn what_was_read_is_kept_for_the_card() {
     assert_eq!(case.journal[asked - 1].0.kind(), "ApprovalRequested");
     let between = case.folded(asked - 1);
     let (_, known) = between.state().items().next().unwrap();
-    assert!(known.preview.is_some() && known.in_flight.is_none());
+    assert!(known.consent.preview.is_some() && known.in_flight.is_none());
     let lost = case.folded(asked - 2);
     let (_, known) = lost.state().items().next().unwrap();
     assert_eq!(known.flying(), Some(0));

@@ -15,7 +15,7 @@ use provost_run::call::{Purpose, Slot};
 use provost_run::card::PreviewResult;
 use provost_run::event::PlannerChoice;
 use provost_run::machine::Run;
-use provost_run::state::{ItemState, Outstanding, Planning, State, StepState};
+use provost_run::state::{Consent, ItemState, Outstanding, Planning, State, StepState};
 
 use super::catalog::{FRESH_MS, KEY_LIVES_MS, POLL_AT_MOST_MS};
 use super::people::NONCE;
@@ -325,8 +325,11 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         retry_at,
         output,
         evidence: _,
-        card,
-        approved,
+        consent: Consent {
+            card,
+            approved,
+            preview,
+        },
         landing,
         class,
         args: _,
@@ -339,7 +342,6 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         confirming,
         deferrals,
         earlier,
-        preview,
     } = item;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
     (settled, *attempt > 0, tries, in_flight.is_some()).hash(hasher);

@@ -217,7 +217,9 @@ pub(super) fn flight_of(
             .any(|shown| shown.item == call.slot().item && shown.repeats.is_some()),
         CardSubject::Plan { .. } => false,
     };
-    let approved = state.item(call.slot()).and_then(|item| item.approved);
+    let approved = state
+        .item(call.slot())
+        .and_then(|item| item.consent.approved);
     let card = approved.and_then(|(card, _)| state.card(&card));
     let repeated = card.is_some_and(|card| shown(&card.card.subject));
     let class = match Class::from(case.places.get(place)?.kind) {

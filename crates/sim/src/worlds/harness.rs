@@ -569,7 +569,9 @@ impl<'r> Harness<'r> {
 
 /// Whether a person said yes to a call as to a repetition.
 fn is_repetition(state: &State, call: &Call) -> bool {
-    let approved = state.item(call.slot()).and_then(|item| item.approved);
+    let approved = state
+        .item(call.slot())
+        .and_then(|item| item.consent.approved);
     let card = approved.and_then(|(card, _)| state.card(&card));
     card.is_some_and(|card| match &card.card.subject {
         CardSubject::Step { calls, .. } => calls

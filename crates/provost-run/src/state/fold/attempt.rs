@@ -123,7 +123,7 @@ fn previewing(state: &mut State, started: &AttemptStarted) -> Result<(), FoldErr
         step.set_status(StepStatus::Ready);
     }
     let item = item_mut(state, &started.slot, kind)?;
-    item.preview = None;
+    item.consent.preview = None;
     item.in_flight = Some(in_flight(started));
     Ok(())
 }
@@ -149,7 +149,7 @@ fn previewed(
             .map_or_else(failed, PreviewResult::Shown),
     };
     let item = item_mut(state, &ended.slot, "AttemptEnded")?;
-    item.preview = (!ended.lost).then_some(previewed);
+    item.consent.preview = (!ended.lost).then_some(previewed);
     Ok(())
 }
 
@@ -233,7 +233,7 @@ fn call_ended(
     item.evidence = ended.evidence.or(item.evidence);
     let step = step_mut(state, &ended.slot.step, kind)?;
     // Why: other items of the list may still wait for a person.
-    if step.items.iter().any(|item| item.card.is_some())
+    if step.items.iter().any(|item| item.consent.card.is_some())
         && step.items.iter().all(|item| item.in_flight.is_none())
     {
         step.set_status(StepStatus::WaitingApproval);

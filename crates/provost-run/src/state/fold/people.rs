@@ -21,9 +21,9 @@ pub(super) fn approval_requested(state: &mut State, card: &Card, digest: Digest)
         step.set_status(StepStatus::WaitingApproval);
         for call in calls {
             if let Some(item) = step.items.get_mut(call.item.unwrap_or(0)) {
-                item.card = Some(digest);
+                item.consent.card = Some(digest);
                 // Why: what is asked anew is shown as it is then.
-                item.preview = None;
+                item.consent.preview = None;
             }
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn close_card(
         step.set_status(StepStatus::Ready);
         for call in calls {
             if let Some(item) = step.items.get_mut(call.item.unwrap_or(0)) {
-                item.card = None;
+                item.consent.card = None;
             }
         }
     }
@@ -112,7 +112,7 @@ pub(super) fn approval_given(
             if let Some(step) = state.steps.get_mut(id) {
                 for call in calls.iter().filter(|call| agreed.contains(&call.name(id))) {
                     if let Some(item) = step.items.get_mut(call.item.unwrap_or(0)) {
-                        item.approved = Some((digest, call.args_digest));
+                        item.consent.approved = Some((digest, call.args_digest));
                     }
                 }
             }
@@ -140,8 +140,8 @@ pub(super) fn approvals_revised<'a>(state: &mut State, gone: impl Iterator<Item 
         }
         if let Some(step) = state.steps.get_mut(id) {
             for item in &mut step.items {
-                item.card = None;
-                item.approved = None;
+                item.consent.card = None;
+                item.consent.approved = None;
             }
             if step.status == StepStatus::WaitingApproval {
                 step.set_status(StepStatus::Pending);

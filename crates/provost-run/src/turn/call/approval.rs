@@ -37,7 +37,7 @@ pub(super) fn approval_of(
     if let Some((card, args)) = at
         .state
         .item(&candidate.slot)
-        .and_then(|item| item.approved)
+        .and_then(|item| item.consent.approved)
         && args == candidate.args_digest
         && counts_still(at, card)
         && card_shows(at.state, card, record, candidate)

@@ -298,7 +298,7 @@ fn open_items(at: Basis<'_>, known: &StepState) -> Vec<usize> {
     let open = known.items.iter().enumerate().filter(|(_, item)| {
         item.settled.is_none()
             && item.in_flight.is_none()
-            && item.card.is_none()
+            && item.consent.card.is_none()
             && item.retry_at.is_none_or(|due| due <= at.now)
     });
     let (begun, others): (Vec<_>, Vec<_>) = open.partition(|(_, item)| item.first_at.is_some());

@@ -97,7 +97,7 @@ fn look(
         came: PreviewResult::Failed(String::new()),
     };
     let known = log.state().item(&candidate.slot);
-    let known = known.and_then(|item| item.preview.as_ref());
+    let known = known.and_then(|item| item.consent.preview.as_ref());
     let of = (candidate.args_digest, record.closure);
     if let Some(known) = known.filter(|known| (known.of, known.closure) == of) {
         preview.at = Some(known.at);

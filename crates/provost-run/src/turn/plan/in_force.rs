@@ -139,7 +139,9 @@ fn change_to(state: &State, checked: &CheckedPlan) -> Change {
         .filter(|id| !after.contains_key(*id))
         .cloned()
         .collect();
-    let about = |item: &crate::state::ItemState| item.card.is_some() || item.approved.is_some();
+    let about = |item: &crate::state::ItemState| {
+        item.consent.card.is_some() || item.consent.approved.is_some()
+    };
     let asked = state.steps.iter().filter_map(|(id, step)| {
         let asked = step.items.iter().any(about) || old.is_granted(id);
         // Why none: what was asked about a step that is not in the plan cannot be equal.
