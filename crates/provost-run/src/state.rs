@@ -39,7 +39,7 @@ pub use fold::FoldError;
 pub use followup::{FailureReview, Followup, Followups, Report};
 use frontier::Frontier;
 pub use goal::PendingGoal;
-pub use item::{Consent, InFlight, ItemState, Previewed, StepState};
+pub use item::{CallHistory, Consent, InFlight, ItemState, Previewed, StepState};
 pub use objection::{Objection, Signatory};
 pub use parts::{
     Goals, People, PlanInForce, PlannerRoute, RunEnding, RunHead, RunSpend, RunWrites,

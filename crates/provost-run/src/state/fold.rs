@@ -309,7 +309,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         } => {
             let item = item_mut(state, slot, kind)?;
             item.output = Some(output.clone());
-            item.evidence = Some(*evidence);
+            item.history.evidence = Some(*evidence);
             item.observed_at = Some(at);
             item.retaking = None;
             if item.settled == Some(StepStatus::Succeeded) {
@@ -356,7 +356,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         Event::Deferred { slot, until, .. } => {
             let item = item_mut(state, slot, kind)?;
             item.retry_at = *until;
-            item.deferrals += 1;
+            item.history.deferrals += 1;
         }
         Event::Paused {
             by,

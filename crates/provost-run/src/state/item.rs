@@ -46,32 +46,16 @@ pub struct ItemState {
     pub settled: Option<StepStatus>,
     /// Since when nobody knows whether it took place, while that is so.
     pub doubted_at: Option<i64>,
-    /// The number of the last attempt.
-    pub attempt: u32,
-    /// Attempts that a tool answered (those lost with a process are not counted).
-    pub tries: u32,
-    /// The digest of the catalog entry that was called.
-    pub tool: Option<Digest>,
-    /// The idempotency key that every attempt sends.
-    pub key: Option<String>,
     /// The attempt in flight.
     pub in_flight: Option<InFlight>,
-    /// When the first attempt began: an idempotency key lives from there.
-    pub first_at: Option<i64>,
     /// When the next attempt may begin.
     pub retry_at: Option<i64>,
     /// The output.
     pub output: Option<Value>,
-    /// The bytes behind it, or behind the last failure.
-    pub evidence: Option<Digest>,
     /// What people were asked and said about it.
     pub consent: Consent,
-    /// Whether the last attempt may have taken place.
-    pub landing: Option<Landing>,
-    /// The class of its failure.
-    pub class: Option<Class>,
-    /// The digest of the arguments of the attempt that brought the output.
-    pub args: Option<Digest>,
+    /// What was called for it so far.
+    pub history: CallHistory,
     /// When the output was observed.
     pub observed_at: Option<i64>,
     /// While a reading is taken again: attempts at it that a tool answered.
@@ -84,10 +68,6 @@ pub struct ItemState {
     pub final_at: Option<i64>,
     /// Once it is read back: reads that were to prove it, as far as a tool answered them.
     pub confirming: Option<u32>,
-    /// How often admission put it off in a row.
-    pub deferrals: u32,
-    /// The arguments of its last write, by digest, and the equal calls by which it was judged.
-    pub earlier: Option<(Digest, EarlierCalls)>,
 }
 
 /// What people were asked and said about the call of an item.
@@ -99,6 +79,33 @@ pub struct Consent {
     pub approved: Option<(Digest, Digest)>,
     /// What was read to show what its call is about, until a card shows it.
     pub preview: Option<Previewed>,
+}
+
+/// What was called for an item so far, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallHistory {
+    /// The number of the last attempt.
+    pub attempt: u32,
+    /// Attempts that a tool answered (those lost with a process are not counted).
+    pub tries: u32,
+    /// When the first attempt began: an idempotency key lives from there.
+    pub first_at: Option<i64>,
+    /// The digest of the catalog entry that was called.
+    pub tool: Option<Digest>,
+    /// The idempotency key that every attempt sends.
+    pub key: Option<String>,
+    /// The arguments of the last write, by digest, and the equal calls by which it was judged.
+    pub earlier: Option<(Digest, EarlierCalls)>,
+    /// How often admission put it off in a row.
+    pub deferrals: u32,
+    /// Whether the last attempt may have taken place.
+    pub landing: Option<Landing>,
+    /// The class of the last answer, or of the failure that settled it.
+    pub class: Option<Class>,
+    /// The digest of the arguments of the last attempt that a tool answered well.
+    pub args: Option<Digest>,
+    /// The bytes behind the output, or behind the last failure.
+    pub evidence: Option<Digest>,
 }
 
 /// What a preview came to, for one call.
@@ -149,7 +156,23 @@ impl ItemState {
     pub fn flying(&self) -> Option<u32> {
         // Why 0: a preview is no attempt of the step, whose own numbers go on without it.
         let shows = self.purpose()?.is_preview();
-        Some(if shows { PREVIEW_ATTEMPT } else { self.attempt })
+        Some(if shows {
+            PREVIEW_ATTEMPT
+        } else {
+            self.history.attempt
+        })
+    }
+
+    /// The number of its next attempt.
+    #[must_use]
+    pub fn next_attempt(&self) -> u32 {
+        self.history.attempt + 1
+    }
+
+    /// Whether its call was begun, and was not found to have come to nothing.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.history.first_at.is_some()
     }
 
     /// Whether it took place and was accepted, and is not settled: of a step with `confirm`, a
@@ -187,7 +210,7 @@ impl StepState {
     /// Whether any attempt of it began.
     #[must_use]
     pub fn attempted(&self) -> bool {
-        self.items.iter().any(|item| item.attempt > 0)
+        self.items.iter().any(|item| item.history.attempt > 0)
     }
 
     /// Opens a step again of which an effect was in doubt.

@@ -26,16 +26,16 @@ fn remembered(state: &State) -> Value {
     let item = |item: &provost_run::state::ItemState| {
         json!({
             "settled": item.settled,
-            "attempt": item.attempt,
-            "tries": item.tries,
-            "first_at": item.first_at,
+            "attempt": item.history.attempt,
+            "tries": item.history.tries,
+            "first_at": item.history.first_at,
             "retry_at": item.retry_at,
             "in_flight": item.in_flight.is_some(),
             "output": item.output,
-            "evidence": item.evidence,
+            "evidence": item.history.evidence,
             "card": item.consent.card,
             "approved": item.consent.approved,
-            "key": item.key,
+            "key": item.history.key,
         })
     };
     let step = |step: &StepState| {

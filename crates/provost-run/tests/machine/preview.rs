@@ -215,7 +215,7 @@ fn a_crash_at_any_point_asks_once_and_sends_once() {
     ");
     assert_eq!(again.open_card(), card, "the same card is shown again");
     let case = again.approve("ada").crash();
-    assert_eq!(item(&case).attempt, 1, "{}", case.transcript());
+    assert_eq!(item(&case).history.attempt, 1, "{}", case.transcript());
 }
 
 /// The events between the end of the read and the question may be lost together or kept apart.

@@ -102,7 +102,7 @@ fn note(narrator: &Narrator, checked: &CheckedPlan, state: &State, id: &str, now
     if let Some(ms) = started.map(|started| now - started).or(took) {
         parts.push(lasted(ms));
     }
-    let waits = |item: &ItemState| item.retry_at.map(|at| (at, item.class));
+    let waits = |item: &ItemState| item.retry_at.map(|at| (at, item.history.class));
     if let Some((at, class)) = known.items.iter().filter_map(waits).min() {
         let what = match class {
             Some(Class::Ok) => "next poll",

@@ -108,7 +108,7 @@ fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &Wo
 
 /// Writes of a step in doubt about which no tool is asked.
 fn doubts(page: &mut Page, state: &State, step: &str, slots: &[&Slot], place: &WorkspacePath) {
-    let landed = |slot: &&Slot| state.item(slot).and_then(|item| item.landing);
+    let landed = |slot: &&Slot| state.item(slot).and_then(|item| item.history.landing);
     let known_to_happen = slots
         .iter()
         .all(|slot| landed(slot) == Some(Landing::Happened));

@@ -65,7 +65,7 @@ impl WriteSummary {
                     let args = shown::effect_args(state, effect);
                     target(&effect.operation, &args, catalog)
                 }),
-                key: item.and_then(|item| item.key.clone()),
+                key: item.and_then(|item| item.history.key.clone()),
                 note: match effect.landing {
                     Landing::Unknown if abandoned => "abandoned".to_owned(),
                     Landing::None => "tried, without effect".to_owned(),

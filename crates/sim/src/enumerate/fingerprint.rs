@@ -15,7 +15,9 @@ use provost_run::call::{Purpose, Slot};
 use provost_run::card::PreviewResult;
 use provost_run::event::PlannerChoice;
 use provost_run::machine::Run;
-use provost_run::state::{Consent, ItemState, Outstanding, Planning, State, StepState};
+use provost_run::state::{
+    CallHistory, Consent, ItemState, Outstanding, Planning, State, StepState,
+};
 
 use super::catalog::{FRESH_MS, KEY_LIVES_MS, POLL_AT_MOST_MS};
 use super::people::NONCE;
@@ -305,7 +307,7 @@ fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
         let known = state.plan().and_then(|plan| plan.checked().step(id));
         let polls = known.is_some_and(|(step, _)| step.until.is_some());
         if polls && item.settled.is_none() {
-            let over = item.first_at.map(|first| first + POLL_AT_MOST_MS);
+            let over = item.history.first_at.map(|first| first + POLL_AT_MOST_MS);
             over.map(|over| (over - now).max(-1)).hash(hasher);
         }
     }
@@ -316,23 +318,15 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         settled,
         // Why not: it is only shown.
         doubted_at: _,
-        attempt,
-        tries,
-        tool: _,
-        key,
         in_flight,
-        first_at,
         retry_at,
         output,
-        evidence: _,
         consent: Consent {
             card,
             approved,
             preview,
         },
-        landing,
-        class,
-        args: _,
+        history,
         observed_at,
         retaking,
         // Why not: nothing follows from what was made.
@@ -340,9 +334,20 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         reconcile_tries,
         final_at,
         confirming,
-        deferrals,
-        earlier,
     } = item;
+    let CallHistory {
+        attempt,
+        tries,
+        first_at,
+        tool: _,
+        key,
+        earlier,
+        deferrals,
+        landing,
+        class,
+        args: _,
+        evidence: _,
+    } = history;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
     (settled, *attempt > 0, tries, in_flight.is_some()).hash(hasher);
     // Why not for which step a reading is taken again: nothing depends on it.

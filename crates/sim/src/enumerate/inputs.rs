@@ -199,7 +199,7 @@ impl Search<'_> {
             class => Reply::failed(class, ending.landing, class.word()),
         };
         let known = state.item(&slot);
-        let attempt = known.map_or(0, |item| item.flying().unwrap_or(item.attempt));
+        let attempt = known.map_or(0, |item| item.flying().unwrap_or(item.history.attempt));
         Ok(Input::Ended {
             slot,
             attempt,

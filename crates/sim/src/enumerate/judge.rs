@@ -164,7 +164,7 @@ impl Search<'_> {
     fn judge_claims(&mut self, state: &State) {
         let empty = state.items().any(|(_, item)| {
             let done = item.settled == Some(StepStatus::Succeeded);
-            done && (item.output.is_none() || item.evidence.is_none())
+            done && (item.output.is_none() || item.history.evidence.is_none())
         });
         if empty {
             self.broke("a step succeeded without an outcome", Vec::new());

@@ -148,7 +148,7 @@ impl Facts {
         facts.ages = !facts.cards.is_empty();
         facts.ages |= state.items().any(|(slot, item)| {
             let polls = place(&slot).is_some_and(|(place, again)| !again && case.polls(place));
-            polls && item.first_at.is_some() && item.settled.is_none()
+            polls && item.has_begun() && item.settled.is_none()
         });
         for effect in &state.writes.effects {
             facts.intended.extend(place(&effect.slot));
@@ -156,7 +156,7 @@ impl Facts {
                 continue;
             };
             let unknown = effect.landing == Landing::Unknown;
-            facts.ages |= unknown && item.key.is_some();
+            facts.ages |= unknown && item.history.key.is_some();
             if item.settled == Some(StepStatus::InDoubt) {
                 let early = item.final_at.is_some_and(|at| at > now);
                 let doubt = place(&effect.slot).map(|(place, again)| (place, again, early));
@@ -164,7 +164,7 @@ impl Facts {
             }
             // Why doubtful: a person may have said that nobody asks any more.
             let landed = unknown && effect.doubtful && item.in_flight.is_none();
-            if landed && (item.key.is_none() || item.settled.is_some()) {
+            if landed && (item.history.key.is_none() || item.settled.is_some()) {
                 facts.ambiguous += 1;
                 facts.in_doubt += u64::from(item.settled == Some(StepStatus::InDoubt));
             }
@@ -245,8 +245,8 @@ fn proposals(state: &State, case: &PlanCase) -> Vec<usize> {
         place(&effect.slot)
     };
     let mut items = state.items();
-    let failed =
-        items.find(|(_, item)| item.settled == Some(StepStatus::Failed) && item.attempt > 0);
+    let failed = items
+        .find(|(_, item)| item.settled == Some(StepStatus::Failed) && item.history.attempt > 0);
     let failed = failed.and_then(|(slot, _)| place(&slot));
     let mut found: Vec<usize> = [landed(Landing::Unknown), landed(Landing::Happened), failed]
         .into_iter()

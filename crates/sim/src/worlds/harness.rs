@@ -418,7 +418,7 @@ impl<'r> Harness<'r> {
         let doubts: Vec<(Slot, u32)> = state
             .items()
             .filter(|(_, item)| doubtful(item))
-            .map(|(slot, item)| (slot, item.attempt))
+            .map(|(slot, item)| (slot, item.history.attempt))
             .collect();
         let paused = state.ending.paused.is_some();
         for doubt in doubts {
@@ -569,9 +569,8 @@ impl<'r> Harness<'r> {
 
 /// Whether a person said yes to a call as to a repetition.
 fn is_repetition(state: &State, call: &Call) -> bool {
-    let approved = state
-        .item(call.slot())
-        .and_then(|item| item.consent.approved);
+    let item = state.item(call.slot());
+    let approved = item.and_then(|item| item.consent.approved);
     let card = approved.and_then(|(card, _)| state.card(&card));
     card.is_some_and(|card| match &card.card.subject {
         CardSubject::Step { calls, .. } => calls

@@ -499,7 +499,7 @@ impl<'j> Judge<'j> {
             let item = state.item(&effect.slot);
             let settled = item.and_then(|item| item.settled);
             let flying = item.is_some_and(|item| item.in_flight.is_some());
-            let plain = item.is_some_and(|item| item.key.is_none());
+            let plain = item.is_some_and(|item| item.history.key.is_none());
             let unknown = effect.landing == Landing::Unknown && plain && !flying;
             let natural = effect.operation == "note.set";
             let given_up = self.abandoned.contains(&effect.slot);

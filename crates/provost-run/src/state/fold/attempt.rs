@@ -38,13 +38,13 @@ pub(super) fn attempt_started(
 /// The call that a step is about.
 fn calling(state: &mut State, started: &AttemptStarted, at: i64) -> Result<(), FoldError> {
     let item = running(state, started)?;
-    let first = item.attempt == 0;
-    item.first_at = item.first_at.or(Some(at));
-    item.tool = Some(started.tool);
-    item.key.clone_from(&started.key);
+    let first = item.history.attempt == 0;
+    item.history.first_at = item.history.first_at.or(Some(at));
+    item.history.tool = Some(started.tool);
+    item.history.key.clone_from(&started.key);
     fly(item, started);
     if !started.read {
-        item.earlier = Some((started.args_digest, started.earlier.clone()));
+        item.history.earlier = Some((started.args_digest, started.earlier.clone()));
     }
     state.spend.calls += u64::from(first);
     if !started.read && state.effect(&started.slot).is_none() {
@@ -76,8 +76,8 @@ fn running<'s>(
 
 /// Notes an attempt that a place was found for.
 fn fly(item: &mut ItemState, started: &AttemptStarted) {
-    item.attempt = started.attempt;
-    item.deferrals = 0;
+    item.history.attempt = started.attempt;
+    item.history.deferrals = 0;
     item.retry_at = None;
     item.in_flight = Some(in_flight(started));
 }
@@ -105,7 +105,7 @@ fn retaking(state: &mut State, started: &AttemptStarted, of: &str) -> Result<(),
     let item = item_mut(state, &started.slot, kind)?;
     let begins = item.retaking.is_none();
     item.retaking.get_or_insert(0);
-    item.attempt = started.attempt;
+    item.history.attempt = started.attempt;
     item.in_flight = Some(in_flight(started));
     if begins {
         state.spend.calls += 1;
@@ -209,7 +209,7 @@ pub(super) fn attempt_ended(
 /// Notes the arguments of a call that brought an output.
 fn note_args(item: &mut ItemState, ended: &AttemptEnded, attempt: Option<&InFlight>) {
     if let Some(attempt) = attempt.filter(|_| ended.class == Class::Ok) {
-        item.args = Some(attempt.args_digest);
+        item.history.args = Some(attempt.args_digest);
     }
 }
 
@@ -224,13 +224,13 @@ fn call_ended(
     note_args(item, ended, attempt.as_ref());
     item.retry_at = ended.retry_at;
     // Why anew: each poll has the tries of a read of its own.
-    item.tries = match ended.not_yet {
+    item.history.tries = match ended.not_yet {
         true => 0,
-        false => item.tries + u32::from(ended.is_try()),
+        false => item.history.tries + u32::from(ended.is_try()),
     };
-    item.landing = Some(ended.landing);
-    item.class = Some(ended.class);
-    item.evidence = ended.evidence.or(item.evidence);
+    item.history.landing = Some(ended.landing);
+    item.history.class = Some(ended.class);
+    item.history.evidence = ended.evidence.or(item.history.evidence);
     let step = step_mut(state, &ended.slot.step, kind)?;
     // Why: other items of the list may still wait for a person.
     if step.items.iter().any(|item| item.consent.card.is_some())
@@ -300,7 +300,7 @@ pub(super) fn step_settled(
     }
     if let Some(item) = step.items.get_mut(slot.item.unwrap_or(0)) {
         item.settled = Some(status);
-        item.class = class;
+        item.history.class = class;
         item.retry_at = reconcile_at;
         item.final_at = reconcile_at;
     }
@@ -337,7 +337,7 @@ pub(super) fn doubt_settled(
     };
     let item = item_mut(state, slot, kind)?;
     // Why: giving up on what it gave makes nothing unsure of what took place.
-    let happened = item.landing == Some(Landing::Happened);
+    let happened = item.history.landing == Some(Landing::Happened);
     let landing = match settled {
         Settlement::Abandoned if happened => Landing::Happened,
         _ => landing,
@@ -347,10 +347,10 @@ pub(super) fn doubt_settled(
     item.retry_at = None;
     item.final_at = None;
     item.reconcile_tries = 0;
-    item.landing = Some(landing);
+    item.history.landing = Some(landing);
     if settled == Settlement::DidNotHappen {
         // Why: what did not take place has used up nothing of its key's life.
-        item.first_at = None;
+        item.history.first_at = None;
     }
     if let Some(effect) = state
         .writes

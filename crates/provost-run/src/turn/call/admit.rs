@@ -42,7 +42,10 @@ pub(crate) fn put_off(log: &mut TurnLog<'_>, slot: &Slot, denial: Denial) -> Res
             defer(log, slot, until, because)
         }
         Denial::Full { because } => {
-            let deferrals = log.state().item(slot).map_or(0, |item| item.deferrals);
+            let deferrals = log
+                .state()
+                .item(slot)
+                .map_or(0, |item| item.history.deferrals);
             let (first, most) = PLACE_WAIT_MS;
             let wait = first.saturating_mul(1 << deferrals.min(10)).min(most);
             defer(log, slot, log.now().saturating_add(wait), because)

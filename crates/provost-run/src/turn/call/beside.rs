@@ -27,7 +27,7 @@ use crate::earlier::EarlierCalls;
 use crate::event::{AttemptEnded, AttemptStarted};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
-use crate::state::State;
+use crate::state::{ItemState, State};
 use crate::turn::basis::Basis;
 use crate::turn::log::TurnLog;
 use crate::turn::work::judged;
@@ -152,7 +152,7 @@ pub(crate) fn begin_read(
     let counts = purpose == Purpose::Confirm && unconfirmed;
     let attempt = match &purpose {
         Purpose::Preview { .. } => PREVIEW_ATTEMPT,
-        _ => item.map_or(1, |item| item.attempt + 1),
+        _ => item.map_or(1, ItemState::next_attempt),
     };
     if let Some(limit) = limit_reached(log.state(), counts, &spend) {
         return Ok(Err(Hindrance::Limit(limit)));
@@ -202,7 +202,7 @@ pub(super) fn call_of_intent(at: Basis<'_>, intent: &AttemptStarted) -> Option<C
 
 /// Why the breaker of a tool, which put an attempt off so often, makes it give up.
 pub(super) fn gives_up<'d>(state: &State, slot: &Slot, denial: &'d Denial) -> Option<&'d str> {
-    let deferrals = state.item(slot).map_or(0, |item| item.deferrals);
+    let deferrals = state.item(slot).map_or(0, |item| item.history.deferrals);
     match denial {
         Denial::Later {
             broken: true,

@@ -35,7 +35,7 @@ use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
 use crate::shown;
-use crate::state::{Dependency, State, StepState};
+use crate::state::{Dependency, ItemState, State, StepState};
 use crate::turn::basis::Basis;
 use crate::turn::log::TurnLog;
 use crate::turn::scope::{Roots, item_value};
@@ -301,20 +301,21 @@ fn open_items(at: Basis<'_>, known: &StepState) -> Vec<usize> {
             && item.consent.card.is_none()
             && item.retry_at.is_none_or(|due| due <= at.now)
     });
-    let (begun, others): (Vec<_>, Vec<_>) = open.partition(|(_, item)| item.first_at.is_some());
+    let (begun, others): (Vec<_>, Vec<_>) = open.partition(|(_, item)| item.has_begun());
     let places = begun.into_iter().chain(others).map(|(index, _)| index);
     places.collect()
 }
 
 /// Why an attempt that may have landed cannot be made again, if it cannot.
 fn beyond_repeating(at: Basis<'_>, slot: &Slot) -> Option<(Class, String)> {
-    let item = at.state.item(slot).filter(|item| item.attempt > 0)?;
-    let landing = item.landing.unwrap_or(Landing::Unknown);
+    let history = at.state.item(slot).map(|item| &item.history);
+    let history = history.filter(|history| history.attempt > 0)?;
+    let landing = history.landing.unwrap_or(Landing::Unknown);
     if may_repeat(at, slot, landing, at.now) {
         return None;
     }
     let message = "it may have taken place, and repeating it is no longer safe".to_owned();
-    Some((item.class.unwrap_or(Class::Unavailable), message))
+    Some((history.class.unwrap_or(Class::Unavailable), message))
 }
 
 /// The concrete call of a slot, with policy's word on it.
@@ -484,7 +485,7 @@ pub(super) fn start(
             None => put_off(log, &slot, denial),
         };
     }
-    let attempt = log.state().item(&slot).map_or(1, |item| item.attempt + 1);
+    let attempt = log.state().item(&slot).map_or(1, ItemState::next_attempt);
     let key = key_of(log.state(), &slot, &operation, record.closure);
     let sinks = sinks_digest(&operation, &args);
     let intent = AttemptStarted {
@@ -518,7 +519,7 @@ pub(super) fn start(
 /// The key that is sent with every attempt of a call, where its tool honours one.
 fn key_of(state: &State, slot: &Slot, operation: &Operation, closure: Digest) -> Option<String> {
     let keyed = matches!(operation.idempotency, Idempotency::Key { .. });
-    let sent = state.item(slot).and_then(|item| item.key.clone());
+    let sent = state.item(slot).and_then(|item| item.history.key.clone());
     let new = || idempotency_key(&state.head.run, slot, closure);
     keyed.then(|| sent.unwrap_or_else(new))
 }
@@ -528,7 +529,7 @@ fn is_first(state: &State, slot: &Slot) -> bool {
     state.item(slot).is_none_or(|item| {
         // Why the second: the reading is there, and taking it again is a call of its own.
         let again = item.settled == Some(StepStatus::Succeeded) && item.retaking.is_none();
-        item.attempt == 0 || again
+        item.history.attempt == 0 || again
     })
 }
 

@@ -75,7 +75,7 @@ fn reconcile_of(at: Basis<'_>, slot: &Slot) -> Option<(Arc<Operation>, Reconcile
     let (_, operation) = step_and_operation(at, &slot.step)?;
     let reconcile = operation.reconcile.as_ref()?;
     let catalog = &at.rules.catalog;
-    let called = at.state.item(slot).and_then(|item| item.tool);
+    let called = at.state.item(slot).and_then(|item| item.history.tool);
     let same = called == catalog.digest(&operation.name);
     (same && catalog.is_reconciled(&operation.name)).then(|| (operation.clone(), reconcile.clone()))
 }
@@ -85,7 +85,7 @@ fn reconcilable(at: Basis<'_>) -> Vec<(Slot, Option<i64>)> {
     let open = at.state.items().filter(|(_, item)| {
         item.settled == Some(StepStatus::InDoubt)
             // Why not of what surely took place: only what it gave is not known.
-            && item.landing != Some(Landing::Happened)
+            && item.history.landing != Some(Landing::Happened)
             && item.in_flight.is_none()
             && item.reconcile_tries < RECONCILE_READS_MAX
     });
@@ -157,7 +157,7 @@ fn inquiry(at: Basis<'_>, slot: &Slot) -> Result<AuxiliaryRead, String> {
 }
 
 fn sent_key(state: &State, slot: &Slot) -> Value {
-    let key = state.item(slot).and_then(|item| item.key.clone());
+    let key = state.item(slot).and_then(|item| item.history.key.clone());
     key.map_or(Value::Null, Value::String)
 }
 
@@ -316,7 +316,7 @@ pub(crate) fn settle(
         return Err(StepError::OtherAttempt { slot, stands });
     }
     let item = log.state().item(&slot);
-    let known = item.is_some_and(|item| item.landing == Some(Landing::Happened));
+    let known = item.is_some_and(|item| item.history.landing == Some(Landing::Happened));
     let says_more = output.is_some() || settled == Settlement::Abandoned;
     if known && !says_more {
         return Err(refused(
@@ -395,7 +395,7 @@ fn end_doubt(
     testimony: SettlementSource,
     output: Option<(Value, Digest)>,
 ) -> Result<(), StepError> {
-    let class = log.state().item(slot).and_then(|item| item.class);
+    let class = log.state().item(slot).and_then(|item| item.history.class);
     let class = class.unwrap_or(Class::Unavailable);
     let by_person = matches!(testimony.by, SettledBy::Person { .. });
     log.emit(Event::DoubtSettled {
@@ -433,7 +433,7 @@ fn end_doubt(
 fn goes_on(at: Basis<'_>, slot: &Slot, by_person: bool) -> bool {
     let step = step_and_operation(at, &slot.step).and_then(|(step, _)| step.retry);
     let most = step.unwrap_or(Retry::DEFAULT).attempts;
-    let tries = at.state.item(slot).map_or(0, |item| item.tries);
+    let tries = at.state.item(slot).map_or(0, |item| item.history.tries);
     at.state.ending.ended.is_none() && (by_person || tries < most)
 }
 

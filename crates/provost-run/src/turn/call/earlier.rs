@@ -40,7 +40,7 @@ pub(super) fn before(at: Basis<'_>, slot: &Slot, operation: &Operation, args: Di
     let begun = at.state.effect(slot);
     let begun = begun.is_some_and(|effect| effect.landing != Landing::None);
     let recorded = at.state.item(slot).filter(|_| begun);
-    let recorded = recorded.and_then(|item| item.earlier.as_ref());
+    let recorded = recorded.and_then(|item| item.history.earlier.as_ref());
     let recorded = recorded.filter(|(of, _)| *of == args);
     let key = CallKey {
         operation: operation.name.clone(),

@@ -69,10 +69,7 @@ pub(super) fn start_fresh(
 /// is on its way, or the step is over by it.
 fn freshen(log: &mut TurnLog<'_>, step: &Step, slot: &Slot) -> Result<Fresh, StepError> {
     // Why the first attempt alone: every attempt of one call has the same arguments.
-    let begun = log
-        .state()
-        .item(slot)
-        .is_some_and(|item| item.first_at.is_some());
+    let begun = log.state().item(slot).is_some_and(ItemState::has_begun);
     let (Some(limit), Some(plan)) = (&step.fresh, log.state().in_force.plan.clone()) else {
         return Ok(Fresh::Enough);
     };
@@ -232,7 +229,7 @@ fn is_relied_on(state: &State, plan: &ApprovedPlan, reading: &str) -> bool {
         let over = item
             .settled
             .is_some_and(|status| status != StepStatus::InDoubt);
-        item.first_at.is_some() && !over
+        item.has_begun() && !over
     };
     relying.any(|step| {
         let known = state.steps.get(&step.id.value);
@@ -471,5 +468,5 @@ pub(super) fn not_retaken(
 
 /// Whether the call is another than the one that brought the output.
 fn is_other(item: &ItemState, args: Digest) -> bool {
-    item.args.is_some_and(|before| before != args)
+    item.history.args.is_some_and(|before| before != args)
 }

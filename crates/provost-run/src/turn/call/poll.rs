@@ -90,7 +90,7 @@ pub(super) fn in_time(state: &State, slot: &Slot, moment: i64) -> bool {
     let Some(until) = until_of(state, slot) else {
         return true;
     };
-    let first = state.item(slot).and_then(|item| item.first_at);
+    let first = state.item(slot).and_then(|item| item.history.first_at);
     first.is_none_or(|first| moment <= first.saturating_add(millis(until.at_most)))
 }
 

@@ -302,7 +302,10 @@ fn retry_at(
     }
     let item = at.state.item(slot);
     let retaking = item.and_then(|item| item.retaking);
-    let tries = retaking.or(item.map(|item| item.tries)).unwrap_or(0) + 1;
+    let tries = retaking
+        .or(item.map(|item| item.history.tries))
+        .unwrap_or(0)
+        + 1;
     let due = next_try(at, slot, tries, retry_after)?;
     // Why not of a reading that is taken again: nobody polls for it any more.
     let is_early = retaking.is_some() || in_time(at.state, slot, due);
@@ -352,14 +355,16 @@ pub(super) fn may_repeat(at: Basis<'_>, slot: &Slot, landing: Landing, moment: i
         return true;
     }
     // Why: only the tool that was called is known to recognise its key.
-    if at.state.item(slot).and_then(|item| item.tool) != at.rules.catalog.digest(&operation.name) {
+    if at.state.item(slot).and_then(|item| item.history.tool)
+        != at.rules.catalog.digest(&operation.name)
+    {
         return false;
     }
     match &operation.idempotency {
         Idempotency::Natural => true,
         Idempotency::None => false,
         Idempotency::Key { ttl_ms, .. } => {
-            let first = at.state.item(slot).and_then(|item| item.first_at);
+            let first = at.state.item(slot).and_then(|item| item.history.first_at);
             let lives = i64::try_from(*ttl_ms).unwrap_or(i64::MAX);
             // Why: it may arrive as late as its time allows, and the key must live until then.
             let own = step
@@ -434,7 +439,11 @@ pub(crate) fn settle_list(log: &mut TurnLog<'_>, id: &str) -> Result<(), StepErr
         );
         (StepStatus::InDoubt, Some(Class::Partial), Some(message))
     } else if failed > 0 {
-        let class = known.items.iter().filter_map(|item| item.class).next();
+        let class = known
+            .items
+            .iter()
+            .filter_map(|item| item.history.class)
+            .next();
         let only = (failed == all.len()).then_some(class).flatten();
         let first = known.message.clone().unwrap_or_default();
         let message = format!("{failed} of {} items failed: {first}", all.len());

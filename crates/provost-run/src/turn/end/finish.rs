@@ -173,7 +173,7 @@ fn citation(state: &State, step: String) -> Option<Citation> {
     let evidence: Vec<_> = known
         .items
         .iter()
-        .filter_map(|item| item.evidence)
+        .filter_map(|item| item.history.evidence)
         .collect();
     (!evidence.is_empty()).then_some(Citation { step, evidence })
 }
