@@ -24,6 +24,7 @@ mod followup;
 mod frontier;
 mod goal;
 mod item;
+mod item_progress;
 mod objection;
 mod output;
 mod parts;
@@ -39,7 +40,8 @@ pub use fold::FoldError;
 pub use followup::{FailureReview, Followup, Followups, Report};
 use frontier::Frontier;
 pub use goal::PendingGoal;
-pub use item::{CallHistory, Consent, InFlight, ItemState, Previewed, StepState};
+pub use item::{CallHistory, Consent, InFlight, ItemState, Observed, Previewed, StepState};
+pub use item_progress::{Doubt, ItemProgress, Success};
 pub use objection::{Objection, Signatory};
 pub use parts::{
     Goals, People, PlanInForce, PlannerRoute, RunEnding, RunHead, RunSpend, RunWrites,
@@ -318,9 +320,7 @@ impl State {
     #[must_use]
     pub fn attempt_in_doubt(&self, slot: &Slot) -> Option<Digest> {
         let item = self.item(slot)?;
-        if item.settled != Some(StepStatus::InDoubt) {
-            return None;
-        }
+        item.doubt()?;
         let effect = self.effect(slot)?;
         let of = serde_json::json!({
             "run": self.head.run,
@@ -337,7 +337,7 @@ impl State {
     pub fn unknown_effects(&self) -> Vec<Slot> {
         let open = |slot: &Slot| {
             self.item(slot)
-                .is_some_and(|item| item.settled.is_none() && item.in_flight.is_none())
+                .is_some_and(|item| item.is_open() && item.in_flight.is_none())
         };
         self.writes
             .effects

@@ -9,7 +9,7 @@ use std::time::Duration;
 use provost_plan::digest::Digest;
 use provost_run::admission::AdmissionEntry;
 use provost_run::call::Slot;
-use provost_run::event::{Event, RunStatus, StepStatus};
+use provost_run::event::{Event, RunStatus};
 use provost_run::read::words::words;
 use provost_run::state::{State, WaitKind, waiting};
 use serde_json::{Value, json};
@@ -251,9 +251,9 @@ pub(crate) fn still_stands(notice: &Value, state: &State) -> bool {
                 .and_then(|by| by.missing.as_deref());
             state.ending.ended.is_none() && missing == Some(which)
         }
-        SubjectKind::Waits(WaitKind::Settlement) => state.items().any(|(slot, item)| {
-            slot.to_string() == which && item.settled == Some(StepStatus::InDoubt)
-        }),
+        SubjectKind::Waits(WaitKind::Settlement) => state
+            .items()
+            .any(|(slot, item)| slot.to_string() == which && item.is_in_doubt()),
         SubjectKind::Run | SubjectKind::Tool => true,
     }
 }

@@ -9,9 +9,9 @@ use provost_plan::limits::RECONCILE_READS_MAX;
 use provost_plan::plan::request::{PlanReply, Why};
 use provost_plan::policy::AskTerms;
 
-use super::{Chain, ItemState, Pause, Planning, QuestionState, State, StepState};
+use super::{Chain, ItemProgress, ItemState, Observed, Pause};
 use super::{Goals, People, PlanInForce, PlannerRoute, RunEnding, RunHead, RunSpend, RunWrites};
-use super::{UndoProgress, Undoing};
+use super::{Planning, QuestionState, State, StepState, UndoProgress, Undoing};
 use crate::call::Slot;
 use crate::card::QuestionPurpose;
 use crate::event::{Event, SettledBy, SkipReason, StepStatus};
@@ -23,9 +23,7 @@ mod plan;
 
 use super::chain::{handed_on, reviewed};
 use super::goal::goal_amended;
-use attempt::{
-    StepSettlement, attempt_ended, attempt_started, doubt_settled, doubted, step_settled,
-};
+use attempt::{StepSettlement, attempt_ended, attempt_started, doubt_settled, step_settled};
 use ending::{close, end_all};
 
 use people::{
@@ -47,6 +45,14 @@ pub enum FoldError {
         kind: &'static str,
         /// The name.
         name: String,
+    },
+    /// An item is settled by a status that is no end.
+    #[error("`StepSettled` settles `{slot}` as `{}`, which is no end of a step", .status.word())]
+    NotSettled {
+        /// The item.
+        slot: String,
+        /// The status.
+        status: StepStatus,
     },
     /// The stored plan does not match its record.
     #[error("the stored plan of revision {revision} does not match its digest: {reason}")]
@@ -308,11 +314,13 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             ..
         } => {
             let item = item_mut(state, slot, kind)?;
-            item.output = Some(output.clone());
+            item.observed = Some(Observed {
+                output: output.clone(),
+                at,
+            });
             item.history.evidence = Some(*evidence);
-            item.observed_at = Some(at);
-            item.retaking = None;
-            if item.settled == Some(StepStatus::Succeeded) {
+            item.progress.observe();
+            if item.success().is_some() {
                 step_mut(state, &slot.step, kind)?.close_view();
             }
         }
@@ -329,12 +337,9 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 class: *class,
                 message: message.as_ref(),
                 reconcile_at: *reconcile_at,
+                created: created.as_ref(),
             };
-            step_settled(state, slot, &settled)?;
-            doubted(state, slot, at);
-            if created.is_some() {
-                item_mut(state, slot, kind)?.created.clone_from(created);
-            }
+            step_settled(state, slot, &settled, at)?;
         }
         Event::DoubtSettled {
             slot,
@@ -351,7 +356,9 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         Event::ReconcileGivenUp { slot, .. } => {
             let item = item_mut(state, slot, kind)?;
             item.retry_at = None;
-            item.reconcile_tries = RECONCILE_READS_MAX;
+            if let Some(doubt) = item.doubt_mut() {
+                doubt.reconcile_tries = RECONCILE_READS_MAX;
+            }
         }
         Event::Deferred { slot, until, .. } => {
             let item = item_mut(state, slot, kind)?;
@@ -392,7 +399,8 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 state.ending.paused = None;
             }
             let items = state.steps.values_mut().flat_map(|step| &mut step.items);
-            items.for_each(|item| item.reconcile_tries = 0);
+            let doubts = items.filter_map(ItemState::doubt_mut);
+            doubts.for_each(|doubt| doubt.reconcile_tries = 0);
         }
         Event::CancelRequested {
             by, reason, undo, ..
@@ -464,7 +472,7 @@ fn step_skipped(state: &mut State, slot: &Slot, because: SkipReason) -> Result<(
     let step = step_mut(state, &slot.step, "StepSkipped")?;
     if let Some(index) = slot.item {
         if let Some(item) = step.items.get_mut(index) {
-            item.settled = Some(StepStatus::Skipped);
+            item.progress = ItemProgress::Skipped;
             item.retry_at = None;
         }
         return Ok(());

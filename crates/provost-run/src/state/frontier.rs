@@ -79,8 +79,7 @@ impl StepSets {
         put(&mut self.open, !step.status.is_final());
         put(&mut self.failed, step.status == StepStatus::Failed);
         // Why its items too: the others of a list may wait for the end of that doubt.
-        let in_doubt = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
-        let doubted = !step.status.is_final() && step.items.iter().any(in_doubt);
+        let doubted = !step.status.is_final() && step.items.iter().any(ItemState::is_in_doubt);
         put(
             &mut self.doubted,
             doubted || step.status == StepStatus::InDoubt,
@@ -90,7 +89,7 @@ impl StepSets {
             StepStatus::Ready | StepStatus::Running | StepStatus::WaitingApproval
         );
         let idle = |item: &ItemState| {
-            item.settled.is_none() && item.in_flight.is_none() && item.consent.card.is_none()
+            item.is_open() && item.in_flight.is_none() && item.consent.card.is_none()
         };
         put(&mut self.startable, begun && step.items.iter().any(idle));
     }
@@ -134,9 +133,7 @@ impl Frontier {
     }
 
     fn judge_effect(&mut self, state: &State, at: usize, effect: &WriteRecord) {
-        let doubted = state
-            .item(&effect.slot)
-            .is_none_or(|item| item.settled == Some(StepStatus::InDoubt));
+        let doubted = state.item(&effect.slot).is_none_or(ItemState::is_in_doubt);
         if doubted && effect.landing != Landing::None {
             self.unsure.insert(at);
         } else {

@@ -6,10 +6,11 @@ use provost_plan::digest::Digest;
 use provost_plan::money::Money;
 use serde_json::{Value, json};
 
+use super::item_progress::{Doubt, ItemProgress, Success};
 use crate::call::{PREVIEW_ATTEMPT, Purpose};
 use crate::card::PreviewResult;
 use crate::earlier::EarlierCalls;
-use crate::event::{Created, SkipReason, StepStatus};
+use crate::event::{SkipReason, StepStatus};
 use crate::outcome::{Class, Landing};
 
 /// What is remembered of a step.
@@ -42,32 +43,27 @@ pub struct StepState {
 /// What is remembered of an item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ItemState {
-    /// Its status, once it is final.
-    pub settled: Option<StepStatus>,
-    /// Since when nobody knows whether it took place, while that is so.
-    pub doubted_at: Option<i64>,
-    /// The attempt in flight.
-    pub in_flight: Option<InFlight>,
-    /// When the next attempt may begin.
-    pub retry_at: Option<i64>,
-    /// The output.
-    pub output: Option<Value>,
+    /// How far it is.
+    pub progress: ItemProgress,
+    /// What a tool or a person gave for it.
+    pub observed: Option<Observed>,
     /// What people were asked and said about it.
     pub consent: Consent,
     /// What was called for it so far.
     pub history: CallHistory,
-    /// When the output was observed.
-    pub observed_at: Option<i64>,
-    /// While a reading is taken again: attempts at it that a tool answered.
-    pub retaking: Option<u32>,
-    /// What it made.
-    pub created: Option<Created>,
-    /// Reads that asked in vain whether it took place, since a process took the run up.
-    pub reconcile_tries: u32,
-    /// In doubt: when it cannot take place any more, by what its tool declares.
-    pub final_at: Option<i64>,
-    /// Once it is read back: reads that were to prove it, as far as a tool answered them.
-    pub confirming: Option<u32>,
+    /// The attempt in flight, whatever it is made for.
+    pub in_flight: Option<InFlight>,
+    /// When the next attempt may begin.
+    pub retry_at: Option<i64>,
+}
+
+/// What was observed of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// The output.
+    pub output: Value,
+    /// When it was observed.
+    pub at: i64,
 }
 
 /// What people were asked and said about the call of an item.
@@ -175,12 +171,82 @@ impl ItemState {
         self.history.first_at.is_some()
     }
 
-    /// Whether it took place and was accepted, and is not settled: of a step with `confirm`, a
-    /// read has still to prove it.
+    /// Its status, once it is settled or in doubt.
+    #[must_use]
+    pub fn status(&self) -> Option<StepStatus> {
+        self.progress.status()
+    }
+
+    /// Whether it is neither settled nor in doubt.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.status().is_none()
+    }
+
+    /// Whether it was observed and is not settled: of a step with `confirm`, a read has still to
+    /// prove it.
     #[must_use]
     pub fn is_unconfirmed(&self) -> bool {
-        // Why this tells: whatever is not read back is settled in the turn that observes it.
-        self.settled.is_none() && self.output.is_some()
+        matches!(self.progress, ItemProgress::Unconfirmed { .. })
+    }
+
+    /// Reads that were to prove it, once one began.
+    #[must_use]
+    pub fn confirm_reads(&self) -> Option<u32> {
+        match self.progress {
+            ItemProgress::Unconfirmed { reads } => reads,
+            _ => None,
+        }
+    }
+
+    /// Whether nobody knows if it took place, or what it gave.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        self.doubt().is_some()
+    }
+
+    /// The doubt that it is in.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&Doubt> {
+        match &self.progress {
+            ItemProgress::InDoubt(doubt) => Some(doubt),
+            _ => None,
+        }
+    }
+
+    pub(super) fn doubt_mut(&mut self) -> Option<&mut Doubt> {
+        match &mut self.progress {
+            ItemProgress::InDoubt(doubt) => Some(doubt),
+            _ => None,
+        }
+    }
+
+    /// What is known of it once it succeeded.
+    #[must_use]
+    pub fn success(&self) -> Option<&Success> {
+        match &self.progress {
+            ItemProgress::Succeeded(success) => Some(success),
+            _ => None,
+        }
+    }
+
+    /// While its reading is taken again: attempts at it that a tool answered.
+    #[must_use]
+    pub fn retaking(&self) -> Option<u32> {
+        self.success().and_then(|success| success.retaking)
+    }
+
+    pub(super) fn success_mut(&mut self) -> Option<&mut Success> {
+        match &mut self.progress {
+            ItemProgress::Succeeded(success) => Some(success),
+            _ => None,
+        }
+    }
+
+    /// The output.
+    #[must_use]
+    pub fn output(&self) -> Option<&Value> {
+        self.observed.as_ref().map(|observed| &observed.output)
     }
 }
 
@@ -237,11 +303,11 @@ impl StepState {
             let outputs = self
                 .items
                 .iter()
-                .map(|item| item.output.clone().unwrap_or(Value::Null));
+                .map(|item| item.output().cloned().unwrap_or(Value::Null));
             if self.is_list && self.listed {
                 view.insert("output".to_owned(), outputs.collect());
-            } else if let Some(output) = self.items.first().and_then(|item| item.output.clone()) {
-                view.insert("output".to_owned(), output);
+            } else if let Some(output) = self.items.first().and_then(ItemState::output) {
+                view.insert("output".to_owned(), output.clone());
             }
         }
         if let Some(class) = self.class {

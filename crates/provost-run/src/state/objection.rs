@@ -9,10 +9,10 @@ use std::sync::Arc;
 use provost_plan::digest::Digest;
 use provost_plan::policy::{ActionDenied, Principal, PrincipalKind, Rights};
 
-use super::State;
+use super::{ItemState, State};
 use crate::call::Slot;
 use crate::card::Card;
-use crate::event::{Event, SettledBy, StepStatus};
+use crate::event::{Event, SettledBy};
 
 /// Who an event names, as the workspace knows them.
 #[derive(Clone, Debug)]
@@ -145,9 +145,7 @@ impl State {
                 by: SettledBy::Person { .. },
                 ..
             } => {
-                let in_doubt = self
-                    .item(slot)
-                    .is_some_and(|item| item.settled == Some(StepStatus::InDoubt));
+                let in_doubt = self.item(slot).is_some_and(ItemState::is_in_doubt);
                 let slot = slot.clone();
                 in_doubt.then_some(()).ok_or(Objection::NotInDoubt { slot })
             }

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use super::{CardState, QuestionState, State};
 use crate::call::Slot;
 use crate::card::{CardSubject, QuestionPurpose, StepAsk};
-use crate::event::StepStatus;
 
 /// What kind of word is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -196,9 +195,7 @@ impl State {
     #[must_use]
     pub fn is_unanswered_doubt(&self, slot: &Slot) -> bool {
         self.item(slot).is_some_and(|item| {
-            item.settled == Some(StepStatus::InDoubt)
-                && item.in_flight.is_none()
-                && item.retry_at.is_none()
+            item.is_in_doubt() && item.in_flight.is_none() && item.retry_at.is_none()
         })
     }
 }
@@ -208,7 +205,7 @@ fn unanswered_doubts(state: &State) -> impl Iterator<Item = (Slot, i64)> {
     state
         .items()
         .filter(|(slot, _)| state.is_unanswered_doubt(slot))
-        .map(|(slot, item)| (slot, item.doubted_at.unwrap_or(state.head.created_at)))
+        .filter_map(|(slot, item)| Some((slot, item.doubt()?.since)))
 }
 
 /// The operation that was called for a slot.

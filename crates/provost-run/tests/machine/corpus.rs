@@ -25,13 +25,13 @@ fn folder() -> PathBuf {
 fn remembered(state: &State) -> Value {
     let item = |item: &provost_run::state::ItemState| {
         json!({
-            "settled": item.settled,
+            "settled": item.status(),
             "attempt": item.history.attempt,
             "tries": item.history.tries,
             "first_at": item.history.first_at,
             "retry_at": item.retry_at,
             "in_flight": item.in_flight.is_some(),
-            "output": item.output,
+            "output": item.output(),
             "evidence": item.history.evidence,
             "card": item.consent.card,
             "approved": item.consent.approved,

@@ -107,7 +107,7 @@ fn the_script_reaches_its_end() {
 
 fn settled(state: &State) -> Vec<(String, String)> {
     let is_settled = |(slot, item): (provost_run::call::Slot, &provost_run::state::ItemState)| {
-        item.settled
+        item.status()
             .map(|status| (slot.to_string(), status.word().to_owned()))
     };
     state.items().filter_map(is_settled).collect()

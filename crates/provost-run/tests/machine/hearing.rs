@@ -167,7 +167,7 @@ fn a_settlement_ends_the_asking_even_if_the_read_always_fails() {
             item: None,
         });
         assert_ne!(
-            item.unwrap().settled,
+            item.unwrap().status(),
             Some(StepStatus::InDoubt),
             "{}",
             case.transcript()

@@ -84,11 +84,7 @@ fn note(narrator: &Narrator, checked: &CheckedPlan, state: &State, id: &str, now
         return String::new();
     };
     if known.is_list && known.listed {
-        let over = known
-            .items
-            .iter()
-            .filter(|item| item.settled.is_some())
-            .count();
+        let over = known.items.iter().filter(|item| !item.is_open()).count();
         parts.push(format!("{over} of {}", known.items.len()));
     }
     let slots: Vec<Slot> = (0..known.items.len().max(1))

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use provost_engine::run::call::Slot;
 use provost_engine::run::card::QuestionPurpose;
 use provost_engine::run::concise;
-use provost_engine::run::event::{Missing, RunStatus};
+use provost_engine::run::event::{Created, Missing, RunStatus};
 use provost_engine::run::outcome::Landing;
-use provost_engine::run::state::{Pause, State, WaitKind, waiting as waiting_of};
+use provost_engine::run::state::{ItemState, Pause, State, WaitKind, waiting as waiting_of};
 use provost_plan::catalog::Catalog;
 use provost_plan::digest::Digest;
 use provost_plan::source::Spanned;
@@ -238,10 +238,15 @@ pub fn observed(page: &mut Page, state: &State, catalog: &Catalog) {
 /// What the steps of a run made, as far as it was told.
 pub fn created(page: &mut Page, state: &State) {
     for (slot, item) in state.items() {
-        if let Some(created) = &item.created {
+        if let Some(created) = made_by(item) {
             page.field("created", &format!("{created} by step {slot}"));
         }
     }
+}
+
+/// What an item made.
+fn made_by(item: &ItemState) -> Option<&Created> {
+    item.success()?.created.as_ref()
 }
 
 /// What was taken back of what a cancelled run did, and what was not.
@@ -280,7 +285,7 @@ pub fn to_json(state: &State, place: &WorkspacePath) -> Value {
     let created: Vec<Value> = state
         .items()
         .filter_map(|(slot, item)| {
-            let created = item.created.as_ref()?;
+            let created = made_by(item)?;
             let step = slot.to_string();
             Some(json!({ "kind": created.kind, "id": created.id, "step": step }))
         })

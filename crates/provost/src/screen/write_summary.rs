@@ -57,7 +57,7 @@ impl WriteSummary {
         let undone = state.undone();
         for effect in &state.writes.effects {
             let item = state.item(&effect.slot);
-            let abandoned = item.is_some_and(|item| item.settled == Some(StepStatus::Failed));
+            let abandoned = item.is_some_and(|item| item.status() == Some(StepStatus::Failed));
             let write = UnfinishedWrite {
                 slot: effect.slot.clone(),
                 operation: effect.operation.clone(),
@@ -202,7 +202,7 @@ fn next(state: &State, place: &WorkspacePath) -> Option<(String, &'static str)> 
     let run = &state.head.run;
     let doubtful = state
         .items()
-        .find(|(_, item)| item.settled == Some(StepStatus::InDoubt))
+        .find(|(_, item)| item.is_in_doubt())
         .map(|(slot, _)| slot);
     if let Some(slot) = doubtful {
         let meant = attempt_in_doubt(state, &slot);

@@ -15,9 +15,8 @@ use provost_run::call::{Purpose, Slot};
 use provost_run::card::PreviewResult;
 use provost_run::event::PlannerChoice;
 use provost_run::machine::Run;
-use provost_run::state::{
-    CallHistory, Consent, ItemState, Outstanding, Planning, State, StepState,
-};
+use provost_run::state::{CallHistory, Consent, Doubt, ItemProgress, ItemState, Observed};
+use provost_run::state::{Outstanding, Planning, State, StepState, Success};
 
 use super::catalog::{FRESH_MS, KEY_LIVES_MS, POLL_AT_MOST_MS};
 use super::people::NONCE;
@@ -306,7 +305,7 @@ fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
         of_item(state, item, now, hasher);
         let known = state.plan().and_then(|plan| plan.checked().step(id));
         let polls = known.is_some_and(|(step, _)| step.until.is_some());
-        if polls && item.settled.is_none() {
+        if polls && item.is_open() {
             let over = item.history.first_at.map(|first| first + POLL_AT_MOST_MS);
             over.map(|over| (over - now).max(-1)).hash(hasher);
         }
@@ -315,26 +314,56 @@ fn of_slot(state: &State, slot: &Slot, now: i64, hasher: &mut DefaultHasher) {
 
 fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher) {
     let ItemState {
-        settled,
-        // Why not: it is only shown.
-        doubted_at: _,
+        progress,
+        observed,
+        consent,
+        history,
         in_flight,
         retry_at,
-        output,
-        consent: Consent {
-            card,
-            approved,
-            preview,
-        },
-        history,
-        observed_at,
-        retaking,
-        // Why not: nothing follows from what was made.
-        created: _,
-        reconcile_tries,
-        final_at,
-        confirming,
     } = item;
+    of_progress(progress, now, hasher);
+    in_flight.is_some().hash(hasher);
+    // Why not for which step a reading is taken again: nothing depends on it.
+    let asks = in_flight.as_ref().map(|flight| match flight.purpose {
+        Purpose::Effect | Purpose::Retake { .. } => (0, None),
+        Purpose::Confirm => (1, None),
+        Purpose::Reconcile => (2, None),
+        Purpose::Preview { of } => (3, Some((of, flight.closure))),
+    });
+    asks.hash(hasher);
+    retry_at.map(|at| (at - now).max(0)).hash(hasher);
+    let observed = observed.as_ref().map(|Observed { output, at }| {
+        let old = now > at + FRESH_MS;
+        (output, old)
+    });
+    debug(&observed, hasher);
+    of_history(history, now, hasher);
+    of_consent(state, consent, now, hasher);
+}
+
+fn of_progress(progress: &ItemProgress, now: i64, hasher: &mut DefaultHasher) {
+    progress.status().hash(hasher);
+    match progress {
+        ItemProgress::Open | ItemProgress::Failed | ItemProgress::Skipped => {}
+        ItemProgress::Unconfirmed { reads } => (true, reads).hash(hasher),
+        ItemProgress::InDoubt(Doubt {
+            // Why not: it is only shown.
+            since: _,
+            final_at,
+            reconcile_tries,
+        }) => {
+            let left = final_at.map(|at| (at - now).max(0));
+            (left, reconcile_tries).hash(hasher);
+        }
+        ItemProgress::Succeeded(Success {
+            // Why not: nothing follows from what was made.
+            created: _,
+            retaking,
+        }) => retaking.hash(hasher),
+    }
+}
+
+fn of_history(history: &CallHistory, now: i64, hasher: &mut DefaultHasher) {
     let CallHistory {
         attempt,
         tries,
@@ -349,22 +378,18 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         evidence: _,
     } = history;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
-    (settled, *attempt > 0, tries, in_flight.is_some()).hash(hasher);
-    // Why not for which step a reading is taken again: nothing depends on it.
-    let asks = in_flight.as_ref().map(|flight| match flight.purpose {
-        Purpose::Effect | Purpose::Retake { .. } => (0, None),
-        Purpose::Confirm => (1, None),
-        Purpose::Reconcile => (2, None),
-        Purpose::Preview { of } => (3, Some((of, flight.closure))),
-    });
-    asks.hash(hasher);
-    (reconcile_tries, confirming, deferrals).hash(hasher);
-    final_at.map(|at| (at - now).max(0)).hash(hasher);
-    let old = observed_at.is_some_and(|at| now > at + FRESH_MS);
-    (old, retaking).hash(hasher);
+    (*attempt > 0, tries, deferrals).hash(hasher);
     (key.is_some() && lives, landing, class).hash(hasher);
-    retry_at.map(|at| (at - now).max(0)).hash(hasher);
-    debug(output, hasher);
+    let others = earlier.as_ref().is_some_and(|(_, calls)| calls.count > 0);
+    others.hash(hasher);
+}
+
+fn of_consent(state: &State, consent: &Consent, now: i64, hasher: &mut DefaultHasher) {
+    let Consent {
+        card,
+        approved,
+        preview,
+    } = consent;
     let card = card.and_then(|digest| state.card(&digest));
     if let Some(card) = card {
         let left = card.card.expires_at.map(|at| at - now);
@@ -372,8 +397,6 @@ fn of_item(state: &State, item: &ItemState, now: i64, hasher: &mut DefaultHasher
         let named = card.card.calls().iter().any(|call| call.earlier.count > 0);
         named.hash(hasher);
     }
-    let others = earlier.as_ref().is_some_and(|(_, calls)| calls.count > 0);
-    others.hash(hasher);
     approved.is_some().hash(hasher);
     // Why not when: a card shows it, and nothing is decided by it.
     let shown = preview.as_ref();

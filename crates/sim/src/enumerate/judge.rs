@@ -163,8 +163,8 @@ impl Search<'_> {
     /// A step that succeeded has an output and evidence; a run that succeeded has proof.
     fn judge_claims(&mut self, state: &State) {
         let empty = state.items().any(|(_, item)| {
-            let done = item.settled == Some(StepStatus::Succeeded);
-            done && (item.output.is_none() || item.history.evidence.is_none())
+            let done = item.status() == Some(StepStatus::Succeeded);
+            done && (item.observed.is_none() || item.history.evidence.is_none())
         });
         if empty {
             self.broke("a step succeeded without an outcome", Vec::new());

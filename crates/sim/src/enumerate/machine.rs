@@ -148,7 +148,7 @@ impl Facts {
         facts.ages = !facts.cards.is_empty();
         facts.ages |= state.items().any(|(slot, item)| {
             let polls = place(&slot).is_some_and(|(place, again)| !again && case.polls(place));
-            polls && item.has_begun() && item.settled.is_none()
+            polls && item.has_begun() && item.is_open()
         });
         for effect in &state.writes.effects {
             facts.intended.extend(place(&effect.slot));
@@ -157,18 +157,19 @@ impl Facts {
             };
             let unknown = effect.landing == Landing::Unknown;
             facts.ages |= unknown && item.history.key.is_some();
-            if item.settled == Some(StepStatus::InDoubt) {
-                let early = item.final_at.is_some_and(|at| at > now);
+            if item.is_in_doubt() {
+                let early = item.doubt().and_then(|doubt| doubt.final_at);
+                let early = early.is_some_and(|at| at > now);
                 let doubt = place(&effect.slot).map(|(place, again)| (place, again, early));
                 facts.doubts.extend(doubt);
             }
             // Why doubtful: a person may have said that nobody asks any more.
             let landed = unknown && effect.doubtful && item.in_flight.is_none();
-            if landed && (item.history.key.is_none() || item.settled.is_some()) {
+            if landed && (item.history.key.is_none() || !item.is_open()) {
                 facts.ambiguous += 1;
-                facts.in_doubt += u64::from(item.settled == Some(StepStatus::InDoubt));
+                facts.in_doubt += u64::from(item.is_in_doubt());
             }
-            if item.settled == Some(StepStatus::Succeeded) {
+            if item.status() == Some(StepStatus::Succeeded) {
                 facts
                     .claimed
                     .extend(place(&effect.slot).map(|(place, _)| place));
@@ -246,7 +247,7 @@ fn proposals(state: &State, case: &PlanCase) -> Vec<usize> {
     };
     let mut items = state.items();
     let failed = items
-        .find(|(_, item)| item.settled == Some(StepStatus::Failed) && item.history.attempt > 0);
+        .find(|(_, item)| item.status() == Some(StepStatus::Failed) && item.history.attempt > 0);
     let failed = failed.and_then(|(slot, _)| place(&slot));
     let mut found: Vec<usize> = [landed(Landing::Unknown), landed(Landing::Happened), failed]
         .into_iter()

@@ -10,10 +10,10 @@ use provost_plan::plan::Goal;
 use provost_plan::plan::request::PlanReply;
 use provost_run::call::{Call, Slot};
 use provost_run::card::CardSubject;
-use provost_run::event::{AskMode, RunCreated, Settlement, StepStatus};
+use provost_run::event::{AskMode, RunCreated, Settlement};
 use provost_run::machine::{Command, Input, Rules, Run, StepError};
 use provost_run::outcome::{Class, Landing, Reply};
-use provost_run::state::{ItemState, State};
+use provost_run::state::State;
 use provost_run::statement::{Statement, StatementRecord};
 use serde_json::json;
 
@@ -414,10 +414,9 @@ impl<'r> Harness<'r> {
         let Some(state) = self.process.run.as_ref().map(Run::state) else {
             return;
         };
-        let doubtful = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
         let doubts: Vec<(Slot, u32)> = state
             .items()
-            .filter(|(_, item)| doubtful(item))
+            .filter(|(_, item)| item.is_in_doubt())
             .map(|(slot, item)| (slot, item.history.attempt))
             .collect();
         let paused = state.ending.paused.is_some();

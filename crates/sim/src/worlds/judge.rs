@@ -13,7 +13,7 @@ use provost_run::card::{Card, CardSubject};
 use provost_run::event::{AttemptEnded, AttemptStarted, Event, Proven, RunEnded, RunStatus};
 use provost_run::event::{SettledBy, Settlement, StepStatus};
 use provost_run::outcome::{Class, Landing};
-use provost_run::state::{State, UndoProgress};
+use provost_run::state::{ItemState, State, UndoProgress};
 
 use super::scenario::PEOPLE;
 use super::sketch::CHILDREN_MAX;
@@ -233,7 +233,7 @@ impl<'j> Judge<'j> {
             let item = state.item(&effect.slot);
             effect.slot != *slot
                 && effect.landing == Landing::Unknown
-                && item.is_none_or(|item| item.settled == Some(StepStatus::InDoubt))
+                && item.is_none_or(ItemState::is_in_doubt)
                 && effect.operation == started.operation
                 && effect.args.get("to") == started.args.get("to")
                 && effect.args.get("place") == started.args.get("place")
@@ -354,7 +354,7 @@ impl<'j> Judge<'j> {
         let parent = step.is_list && slot.item.is_none();
         if status == StepStatus::Succeeded && parent {
             let fine = [StepStatus::Succeeded, StepStatus::Skipped].map(Some);
-            if !step.items.iter().all(|item| fine.contains(&item.settled)) {
+            if !step.items.iter().all(|item| fine.contains(&item.status())) {
                 self.broke(&format!("{slot} succeeded and an item did not"));
             }
         } else if status == StepStatus::Succeeded && !self.observed.contains_key(&slot.to_string())
@@ -497,7 +497,7 @@ impl<'j> Judge<'j> {
         }
         for effect in &state.writes.effects {
             let item = state.item(&effect.slot);
-            let settled = item.and_then(|item| item.settled);
+            let settled = item.and_then(ItemState::status);
             let flying = item.is_some_and(|item| item.in_flight.is_some());
             let plain = item.is_some_and(|item| item.history.key.is_none());
             let unknown = effect.landing == Landing::Unknown && plain && !flying;

@@ -12,12 +12,13 @@ const READERS: [&str; 5] = [
 ];
 
 /// Ways to a value as the journal holds it.
-const RAW: [&str; 9] = [
+const RAW: [&str; 10] = [
     ".to_stored(",
     ".to_canonical(",
     "effect.args",
     "started.args",
     "item.output",
+    "item.observed",
     ".view.get(",
     ".evidence(",
     "json!(event)",

@@ -7,10 +7,10 @@ use provost_plan::digest::Digest;
 use super::{item_mut, step_mut};
 use crate::call::{Purpose, Slot};
 use crate::card::PreviewResult;
-use crate::event::{AttemptEnded, AttemptStarted, Settlement, StepStatus};
+use crate::event::{AttemptEnded, AttemptStarted, Created, Settlement, StepStatus};
 use crate::outcome::{Class, Landing, Used};
 use crate::state::fold::FoldError;
-use crate::state::{InFlight, ItemState, Previewed, State, WriteRecord};
+use crate::state::{InFlight, ItemProgress, ItemState, Previewed, State, WriteRecord};
 
 pub(super) fn attempt_started(
     state: &mut State,
@@ -84,8 +84,10 @@ fn fly(item: &mut ItemState, started: &AttemptStarted) {
 
 fn confirming(state: &mut State, started: &AttemptStarted) -> Result<(), FoldError> {
     let item = running(state, started)?;
-    let first = item.confirming.is_none();
-    item.confirming.get_or_insert(0);
+    let first = item.confirm_reads().is_none();
+    if let ItemProgress::Unconfirmed { reads } = &mut item.progress {
+        reads.get_or_insert(0);
+    }
     fly(item, started);
     state.spend.calls += u64::from(first);
     Ok(())
@@ -94,7 +96,9 @@ fn confirming(state: &mut State, started: &AttemptStarted) -> Result<(), FoldErr
 /// A tool is asked about a doubt, which stands.
 fn reconciling(state: &mut State, started: &AttemptStarted) -> Result<(), FoldError> {
     let item = item_mut(state, &started.slot, "AttemptStarted")?;
-    item.reconcile_tries += 1;
+    if let Some(doubt) = item.doubt_mut() {
+        doubt.reconcile_tries += 1;
+    }
     fly(item, started);
     Ok(())
 }
@@ -103,8 +107,10 @@ fn reconciling(state: &mut State, started: &AttemptStarted) -> Result<(), FoldEr
 fn retaking(state: &mut State, started: &AttemptStarted, of: &str) -> Result<(), FoldError> {
     let kind = "AttemptStarted";
     let item = item_mut(state, &started.slot, kind)?;
-    let begins = item.retaking.is_none();
-    item.retaking.get_or_insert(0);
+    let begins = item.retaking().is_none();
+    if let Some(success) = item.success_mut() {
+        success.retaking.get_or_insert(0);
+    }
     item.history.attempt = started.attempt;
     item.in_flight = Some(in_flight(started));
     if begins {
@@ -188,16 +194,24 @@ pub(super) fn attempt_ended(
     match attempt.as_ref().map(|attempt| &attempt.purpose) {
         Some(Purpose::Reconcile) => {
             item.retry_at = ended.retry_at;
-            item.reconcile_tries = item.reconcile_tries.saturating_sub(1 - tried);
+            // Why it may be none: a person ended the doubt while the tool was asked.
+            if let Some(doubt) = item.doubt_mut() {
+                doubt.reconcile_tries = doubt.reconcile_tries.saturating_sub(1 - tried);
+            }
         }
         Some(Purpose::Confirm) => {
             item.retry_at = ended.retry_at;
-            item.confirming = item.confirming.map(|tries| tries + tried);
+            if let ItemProgress::Unconfirmed { reads: Some(reads) } = &mut item.progress {
+                *reads += tried;
+            }
         }
         Some(Purpose::Retake { .. }) => {
             // Why nothing else: the earlier outcome stands, and its evidence with it.
             note_args(item, ended, attempt.as_ref());
-            item.retaking = item.retaking.map(|tries| tries + tried);
+            let success = item.success_mut();
+            if let Some(tries) = success.and_then(|success| success.retaking.as_mut()) {
+                *tries += tried;
+            }
         }
         Some(Purpose::Effect | Purpose::Preview { .. }) | None => {
             return call_ended(state, ended, attempt);
@@ -277,18 +291,21 @@ pub(super) struct StepSettlement<'e> {
     pub(super) class: Option<Class>,
     pub(super) message: Option<&'e String>,
     pub(super) reconcile_at: Option<i64>,
+    pub(super) created: Option<&'e Created>,
 }
 
 pub(super) fn step_settled(
     state: &mut State,
     slot: &Slot,
     settled: &StepSettlement<'_>,
+    at: i64,
 ) -> Result<(), FoldError> {
     let StepSettlement {
         status,
         class,
         message,
         reconcile_at,
+        created,
     } = *settled;
     let step = step_mut(state, &slot.step, "StepSettled")?;
     if step.is_list && slot.item.is_none() {
@@ -299,10 +316,12 @@ pub(super) fn step_settled(
         return Ok(());
     }
     if let Some(item) = step.items.get_mut(slot.item.unwrap_or(0)) {
-        item.settled = Some(status);
+        if !item.progress.settle(status, at, reconcile_at, created) {
+            let slot = slot.to_string();
+            return Err(FoldError::NotSettled { slot, status });
+        }
         item.history.class = class;
         item.retry_at = reconcile_at;
-        item.final_at = reconcile_at;
     }
     if step.is_list {
         step.message = step.message.take().or_else(|| message.cloned());
@@ -313,15 +332,6 @@ pub(super) fn step_settled(
     step.set_status(status);
     step.close_view();
     Ok(())
-}
-
-/// Notes since when nobody knows whether a write took place.
-pub(super) fn doubted(state: &mut State, slot: &Slot, at: i64) {
-    let step = state.steps.get_mut(&slot.step);
-    let item = step.and_then(|step| step.items.get_mut(slot.item.unwrap_or(0)));
-    if let Some(item) = item.filter(|item| item.settled == Some(StepStatus::InDoubt)) {
-        item.doubted_at.get_or_insert(at);
-    }
 }
 
 pub(super) fn doubt_settled(
@@ -342,11 +352,8 @@ pub(super) fn doubt_settled(
         Settlement::Abandoned if happened => Landing::Happened,
         _ => landing,
     };
-    item.settled = None;
-    item.doubted_at = None;
+    item.progress.reopen(item.observed.is_some());
     item.retry_at = None;
-    item.final_at = None;
-    item.reconcile_tries = 0;
     item.history.landing = Some(landing);
     if settled == Settlement::DidNotHappen {
         // Why: what did not take place has used up nothing of its key's life.

@@ -19,8 +19,7 @@ pub(super) fn end_all(state: &mut State) {
         .values_mut()
         .filter(|step| !step.status.is_final())
     {
-        let doubt = |item: &ItemState| item.settled == Some(StepStatus::InDoubt);
-        let doubtful = step.items.iter().any(doubt);
+        let doubtful = step.items.iter().any(ItemState::is_in_doubt);
         step.set_status(if doubtful {
             StepStatus::InDoubt
         } else {

@@ -148,7 +148,7 @@ pub(crate) fn begin_read(
     let text = canonical(&args);
     let spend = operation.spend(u64::try_from(text.len()).ok());
     let item = log.state().item(&slot);
-    let unconfirmed = item.is_none_or(|item| item.confirming.is_none());
+    let unconfirmed = item.is_none_or(|item| item.confirm_reads().is_none());
     let counts = purpose == Purpose::Confirm && unconfirmed;
     let attempt = match &purpose {
         Purpose::Preview { .. } => PREVIEW_ATTEMPT,

@@ -86,7 +86,7 @@ fn reading(
         .get(&confirm.tool.value)
         .filter(|operation| catalog.digest(&operation.name) == Some(known.tool))
         .ok_or_else(gone)?;
-    let output = at.state.item(slot).and_then(|item| item.output.as_ref());
+    let output = at.state.item(slot).and_then(ItemState::output);
     let roots = Roots::new(at.purse)
         .with_item(item_value(at.state, slot))
         .with_output(output.unwrap_or(&Value::Null));
@@ -144,7 +144,7 @@ fn proves(at: Basis<'_>, slot: &Slot, read: &Value) -> Result<(), String> {
     let Some(confirm) = confirm_of(at.state, slot) else {
         return Err("the current plan does not say what it must show".to_owned());
     };
-    let output = at.state.item(slot).and_then(|item| item.output.as_ref());
+    let output = at.state.item(slot).and_then(ItemState::output);
     let roots = Roots::new(at.purse)
         .with_item(item_value(at.state, slot))
         .with_output(output.unwrap_or(&Value::Null))
@@ -161,7 +161,7 @@ fn read_again_at(
     class: Class,
     retry_after: Option<std::time::Duration>,
 ) -> Option<i64> {
-    let before = at.state.item(slot).and_then(|item| item.confirming);
+    let before = at.state.item(slot).and_then(ItemState::confirm_reads);
     let tries = before.unwrap_or(0) + 1;
     class
         .is_transient()

@@ -296,7 +296,7 @@ fn run_open_items(
 /// until these are over, because they act on the same reading.
 fn open_items(at: Basis<'_>, known: &StepState) -> Vec<usize> {
     let open = known.items.iter().enumerate().filter(|(_, item)| {
-        item.settled.is_none()
+        item.is_open()
             && item.in_flight.is_none()
             && item.consent.card.is_none()
             && item.retry_at.is_none_or(|due| due <= at.now)
@@ -528,7 +528,7 @@ fn key_of(state: &State, slot: &Slot, operation: &Operation, closure: Digest) ->
 fn is_first(state: &State, slot: &Slot) -> bool {
     state.item(slot).is_none_or(|item| {
         // Why the second: the reading is there, and taking it again is a call of its own.
-        let again = item.settled == Some(StepStatus::Succeeded) && item.retaking.is_none();
+        let again = item.success().is_some_and(|it| it.retaking.is_none());
         item.history.attempt == 0 || again
     })
 }

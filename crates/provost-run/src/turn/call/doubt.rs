@@ -83,11 +83,11 @@ fn reconcile_of(at: Basis<'_>, slot: &Slot) -> Option<(Arc<Operation>, Reconcile
 /// Slots in doubt about which the tool can still be asked.
 fn reconcilable(at: Basis<'_>) -> Vec<(Slot, Option<i64>)> {
     let open = at.state.items().filter(|(_, item)| {
-        item.settled == Some(StepStatus::InDoubt)
+        let doubt = item.doubt();
+        doubt.is_some_and(|doubt| doubt.reconcile_tries < RECONCILE_READS_MAX)
             // Why not of what surely took place: only what it gave is not known.
             && item.history.landing != Some(Landing::Happened)
             && item.in_flight.is_none()
-            && item.reconcile_tries < RECONCILE_READS_MAX
     });
     open.map(|(slot, item)| (slot, item.retry_at))
         .filter(|(slot, _)| reconcile_of(at, slot).is_some())
@@ -126,9 +126,7 @@ pub(crate) fn reconcile_ready(log: &mut TurnLog<'_>) -> Result<(), StepError> {
 /// Leaves to a person what a read was to ask about that the catalog does not have any more.
 fn give_up_unasked(log: &mut TurnLog<'_>) -> Result<(), StepError> {
     let waits = log.state().items().filter(|(_, item)| {
-        item.settled == Some(StepStatus::InDoubt)
-            && item.in_flight.is_none()
-            && item.retry_at.is_some()
+        item.is_in_doubt() && item.in_flight.is_none() && item.retry_at.is_some()
     });
     let slots: Vec<Slot> = waits.map(|(slot, _)| slot).collect();
     for slot in slots {
@@ -237,10 +235,8 @@ pub(super) fn reconciled(
             end_doubt(log, slot, settled, testimony, output)
         }
         Err(failed) => {
-            let tries = log
-                .state()
-                .item(slot)
-                .map_or(1, |item| item.reconcile_tries);
+            let doubt = log.state().item(slot).and_then(ItemState::doubt);
+            let tries = doubt.map_or(1, |doubt| doubt.reconcile_tries);
             let wait = i64::try_from(Retry::DEFAULT.wait_after(tries).as_millis());
             let next = log.now().saturating_add(wait.unwrap_or(i64::MAX));
             let retry_at = (tries < RECONCILE_READS_MAX).then_some(next);
@@ -355,7 +351,8 @@ pub(crate) fn settle(
 /// Whether nothing that was sent for a slot can take place any more, by what its tool declares;
 /// until then nobody can have seen that it did not.
 fn must_be_over(at: Basis<'_>, slot: &Slot) -> Result<(), StepError> {
-    let until = at.state.item(slot).and_then(|item| item.final_at);
+    let doubt = at.state.item(slot).and_then(ItemState::doubt);
+    let until = doubt.and_then(|doubt| doubt.final_at);
     match until.filter(|until| *until > at.now && reconcile_of(at, slot).is_some()) {
         Some(until) => Err(StepError::TooEarly {
             slot: slot.clone(),
@@ -367,13 +364,13 @@ fn must_be_over(at: Basis<'_>, slot: &Slot) -> Result<(), StepError> {
 
 fn is_in_doubt(state: &State, slot: &Slot) -> bool {
     let item = state.item(slot);
-    item.is_some_and(|item| item.settled == Some(StepStatus::InDoubt))
+    item.is_some_and(ItemState::is_in_doubt)
 }
 
 /// The one slot in doubt that is meant.
 fn doubtful_slot(state: &State, meant: &Slot) -> Result<Slot, StepError> {
     let doubtful = state.items().filter(|(slot, item)| {
-        item.settled == Some(StepStatus::InDoubt)
+        item.is_in_doubt()
             && slot.step == meant.step
             && (meant.item.is_none() || slot.item == meant.item)
     });

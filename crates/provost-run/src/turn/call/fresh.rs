@@ -23,7 +23,7 @@ use super::dispatch::{Candidate, candidate, list, start};
 use super::settle::{acceptance, output_label, settle_failed, settle_list};
 use crate::admission::Denial;
 use crate::call::{Purpose, Slot};
-use crate::event::{AttemptEnded, Event, SkipReason, StepStatus};
+use crate::event::{AttemptEnded, Event, SkipReason};
 use crate::machine::StepError;
 use crate::outcome::Class;
 use crate::state::{ItemState, State};
@@ -165,11 +165,12 @@ fn due<'p>(
                 step: step.id.value.clone(),
                 item: known.is_list.then_some(index),
             };
-            if item.settled != Some(StepStatus::Succeeded) {
+            if item.success().is_none() {
                 continue;
             }
             let call = call_of(at, plan, step, &slot);
-            let old = item.observed_at.is_none_or(|seen| at.now - seen > limit);
+            let seen = item.observed.as_ref();
+            let old = seen.is_none_or(|seen| at.now - seen.at > limit);
             let other = call
                 .as_ref()
                 .is_ok_and(|call| is_other(item, call.args_digest));
@@ -226,10 +227,8 @@ fn is_relied_on(state: &State, plan: &ApprovedPlan, reading: &str) -> bool {
         names.any(|reference| matches!(&reference.root, Root::Step(id) if id == reading))
     });
     let under_way = |item: &ItemState| {
-        let over = item
-            .settled
-            .is_some_and(|status| status != StepStatus::InDoubt);
-        item.has_begun() && !over
+        let is_over = !item.is_open() && !item.is_in_doubt();
+        item.has_begun() && !is_over
     };
     relying.any(|step| {
         let known = state.steps.get(&step.id.value);
@@ -255,7 +254,7 @@ fn retake(
         let begins = log
             .state()
             .item(&slot)
-            .is_some_and(|item| item.retaking.is_none());
+            .is_some_and(|item| item.retaking().is_none());
         if begins && times.is_some_and(|times| *times >= RETAKEN_MAX) {
             let reason = format!("`{slot}` was read again {RETAKEN_MAX} times");
             return fail_stale(log, id, &reason);
@@ -349,7 +348,7 @@ fn open_slots(state: &State, id: &str) -> Vec<Slot> {
     };
     let items = known.items.iter().enumerate();
     items
-        .filter(|(_, item)| item.settled.is_none() && item.in_flight.is_none())
+        .filter(|(_, item)| item.is_open() && item.in_flight.is_none())
         .map(|(index, _)| Slot {
             step: id.to_owned(),
             item: known.is_list.then_some(index),

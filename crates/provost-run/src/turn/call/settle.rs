@@ -244,7 +244,7 @@ pub(super) fn settle_succeeded(log: &mut TurnLog<'_>, slot: &Slot) -> Result<(),
 fn created(at: Basis<'_>, slot: &Slot) -> Option<Created> {
     let (_, operation) = step_and_operation(at, &slot.step)?;
     let creates = operation.creates.as_ref()?;
-    let output = at.state.item(slot).and_then(|item| item.output.as_ref());
+    let output = at.state.item(slot).and_then(ItemState::output);
     let sent = at.state.effect(slot).map(|effect| &effect.args);
     Some(Created {
         kind: creates.kind.clone(),
@@ -301,7 +301,7 @@ fn retry_at(
         return None;
     }
     let item = at.state.item(slot);
-    let retaking = item.and_then(|item| item.retaking);
+    let retaking = item.and_then(ItemState::retaking);
     let tries = retaking
         .or(item.map(|item| item.history.tries))
         .unwrap_or(0)
@@ -423,7 +423,7 @@ pub(crate) fn settle_list(log: &mut TurnLog<'_>, id: &str) -> Result<(), StepErr
     let Some(known) = log.state().steps.get(id) else {
         return Ok(());
     };
-    let all: Option<Vec<StepStatus>> = known.items.iter().map(|item| item.settled).collect();
+    let all: Option<Vec<StepStatus>> = known.items.iter().map(ItemState::status).collect();
     let Some(all) = all else { return Ok(()) };
     let slot = Slot {
         step: id.to_owned(),

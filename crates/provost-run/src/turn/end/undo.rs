@@ -21,7 +21,7 @@ use crate::call::Slot;
 use crate::event::{Event, NotUndone};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
-use crate::state::{State, WriteRecord};
+use crate::state::{ItemState, State, WriteRecord};
 use crate::turn::basis::Basis;
 use crate::turn::call::doubt::{reconcile_ready, settle_in_doubt};
 use crate::turn::log::TurnLog;
@@ -157,7 +157,7 @@ fn taking(at: Basis<'_>, newer: &[UndoCall], effect: &WriteRecord) -> Result<Und
 /// The arguments of the `undo` of a slot, as the expressions in it have their values now.
 fn undo_args(at: Basis<'_>, step: &Step, slot: &Slot) -> Result<Value, String> {
     let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
-    let output = at.state.item(slot).and_then(|item| item.output.as_ref());
+    let output = at.state.item(slot).and_then(ItemState::output);
     let templates = undo.args.templates().into_iter();
     let named: Vec<_> = templates.flat_map(Template::references).collect();
     if output.is_none() && named.iter().any(|r| matches!(r.root, Root::Output)) {
