@@ -32,6 +32,7 @@ mod guards;
 mod hearing;
 mod hold;
 mod interpreted;
+mod item_progress;
 mod limits;
 mod lists;
 mod mended;
