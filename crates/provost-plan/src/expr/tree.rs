@@ -355,6 +355,54 @@ impl Expr {
         }
     }
 
+    /// Its form: the same for two expressions that differ in spaces, quotes and parentheses alone.
+    #[must_use]
+    pub fn form(&self) -> String {
+        let parts = |parts: &[&Self]| -> String {
+            let forms: Vec<String> = parts.iter().map(|part| part.form()).collect();
+            forms.join(", ")
+        };
+        let head = match &self.kind {
+            ExprKind::List(_) => "[]".to_owned(),
+            ExprKind::Map(_) => "{}".to_owned(),
+            ExprKind::Var(variable) => variable.name.clone(),
+            ExprKind::Path(base, accesses) => {
+                let mut path = base.form();
+                for access in accesses {
+                    match access {
+                        Access::Field(name)
+                        | Access::Index(Self {
+                            kind: ExprKind::Text(name),
+                            ..
+                        }) => path.push_str(&format!(".{name}")),
+                        Access::Index(index) => path.push_str(&format!("[{}]", index.form())),
+                    }
+                }
+                return path;
+            }
+            ExprKind::Has(_) => "has".to_owned(),
+            ExprKind::Not(_) => "!".to_owned(),
+            ExprKind::Negate(_) => "-".to_owned(),
+            ExprKind::And(_) => "&&".to_owned(),
+            ExprKind::Or(_) => "||".to_owned(),
+            ExprKind::Chain(_, rest) => {
+                rest.iter().map(|(operator, _)| operator.symbol()).collect()
+            }
+            ExprKind::Compare(operator, ..) => operator.symbol().to_owned(),
+            ExprKind::Choice(..) => "?".to_owned(),
+            ExprKind::Call(function, _) => function.name().to_owned(),
+            ExprKind::Walk(walk) => {
+                let filtered = walk.filter.is_some();
+                format!("{:?} {} {filtered}", walk.kind, walk.variable.name)
+            }
+            leaf => return format!("{leaf:?}"),
+        };
+        match self.children().as_slice() {
+            [] => head,
+            children => format!("{head}({})", parts(children)),
+        }
+    }
+
     /// Its parts, in the order written.
     #[must_use]
     pub fn children(&self) -> Vec<&Self> {

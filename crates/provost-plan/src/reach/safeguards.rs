@@ -1,15 +1,20 @@
 //! What holds a plan back: guards, acceptances, approvals, undo, proofs, limits and order.
 //!
-//! Owns what counts as a safeguard, and which of them another plan no longer has. Compares texts:
-//! a guard that is written otherwise counts as another one. INVARIANT: whatever a plan loses of
-//! what it asks for, waits for or is bounded by is named, unless the step that had it is gone.
+//! Owns what counts as a safeguard, and which of them another plan no longer has. Compares trees:
+//! spaces, quotes and parentheses do not count, and a guard that is another tree counts as another
+//! one. INVARIANT: whatever a plan loses of what it asks for, waits for or is bounded by is named,
+//! unless the step that had it is gone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::CheckedUnder;
 use crate::catalog::Effect;
+use crate::duration::words;
 use crate::expr::Template;
+use crate::expr::tree::{Expr, ExprKind};
 use crate::plan::{OnFailure, Plan, SideCall, Step, StepKind};
+use crate::source::Span;
 
 /// What the plan itself, and no step of it, is held by.
 const PLAN: &str = "";
@@ -17,7 +22,8 @@ const PLAN: &str = "";
 /// The safeguards of a plan, by the step they belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Safeguards {
-    of: BTreeMap<String, BTreeSet<String>>,
+    of: BTreeMap<String, BTreeMap<String, String>>,
+    polls: BTreeMap<(String, &'static str), Duration>,
     limits: BTreeMap<&'static str, u64>,
 }
 
@@ -29,11 +35,8 @@ impl Safeguards {
             ..Self::default()
         };
         let proofs = plan.success.iter().flat_map(|proof| {
-            let parts = parts(&proof.check);
-            let id = &proof.criterion.value;
-            parts
-                .into_iter()
-                .map(move |part| format!("proof of {id}: {part}"))
+            let what = format!("proof of {}", proof.criterion.value);
+            parts(&what, &proof.check)
         });
         all.of.insert(PLAN.to_owned(), proofs.collect());
         for (step, _) in checkup.steps() {
@@ -43,10 +46,18 @@ impl Safeguards {
                 .any(|operation| operation.effect != Effect::Read);
             let mut own = of_step(step);
             if acts {
-                let when = step.when.iter().flat_map(parts);
-                own.extend(when.map(|part| format!("when: {part}")));
+                own.extend(step.when.iter().flat_map(|when| parts("when", when)));
                 let waits = checkup.plan.record().before(&step.id.value);
-                own.extend(waits.into_iter().map(|id| format!("runs after {id}")));
+                own.extend(
+                    waits
+                        .into_iter()
+                        .map(|id| plain(format!("runs after {id}"))),
+                );
+            }
+            if let Some(until) = &step.until {
+                let of = |name| (step.id.value.clone(), name);
+                all.polls.insert(of("every"), until.every);
+                all.polls.insert(of("at_most"), until.at_most);
             }
             all.of.insert(step.id.value.clone(), own);
         }
@@ -60,11 +71,19 @@ impl Safeguards {
             let Some(there) = after.of.get(step) else {
                 continue;
             };
-            let gone = own.difference(there);
-            lost.extend(gone.map(|one| match step.as_str() {
-                PLAN => one.clone(),
-                step => format!("{step}: {one}"),
+            let gone = own.iter().filter(|(form, _)| !there.contains_key(*form));
+            lost.extend(gone.map(|(_, written)| match step.as_str() {
+                PLAN => written.clone(),
+                step => format!("{step}: {written}"),
             }));
+        }
+        for ((step, name), most) in &self.polls {
+            let now = after.polls.get(&(step.clone(), name));
+            // Why not where it is gone: then `until` is, which is named above.
+            if let Some(now) = now.filter(|now| *now > most) {
+                let (most, now) = (words(*most), words(*now));
+                lost.push(format!("{step}: {name}: {most} → {now}"));
+            }
         }
         for (name, most) in &self.limits {
             match after.limits.get(name) {
@@ -78,48 +97,50 @@ impl Safeguards {
 }
 
 /// What a step asks for besides its guard and its order.
-fn of_step(step: &Step) -> BTreeSet<String> {
-    let accept = |what: &'static str, of: &[Template]| -> Vec<String> {
-        let parts = of.iter().flat_map(parts);
-        parts.map(|part| format!("{what}: {part}")).collect()
-    };
+fn of_step(step: &Step) -> BTreeMap<String, String> {
     let call = |what: &str, call: &SideCall, field: &str| {
         let args = step.value.pointer(&format!("/{field}/args"));
         let args = args.map_or_else(String::new, |args| format!(" {args}"));
         format!("{what}: {}{args}", call.tool.value)
     };
-    let mut own: BTreeSet<String> = accept("accept", &step.accept).into_iter().collect();
+    let mut own: BTreeMap<String, String> = BTreeMap::new();
+    let until = step.until.iter();
+    own.extend(until.flat_map(|until| parts("until", &until.condition)));
+    own.extend(step.accept.iter().flat_map(|one| parts("accept", one)));
+    let mut more: Vec<String> = Vec::new();
     if let Some(confirm) = &step.confirm {
-        own.insert(call("confirm", confirm, "confirm"));
-        own.extend(accept("confirm accepts", &confirm.accept));
+        more.push(call("confirm", confirm, "confirm"));
+        let accepts = confirm.accept.iter();
+        own.extend(accepts.flat_map(|one| parts("confirm accepts", one)));
     }
-    own.extend(step.undo.iter().map(|undo| call("undo", undo, "undo")));
+    more.extend(step.undo.iter().map(|undo| call("undo", undo, "undo")));
     if step.approval_required {
-        own.insert("approval: required".to_owned());
+        more.push("approval: required".to_owned());
     }
     let fresh = step.fresh.as_ref();
-    own.extend(fresh.map(|fresh| format!("fresh: {}", crate::duration::words(fresh.value))));
-    own.extend(step.role().map(|role| format!("as: {role}")));
+    more.extend(fresh.map(|fresh| format!("fresh: {}", words(fresh.value))));
+    more.extend(step.role().map(|role| format!("as: {role}")));
     let field = |name: &str| {
         let value = step.value.get(name)?;
         Some(format!("{name}: {value}"))
     };
-    own.extend(field("expect"));
-    own.extend(field("risk"));
+    more.extend(field("expect"));
+    more.extend(field("risk"));
     if step.on_failure != OnFailure::Continue {
-        own.insert("a failure of it stops what follows".to_owned());
+        more.push("a failure of it stops what follows".to_owned());
     }
     match &step.kind {
         StepKind::Question { of: Some(of), .. } => {
-            own.insert(format!("asks {}", of.value));
+            more.push(format!("asks {}", of.value));
         }
-        StepKind::Subgoal(_) => own.extend(
+        StepKind::Subgoal(_) => more.extend(
             ["tools", "effect_max", "steps_max"]
                 .iter()
                 .filter_map(|name| field(name)),
         ),
         StepKind::Question { of: None, .. } | StepKind::Tool { .. } => {}
     }
+    own.extend(more.into_iter().map(plain));
     own
 }
 
@@ -159,38 +180,42 @@ fn limits(plan: &Plan) -> BTreeMap<&'static str, u64> {
     all
 }
 
-/// The parts of a condition that all have to hold, as written but for its spaces.
-fn parts(template: &Template) -> Vec<String> {
-    let text = template
-        .whole()
-        .map_or(template.text(), |whole| whole.source());
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (mut parts, mut from) = (Vec::new(), 0);
-    let (mut depth, mut quote, mut either) = (0i32, None, false);
-    let mut letters = text.char_indices().peekable();
-    while let Some((at, letter)) = letters.next() {
-        match (quote, letter) {
-            (Some(_), '\\') => {
-                letters.next();
-            }
-            (Some(open), _) if letter == open => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(letter),
-            (None, '(' | '[' | '{') => depth += 1,
-            (None, ')' | ']' | '}') => depth -= 1,
-            (None, '|' | '?') if depth == 0 => either = true,
-            (None, '&') if depth == 0 && letters.peek().is_some_and(|(_, next)| *next == '&') => {
-                letters.next();
-                parts.push(text.get(from..at).unwrap_or_default().trim().to_owned());
-                from = at + 2;
-            }
-            (None, _) => {}
-        }
+/// Something that holds a step back: its form, by which it is compared, and as it is written.
+type Hold = (String, String);
+
+/// What is compared as it is written.
+fn plain(text: String) -> Hold {
+    (text.clone(), text)
+}
+
+/// The parts of a condition that all have to hold.
+fn parts(what: &str, template: &Template) -> Vec<Hold> {
+    let whole = || plain(format!("{what}: {}", template.text()));
+    let Some(expression) = template.whole() else {
+        return vec![whole()];
+    };
+    // Why read again: the places of its parts are then those in its own text.
+    let text = format!("${{{}}}", expression.source());
+    let own = Template::parse(&text, Span::new(0, text.len()), &text);
+    let own = own.ok();
+    let Some(expression) = own.as_ref().and_then(Template::whole) else {
+        return vec![whole()];
+    };
+    let hold = |part: &Expr| {
+        let written = text.get(part.span.start..part.span.end).unwrap_or_default();
+        (
+            format!("{what}: {}", part.form()),
+            format!("{what}: {written}"),
+        )
+    };
+    let parts = expression.conjuncts().iter().flat_map(joined);
+    parts.map(hold).collect()
+}
+
+/// The conditions that a part joins with `&&` itself, in parentheses.
+fn joined(part: &Expr) -> Vec<&Expr> {
+    match &part.kind {
+        ExprKind::And(terms) => terms.iter().flat_map(joined).collect(),
+        _ => vec![part],
     }
-    // Why whole: of `a && b || c` no part has to hold.
-    if either {
-        return vec![text];
-    }
-    parts.push(text.get(from..).unwrap_or_default().trim().to_owned());
-    parts
 }

@@ -197,6 +197,70 @@ fn what_holds_a_plan_back_and_is_gone_is_named() {
     assert!(more.weaker.is_empty(), "{:?}", more.weaker);
 }
 
+/// A guard written in another way is the same guard, and a text with other spaces another text.
+#[test]
+fn conditions_are_compared_as_trees() {
+    let guard = "${ steps.list.output.total > steps.sla.output.max }";
+    for same in [
+        "${ steps.list.output.total>steps.sla.output.max }",
+        "${ (steps.list.output.total) > (steps.sla.output.max) }",
+        "'${ steps[\"list\"].output.total > steps.sla.output[\"max\"] }'",
+        "${ (steps.sla.output.max > 1 && steps.list.output.total > steps.sla.output.max) }",
+    ] {
+        let weaker = growth(guard, same).weaker;
+        assert!(weaker.is_empty(), "{same}: {weaker:?}");
+    }
+    let accept = "${ output.id != '' }";
+    assert!(
+        growth(accept, "${ output.id != \\\"\\\" }")
+            .weaker
+            .is_empty()
+    );
+    let spaced = PLAN.replace(accept, "${ output.id != 'a b' }");
+    let other = PLAN.replace(accept, "${ output.id != 'a  b' }");
+    let (spaced, other) = (case(&spaced), case(&other));
+    let (spaced, other) = (Reach::of(&spaced.checkup()), Reach::of(&other.checkup()));
+    let weaker = ReachDiff::between(&spaced, &other).weaker;
+    assert_eq!(weaker, ["mail: accept: output.id != 'a b'"]);
+}
+
+#[test]
+fn a_weaker_until_is_named() {
+    let with = |until: &str| {
+        let polls = format!("project: PAY }}, {until} }}");
+        let plan = PLAN.replacen("project: PAY } }", &polls, 1);
+        assert_ne!(plan, PLAN);
+        plan
+    };
+    let reach = |plan: &str| Reach::of(&case(plan).checkup());
+    let until = "until: '${ output.total > 2 && output.total < 9 }', every: 30s, at_most: 10m";
+    let weaker = |to: &str| ReachDiff::between(&reach(&with(until)), &reach(to)).weaker;
+    for (from, to, lost) in [
+        (" && output.total < 9", "", "list: until: output.total < 9"),
+        ("at_most: 10m", "at_most: 20m", "list: at_most: 10m → 20m"),
+        ("every: 30s", "every: 5m", "list: every: 30s → 5m"),
+    ] {
+        assert_eq!(weaker(&with(&until.replace(from, to))), [lost]);
+    }
+    let gone = [
+        "list: until: output.total > 2",
+        "list: until: output.total < 9",
+    ];
+    let mut lost = weaker(PLAN);
+    lost.sort();
+    assert_eq!(lost, [gone[1], gone[0]]);
+    // The control: a stricter one shows nothing.
+    for (from, to) in [
+        ("at_most: 10m", "at_most: 5m"),
+        ("every: 30s", "every: 10s"),
+    ] {
+        assert_eq!(
+            weaker(&with(&until.replace(from, to))),
+            Vec::<String>::new()
+        );
+    }
+}
+
 /// The control: edits that reach no further show nothing.
 #[test]
 fn neutral_edits_show_nothing() {
