@@ -1,7 +1,15 @@
-//! Operations of which one takes back what the other does, by their names.
+//! Operations of which one takes back what the other does.
 //!
-//! Owns the pairs of words. INVARIANT: two names are opposite only if they differ in one word, and
-//! that word and the other are a pair.
+//! Owns the judgment on two operations; that they reach one target is looked at elsewhere. First
+//! comes what the plan declares: where any step says that `undo` of the one is the other, they are
+//! opposite in every step. Then come the names: a plan that both grants and revokes mostly declares
+//! neither as the `undo` of the other, because both are wanted, and no entry of a tool says what
+//! takes it back. INVARIANT: two names are opposite only if they differ in one word, and that word
+//! and the other are a pair.
+
+use std::collections::BTreeSet;
+
+use crate::plan::Plan;
 
 /// What is done, and what takes it back.
 const PAIRS: [(&str, &str); 38] = [
@@ -45,8 +53,31 @@ const PAIRS: [(&str, &str); 38] = [
     ("on", "off"),
 ];
 
-/// Whether two operations are opposite.
-pub(super) fn are(one: &str, two: &str) -> bool {
+/// Which operations are opposite in a plan.
+pub(super) struct Opposites<'p> {
+    declared: BTreeSet<(&'p str, &'p str)>,
+}
+
+impl<'p> Opposites<'p> {
+    pub(super) fn of(plan: &'p Plan) -> Self {
+        let declared = plan.steps.iter().filter_map(|step| {
+            let (tool, undo) = (step.tool()?, step.undo.as_ref()?);
+            Some((tool.value.as_str(), undo.tool.value.as_str()))
+        });
+        Self {
+            declared: declared.collect(),
+        }
+    }
+
+    /// Whether two operations are opposite.
+    pub(super) fn are(&self, one: &str, two: &str) -> bool {
+        let declared = |pair: (&str, &str)| self.declared.contains(&pair);
+        declared((one, two)) || declared((two, one)) || by_name(one, two)
+    }
+}
+
+/// Whether two operations are opposite by their names.
+fn by_name(one: &str, two: &str) -> bool {
     let (one, two) = (words(one), words(two));
     if one.len() != two.len() {
         return false;
@@ -78,7 +109,7 @@ fn words(name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::are;
+    use super::by_name as are;
 
     #[test]
     fn opposite_operations_differ_in_one_word_that_has_an_opposite() {

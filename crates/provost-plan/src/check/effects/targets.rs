@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::Pass;
 use super::super::shape::Exclusions;
-use super::opposites;
+use super::opposites::Opposites;
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -144,13 +144,14 @@ pub(super) fn at_one_target(pass: &Pass<'_>, exclusions: &Exclusions<'_, '_>) ->
         let server = write.operation.server();
         servers.entry(server).or_default().push(write);
     }
+    let opposites = Opposites::of(pass.plan);
     let mut found = Vec::new();
     let mut compared = 0;
     for group in servers.values() {
         for (at, second) in group.iter().enumerate() {
             let meets = |first: &&Targeted<'_>| {
                 first.operation.name != second.operation.name
-                    && clash(first, second)
+                    && clash(first, second, &opposites)
                     && !pass
                         .order
                         .is_settled(&first.step.id.value, &second.step.id.value)
@@ -206,7 +207,7 @@ fn targeted<'a>(pass: &Pass<'a>, step: &'a Step) -> Option<Targeted<'a>> {
 }
 
 /// Whether two writes certainly reach one target, and the order of the two decides what is left.
-fn clash(first: &Targeted<'_>, second: &Targeted<'_>) -> bool {
+fn clash(first: &Targeted<'_>, second: &Targeted<'_>, opposites: &Opposites<'_>) -> bool {
     let effects = [first.operation.effect, second.operation.effect];
     let overwrites = effects.contains(&Effect::Destructive)
         && !effects.contains(&Effect::External)
@@ -221,15 +222,7 @@ fn clash(first: &Targeted<'_>, second: &Targeted<'_>) -> bool {
     let same = fewer
         .iter()
         .all(|(name, value)| more.get(name) == Some(value));
-    same && (is_undone_by(first.step, second) || is_undone_by(second.step, first) || {
-        opposites::are(&first.operation.name, &second.operation.name)
-    })
-}
-
-/// Whether the `undo` of a step calls the operation of another.
-fn is_undone_by(step: &Step, other: &Targeted<'_>) -> bool {
-    let undo = step.undo.as_ref();
-    undo.is_some_and(|undo| undo.tool.value == other.operation.name)
+    same && opposites.are(&first.operation.name, &second.operation.name)
 }
 
 fn at_once(first: &Step, second: &Step, by: &Operation) -> Diagnostic {
