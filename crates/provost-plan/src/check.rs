@@ -14,6 +14,7 @@ use crate::catalog::{Catalog, Operation, Risk};
 use crate::diagnostic::{Diagnostic, has_errors, limited};
 use crate::digest::Digest;
 use crate::expr::{ArgTree, Root, Scope, Template};
+use crate::fix::hold_back;
 use crate::label::Label;
 use crate::limits::{SUGGESTIONS_MAX, TURN_WORK_MAX, TYPE_WORK_MAX};
 use crate::plan::{CallRole, Goal, Limits, Plan, Step};
@@ -331,7 +332,8 @@ pub fn check_open(
     shape::run(&mut pass);
     budget::types(&mut pass);
     let not_checked = record::not_checked(&pass, &worst);
-    let diagnostics = report::run(&mut pass);
+    let mut diagnostics = report::run(&mut pass);
+    hold_back(&mut diagnostics);
     let record = (!has_errors(&diagnostics)).then(|| record::of(&pass, &not_checked));
     let diagnostics = limited(diagnostics, pass.uncounted);
     Checked {

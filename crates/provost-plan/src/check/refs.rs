@@ -13,6 +13,7 @@ use crate::catalog::Effect;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Reference, Root, Segment, Template};
+use crate::fix::Fix;
 use crate::plan::read::bad_id;
 use crate::plan::subgoal::parent_of;
 use crate::plan::undo::undone_by;
@@ -90,7 +91,8 @@ impl Refs<'_, '_> {
             if !criteria().any(|known| known == id.value) {
                 let message = format!("the goal has no criterion `{}`", id.value);
                 let finding = Diagnostic::new(Code::UnknownCriterion, id.span, message)
-                    .did_you_mean(&id.value, criteria());
+                    .did_you_mean(&id.value, criteria())
+                    .fix_only_if(Fix::is_of_own_name);
                 self.found.push(with_list(finding, "it has", criteria()));
             }
         }
@@ -318,7 +320,9 @@ impl Refs<'_, '_> {
             let message = format!("no step is called `{id}`");
             let finding = Diagnostic::new(Code::UnknownStep, span, message);
             let finding = if self.pass.suggests() {
-                let near = finding.did_you_mean(id, self.ids());
+                let near = finding
+                    .did_you_mean(id, self.ids())
+                    .fix_only_if(Fix::is_of_own_name);
                 with_list(near, "the steps are", self.ids())
             } else {
                 finding
@@ -358,7 +362,9 @@ impl Refs<'_, '_> {
                 let message = format!("the goal has no parameter `{name}`");
                 let finding = Diagnostic::new(Code::UnknownParam, reference.span, message);
                 let finding = if self.pass.suggests() {
-                    finding.did_you_mean(name, known())
+                    finding
+                        .did_you_mean(name, known())
+                        .fix_only_if(Fix::is_of_own_name)
                 } else {
                     finding
                 };

@@ -2,25 +2,24 @@
 //!
 //! Owns what is sure enough to be written without a person's word, the edits that keep comments
 //! and form, and [`mend`], which tries each fix and keeps only what helps. Never writes a file.
-//! INVARIANT: a fix that is kept removes its finding and adds no error, and no fix makes a plan
-//! call anything but a plain read.
+//! INVARIANT: a fix that is kept removes its finding and adds no error, no fix makes a plan call
+//! anything but a plain read, and none but that of an error is made beside an error.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Severity, has_errors};
 use crate::node::{Kind, Node, parse_yaml};
 use crate::source::{Source, Span, Spanned};
+
+mod slip;
+
+pub(crate) use slip::surely;
 
 /// Most fixes of one text.
 const FIXES_MAX: usize = 200;
 /// Most errors of a text that is mended unseen.
 const ERRORS_MAX: usize = 8;
-/// Fewest letters of what is written and of what is meant.
-const LETTERS_MIN: (usize, usize) = (3, 4);
-
-/// How many letters another name may differ in for it to be a rival of the one that is meant.
-const RIVAL: usize = 2;
 
 /// The one safe way to mend a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,37 +44,16 @@ impl Fix {
             Self::LeaveOut => None,
         }
     }
-}
 
-/// The one of `known` that `given` surely means: nothing else is near, and the two differ in one
-/// letter or only in case, `_` and `-`.
-///
-/// Why so strict: a fix is written without a person's word. `v1` is not `v2` misspelt, nor `cc`
-/// `bcc`, so digits must agree and names of two letters are left alone.
-#[must_use]
-pub(crate) fn surely<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |name: &str| strsim::damerau_levenshtein(given, name);
-    let near: BTreeSet<&str> = known
-        .iter()
-        .copied()
-        .filter(|name| *name != given && (distance(name) <= RIVAL || alike(given, name)))
-        .collect();
-    let mut near = near.into_iter();
-    let (Some(only), None) = (near.next(), near.next()) else {
-        return None;
-    };
-    let digits = |name: &str| -> String { name.chars().filter(char::is_ascii_digit).collect() };
-    let long = given.chars().count() >= LETTERS_MIN.0 && only.chars().count() >= LETTERS_MIN.1;
-    let sure = alike(given, only) || (distance(only) == 1 && long);
-    (sure && digits(given) == digits(only)).then_some(only)
-}
-
-fn alike(a: &str, b: &str) -> bool {
-    let bare = |name: &str| -> String {
-        let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
-        letters.flat_map(char::to_lowercase).collect()
-    };
-    bare(a) == bare(b)
+    /// Whether it may be made of a name that the author of the text gave: a step, a parameter, a
+    /// criterion. Why not a plural for a singular: one may have given both, `move` and `moves`.
+    #[must_use]
+    pub fn is_of_own_name(&self) -> bool {
+        match self {
+            Self::Rename { from, to } => !slip::is_plural(from, to),
+            Self::LeaveOut => false,
+        }
+    }
 }
 
 /// A piece of a text and what stands there instead.
@@ -359,7 +337,9 @@ impl Repair {
     fn next(&mut self, judge: &mut impl FnMut(&Source) -> Vec<Diagnostic>) -> bool {
         let source = self.source.clone();
         let editor = Editor::new(&source);
-        for finding in self.findings.clone() {
+        let mut findings = self.findings.clone();
+        hold_back(&mut findings);
+        for finding in findings {
             let Some(mended) = editor.fix(&finding) else {
                 continue;
             };
@@ -382,6 +362,21 @@ impl Repair {
             self.left.push(tried);
         }
         false
+    }
+}
+
+/// Takes back the fixes that wait for others: beside errors, those of errors alone are left.
+///
+/// Why: what a plan does not need is known once every name in it means something. `fresh` of a step
+/// whose reading is misspelt is not needless.
+pub(crate) fn hold_back(findings: &mut [Diagnostic]) {
+    if !has_errors(findings) {
+        return;
+    }
+    for finding in findings {
+        if finding.severity() != Severity::Error {
+            finding.fix = None;
+        }
     }
 }
 
@@ -418,27 +413,6 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use crate::codes::Code;
-
-    #[test]
-    fn only_what_is_surely_meant() {
-        for (given, known, meant) in [
-            ("totl", vec!["total", "max"], Some("total")),
-            ("Total", vec!["total"], Some("total")),
-            ("openIssues", vec!["open_issues"], Some("open_issues")),
-            ("arg", vec!["args", "accept"], Some("args")),
-            // Two are near.
-            ("user_c", vec!["user_a", "user_b"], None),
-            ("reads", vec!["read", "ready"], None),
-            // Another number, another field, two letters off, nothing near.
-            ("page2", vec!["page1"], None),
-            ("cc", vec!["bcc"], None),
-            ("increase", vec!["decrease"], None),
-            ("zebra", vec!["total"], None),
-            ("total", vec!["total"], None),
-        ] {
-            assert_eq!(surely(given, &known), meant, "{given} of {known:?}");
-        }
-    }
 
     fn mended(text: &str, part: &str, fix: Fix) -> Option<String> {
         let at = text.find(part).unwrap();
@@ -503,6 +477,34 @@ mod tests {
         );
         assert_eq!(edited("abcd", &[edit(0, 2), edit(1, 3)]), None);
         assert_eq!(edited("abcd", &[edit(3, 9)]), None);
+    }
+
+    #[test]
+    fn what_is_needless_is_left_until_there_is_no_error() {
+        let source = Source::new("p", "a: cont\nfresh: 1m\n");
+        let place = |text: &str, part: &str| {
+            let at = text.find(part)?;
+            Some(Span::new(at, at + part.len()))
+        };
+        // Why like this: what `fresh` is for is not seen while the name before it is misspelt.
+        let judge = |source: &Source| -> Vec<Diagnostic> {
+            let (from, to) = ("cont".to_owned(), "count".to_owned());
+            let error = place(&source.text, "cont").map(|span| {
+                let finding = Diagnostic::new(Code::UnknownStep, span, "unknown");
+                finding.fix(Fix::Rename { from, to })
+            });
+            let needless = place(&source.text, "1m").filter(|_| error.is_some());
+            let needless = needless.map(|span| {
+                Diagnostic::new(Code::NeedlessFresh, span, "needless").fix(Fix::LeaveOut)
+            });
+            needless.into_iter().chain(error).collect()
+        };
+        let repair = mend(&source, judge);
+        assert_eq!(&*repair.source.text, "a: count\nfresh: 1m\n");
+        let mut found = judge(&source);
+        hold_back(&mut found);
+        let fixes: Vec<bool> = found.iter().map(|one| one.fix.is_some()).collect();
+        assert_eq!(fixes, [false, true]);
     }
 
     #[test]

@@ -207,3 +207,28 @@ fn the_order_of_a_subgoal_is_not_needless_for_its_steps_or_its_result() {
     );
     assert_eq!(needless(&case(&text)), 1);
 }
+
+/// A subgoal goes on once its steps have ended, however they did: who waits for it alone waits for
+/// nothing that only they do. Nor do they wait for what its result waits for.
+#[test]
+fn what_only_the_steps_or_the_result_of_a_subgoal_wait_for_is_no_needless_order() {
+    let text = "    subgoal: Find the ticket that is meant\n";
+    let sla = "steps:\n  - { id: sla, tool: config.sla_threshold }\n";
+    let count = |plan: &str| {
+        let case = case(&plan.replacen("steps:\n", sla, 1));
+        let codes = case.report().1.iter().map(|finding| finding.code.as_str());
+        codes.filter(|code| *code == "S709").count()
+    };
+    let needs = |needs: &str| format!("{text}    needs: [{needs}]\n");
+    let late = "  - { id: late, tool: tickets.count, needs: [sla], args: { project: PAY } }\n";
+    let by_result = plan(&format!("{CHILD}{late}"), "string(steps.late.output.total)");
+    assert_eq!(count(&by_result.replacen(text, &needs("sla"), 1)), 0);
+    let child = CHILD.replace("tool:", "needs: [sla], tool:");
+    let last =
+        "  - { id: last, tool: tickets.count, needs: [find, sla], args: { project: PAX } }\n";
+    let by_child = plan(&format!("{child}{last}"), RESULT);
+    assert_eq!(count(&by_child), 0);
+    // The control: who waits for the subgoal waits for what the subgoal itself waits for.
+    let by_itself = plan(&format!("{CHILD}{last}"), RESULT);
+    assert_eq!(count(&by_itself.replacen(text, &needs("sla"), 1)), 1);
+}

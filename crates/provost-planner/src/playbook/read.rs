@@ -6,6 +6,7 @@ use std::sync::Arc;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, has_errors};
 use provost_plan::expr::{Root, Segment, Template};
+use provost_plan::fix::Fix;
 use provost_plan::node::{Fields, Kind, Node, parse_yaml};
 use provost_plan::plan::read::read_plan_node;
 use provost_plan::plan::{Criterion, PLAN_SCHEMA, Plan};
@@ -74,6 +75,7 @@ fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
     if let (Some(first), true) = (sentences.first(), found.is_empty()) {
         check_holes(&patterns, &params, first.span, found);
     }
+    let is_sure = found.is_empty();
     let success = goal
         .and_then(|goal| read_goal(goal, found))
         .unwrap_or_default();
@@ -83,6 +85,11 @@ fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
         .iter()
         .filter_map(|rule| read_rule(rule, &params, source, found))
         .collect();
+    // Why: of a parameter that its sentences do not know, the name may be what is misspelt.
+    let unknown = found
+        .iter_mut()
+        .filter(|one| one.code == Code::UnknownParam);
+    unknown.filter(|_| !is_sure).for_each(|one| one.fix = None);
     let plan = plan?;
     check_rules(&plan, &rules, found);
     let (rules, places) = rules.into_iter().unzip();
@@ -340,7 +347,8 @@ fn check_param_references(template: &Template, params: &PlaybookParams, found: &
             let message = format!("the playbook has no parameter `{name}`");
             found.push(
                 Diagnostic::new(Code::UnknownParam, reference.span, message)
-                    .did_you_mean(name, params.keys().map(String::as_str)),
+                    .did_you_mean(name, params.keys().map(String::as_str))
+                    .fix_only_if(Fix::is_of_own_name),
             );
         }
     }
@@ -481,16 +489,19 @@ fn check_rules(plan: &Plan, rules: &[ReadRule], found: &mut Found) {
             );
             found.push(
                 Diagnostic::new(Code::UnknownStep, step.span, message)
-                    .did_you_mean(&step.value, known.iter().copied()),
+                    .did_you_mean(&step.value, known.iter().copied())
+                    .fix_only_if(Fix::is_of_own_name),
             );
         }
     }
     for step in named.flat_map(|(_, places)| &places.drop) {
         if !known.contains(step.value.as_str()) {
             let message = format!("a rule drops the step `{}`, which no plan has", step.value);
+            // Why nothing is put there: which steps a rule takes out is its author's to say.
             found.push(
                 Diagnostic::new(Code::UnknownStep, step.span, message)
-                    .did_you_mean(&step.value, known.iter().copied()),
+                    .did_you_mean(&step.value, known.iter().copied())
+                    .fix_only_if(|_| false),
             );
         }
     }

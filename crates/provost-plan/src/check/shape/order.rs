@@ -30,38 +30,74 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         let is_over = pass.base.over.contains(&node.step.id.value);
         is_light && !is_over && node.step.on_failure != OnFailure::Continue
     });
+    let certain = certain(pass);
     for node in pass.order.nodes() {
-        needless(pass, node, found);
+        needless(pass, node, &certain, found);
         early(&pass.order, node, &can_fail, found);
     }
     repeated(pass, found);
 }
 
+/// What each step certainly waited for, and that went as it had to, once it has ended well: the
+/// steps by their places, in the order of the nodes.
+///
+/// Why not what the steps of a subgoal wait for: it goes on once they have ended, however they did.
+fn certain(pass: &Pass<'_>) -> Vec<StepSet> {
+    let order = &pass.order;
+    let mut all: Vec<StepSet> = Vec::with_capacity(order.nodes().len());
+    for node in order.nodes() {
+        let id = node.step.id.value.as_str();
+        let mut own = order.none();
+        let waits = pass.graph.after.get(id).into_iter().flatten();
+        for place in waits
+            .filter(|other| parent_of(other) != Some(id))
+            .filter_map(|other| order.place(other))
+        {
+            own.insert(place);
+            if let Some(earlier) = all.get(place) {
+                own.add(earlier);
+            }
+        }
+        all.push(own);
+    }
+    all
+}
+
 /// S709: an entry of `needs` that something else implies.
-fn needless(pass: &Pass<'_>, node: &OrderNode<'_>, found: &mut Vec<Diagnostic>) {
+fn needless(
+    pass: &Pass<'_>,
+    node: &OrderNode<'_>,
+    certain: &[StepSet],
+    found: &mut Vec<Diagnostic>,
+) {
     let (order, id) = (&pass.order, &node.step.id.value);
-    let is_subgoal = node.step.subgoal().is_some();
     // Why of its `when` alone, where it is a subgoal: the steps that refine it wait for what that
     // reads, and not for what its result does.
     let when = node.step.when.iter().flat_map(Template::references);
     let in_when: BTreeSet<String> = when.filter_map(step_of).map(str::to_owned).collect();
-    let reads = match is_subgoal {
-        true => Some(&in_when),
-        false => pass.graph.reads.get(id),
+    let reads = match node.step.subgoal() {
+        Some(_) => Some(&in_when),
+        None => pass.graph.reads.get(id),
     };
-    let after: Vec<&OrderNode<'_>> = pass
-        .graph
-        .after
-        .get(id)
+    let of_subgoal = || {
+        in_when
+            .iter()
+            .chain(node.step.needs.iter().map(|n| &n.value))
+    };
+    let after: BTreeSet<&String> = match node.step.subgoal() {
+        Some(_) => of_subgoal().collect(),
+        None => pass.graph.after.get(id).into_iter().flatten().collect(),
+    };
+    let after: Vec<(&str, usize)> = after
         .into_iter()
-        .flatten()
-        // Why not these: they wait only because the subgoal does.
-        .filter(|other| !is_subgoal || parent_of(other) != Some(id.as_str()))
-        .filter_map(|other| order.node(order.place(other)?))
+        .filter_map(|other| Some((other.as_str(), order.place(other)?)))
         .collect();
     let mut implied = order.none();
-    for other in &after {
-        implied.add(&other.before);
+    for (_, other) in &after {
+        certain
+            .get(*other)
+            .into_iter()
+            .for_each(|set| implied.add(set));
     }
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for need in &node.step.needs {
@@ -74,8 +110,9 @@ fn needless(pass: &Pass<'_>, node: &OrderNode<'_>, found: &mut Vec<Diagnostic>) 
         } else if reads.is_some_and(|reads| reads.contains(&need.value)) {
             format!("`{id}` reads `{}`, so it waits for it anyway", need.value)
         } else if implied.contains(place) {
-            let through = after.iter().find(|other| other.before.contains(place));
-            let through = through.map_or("", |other| &other.step.id.value);
+            let holds = |at: usize| certain.get(at).is_some_and(|set| set.contains(place));
+            let through = after.iter().find(|(_, other)| holds(*other));
+            let through = through.map_or("", |(other, _)| *other);
             format!(
                 "`{id}` waits for `{through}`, which waits for `{}`",
                 need.value
