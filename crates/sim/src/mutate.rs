@@ -2,8 +2,9 @@
 //!
 //! Owns the operators, the rules by which a mutant is breaking or harmless, and the comparison of
 //! two checks. Whether a mutant is breaking is never asked of `check`: it follows from the operator
-//! ([`Rule::Breaks`], [`Rule::Keeps`]), or from running plan and mutant with simulated tools
-//! ([`Rule::Run`], [`naive`]). INVARIANT: a mutant differs from its plan in one thing.
+//! ([`Rule::Breaks`], [`Rule::Warns`], [`Rule::Keeps`]), or from running plan and mutant with
+//! simulated tools ([`Rule::Run`], [`naive`]). INVARIANT: a mutant differs from its plan in one
+//! thing.
 //!
 //! The rules, operator by operator:
 //!
@@ -13,7 +14,11 @@
 //!   does not name; a cycle; a second step of one id; a step that is not there named; a risk below
 //!   the operation's; a limit below the calls that are written down; a recipient that neither the
 //!   goal nor the catalog names; a tool outside the operator's allow list; a tool outside the role
-//!   of its step, or a role that nobody declares.
+//!   of its step, or a role that nobody declares; `until` without its waits, on a write, or that
+//!   never polls twice; a `confirm` or `undo` that cannot be one; the same call twice, as two steps
+//!   or as items of a constant list; a write and what is declared to take it back, in no order.
+//! - By the operator it is **warned of**, at least: a condition that always or never holds; a
+//!   timeout, retry or `fresh` without effect.
 //! - By the operator it **keeps** what the plan does: the order of the text, of keys; spacing,
 //!   quotes, the form of numbers; another id, used throughout; a description; defaults spelt out;
 //!   a `needs` that a reference implies already; parentheses around an expression.
@@ -40,6 +45,7 @@ use crate::rng::Rng;
 pub mod approval;
 pub mod breaking;
 pub mod document;
+pub mod edits;
 pub mod fields;
 pub mod guards;
 pub mod harmless;
@@ -47,6 +53,8 @@ pub mod judge;
 pub mod naive;
 mod pattern;
 pub mod sample;
+pub mod settings;
+pub mod slips;
 pub mod text;
 
 pub use document::Document;
@@ -56,6 +64,8 @@ pub use document::Document;
 pub enum Rule {
     /// The operator: it breaks the plan.
     Breaks,
+    /// The operator: it breaks nothing that could not be meant, and a warning must say so.
+    Warns,
     /// The operator: it keeps what the plan does.
     Keeps,
     /// A simulated run.
@@ -147,6 +157,8 @@ pub fn operators() -> Vec<Operator> {
         })
     };
     let mut all: Vec<Operator> = of(Rule::Breaks, breaking::operators()).collect();
+    all.extend(of(Rule::Breaks, settings::breaking()));
+    all.extend(of(Rule::Warns, settings::warned()));
     all.extend(of(Rule::Run, breaking::judged_by_run()));
     all.extend(of(Rule::Run, vec![("a guard removed", guards::protecting)]));
     all.extend(of(

@@ -24,6 +24,7 @@ use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::node::parse_yaml;
 use provost_plan::source::Source;
 use serde_json::Value;
+use sim::mutate::edits::edited;
 
 /// One of so many faults is tried where not all are asked for.
 const EVERY: usize = 7;
@@ -55,10 +56,8 @@ struct Fault {
 impl Fault {
     fn read(entry: &Value, good: &Value) -> Self {
         let text = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
-        let mut plan = good.clone();
-        for edit in entry["edits"].as_array().unwrap() {
-            apply(&mut plan, edit).unwrap_or_else(|| panic!("{}: {edit}", text("id")));
-        }
+        let edits = &entry["edits"];
+        let plan = edited(good, edits).unwrap_or_else(|| panic!("{}: {edits}", text("id")));
         assert_ne!(plan, *good, "{} changes nothing", text("id"));
         Self {
             id: text("id"),
@@ -68,37 +67,6 @@ impl Fault {
             plan,
         }
     }
-}
-
-/// Makes one edit; nothing where the document has no such place.
-fn apply(plan: &mut Value, edit: &Value) -> Option<()> {
-    let (before, last) = edit["path"].as_str()?.rsplit_once('/')?;
-    let last = last.replace("~1", "/").replace("~0", "~");
-    let value = edit["value"].clone();
-    let holder = plan.pointer_mut(before)?;
-    match (edit["op"].as_str()?, holder) {
-        ("set" | "insert", Value::Object(map)) => drop(map.insert(last, value)),
-        ("remove", Value::Object(map)) => drop(map.remove(&last)?),
-        ("rename", Value::Object(map)) => {
-            let held = map.remove(&last)?;
-            map.insert(value.as_str()?.to_owned(), held);
-        }
-        ("set", Value::Array(items)) => *items.get_mut(last.parse::<usize>().ok()?)? = value,
-        ("insert", Value::Array(items)) => {
-            let at = if last == "-" {
-                items.len()
-            } else {
-                last.parse().ok()?
-            };
-            (at <= items.len()).then(|| items.insert(at, value))?;
-        }
-        ("remove", Value::Array(items)) => {
-            let at: usize = last.parse().ok()?;
-            (at < items.len()).then(|| items.remove(at))?;
-        }
-        _ => return None,
-    }
-    Some(())
 }
 
 /// What is said of a plan: each finding with how often.
@@ -329,42 +297,4 @@ fn only_what_is_new_is_caught() {
     assert_eq!(new_in(&twice, &once), None);
     let noted = Findings::from([(warning, 1), (note.clone(), 1)]);
     assert_eq!(new_in(&once, &noted), Some(&note));
-}
-
-/// Control: each kind of edit changes what it names and refuses what is not there.
-#[test]
-fn edits_change_what_they_name() {
-    let plan = serde_json::json!({ "steps": [{ "id": "a" }, { "id": "b" }] });
-    let after = |edit: Value| {
-        let mut plan = plan.clone();
-        apply(&mut plan, &edit).map(|()| plan.to_string())
-    };
-    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    for (edit, expected) in [
-        (
-            r#"{"path":"/steps/0/id","op":"set","value":"c"}"#,
-            r#"{"steps":[{"id":"c"},{"id":"b"}]}"#,
-        ),
-        (
-            r#"{"path":"/steps/0","op":"remove"}"#,
-            r#"{"steps":[{"id":"b"}]}"#,
-        ),
-        (
-            r#"{"path":"/steps/2","op":"insert","value":1}"#,
-            r#"{"steps":[{"id":"a"},{"id":"b"},1]}"#,
-        ),
-        (
-            r#"{"path":"/steps/1/id","op":"rename","value":"x"}"#,
-            r#"{"steps":[{"id":"a"},{"x":"b"}]}"#,
-        ),
-    ] {
-        assert_eq!(after(json(edit)).as_deref(), Some(expected), "{edit}");
-    }
-    for edit in [
-        r#"{"path":"/steps/7/id","op":"set","value":"c"}"#,
-        r#"{"path":"/steps/0/x","op":"remove"}"#,
-        r#"{"path":"/steps/0","op":"rename","value":"x"}"#,
-    ] {
-        assert_eq!(after(json(edit)), None, "{edit}");
-    }
 }

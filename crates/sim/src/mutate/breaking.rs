@@ -158,7 +158,7 @@ fn unknown_tool(subject: &CardSubject) -> Vec<Change> {
 }
 
 /// Some arguments that a tool takes, with every optional one that can be made.
-fn arguments(operation: &Operation) -> Option<Map<String, Value>> {
+pub(super) fn arguments(operation: &Operation) -> Option<Map<String, Value>> {
     (0..64).find_map(|seed| {
         let mut rng = Rng::new(seed, &operation.name);
         let args = sample(operation.input.value(), &mut rng);
