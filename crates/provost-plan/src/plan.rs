@@ -17,6 +17,7 @@ use crate::source::{Source, Span, Spanned};
 
 pub mod foreign;
 pub mod goal;
+pub mod names;
 pub mod ranking;
 pub mod read;
 pub mod readings;
@@ -27,6 +28,7 @@ pub mod subgoal;
 pub mod undo;
 
 pub use goal::{Criterion, Goal};
+pub use names::Names;
 pub use side_call::{CallRole, SideCall};
 pub use step::{Field, ForEach, OnFailure, Retry, Step, StepKind, Until};
 pub use subgoal::Subgoal;
@@ -51,6 +53,8 @@ pub struct Plan {
     pub value: Arc<Value>,
     /// The text it was read from.
     pub source: Source,
+    /// The names of its `let`, which are written out in everything else.
+    pub names: Arc<Names>,
     /// Where the first step of each id stands among the steps.
     pub(crate) places: BTreeMap<String, usize>,
     /// The identity, once somebody asked for it.

@@ -28,6 +28,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     refs.duplicates();
     refs.goal();
     refs.facts();
+    refs.names();
     for step in &refs.pass.plan.steps {
         refs.step(step);
     }
@@ -331,16 +332,55 @@ impl Refs<'_, '_> {
         }
     }
 
+    /// A name of the plan is the same everywhere, so it reads nothing that one step has.
+    fn names(&mut self) {
+        let of_plan = self.pass.plan.names.all().iter();
+        for name in of_plan.filter(|name| name.step.is_none()) {
+            let references = name.references.iter();
+            for reference in references.filter(|r| of_step_alone(&r.root)) {
+                let message = format!("`{}` is not in scope here", reference.root.name());
+                let finding = Diagnostic::new(Code::UnknownRoot, reference.span, message);
+                let hint = "a name of the plan is the same in each step: put it in the `let` of \
+                            the step";
+                self.found.push(finding.hint(hint));
+            }
+        }
+    }
+
     fn reference(&mut self, site: &Site<'_>, reference: &Reference) {
         match &reference.root {
             Root::Step(id) => self.step_name(id, reference.span),
             Root::Params => self.param(reference),
             root if site.knows(root) => {}
             root => {
-                let finding = unknown_root(site, root, reference.span);
+                let finding = match root {
+                    Root::Unknown(name) if name.starts_with("let.") => {
+                        self.unknown_name(site, name, reference.span)
+                    }
+                    _ => unknown_root(site, root, reference.span),
+                };
                 self.found.push(finding);
             }
         }
+    }
+
+    /// `name` is `let.NAME`.
+    fn unknown_name(&self, site: &Site<'_>, name: &str, span: Span) -> Diagnostic {
+        let names = &self.pass.plan.names;
+        let finding = Diagnostic::new(Code::UnknownRoot, span, format!("there is no `{name}`"));
+        let own = name.strip_prefix("let.").unwrap_or(name);
+        let mut others = names.all().iter();
+        let of_other = others.find(|other| other.name.value == own && other.step.is_some());
+        if let Some(other) = of_other {
+            let step = other.step.as_deref().unwrap_or_default();
+            let label = "a name of a step is for this step";
+            let hint = format!("put it in the `let` of the plan if more than `{step}` uses it");
+            return finding.related(other.name.span, label).hint(hint);
+        }
+        let step = site.step().map(|step| step.id.value.as_str());
+        let known: Vec<String> = names.visible(step).map(|n| format!("let.{n}")).collect();
+        let finding = finding.did_you_mean(name, known.iter().map(String::as_str));
+        with_list(finding, "the names are", known.iter().map(String::as_str))
     }
 
     fn param(&mut self, reference: &Reference) {
@@ -427,6 +467,14 @@ impl Refs<'_, '_> {
             self.found.push(finding.step(&first.from));
         }
     }
+}
+
+/// Whether only a step has it.
+fn of_step_alone(root: &Root) -> bool {
+    matches!(
+        root,
+        Root::Item | Root::Index | Root::Output | Root::Read | Root::Args | Root::Key
+    )
 }
 
 fn unknown_root(site: &Site<'_>, root: &Root, span: Span) -> Diagnostic {

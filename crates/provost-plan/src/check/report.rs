@@ -70,10 +70,14 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> Vec<Diagnostic> {
             all.retain(|d| d.code != rule.code || !by.any(&rule.lies, d.span));
         }
     }
+    // Why not before: until here what stands in an expression lies in it, also within a name.
+    let mut placed = pass.plan.names.placed(all);
+    let mut all = std::mem::take(&mut placed.findings);
     if !has_errors(&all) {
         all.extend(unreadable(pass.plan));
     }
     let mut all = joined(all);
+    placed.show_uses(&mut all);
     all.sort_by(|a, b| {
         let key = |d: &Diagnostic| (d.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))

@@ -11,7 +11,8 @@ use super::Pass;
 use super::graph::{references, step_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::Template;
+use crate::expr::{Reference, Root, Template};
+use crate::fix::Fix;
 use crate::plan::readings::is_output;
 use crate::plan::{Claim, Step, StepKind};
 use crate::source::Span;
@@ -49,6 +50,31 @@ pub(crate) fn never_holds(pass: &Pass<'_>, condition: &Template) -> bool {
     proofs::never_holds(pass, condition)
 }
 
+/// Names of a `let` that nothing uses.
+fn unused_names(pass: &Pass<'_>) -> Vec<Diagnostic> {
+    let plan = pass.plan;
+    let in_proofs = plan.success.iter().flat_map(|p| p.check.references());
+    let claims = plan.answer.iter();
+    let claims = claims.flat_map(|c| c.when.iter().chain([&c.text]));
+    let mut all = plan.steps.iter().flat_map(references);
+    let mut rest = in_proofs.chain(claims.flat_map(Template::references));
+    let is_unknown =
+        |r: &Reference| matches!(&r.root, Root::Unknown(name) if name.starts_with("let."));
+    // Why none beside a name that there is not: it may be the one that is meant.
+    if all.any(is_unknown) || rest.any(is_unknown) {
+        return Vec::new();
+    }
+    let unused = plan.names.all().iter().filter(|name| !name.is_used);
+    unused
+        .map(|name| {
+            let message = format!("nothing uses `let.{}`", name.name.value);
+            let mut finding = Diagnostic::new(Code::UnusedName, name.span, message);
+            finding.step.clone_from(&name.step);
+            finding.fix(Fix::LeaveOut).hint("leave it out")
+        })
+        .collect()
+}
+
 /// What can be seen of each part by itself.
 fn plain(pass: &Pass<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -58,6 +84,7 @@ fn plain(pass: &Pass<'_>) -> Vec<Diagnostic> {
                 .hint("a question that needs no tool needs no plan"),
         );
     }
+    found.extend(unused_names(pass));
     for proof in &pass.plan.success {
         if proof.check.references().all(|r| step_of(r).is_none()) {
             let message = format!(

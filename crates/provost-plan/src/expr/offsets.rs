@@ -6,8 +6,8 @@
 use crate::source::Span;
 
 /// The map from a scalar's text to its source.
-#[derive(Debug)]
-pub(super) struct Offsets {
+#[derive(Clone, Debug)]
+pub(crate) struct Offsets {
     whole: Span,
     /// The source offset of each byte of the text and of its end; none if they do not align.
     starts: Option<Vec<usize>>,
@@ -17,7 +17,7 @@ pub(super) struct Offsets {
 const ALIGNED_BYTES_MAX: usize = 64 * 1024;
 
 impl Offsets {
-    pub(super) fn new(text: &str, whole: Span, source: &str) -> Self {
+    pub(crate) fn new(text: &str, whole: Span, source: &str) -> Self {
         let starts = source
             .get(whole.start..whole.end)
             .filter(|_| text.len() <= ALIGNED_BYTES_MAX)
@@ -27,7 +27,7 @@ impl Offsets {
     }
 
     /// The place of `start..end` of the text.
-    pub(super) fn span(&self, start: usize, end: usize) -> Span {
+    pub(crate) fn span(&self, start: usize, end: usize) -> Span {
         let Some(starts) = &self.starts else {
             return self.whole;
         };
@@ -43,7 +43,7 @@ impl Offsets {
 }
 
 fn align(text: &[u8], written: &str) -> Option<Vec<usize>> {
-    let (style, mut at) = style(written);
+    let (style, mut at) = style(text, written);
     let source = written.as_bytes();
     let mut starts = Vec::with_capacity(text.len() + 1);
     let mut next = 0;
@@ -74,7 +74,7 @@ enum OffsetStyle {
     Double,
 }
 
-fn style(written: &str) -> (OffsetStyle, usize) {
+fn style(text: &[u8], written: &str) -> (OffsetStyle, usize) {
     match written.as_bytes().first() {
         Some(b'\'') => (OffsetStyle::Single, 1),
         Some(b'"') => (OffsetStyle::Double, 1),
@@ -86,6 +86,8 @@ fn style(written: &str) -> (OffsetStyle, usize) {
             }
             None => (OffsetStyle::Plain, written.len()),
         },
+        // Why: what begins with blanks was not read from YAML, and stands there as it is.
+        _ if text.first().is_some_and(u8::is_ascii_whitespace) => (OffsetStyle::Plain, 0),
         _ => (
             OffsetStyle::Plain,
             written.len() - written.trim_start().len(),

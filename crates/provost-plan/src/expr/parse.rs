@@ -7,6 +7,7 @@
 
 use cel::parser::pratt_parser::{Token, TokenKind};
 
+use super::names::LET;
 use super::offsets::Offsets;
 use super::tree::{Access, Arith, Compare, Expr, ExprKind, Variable, Walk, WalkKind};
 use crate::codes::Code;
@@ -14,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::limits::{COMPREHENSION_DEPTH_MAX, EXPRESSION_DEPTH_MAX, EXPRESSION_NODES_MAX};
 use crate::source::Span;
 
-mod names;
+pub(super) mod names;
 
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
@@ -435,6 +436,9 @@ impl<'a> Parser<'a> {
             }
             TokenKind::TokIdent if !self.written(token).starts_with('`') => {
                 return self.named(token, mark);
+            }
+            TokenKind::TokReservedWord if self.written(token) == LET => {
+                return self.of_let(token, mark);
             }
             _ => return Err(self.unexpected(token, "a value")),
         };

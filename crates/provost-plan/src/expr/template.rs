@@ -24,31 +24,55 @@ pub(super) fn cut(text: &str, span: Span, source: &str) -> Result<Vec<Part>, Box
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut at = 0;
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        if rest.starts_with("$${") {
-            literal.push_str("${");
-            at += 3;
-        } else if rest.starts_with("${") {
-            if !literal.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut literal)));
+    while let Some(head) = head(text, at) {
+        match head {
+            Head::Escape => {
+                literal.push_str("${");
+                at += 3;
             }
-            let (expression, end) = expression(text, at + 2, &places)?;
-            parts.push(Part::Expr(expression));
-            at = end;
-        } else {
-            let next = rest
-                .char_indices()
-                .skip(1)
-                .find(|(_, c)| *c == '$')
-                .map_or(rest.len(), |(next, _)| next);
-            literal.push_str(rest.get(..next).unwrap_or(rest));
-            at += next;
+            Head::Open => {
+                if !literal.is_empty() {
+                    parts.push(Part::Text(std::mem::take(&mut literal)));
+                }
+                let (expression, end) = expression(text, at + 2, &places)?;
+                parts.push(Part::Expr(expression));
+                at = end;
+            }
+            Head::Text(part) => {
+                literal.push_str(part);
+                at += part.len();
+            }
         }
     }
     if !literal.is_empty() {
         parts.push(Part::Text(literal));
     }
     Ok(parts)
+}
+
+/// What stands at a place of a text, outside of its expressions.
+pub(super) enum Head<'t> {
+    /// `$${`
+    Escape,
+    /// `${`
+    Open,
+    /// What is neither, up to the next `$`.
+    Text(&'t str),
+}
+
+/// What stands at `at`; nothing at the end.
+pub(super) fn head(text: &str, at: usize) -> Option<Head<'_>> {
+    let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+    if rest.starts_with("$${") {
+        return Some(Head::Escape);
+    }
+    if rest.starts_with("${") {
+        return Some(Head::Open);
+    }
+    let mut letters = rest.char_indices().skip(1);
+    let next = letters.find(|(_, c)| *c == '$');
+    let next = next.map_or(rest.len(), |(next, _)| next);
+    Some(Head::Text(rest.get(..next).unwrap_or(rest)))
 }
 
 /// Reads the expression that begins at `start`, behind `${`, and the offset behind its `}`.
@@ -77,7 +101,7 @@ fn expression(
 }
 
 /// The tokens from `start` to the `}` that ends the expression, and where that stands.
-fn tokens(
+pub(super) fn tokens(
     text: &str,
     start: usize,
     places: &Offsets,

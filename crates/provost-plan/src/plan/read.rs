@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
-use super::{Claim, Criterion, Goal, Limits, PLAN_SCHEMA, Plan, Proof, Step, places};
+use super::{Claim, Criterion, Goal, Limits, Names, PLAN_SCHEMA, Plan, Proof, Step, places};
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, limited};
 use crate::digest::canonical;
@@ -19,6 +19,7 @@ use crate::node::{Fields, Kind, Node, parse_yaml};
 use crate::source::{Source, Span, Spanned};
 
 mod kept;
+mod names;
 mod schemas;
 mod step;
 mod subgoal;
@@ -44,8 +45,98 @@ pub fn read_plan(source: &Source) -> Result<Plan, Vec<Diagnostic>> {
 /// # Errors
 /// Every finding about its structure.
 pub fn read_plan_node(node: &Node, source: &Source) -> Result<Plan, Vec<Diagnostic>> {
-    let mut diagnostics = Vec::new();
-    let plan = plan(node, source, &mut diagnostics);
+    if !names::has_names(node) {
+        let mut diagnostics = Vec::new();
+        let plan = plan(node, source, &mut diagnostics);
+        return finished(plan, diagnostics);
+    }
+    let written = WrittenPlan::of(node, &[], source);
+    let mut diagnostics = written.findings.clone();
+    let plan = plan(&written.plan, &written.text, &mut diagnostics);
+    written.finished(plan, diagnostics)
+}
+
+/// A plan, and further parts of the same text that use its names, with the names written out.
+#[derive(Clone, Debug)]
+pub struct WrittenPlan {
+    /// The plan.
+    pub plan: Node,
+    /// The other parts, in their order.
+    pub parts: Vec<Node>,
+    /// What is wrong with the names and with how they are used.
+    pub findings: Vec<Diagnostic>,
+    source: Source,
+    /// The text that the nodes stand in.
+    text: Source,
+    names: Arc<Names>,
+}
+
+impl WrittenPlan {
+    /// Writes out the names of `plan`, in it and in `parts`: documents like a plan.
+    #[must_use]
+    pub fn of(plan: &Node, parts: &[Node], source: &Source) -> Self {
+        let mut findings = Vec::new();
+        let mut writer = names::Writer::new(plan, parts, source, &mut findings);
+        let plan = writer.write(&names::without_let(plan));
+        let parts = parts.iter().map(|part| writer.write(part)).collect();
+        let (text, names) = writer.finish();
+        Self {
+            plan,
+            parts,
+            findings,
+            source: source.clone(),
+            text,
+            names: Arc::new(names),
+        }
+    }
+
+    /// Reads a plan of its nodes.
+    ///
+    /// # Errors
+    /// Every finding about its structure.
+    pub fn read(&self, node: &Node) -> Result<Plan, Vec<Diagnostic>> {
+        let mut diagnostics = Vec::new();
+        let plan = plan(node, &self.text, &mut diagnostics);
+        self.finished(plan, diagnostics)
+    }
+
+    /// The text of the author.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// How many names nothing uses, in the plan and in the parts.
+    #[must_use]
+    pub fn unused(&self) -> usize {
+        let names = self.names.all().iter();
+        names.filter(|name| !name.is_used).count()
+    }
+
+    /// A place of its nodes in the text of the author.
+    #[must_use]
+    pub fn place(&self, span: Span) -> Span {
+        self.names.place(span)
+    }
+
+    fn finished(
+        &self,
+        plan: Option<Plan>,
+        diagnostics: Vec<Diagnostic>,
+    ) -> Result<Plan, Vec<Diagnostic>> {
+        let mut placed = self.names.placed(diagnostics);
+        let mut diagnostics = std::mem::take(&mut placed.findings);
+        placed.show_uses(&mut diagnostics);
+        let plan = finished(plan, diagnostics)?;
+        Ok(Plan {
+            source: self.source.clone(),
+            names: Arc::clone(&self.names),
+            ..plan
+        })
+    }
+}
+
+fn finished(plan: Option<Plan>, mut diagnostics: Vec<Diagnostic>) -> Result<Plan, Vec<Diagnostic>> {
     match plan {
         Some(plan) if diagnostics.is_empty() => Ok(plan),
         _ => {
@@ -110,6 +201,8 @@ pub fn is_step_id(text: &str) -> bool {
 fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Option<Plan> {
     let mut fields = Fields::new("a plan", node, diagnostics)?;
     marker(&mut fields);
+    // Why taken: its names are written out before the rest is read.
+    fields.node("let");
     let goal = match fields.node("goal") {
         None => None,
         Some(node) => goal(node, fields.diagnostics()),
@@ -156,6 +249,7 @@ fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Opti
         answer,
         value: Arc::new(document(node)),
         source: source.clone(),
+        names: Arc::default(),
     })
 }
 

@@ -81,6 +81,7 @@ codes! {
     BeyondRefinement = "R115", Error, "a refinement that does more, or less, than to refine";
     NeverRefined = "R116", Error, "a subgoal that no planner refines";
     AskedOnce = "R117", Error, "a question over a list";
+    BadLet = "R118", Error, "a name of a `let` that cannot be written out";
     ArgumentType = "T201", Error, "an argument that the tool's input schema refuses";
     MissingArgument = "T202", Error, "a required argument is missing";
     UnknownArgument = "T203", Error, "an argument the tool does not have";
@@ -136,6 +137,7 @@ codes! {
     AgainstProof = "S716", Warning, "a guard and a proof that say opposite things";
     UnsureClaim = "S717", Warning, "a claim that cites what may not have happened";
     OtherThanGiven = "S718", Warning, "an acceptance of another value than the call is given";
+    UnusedName = "S719", Warning, "a name of a `let` that nothing uses";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";

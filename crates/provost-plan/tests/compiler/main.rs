@@ -22,6 +22,7 @@ mod expr_eval;
 mod expr_extensions;
 mod expr_static;
 mod machine_readable;
+mod names;
 mod plan_read;
 mod plan_schema;
 mod policy_bounds;

@@ -9,12 +9,13 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Root;
 use crate::expr::functions::format;
+use crate::expr::names::LET;
 use crate::expr::text::compile_pattern;
 use crate::expr::tree::{Access, Expr, ExprKind, Function, WalkKind};
 use crate::limits::INTEGER_MAX;
 use crate::source::Span;
 
-const TYPE_NAMES: [&str; 7] = [
+pub(in crate::expr) const TYPE_NAMES: [&str; 7] = [
     "int",
     "double",
     "string",
@@ -107,6 +108,18 @@ impl Parser<'_> {
             },
         };
         self.node(kind, mark)
+    }
+
+    /// `let.NAME`, where no name of a `let` was written out: it is not known.
+    pub(super) fn of_let(&mut self, word: Token, mark: Mark) -> Parsed<Expr> {
+        if self.peek() != Some(TokenKind::TokDot) {
+            let hint = "write `let.NAME` for a name of a `let`";
+            return self.refuse(self.place(word), "`let` stands without a name", hint);
+        }
+        self.at += 1;
+        let name = self.name()?;
+        let name = format!("{LET}.{}", self.written(name));
+        self.node(ExprKind::Root(Root::Unknown(name)), mark)
     }
 
     /// The whole name of a function such as `math.abs`, where one stands behind its namespace.

@@ -56,6 +56,8 @@ fn fields(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Op
     let mut fields = Fields::new("a step", node, diagnostics)?;
     let id = id_of(&mut fields);
     let description = fields.text("description");
+    // Why taken: its names are written out before the rest is read.
+    fields.node("let");
     let kind = kind(&mut fields, node, source);
     if let (Some(id), Some(StepKind::Subgoal(_))) = (&id, &kind)
         && is_undo(&id.value)
