@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::label::Label;
-use provost_plan::node::Node;
+use provost_plan::plan::read::WrittenPlan;
 use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, RequestKind, Why};
 use provost_plan::plan::{Criterion, Goal, Params};
 use provost_plan::schema::Schema;
@@ -46,8 +46,8 @@ pub struct Playbook {
     rules: Vec<ReviseRule>,
     /// Where the parts of each rule stand.
     places: Vec<cases::RulePlaces>,
-    /// The plan as it stands in the file.
-    node: Node,
+    /// The plan and the rules as they stand in the file, with names written out.
+    written: WrittenPlan,
 }
 
 impl Playbook {

@@ -133,6 +133,7 @@ fn without_nothing(plan: Value) -> Value {
         return plan;
     };
     plan.retain(|_, value| !value.is_null());
+    as_map(&mut plan, "let");
     for list in ["steps", "success", "answer"] {
         let Some(Value::Array(items)) = plan.get_mut(list) else {
             continue;
@@ -141,15 +142,20 @@ fn without_nothing(plan: Value) -> Value {
             item.retain(|_, value| !value.is_null() && *value != json!([]));
             // Why: an output that is a schema written as a text is one too.
             for field in ["args", "output"] {
-                let text = item.get(field).and_then(Value::as_str);
-                let read = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
-                if let Some(read @ Value::Object(_)) = read {
-                    item.insert(field.to_owned(), read);
-                }
+                as_map(item, field);
             }
         }
     }
     Value::Object(plan)
+}
+
+/// A field that is a map written as a text is that map.
+fn as_map(holder: &mut Map<String, Value>, field: &str) {
+    let text = holder.get(field).and_then(Value::as_str);
+    let read = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    if let Some(read @ Value::Object(_)) = read {
+        holder.insert(field.to_owned(), read);
+    }
 }
 
 fn questions_of(questions: &Value) -> Result<Vec<PlannerQuestion>, String> {

@@ -15,16 +15,16 @@ use serde_json::Value;
 #[test]
 fn the_prompt_is_the_one_of_its_version() {
     let texts = [
-        include_str!("../prompts/plan.v3.md"),
-        include_str!("../prompts/plan.v3.single.md"),
-        include_str!("../prompts/plan.v3.iterative.md"),
+        include_str!("../prompts/plan.v4.md"),
+        include_str!("../prompts/plan.v4.single.md"),
+        include_str!("../prompts/plan.v4.iterative.md"),
     ];
     let digest = Digest::of_bytes(Domain::Evidence, texts.concat().as_bytes()).to_string();
     assert_eq!(
         (PROMPT_VERSION, digest.as_str()),
         (
-            "plan.v3",
-            "sha256:d78332d9f622e03514e601a65f6f525ed3a89722c7acf3e56f2da8e0001b4147"
+            "plan.v4",
+            "sha256:1fba0f8b10edea38340d059ec03cbb7f47dbccca223cfb0f02d5ad87365a5ce1"
         )
     );
 }

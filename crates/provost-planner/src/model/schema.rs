@@ -37,6 +37,10 @@ pub fn strict(mode: Option<PlanningMode>) -> Value {
     let proof = closed(&json!({ "for": text, "check": text }));
     let claim = closed(&json!({ "text": text, "when": maybe, "cites": texts }));
     let plan = closed(&json!({
+        "let": {
+            "type": ["string", "null"],
+            "description": "names of expressions: a JSON object, as a text",
+        },
         "steps": { "type": "array", "items": step },
         "success": { "type": "array", "items": proof },
         "answer": { "type": "array", "items": claim },

@@ -14,7 +14,6 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::expr::Template;
 use provost_plan::node::{Kind, Node};
 use provost_plan::plan::Plan;
-use provost_plan::plan::read::read_plan_node;
 use provost_plan::source::{Span, Spanned};
 use serde_json::Value;
 
@@ -62,7 +61,10 @@ impl PlaybookCase {
     /// Whether what stands at `span` is part of this case, or of every case.
     #[must_use]
     pub fn holds(&self, playbook: &Playbook, span: Span) -> bool {
-        let within = |outer: &Span| outer.start <= span.start && span.end <= outer.end;
+        let within = |outer: &Span| {
+            let outer = playbook.written.place(*outer);
+            outer.start <= span.start && span.end <= outer.end
+        };
         let in_conditions = |case: &Self| case.conditions.iter().any(|c| within(&c.span()));
         let is_condition = playbook
             .rules
@@ -269,7 +271,7 @@ impl Playbook {
         settled: BTreeSet<String>,
     ) -> Result<PlaybookCase, Vec<Diagnostic>> {
         let (node, parts) = self.placed(&value);
-        let plan = read_plan_node(&node, &self.source)?;
+        let plan = self.written.read(&node)?;
         let has = |id: &String| plan.step(id).is_some();
         let rules = self.rules.iter().enumerate();
         let open = rules.filter(|(at, rule)| !fired.contains(at) && rule.after.iter().all(has));
@@ -293,7 +295,7 @@ impl Playbook {
     /// The nodes of its steps, claims and proofs: of the plan and of the rules.
     pub(super) fn pool(&self) -> impl Iterator<Item = (&'static str, &Node)> {
         let of_plan = ["steps", "answer", "success"].into_iter().flat_map(|key| {
-            let items = self.node.get(key).map(|node| match &node.kind {
+            let items = self.written.plan.get(key).map(|node| match &node.kind {
                 Kind::List(items) => items.as_slice(),
                 _ => std::slice::from_ref(node),
             });
@@ -323,20 +325,24 @@ impl Playbook {
                     _ => None,
                 }
             });
-            let node = found.unwrap_or_else(|| Node::from_value(value, self.node.span));
+            let node = found.unwrap_or_else(|| Node::from_value(value, self.written.plan.span));
             parts.push(node.span);
             node
         };
         let fields = value.as_object().into_iter().flatten();
         let entries = fields.map(|(key, value)| {
-            let span = self.node.get(key).map_or(self.node.span, |node| node.span);
+            let span = self
+                .written
+                .plan
+                .get(key)
+                .map_or(self.written.plan.span, |node| node.span);
             let node = match value {
                 Value::Array(items) if ["steps", "answer", "success"].contains(&key.as_str()) => {
                     let items = items.iter().map(|one| item(key, one)).collect();
                     let kind = Kind::List(items);
                     Node { kind, span }
                 }
-                _ => match self.node.get(key) {
+                _ => match self.written.plan.get(key) {
                     Some(node) if node.to_value() == *value => node.clone(),
                     _ => Node::from_value(value, span),
                 },
@@ -344,7 +350,7 @@ impl Playbook {
             (Spanned::new(key.clone(), span), node)
         });
         let kind = Kind::Map(entries.collect());
-        let span = self.node.span;
+        let span = self.written.plan.span;
         (Node { kind, span }, parts)
     }
 }

@@ -8,7 +8,7 @@ use provost_plan::diagnostic::{Diagnostic, has_errors};
 use provost_plan::expr::{Root, Segment, Template};
 use provost_plan::fix::Fix;
 use provost_plan::node::{Fields, Kind, Node, parse_yaml};
-use provost_plan::plan::read::read_plan_node;
+use provost_plan::plan::read::WrittenPlan;
 use provost_plan::plan::{Criterion, PLAN_SCHEMA, Plan};
 use provost_plan::source::{Source, Span, Spanned};
 use serde_json::{Number, Value, json};
@@ -80,10 +80,13 @@ fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
         .and_then(|goal| read_goal(goal, found))
         .unwrap_or_default();
     let plan_node = plan?;
-    let plan = read_plan(plan_node, &params, source, found);
-    let rules: Vec<_> = rules
+    let written = WrittenPlan::of(plan_node, rules, source);
+    found.extend(written.findings.iter().cloned());
+    let plan = read_plan(&written.plan, &params, &written, found);
+    let rules: Vec<_> = written
+        .parts
         .iter()
-        .filter_map(|rule| read_rule(rule, &params, source, found))
+        .filter_map(|rule| read_rule(rule, &params, &written, found))
         .collect();
     // Why: of a parameter that its sentences do not know, the name may be what is misspelt.
     let unknown = found
@@ -100,11 +103,20 @@ fn fields(source: &Source, node: &Node, found: &mut Found) -> Option<Playbook> {
         params,
         success,
         plan: Arc::unwrap_or_clone(plan.value),
-        text: document::own_text(plan_node, source),
+        text: text_of(plan_node, &written, source),
         places,
-        node: plan_node.clone(),
+        written,
         rules,
     })
+}
+
+/// The plan as a reply carries it: with its names, if it uses all that the playbook uses.
+fn text_of(plan: &Node, written: &WrittenPlan, source: &Source) -> String {
+    let alone = WrittenPlan::of(plan, &[], source);
+    match alone.unused() == written.unused() {
+        true => document::own_text(plan, source),
+        false => document::print(&document::with_schema(&written.plan)),
+    }
 }
 
 fn read_params(entries: &[(Spanned<String>, Node)], found: &mut Found) -> PlaybookParams {
@@ -278,7 +290,7 @@ fn read_goal(node: &Node, found: &mut Found) -> Option<Vec<Criterion>> {
 fn read_plan(
     node: &Node,
     params: &PlaybookParams,
-    source: &Source,
+    written: &WrittenPlan,
     found: &mut Found,
 ) -> Option<Plan> {
     let Kind::Map(entries) = &node.kind else {
@@ -309,9 +321,13 @@ fn read_plan(
         kind: Kind::Map(entries),
         span: node.span,
     };
-    match read_plan_node(&document, source) {
+    match written.read(&document) {
         Ok(plan) => {
+            let from = found.len();
             check_params(&plan, params, found);
+            for finding in found.iter_mut().skip(from) {
+                finding.span = written.place(finding.span);
+            }
             Some(plan)
         }
         Err(diagnostics) => {
@@ -354,13 +370,16 @@ fn check_param_references(template: &Template, params: &PlaybookParams, found: &
     }
 }
 
+/// What a rule brings, by the field it stands in.
+type RuleParts<'n> = [(&'static str, Option<&'n Node>); 3];
+
 /// A rule with the places of its parts.
 type ReadRule = (ReviseRule, RulePlaces);
 
 fn read_rule(
     node: &Node,
     params: &PlaybookParams,
-    source: &Source,
+    written: &WrittenPlan,
     found: &mut Found,
 ) -> Option<ReadRule> {
     let mut fields = Fields::new("a revise rule", node, found)?;
@@ -373,7 +392,13 @@ fn read_rule(
     fields.finish();
 
     let when = match when {
-        Some(text) => Some(read_condition(&text, &after, params, source, found)?),
+        Some(text) => Some(read_condition(
+            &text,
+            &after,
+            params,
+            written.source(),
+            found,
+        )?),
         None => None,
     };
     if drop.is_empty() && parts.iter().all(|(_, part)| part.is_none()) {
@@ -383,24 +408,7 @@ fn read_rule(
             "a revise rule that changes nothing: it needs `steps`, `drop`, `answer` or `success`",
         );
     }
-    let mut entries = vec![entry(
-        "schema",
-        Kind::Text(PLAN_SCHEMA.to_owned()),
-        node.span,
-    )];
-    for (key, part) in &parts {
-        let key = *key;
-        match *part {
-            Some(part) => entries.push((Spanned::new(key.to_owned(), part.span), part.clone())),
-            None if key == "steps" => entries.push(entry(key, Kind::List(Vec::new()), node.span)),
-            None => {}
-        }
-    }
-    let document = Node {
-        kind: Kind::Map(entries),
-        span: node.span,
-    };
-    let plan = read_plan(&document, params, source, found)?;
+    let plan = read_plan(&document_of(parts, node.span), params, written, found)?;
     let steps = plan
         .steps
         .iter()
@@ -427,8 +435,22 @@ fn read_rule(
     Some((rule, RulePlaces { after, drop, parts }))
 }
 
+/// What a rule brings, as a plan of its own.
+fn document_of(parts: RuleParts<'_>, span: Span) -> Node {
+    let mut entries = vec![entry("schema", Kind::Text(PLAN_SCHEMA.to_owned()), span)];
+    for (key, part) in parts {
+        match part {
+            Some(part) => entries.push((Spanned::new(key.to_owned(), part.span), part.clone())),
+            None if key == "steps" => entries.push(entry(key, Kind::List(Vec::new()), span)),
+            None => {}
+        }
+    }
+    let kind = Kind::Map(entries);
+    Node { kind, span }
+}
+
 /// The items of the lists of a rule, each with the field it stands in.
-fn items_of(parts: [(&'static str, Option<&Node>); 3]) -> Vec<(&'static str, Node)> {
+fn items_of(parts: RuleParts<'_>) -> Vec<(&'static str, Node)> {
     let given = parts
         .into_iter()
         .filter_map(|(key, part)| Some((key, part?)));

@@ -63,6 +63,8 @@ pub fn strict(plan: &Value) -> Value {
         "on_failure",
     ];
     let mut plan = plan.clone();
+    let names = plan.get("let").map(Value::to_string);
+    plan["let"] = names.map_or(Value::Null, Value::String);
     for step in plan["steps"].as_array_mut().unwrap() {
         for key in keys {
             let value = match (key, step.get(key)) {
