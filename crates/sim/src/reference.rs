@@ -21,6 +21,7 @@ pub mod constants;
 pub mod effects;
 pub mod evaluate;
 pub mod flow;
+pub mod names;
 pub mod plans;
 pub mod refs;
 pub mod roles;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use sim::reference::compare::{Alter, Bench, CODES, Judged, kind, smaller};
+use sim::reference::names::{self, WriteOut};
 use sim::reference::{Tag, Trust, Word};
 
 fn number(name: &str, default: u64) -> u64 {
@@ -201,6 +202,44 @@ fn a_check_that_loses_a_rule_is_noticed() {
         let lost = is_noticed(&|answers| answers.findings.retain(|(found, _)| found != code));
         assert!(lost, "a check without {code} is not noticed");
     }
+}
+
+/// How many of the plans with names are judged in two ways, and how many names there are.
+fn named(from: u64, count: u64, write_out: &WriteOut<'_>) -> (u64, usize) {
+    let bench = Bench::new().unwrap();
+    let (mut failed, mut all) = (0_u64, 0);
+    for seed in from..from + count {
+        let drawn = bench.draw(seed);
+        let plan = names::named(&drawn, seed, write_out).unwrap();
+        all += plan.count;
+        if let Err(difference) = bench.compare_names(&drawn, &plan) {
+            failed += 1;
+            if failed <= number("PROVOST_SHOW", 1) {
+                println!(
+                    "seed {seed}:\n{}\n{}\n{difference}",
+                    plan.named, plan.written
+                );
+            }
+        }
+    }
+    (failed, all)
+}
+
+#[test]
+fn a_plan_with_names_is_judged_as_the_plan_with_each_written_out() {
+    let count = number("PROVOST_COUNT", 1_000);
+    let (failed, all) = named(number("PROVOST_SEED", 1), count, &names::in_parentheses);
+    assert_eq!(
+        failed, 0,
+        "{failed} of {count} plans are judged in two ways"
+    );
+    assert!(all as u64 > 2 * count, "{all} names in {count} plans only");
+}
+
+#[test]
+fn names_written_out_without_parentheses_are_noticed() {
+    let (failed, _) = named(1, 300, &str::to_owned);
+    assert!(failed > 0, "no plan hangs on the parentheses");
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl Bench {
         }
     }
 
-    fn check(&self, plan: &Plan, drawn: &Drawn) -> Checked {
+    pub(super) fn check(&self, plan: &Plan, drawn: &Drawn) -> Checked {
         let label = |trust| Label {
             integrity: match trust {
                 Trust::Trusted => Integrity::Trusted,
