@@ -10,7 +10,7 @@ use super::Pass;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity, has_errors};
 use crate::plan::Plan;
-use crate::plan::read::plan_from_value_once;
+use crate::plan::read::{document_read_back, is_surely_read_back};
 use crate::source::Span;
 
 /// Where the findings lie that make another one needless.
@@ -132,11 +132,13 @@ fn is_error(finding: &Diagnostic) -> bool {
 /// Why the plan would not be found again in a journal, which holds its canonical form: that is
 /// longer than what was written, and a run whose journal cannot be read is lost.
 fn unreadable(plan: &Plan) -> Option<Diagnostic> {
-    // Why kept: a run reads it again at once.
-    let why = match plan_from_value_once(&plan.value, "<journal>") {
-        Ok(read) if read.value == plan.value => return None,
+    if is_surely_read_back(&plan.value) {
+        return None;
+    }
+    let why = match document_read_back(&plan.value) {
+        Ok(read) if read == *plan.value => return None,
         Ok(_) => "it says something else there".to_owned(),
-        Err(found) => found.first().map(|d| d.message.clone()).unwrap_or_default(),
+        Err(found) => found.message,
     };
     let message = format!("the plan cannot be kept in a journal: {why}");
     let finding = Diagnostic::new(Code::TooLarge, Span::default(), message);

@@ -18,6 +18,7 @@ use crate::limits::PLAN_STEPS_MAX;
 use crate::node::{Fields, Kind, Node, parse_yaml};
 use crate::source::{Source, Span, Spanned};
 
+mod again;
 mod kept;
 mod names;
 mod schemas;
@@ -25,6 +26,7 @@ mod step;
 mod subgoal;
 mod until;
 
+pub use again::{document_read_back, is_surely_read_back};
 pub use kept::read_plan_once;
 
 /// The JSON Schema of the format, for editors and models. It says what [`read_plan`] takes, but

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use provost_plan::codes::Code;
 use provost_plan::json;
-use provost_plan::plan::read::{plan_from_value, read_plan};
+use provost_plan::plan::read::{
+    document_read_back, is_surely_read_back, plan_from_value, read_plan,
+};
 use provost_plan::source::Source;
 use serde_json::{Value, json as value};
 
@@ -33,6 +35,10 @@ fn reads_back(text: &str) -> Result<(), String> {
     };
     let again =
         plan_from_value(&read.value, "<journal>").map_err(|d| format!("{text:?}: {d:?}"))?;
+    let document = document_read_back(&read.value).map_err(|d| d.message)?;
+    if is_surely_read_back(&read.value) && document != *read.value {
+        return Err(format!("{text:?}: not as sure as it seems"));
+    }
     if again.value == read.value && again.digest() == read.digest() {
         Ok(())
     } else {
@@ -92,6 +98,26 @@ fn a_plan_that_a_journal_cannot_give_back_is_refused_by_the_check() {
     // Each line end of a block is one byte there, and two in canonical form.
     let lines = answering(&format!("|\n  x{}  y", "\n".repeat(600_000)));
     assert_eq!(codes(&lines), (false, true));
+}
+
+/// Most plans are known to be found again without being written and read.
+#[test]
+fn a_plain_plan_is_surely_read_back() {
+    for steps in [1, 100] {
+        let plan = read_plan(&Source::new("plan.yaml", plan_text(steps))).unwrap();
+        assert!(is_surely_read_back(&plan.value));
+        assert_eq!(document_read_back(&plan.value).unwrap(), *plan.value);
+    }
+    let sure = |value: Value| is_surely_read_back(&value);
+    assert!(sure(value!({ "a": ["\n\t\"ü\u{1f600}", 1, null, true] })));
+    for odd in ["\u{7f}", "\u{85}", "\r", "\u{2028}", "\u{0}"] {
+        assert!(!sure(value!({ "a": odd })), "{odd:?}");
+        assert!(!sure(value!({ odd: 1 })), "{odd:?}");
+    }
+    assert!(!sure(value!(0.5)));
+    assert!(!sure(value!("\n".repeat(600_000))));
+    assert!(!sure(value!("x".repeat(1_100_000))));
+    assert!(!sure(value!(vec![1; 30_000])));
 }
 
 #[test]
