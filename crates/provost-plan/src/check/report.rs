@@ -87,7 +87,8 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> Vec<Diagnostic> {
 }
 
 /// Notes of one code are one finding, at the first place, with the others beside it: there is one
-/// thing to know, and one thing to do. Those that draw a way are one for each step.
+/// thing to know, and one thing to do. Those that draw a way are one for each step. Questions are
+/// told beside the calls that people are asked about: the run waits for people in any case.
 fn joined(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut rest = Vec::new();
     let mut notes: BTreeMap<(Code, Option<String>), Vec<Diagnostic>> = BTreeMap::new();
@@ -101,7 +102,10 @@ fn joined(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
             Severity::Warning | Severity::Error => rest.push(finding),
         }
     }
-    for (_, mut of_code) in notes {
+    let asks = notes.keys().any(|(code, _)| *code == Code::Asks);
+    let unbounded = asks.then(|| notes.remove(&(Code::NotBounded, None)));
+    let unbounded = unbounded.flatten().unwrap_or_default();
+    for ((code, _), mut of_code) in notes {
         of_code.sort_by(|a, b| (a.span, &a.message).cmp(&(b.span, &b.message)));
         of_code.dedup();
         let more = of_code.len().saturating_sub(1);
@@ -109,6 +113,11 @@ fn joined(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let Some(mut first) = of_code.next() else {
             continue;
         };
+        if code == Code::Asks {
+            for question in &unbounded {
+                first = first.related(question.span, question.message.as_str());
+            }
+        }
         if more > 0 {
             first.message = format!("{}, and {more} more like it", first.message);
             for other in of_code {

@@ -339,3 +339,39 @@ fn fifteen_faults_are_found_before_anything_runs() {
         assert!(!case.is_checked(), "{fault}: {file} would run");
     }
 }
+
+/// The run waits for people in any case: whom it waits for is one thing to know.
+#[test]
+fn a_question_is_told_beside_the_calls_that_people_are_asked_about() {
+    let text = "\
+steps:
+  - { id: which, question: Which project? }
+  - { id: count, tool: tickets.count, args: { project: \"${ steps.which.output }\" } }
+  - id: page
+    tool: pager.notify
+    args: { message: \"${ steps.count.output.total } open\" }
+    approval: required
+    accept: [\"${ output.delivered }\"]
+answer: \"${ steps.page.status }\"
+";
+    let found = |text: &str| -> Vec<(String, Vec<String>)> {
+        let case = Case::of(&Document::of(&[
+            ("yaml plan", text),
+            ("yaml catalog", CATALOG),
+        ]));
+        let waits = case.report().1.iter();
+        let waits = waits.filter(|d| ["V602", "B504"].contains(&d.code.as_str()));
+        let beside = waits.map(|d| {
+            let places = d
+                .related
+                .iter()
+                .map(|r| text[r.span.start..r.span.end].to_owned());
+            (d.code.to_string(), places.collect())
+        });
+        beside.collect()
+    };
+    assert_eq!(found(text), [("V602".to_owned(), vec!["which".to_owned()])]);
+    // The control: where people are asked about no call, the question stands by itself.
+    let permitted = text.replace("    approval: required\n", "");
+    assert_eq!(found(&permitted), [("B504".to_owned(), Vec::new())]);
+}
