@@ -250,7 +250,7 @@ impl<'de> Deserialize<'de> for Digest {
 #[must_use]
 pub fn canonical(value: &Value) -> String {
     // Why the reference for the rest: only a number beyond ±2^53 is refused.
-    canonical_of(value).unwrap_or_else(|_| reference(value))
+    serial::canonical_of_value(value).unwrap_or_else(|_| reference(value))
 }
 
 /// The canonical text of a map, from the canonical texts of its values; names are plain words.

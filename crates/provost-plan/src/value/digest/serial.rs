@@ -4,17 +4,15 @@
 //! value. INVARIANT: equal to that way for everything both can write; what has a number beyond
 //! ±2^53 is refused.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 
 use serde::ser::{self, Serialize};
 use serde_json::{Number, Value};
 
-use super::{NumberError, normalize_number, quoted, reference};
+use super::{INTEGER_MAX, NumberError, normalize_number, quoted, reference};
 
 /// Most texts are no longer than this.
 const TEXT_BYTES_USUAL: usize = 1024;
-/// Most maps that stand within one another have no more entries together.
-const ENTRIES_USUAL: usize = 32;
 
 /// The canonical text of `value`.
 ///
@@ -22,10 +20,17 @@ const ENTRIES_USUAL: usize = 32;
 /// [`NumberError`] names the first number that cannot be held exactly, or whatever else has no
 /// form in JSON.
 pub fn canonical_of<T: Serialize + ?Sized>(value: &T) -> Result<String, NumberError> {
-    let mut out = Out {
-        text: String::with_capacity(TEXT_BYTES_USUAL),
-        entries: Vec::with_capacity(ENTRIES_USUAL),
-    };
+    written(value, String::with_capacity(TEXT_BYTES_USUAL))
+}
+
+/// The canonical text of a value that may be small: most of those are kept.
+pub(super) fn canonical_of_value(value: &Value) -> Result<String, NumberError> {
+    written(value, String::new())
+}
+
+fn written<T: Serialize + ?Sized>(value: &T, text: String) -> Result<String, NumberError> {
+    let entries = Vec::new();
+    let mut out = Out { text, entries };
     match value.serialize(DigestWriter { out: &mut out }) {
         Ok(()) => Ok(out.text),
         Err(Refused(number)) => Err(NumberError { number }),
@@ -65,12 +70,21 @@ struct DigestWriter<'t> {
 impl DigestWriter<'_> {
     fn number(self, number: &Number) -> Written {
         let number = normalize_number(number).map_err(|error| Refused(error.number))?;
-        let written = match number.as_i64() {
-            Some(integer) => integer.to_string(),
-            None => reference(&Value::Number(number)),
-        };
-        self.out.text.push_str(&written);
-        Ok(())
+        match number.as_i64() {
+            Some(integer) => self.integer(integer),
+            None => {
+                self.out.text.push_str(&reference(&Value::Number(number)));
+                Ok(())
+            }
+        }
+    }
+
+    fn integer(self, integer: i64) -> Written {
+        // Why first: nearly all are small, and need no other form.
+        if integer.unsigned_abs() > INTEGER_MAX.unsigned_abs() {
+            return Err(Refused(integer.to_string()));
+        }
+        write!(self.out.text, "{integer}").map_err(ser::Error::custom)
     }
 }
 
@@ -270,7 +284,7 @@ impl<'t> ser::Serializer for DigestWriter<'t> {
         self.serialize_i64(value.into())
     }
     fn serialize_i64(self, value: i64) -> Written {
-        self.number(&value.into())
+        self.integer(value)
     }
     fn serialize_u8(self, value: u8) -> Written {
         self.serialize_u64(value.into())
@@ -282,7 +296,10 @@ impl<'t> ser::Serializer for DigestWriter<'t> {
         self.serialize_u64(value.into())
     }
     fn serialize_u64(self, value: u64) -> Written {
-        self.number(&value.into())
+        match i64::try_from(value) {
+            Ok(integer) => self.integer(integer),
+            Err(_) => Err(Refused(value.to_string())),
+        }
     }
     fn serialize_f32(self, value: f32) -> Written {
         self.serialize_f64(value.into())
