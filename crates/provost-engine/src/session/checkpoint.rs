@@ -9,7 +9,7 @@ use provost_run::state::FoldError;
 
 /// Most events that are kept beside a copy of a short run; beside a long one there are as many as
 /// it has, so that copies cost each event the same, however long the run gets.
-const EVENTS_MIN: usize = 64;
+const EVENTS_MIN: usize = 1_024;
 
 /// A copy of a run, and the events that were kept since.
 #[derive(Default)]
