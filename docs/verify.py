@@ -142,6 +142,17 @@ def spend(budgets, asked, run, at, kind, event):
             budgets[period] = tuple(max(a - b, 0) + c for a, b, c in zip(sums, back, taken))
 
 
+def call_of(kind, event):
+    """The number of the call that an event begins: the first 8 bytes of the arguments' digest, with
+    the operation mixed in byte by byte (FNV-1a)."""
+    if kind != "AttemptStarted" or event["read"]:
+        return None
+    number = int(event["args_digest"][7:23], 16)
+    for byte in event["operation"].encode():
+        number = (number ^ byte) * 0x100000001b3 % 2**64
+    return number - 2**64 if number >= 2**63 else number
+
+
 def take_down(log, kind, event):
     """Takes an event of the workspace's log into what it says is stopped and was pruned."""
     stops, pruned = log
@@ -282,7 +293,8 @@ def journal(db):
     (format,) = db.execute("PRAGMA user_version").fetchone()
     # Run 0 is the log of the workspace, which `runs` does not list.
     events = db.execute("SELECT CASE e.run WHEN 0 THEN 'workspace' ELSE r.id END, seq, at_ms, kind,"
-                        " version, payload, e.digest, e.link, commit_n, e.run"
+                        " version, payload, e.digest, e.link, commit_n, e.run,"
+                        f" {'call' if format >= 10 else 'NULL'}"
                         " FROM events e LEFT JOIN runs r ON r.n = e.run ORDER BY e.n")
     budgets, asked = {}, {}
     heads, links, total, event, guards, log = {}, [GENESIS], 0, events.fetchone(), {}, ({}, {})
@@ -290,7 +302,7 @@ def journal(db):
         need(n == len(links), f"commit {len(links)} is not there")
         entries = []
         while event and event[8] <= n:
-            run, seq, at, kind, version, payload, body, stored, commit, number = event
+            run, seq, at, kind, version, payload, body, stored, commit, number, call = event
             last, before = heads.get(run, (0, GENESIS))
             where = f"event {last + 1} of run {run}"
             need(commit == n and seq == last + 1, f"{where} is not there")
@@ -298,6 +310,9 @@ def journal(db):
             need(digest("event", payload.encode()) == body, f"{where} has another payload")
             if kind in ("AttemptStarted", "AttemptEnded", "StepSettled", "DoubtSettled"):
                 guard(guards.setdefault(run, ({}, {}, {})), kind, json.loads(payload))
+            if format >= 10 and (call is not None or kind == "AttemptStarted"):
+                need(call == call_of(kind, json.loads(payload)),
+                     f"events.call does not tell what the events tell: {where}")
             if kind in ("AttemptStarted", "PlanRequested", "BudgetSpent"):
                 spend(budgets, asked, run, at, kind, json.loads(payload))
             if number == 0:

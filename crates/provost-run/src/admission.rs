@@ -158,8 +158,10 @@ pub enum AdmissionEntry {
         tool: String,
         /// What that says of the tool's health; none where it says nothing.
         healthy: Option<bool>,
-        /// Whether it is settled that the effect took place or did not.
+        /// Whether it is settled that an effect took place or did not.
         known: bool,
+        /// Where that effect was open, as far as the attempt tells.
+        target: Option<CallTarget>,
         /// The breaker's rule.
         breaker: Option<Breaker>,
     },
@@ -181,6 +183,15 @@ pub enum AdmissionEntry {
     /// A decision rests on the equal calls before: they are as they were known, or nothing is
     /// kept.
     Earlier(Box<EarlierLook>),
+}
+
+/// What a write reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallTarget {
+    /// The operation.
+    pub operation: String,
+    /// The digest of the values at its sinks.
+    pub sinks: Digest,
 }
 
 /// What is known of the calls that equal one.

@@ -25,6 +25,33 @@ pub struct CallKey {
     pub args: Digest,
 }
 
+impl CallKey {
+    /// What a call that an event begins is known by; none of a read.
+    #[must_use]
+    pub fn of(event: &Event) -> Option<Self> {
+        match event {
+            Event::AttemptStarted(started) if !started.read => Some(Self {
+                operation: started.operation.clone(),
+                args: started.args_digest,
+            }),
+            _ => None,
+        }
+    }
+
+    /// A number that equal calls have in common, for an index of a store: the first 8 bytes of the
+    /// arguments' digest, with the operation mixed in byte by byte (FNV-1a). Other calls may have
+    /// it too.
+    #[must_use]
+    pub fn short(&self) -> i64 {
+        let (first, _) = self.args.bytes().split_at(8);
+        let first = first
+            .iter()
+            .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        i64::from_ne_bytes(self.operation.bytes().fold(first, mix).to_ne_bytes())
+    }
+}
+
 /// The equal calls of other runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierCalls {

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use provost_plan::digest::{Digest, Domain, NumberError};
 use provost_run::admission::AdmissionEntry;
+use provost_run::earlier::CallKey;
 use provost_run::event::Event;
 use provost_run::state::Waiting;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{NewNotice, StoreError, canonical_text};
@@ -54,21 +56,26 @@ pub struct Payload(Content);
 #[derive(Clone, Debug, PartialEq)]
 enum Content {
     Value(Value),
-    Canonical(String),
+    /// With the number of the call that the event begins.
+    Canonical(String, Option<i64>),
 }
 
 impl Payload {
     /// The payload of an event of a run.
     pub(crate) fn of(event: &Event) -> Result<Self, NumberError> {
-        event
-            .to_canonical()
-            .map(|text| Self(Content::Canonical(text)))
+        let call = CallKey::of(event).map(|key| key.short());
+        Ok(Self(Content::Canonical(event.to_canonical()?, call)))
     }
 
-    fn into_text(self) -> Result<String, NumberError> {
+    /// Its text, and the number of the call that it begins as an event of this kind.
+    fn into_text(self, kind: &str) -> Result<(String, Option<i64>), NumberError> {
         match self.0 {
-            Content::Value(value) => canonical_text(value),
-            Content::Canonical(text) => Ok(text),
+            Content::Canonical(text, call) => Ok((text, call)),
+            Content::Value(value) => {
+                let text = canonical_text(value)?;
+                let call = call_number(kind, &text);
+                Ok((text, call))
+            }
         }
     }
 }
@@ -190,6 +197,26 @@ pub(super) struct PreparedEvent {
     pub(super) at_ms: i64,
     pub(super) payload: String,
     pub(super) digest: Digest,
+    /// The number of the call that it begins.
+    pub(super) call: Option<i64>,
+}
+
+/// The number of the call that an event begins, as its kind and its payload tell.
+pub(super) fn call_number(kind: &str, payload: &str) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct Intent {
+        read: bool,
+        operation: String,
+        args_digest: Digest,
+    }
+    if kind != "AttemptStarted" {
+        return None;
+    }
+    let intent: Intent = serde_json::from_str(payload).ok()?;
+    (!intent.read).then(|| {
+        let (operation, args) = (intent.operation, intent.args_digest);
+        CallKey { operation, args }.short()
+    })
 }
 
 impl Prepared {
@@ -213,10 +240,8 @@ impl Prepared {
         }
         let mut events = Vec::with_capacity(append.events.len());
         for event in append.events {
-            let payload = event
-                .payload
-                .into_text()
-                .map_err(|e| refused(e.to_string()))?;
+            let text = event.payload.into_text(&event.kind);
+            let (payload, call) = text.map_err(|e| refused(e.to_string()))?;
             if payload.len() > EVENT_BYTES_MAX {
                 let size = payload.len();
                 return Err(refused(format!(
@@ -230,6 +255,7 @@ impl Prepared {
                 version: event.version,
                 at_ms: event.at_ms,
                 payload,
+                call,
             });
         }
         Ok(Self {

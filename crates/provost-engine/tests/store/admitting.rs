@@ -9,8 +9,8 @@ use provost_engine::store::{NewEvent, StopScope, Stopped, Store, StoreError};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::money::Money;
 use provost_run::admission::{
-    AdmissionEntry, Begin, Breaker, Budget, Denial, Period, Rate, Reserve, Spent, ToolLimits,
-    planner_slot,
+    AdmissionEntry, Begin, Breaker, Budget, CallTarget, Denial, Period, Rate, Reserve, Spent,
+    ToolLimits, planner_slot,
 };
 use provost_run::call::Slot;
 use provost_run::event::Event;
@@ -57,6 +57,11 @@ fn ends(step: &str, healthy: bool, known: bool, breaker: Option<Breaker>) -> Adm
         tool: "mail".to_owned(),
         healthy: Some(healthy),
         known,
+        // Why not of all: a journal of an older version does not tell it.
+        target: (step != "a").then(|| CallTarget {
+            operation: "mail.send".to_owned(),
+            sinks: sinks("bob"),
+        }),
         breaker,
     }
 }

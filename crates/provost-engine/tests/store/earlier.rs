@@ -182,24 +182,28 @@ fn the_latest_equal_calls_are_named_and_those_before_the_window_are_not() {
     assert_eq!(known(&store, "x", 19), EarlierCalls::default());
 }
 
-/// A journal of the format before has no way to its calls; brought up, it has.
+/// A journal of an older format has no way to its calls; brought up, it has.
 #[test]
 fn calls_of_an_older_journal_are_known_once_it_is_brought_up() {
-    let (dir, store) = opened();
-    run(&store, "one", 5, &["start a bob", "end a happened"]);
-    let before = known(&store, "two", 0);
-    drop(store);
-    let file = Connection::open(dir.path().join("journal.db")).unwrap();
-    file.execute_batch(
-        "DROP INDEX events_by_call; ALTER TABLE waits DROP COLUMN repeats; PRAGMA user_version = 7",
-    )
-    .unwrap();
-    drop(file);
-    let read = Store::open_read_only(dir.path()).unwrap();
-    read.verify().unwrap();
-    drop(read);
-    let store = Store::open(dir.path()).unwrap();
-    assert_eq!(known(&store, "two", 0), before);
+    for (format, without) in [(7, "ALTER TABLE waits DROP COLUMN repeats;"), (9, "")] {
+        let (dir, store) = opened();
+        run(&store, "one", 5, &["start a bob", "end a happened"]);
+        let before = known(&store, "two", 0);
+        drop(store);
+        let file = Connection::open(dir.path().join("journal.db")).unwrap();
+        file.execute_batch(&format!(
+            "DROP INDEX events_by_number; ALTER TABLE events DROP COLUMN call; {without} \
+             PRAGMA user_version = {format}"
+        ))
+        .unwrap();
+        drop(file);
+        let read = Store::open_read_only(dir.path()).unwrap();
+        read.verify().unwrap();
+        drop(read);
+        let store = Store::open(dir.path()).unwrap();
+        assert_eq!(known(&store, "two", 0), before, "format {format}");
+        store.verify().unwrap();
+    }
 }
 
 /// Nothing stands beside the events that could be changed instead of them: the control is the
@@ -233,6 +237,41 @@ fn an_equal_call_whose_events_were_changed_stops_who_rests_on_it_and_is_found() 
     }
 }
 
+/// The numbers by which calls are found follow from the events: the control is the journal as it is.
+#[test]
+fn a_number_of_a_call_that_was_changed_is_found() {
+    let changes = [
+        ("SELECT 1", None),
+        ("UPDATE events SET call = NULL", Some(1)),
+        (
+            "UPDATE events SET call = call + 1 WHERE call IS NOT NULL",
+            Some(1),
+        ),
+        (
+            "UPDATE events SET call = 7 WHERE kind = 'AttemptEnded'",
+            Some(2),
+        ),
+    ];
+    for (sql, seq) in changes {
+        let (dir, store) = opened();
+        run(&store, "one", 5, &["start a bob", "end a happened"]);
+        drop(store);
+        let file = Connection::open(dir.path().join("journal.db")).unwrap();
+        file.execute_batch(sql).unwrap();
+        drop(file);
+        let verified = Store::open(dir.path()).unwrap().verify();
+        let tables = match verified {
+            Err(StoreError::TablesDiffer { tables }) => tables,
+            other => {
+                other.unwrap();
+                Vec::new()
+            }
+        };
+        let named = seq.map(|seq| format!("events.call (event {seq} of run one)"));
+        assert_eq!(tables, Vec::from_iter(named), "{sql}");
+    }
+}
+
 /// A payload that is no JSON keeps nobody from opening an older journal, to stop or to look.
 #[test]
 fn a_damaged_payload_of_an_older_journal_does_not_keep_it_shut() {
@@ -241,7 +280,7 @@ fn a_damaged_payload_of_an_older_journal_does_not_keep_it_shut() {
     drop(store);
     let file = Connection::open(dir.path().join("journal.db")).unwrap();
     file.execute_batch(
-        "DROP INDEX events_by_call; ALTER TABLE waits DROP COLUMN repeats; PRAGMA user_version = 7; \
+        "DROP INDEX events_by_number; ALTER TABLE events DROP COLUMN call; ALTER TABLE waits DROP COLUMN repeats; PRAGMA user_version = 7; \
          UPDATE events SET payload = '{\"half' WHERE kind = 'AttemptStarted'",
     )
     .unwrap();

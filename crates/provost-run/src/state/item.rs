@@ -126,6 +126,8 @@ pub struct InFlight {
     pub operation: String,
     /// The digest of the arguments.
     pub args_digest: Digest,
+    /// The digest of the values at sinks, of what is no read.
+    pub sinks: Option<Digest>,
     /// Whether it is a read.
     pub read: bool,
     /// Whether a key is sent.

@@ -6,7 +6,7 @@
 use provost_plan::money::Money;
 use provost_plan::plan::request::Reserved;
 
-use crate::admission::{AdmissionEntry, Begin, Reserve, health, tool_of};
+use crate::admission::{AdmissionEntry, Begin, CallTarget, Reserve, health, tool_of};
 use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, AttemptStarted, Event, StepStatus};
 use crate::outcome::Landing;
@@ -88,8 +88,17 @@ fn end_of(at: Basis<'_>, ended: &AttemptEnded, flight: &InFlight) -> AdmissionEn
         tool: tool.to_owned(),
         // Why: a call that was not made says nothing about its tool.
         healthy: health(ended.class, !ended.is_try()),
-        // Why not of a read that asks: only what settles the doubt ends it.
-        known: flight.purpose != Purpose::Reconcile && !unknown,
+        // Why not of a read that asks: only what settles the doubt ends it. And the read that a
+        // step is about has no effect to be known.
+        known: match flight.purpose {
+            Purpose::Reconcile => false,
+            Purpose::Effect => !flight.read && !unknown,
+            Purpose::Confirm | Purpose::Retake { .. } | Purpose::Preview { .. } => !unknown,
+        },
+        target: flight.sinks.map(|sinks| CallTarget {
+            operation: flight.operation.clone(),
+            sinks,
+        }),
         breaker: at.rules.admission.of_tool(tool).breaker,
     }
 }

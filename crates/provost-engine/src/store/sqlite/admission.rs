@@ -5,8 +5,8 @@
 //! not admitted leaves no row behind.
 
 use provost_run::admission::{
-    AdmissionEntry, AdmissionFacts, Begin, Breaker, Denial, Stop, ToolRow, admit, planner_slot,
-    set_aside,
+    AdmissionEntry, AdmissionFacts, Begin, Breaker, CallTarget, Denial, Stop, ToolRow, admit,
+    planner_slot, set_aside,
 };
 use provost_run::call::Slot;
 use provost_run::earlier::{CallKey, EarlierCalls};
@@ -143,9 +143,13 @@ impl AdmissionTx<'_> {
                     tool,
                     healthy,
                     known,
+                    target,
                     breaker,
                 } => {
-                    self.end(slot, tool, *known)?;
+                    self.end(slot, tool)?;
+                    if *known {
+                        self.forget_effect(slot, target.as_ref())?;
+                    }
                     if self.judge(tool, *healthy, *breaker)? {
                         opened.push(tool.clone());
                     }
@@ -317,15 +321,11 @@ impl AdmissionTx<'_> {
         Ok(living)
     }
 
-    fn end(&self, slot: &Slot, tool: &str, known: bool) -> rusqlite::Result<()> {
-        let slot = slot.to_string();
+    fn end(&self, slot: &Slot, tool: &str) -> rusqlite::Result<()> {
         self.connection
             .prepare_cached("DELETE FROM in_flight WHERE tool = ?1 AND run = ?2 AND slot = ?3")?
-            .execute([tool, self.run, slot.as_str()])?;
-        if known {
-            self.forget_effect(&slot)?;
-        }
-        Ok(())
+            .execute([tool, self.run, slot.to_string().as_str()])
+            .map(|_| ())
     }
 
     /// Counts an end for or against the tool; true if its breaker opened by it.
@@ -357,14 +357,29 @@ impl AdmissionTx<'_> {
     }
 
     fn settled(&self, slot: &Slot) -> rusqlite::Result<()> {
-        self.forget_effect(&slot.to_string())
+        self.forget_effect(slot, None)
     }
 
-    fn forget_effect(&self, slot: &str) -> rusqlite::Result<()> {
-        self.connection
-            .prepare_cached("DELETE FROM open_effects WHERE run = ?1 AND slot = ?2")?
-            .execute([self.run, slot])
-            .map(|_| ())
+    /// Forgets an open effect. Why by its target, where that is known: the rows stand in the order
+    /// of targets, and in no other.
+    fn forget_effect(&self, slot: &Slot, target: Option<&CallTarget>) -> rusqlite::Result<()> {
+        let slot = slot.to_string();
+        let forgotten = match target {
+            Some(CallTarget { operation, sinks }) => self
+                .connection
+                .prepare_cached(
+                    "DELETE FROM open_effects \
+                     WHERE operation = ?1 AND sinks = ?2 AND run = ?3 AND slot = ?4",
+                )?
+                .execute(params![operation, sinks.bytes(), self.run, slot])?,
+            None => 0,
+        };
+        if forgotten == 0 {
+            self.connection
+                .prepare_cached("DELETE FROM open_effects WHERE run = ?1 AND slot = ?2")?
+                .execute([self.run, slot.as_str()])?;
+        }
+        Ok(())
     }
 }
 

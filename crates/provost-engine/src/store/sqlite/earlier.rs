@@ -13,13 +13,11 @@ use rusqlite::{Connection, params};
 use super::StoreError;
 use super::read;
 use crate::limits::EARLIER_RUNS_MAX;
+use crate::store::event::call_number;
 
-/// Attempts at a call, the latest first. Why these words: only so is `events_by_call` used.
-pub(super) const ATTEMPTS: &str = "SELECT run FROM events \
-     WHERE kind = 'AttemptStarted' AND json_valid(payload) \
-     AND json_extract(payload, '$.read') = 0 \
-     AND json_extract(payload, '$.args_digest') = ?1 \
-     AND json_extract(payload, '$.operation') = ?2 AND at_ms >= ?3 ORDER BY at_ms DESC";
+/// Attempts at calls of a number, the latest first. What has it is compared as a whole.
+pub(super) const ATTEMPTS: &str =
+    "SELECT run FROM events WHERE call = ?1 AND at_ms >= ?2 ORDER BY at_ms DESC";
 
 /// The calls of other runs than `own` that equal the one that is asked about.
 pub(super) fn calls(
@@ -49,9 +47,8 @@ fn runs(connection: &Connection, look: &EarlierLook) -> Result<BTreeSet<i64>, St
     let mut query = connection
         .prepare_cached(ATTEMPTS)
         .map_err(StoreError::read)?;
-    let CallKey { operation, args } = &look.call;
     let mut rows = query
-        .query(params![args.to_string(), operation, look.since])
+        .query(params![look.call.short(), look.since])
         .map_err(StoreError::read)?;
     let mut runs = BTreeSet::new();
     while runs.len() < EARLIER_RUNS_MAX
@@ -85,4 +82,51 @@ fn equal<'w>(
         at: write.at,
         landing: write.landing,
     })
+}
+
+/// An event that has a number or should have one: its own, where it stands, and both numbers.
+struct Numbered {
+    n: i64,
+    place: String,
+    stored: Option<i64>,
+    told: Option<i64>,
+}
+
+/// Events whose number is not that of the call that they begin.
+fn misnumbered(connection: &Connection) -> rusqlite::Result<Vec<Numbered>> {
+    let mut query = connection.prepare(
+        "SELECT events.n, runs.id, seq, call, kind, payload FROM events \
+         JOIN runs ON runs.n = events.run WHERE kind = 'AttemptStarted' OR call IS NOT NULL",
+    )?;
+    let mut rows = query.query([])?;
+    let mut wrong = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (run, seq): (String, u64) = (row.get(1)?, row.get(2)?);
+        let (kind, payload): (String, Option<String>) = (row.get(4)?, row.get(5)?);
+        let found = Numbered {
+            n: row.get(0)?,
+            place: format!("event {seq} of run {run}"),
+            stored: row.get(3)?,
+            told: payload.and_then(|payload| call_number(&kind, &payload)),
+        };
+        if found.stored != found.told {
+            wrong.push(found);
+        }
+    }
+    Ok(wrong)
+}
+
+/// Numbers the calls of a journal of an older format.
+pub(super) fn number(connection: &Connection) -> rusqlite::Result<()> {
+    let mut update = connection.prepare("UPDATE events SET call = ?2 WHERE n = ?1")?;
+    for event in misnumbered(connection)? {
+        update.execute(params![event.n, event.told])?;
+    }
+    Ok(())
+}
+
+/// Where a number is not that of the call that an event begins, in words.
+pub(super) fn difference(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let wrong = misnumbered(connection)?.into_iter().next();
+    Ok(wrong.map(|event| format!("events.call ({})", event.place)))
 }

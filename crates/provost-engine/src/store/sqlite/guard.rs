@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::budgets::Budgets;
 use super::effects::{self, OpenEffectRow};
 use super::log::{self, Logged};
-use super::{StoreError, budgets, prune, read, stops};
+use super::{StoreError, budgets, earlier, prune, read, stops};
 
 /// What a process has held against the events so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -136,8 +136,12 @@ pub(super) fn differences(
         tables.extend(stops::difference(connection, &stops::told(log))?);
         tables.extend(prune::difference(connection, &prune::told(log))?);
     }
-    if read::format(connection)? >= 7 {
+    let format = read::format(connection)?;
+    if format >= 7 {
         tables.extend(budgets::difference(connection, spent)?);
+    }
+    if format >= 10 {
+        tables.extend(earlier::difference(connection).map_err(StoreError::read)?);
     }
     if tables.is_empty() {
         return Ok(log);

@@ -69,6 +69,7 @@ impl LogEvent {
             at_ms,
             digest: Digest::of_bytes(Domain::Event, payload.as_bytes()),
             payload,
+            call: None,
         }
     }
 }

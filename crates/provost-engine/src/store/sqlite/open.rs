@@ -8,18 +8,18 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::plain;
-use super::{JOURNAL_FILE, StoreError, budgets, log};
+use super::{JOURNAL_FILE, StoreError, budgets, earlier, log};
 use crate::clock::now_ms;
 use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format that this version writes.
-const FORMAT: i64 = 9;
+const FORMAT: i64 = 10;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What each later format adds, from format 2 on.
-const ADDITIONS: [&str; 8] = [
+const ADDITIONS: [&str; 9] = [
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
@@ -28,10 +28,16 @@ const ADDITIONS: [&str; 8] = [
     include_str!("format7.sql"),
     include_str!("format8.sql"),
     include_str!("format9.sql"),
+    include_str!("format10.sql"),
 ];
 
 /// Where formats stand among them that are known by what they made, and its name.
-const MADE: [(usize, &str); 2] = [(6, "events_by_call"), (7, "posted_statements")];
+const MADE: [(usize, &str); 4] = [
+    (6, "events_by_call"),
+    (6, "events_by_number"),
+    (7, "posted_statements"),
+    (8, "events_by_number"),
+];
 
 /// Makes the store directory, private to its user and out of version control.
 pub(super) fn create_dir(dir: &Path) -> Result<(), StoreError> {
@@ -253,9 +259,9 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     // Why from what is found: another process may have done it between the look and the lock.
     let done = usize::try_from(found - 1).unwrap_or(0);
     // Why not by the number alone: one that was set back makes nothing a second time.
-    let made = |at: usize| {
-        let known = MADE.iter().find(|(format, _)| *format == at);
-        known.map_or(Ok(false), |(_, name)| has(&tx, name))
+    let made = |at: usize| -> rusqlite::Result<bool> {
+        let mut known = MADE.iter().filter(|(format, _)| *format == at);
+        known.try_fold(false, |made, (_, name)| Ok(made || has(&tx, name)?))
     };
     let added = ADDITIONS
         .iter()
@@ -272,6 +278,9 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     }
     if found < 7 {
         budgets::carry(&tx)?;
+    }
+    if found < 10 {
+        earlier::number(&tx).map_err(opening)?;
     }
     tx.commit().map_err(opening)
 }

@@ -163,6 +163,7 @@ fn in_flight(started: &AttemptStarted) -> InFlight {
     InFlight {
         operation: started.operation.clone(),
         args_digest: started.args_digest,
+        sinks: started.sinks,
         read: started.read,
         keyed: started.key.is_some(),
         purpose: started.purpose.clone(),

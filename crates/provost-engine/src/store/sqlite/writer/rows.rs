@@ -38,8 +38,9 @@ pub(in crate::store) fn insert_events(
     events: &[PreparedEvent],
 ) -> rusqlite::Result<(u64, Digest)> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO events (run, seq, commit_n, at_ms, kind, version, payload, digest, link) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO events \
+         (run, seq, commit_n, at_ms, kind, version, payload, digest, link, call) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?;
     let (mut seq, mut link) = (head.seq, head.link);
     for event in events {
@@ -62,6 +63,7 @@ pub(in crate::store) fn insert_events(
             event.payload,
             event.digest.bytes(),
             link.bytes(),
+            event.call,
         ])?;
         commit.entries.push(run, seq, &link);
     }
