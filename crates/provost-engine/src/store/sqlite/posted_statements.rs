@@ -128,18 +128,20 @@ pub(super) fn is_unheard(connection: &Connection, run: &str) -> rusqlite::Result
         .query_row([run], |row| row.get(0))
 }
 
+const UNTAKEN: &str = "SELECT n, run, statement, at_ms FROM posted_statements \
+     WHERE run = ?1 AND taken IS NULL ORDER BY n LIMIT ?2";
+const UNTAKEN_BEFORE_FORMAT_9: &str = "SELECT n, run, word, at_ms FROM words \
+     WHERE run = ?1 AND taken IS NULL ORDER BY n LIMIT ?2";
+
 fn untaken(connection: &Connection, run: &str) -> Result<Vec<PostedStatement>, StoreError> {
-    // Why: a journal of an older format may be read as it is.
-    let (statement, table) = match has_table(connection, "posted_statements")? {
-        true => ("statement", "posted_statements"),
-        false => ("word", "words"),
+    let query = match connection.prepare_cached(UNTAKEN) {
+        // Why only then: each run asks, and a journal of an older format is only ever read.
+        Err(_) if !has_table(connection, "posted_statements")? => {
+            connection.prepare_cached(UNTAKEN_BEFORE_FORMAT_9)
+        }
+        query => query,
     };
-    let mut query = connection
-        .prepare_cached(&format!(
-            "SELECT n, run, {statement}, at_ms FROM {table} \
-             WHERE run = ?1 AND taken IS NULL ORDER BY n LIMIT ?2"
-        ))
-        .map_err(StoreError::read)?;
+    let mut query = query.map_err(StoreError::read)?;
     let rows = query
         .query_map(params![run, POSTED_AT_ONCE_MAX], |row| {
             Ok(PostedStatement {
