@@ -312,18 +312,24 @@ fn playbooks() -> Tally {
     corpus.tally
 }
 
+/// What is tried of a corpus, and its name.
+type Named = (&'static str, fn() -> Tally);
+
+const CORPORA: [Named; 4] = [
+    ("corpus", corpus_plans),
+    ("playbooks", playbooks),
+    ("unseen", unseen),
+    ("mutants", mutants),
+];
+
 #[test]
 fn a_fix_leaves_order_approvals_conditions_and_meaning_as_they_were() {
     let mut codes: BTreeMap<String, usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     let (mut texts, mut mended) = (0, 0);
     println!("corpus        texts mended offered helped still run");
-    for (name, tally) in [
-        ("corpus", corpus_plans()),
-        ("mutants", mutants()),
-        ("unseen", unseen()),
-        ("playbooks", playbooks()),
-    ] {
+    for (name, tried) in CORPORA {
+        let tally = tried();
         println!(
             "{name:<12} {:>6} {:>6} {:>7} {:>6} {:>9}",
             tally.texts, tally.mended, tally.offered, tally.helped, tally.ran
