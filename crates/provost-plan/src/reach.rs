@@ -94,8 +94,13 @@ impl<'a> CheckedUnder<'a> {
     }
 }
 
+mod review;
 mod safeguards;
 
+pub use review::{
+    ArgumentReview, LimitsReview, ListReview, LostReply, PollReview, QuestionReview, ReviewKind,
+    SideCallReview, StepReview, SubgoalReview, ValueOrigin,
+};
 pub use safeguards::Safeguards;
 
 /// A kind of fact.
@@ -453,6 +458,47 @@ impl ReachDiff {
     pub fn is_empty(&self) -> bool {
         self == &Self::default()
     }
+}
+
+/// The steps in the order in which they may run, each with the number of its wave: steps of one
+/// number do not wait for one another.
+#[must_use]
+pub fn waves(plan: &CheckedPlan) -> Vec<(usize, &Step, &StepRecord)> {
+    let mut wave: BTreeMap<&str, usize> = BTreeMap::new();
+    let ids = || plan.plan().steps.iter().map(|step| step.id.value.as_str());
+    // Why so many rounds: each settles at least one wave, and a checked plan has no cycle.
+    for _ in ids() {
+        for id in ids() {
+            let Some((_, record)) = plan.step(id) else {
+                continue;
+            };
+            let before = record
+                .after
+                .iter()
+                .filter_map(|dep| wave.get(dep.as_str()))
+                .max();
+            let ready = record
+                .after
+                .iter()
+                .all(|dep| wave.contains_key(dep.as_str()));
+            if ready {
+                let number = before.map_or(1, |n| n + 1);
+                wave.insert(id, number);
+            }
+        }
+        if wave.len() == plan.plan().steps.len() {
+            break;
+        }
+    }
+    let number = |id: &str| wave.get(id).copied().unwrap_or(0);
+    let mut steps: Vec<_> = ids()
+        .filter_map(|id| {
+            plan.step(id)
+                .map(|(step, record)| (number(id), step, record))
+        })
+        .collect();
+    steps.sort_by_key(|(number, ..)| *number);
+    steps
 }
 
 /// What becomes of a yes to the steps that are asked about, if one plan follows another.
