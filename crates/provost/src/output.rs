@@ -104,10 +104,13 @@ pub fn is_attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// How wide a page on stdout may be: as the terminal is, within reason; 100 where there is none.
+/// How wide a page on stdout may be, within reason: as the terminal is; where there is none, as
+/// `COLUMNS` says, or 100.
 pub fn width() -> usize {
-    terminal_size::terminal_size_of(std::io::stdout())
-        .map_or(100, |(width, _)| usize::from(width.0).clamp(60, 160))
+    let set = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = terminal_size::terminal_size_of(std::io::stdout());
+    let width = terminal.map(|(width, _)| usize::from(width.0)).or_else(set);
+    width.unwrap_or(100).clamp(60, 160)
 }
 
 /// How wide a message on stderr may be; without bound where there is no terminal to fill.

@@ -15,6 +15,7 @@ pub mod question;
 pub mod review;
 pub mod run;
 pub mod scripts;
+pub mod sentences;
 pub mod view;
 pub mod waits;
 pub mod words;

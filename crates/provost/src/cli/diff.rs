@@ -10,6 +10,7 @@ use std::sync::Arc;
 use clap::Args;
 use provost_engine::engine::Record;
 use provost_engine::run::event::Event;
+use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
 use provost_plan::approve::Delta;
 use provost_plan::check::budget::WorstCase;
@@ -17,8 +18,8 @@ use provost_plan::check::{
     CheckedPlan, Draft, Origin, PlanRecord, RevisionBase, Terms, check as check_plan,
 };
 use provost_plan::label::Label;
-use provost_plan::plan::Goal;
 use provost_plan::plan::read::plan_from_value;
+use provost_plan::plan::{Goal, Plan};
 use provost_plan::reach::{CheckedUnder, Reach, ReachDiff, approvals};
 use serde_json::{Map, Value, json};
 
@@ -176,6 +177,19 @@ fn of_run(
     };
     let name = format!("revision {revision}");
     let plan = plan_from_value(document, &name).map_err(|_| unreadable())?;
+    // Why: the worst case is not in the journal; everything else is as it was recorded.
+    let worst = worst_case(workspace, state, plan.clone());
+    let plan = CheckedPlan::from_journal(plan, kept.clone()).map_err(|_| unreadable())?;
+    Ok(DiffSide {
+        name,
+        plan,
+        goal: state.goals.goal.clone(),
+        worst,
+    })
+}
+
+/// The most that a plan of a run can take, under the terms of the run.
+pub fn worst_case(workspace: &Workspace, state: &State, plan: Plan) -> WorstCase {
     let terms = Terms {
         catalog: workspace.catalog().clone(),
         policy: workspace.policy().clone(),
@@ -184,23 +198,15 @@ fn of_run(
         goal: state.goals.goal.clone(),
     };
     let origin = Origin {
-        author: name.clone(),
+        author: state.head.run.to_string(),
         literals: Label::trusted(),
         control: Label::trusted(),
     };
-    // Why: the worst case is not in the journal; everything else is as it was recorded.
     let draft = Draft {
-        plan: plan.clone().into(),
+        plan: plan.into(),
         origin,
     };
-    let worst = check_plan(draft, &terms, &RevisionBase::default()).worst;
-    let plan = CheckedPlan::from_journal(plan, kept.clone()).map_err(|_| unreadable())?;
-    Ok(DiffSide {
-        name,
-        plan,
-        goal: state.goals.goal.clone(),
-        worst,
-    })
+    check_plan(draft, &terms, &RevisionBase::default()).worst
 }
 
 fn show(verb: &DiffArgs, workspace: &Workspace, diff: &PlanDiff) -> Exit {

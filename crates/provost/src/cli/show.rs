@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::run::state::State;
-use provost_plan::catalog::Catalog;
-use provost_plan::reach;
+use provost_engine::workspace::Workspace;
+use provost_plan::reach::{self, CheckedUnder, ReviewKind, StepReview};
 use serde_json::json;
 
 use super::check::{findings_json, judge, refused};
+use super::diff::worst_case;
 use super::target::Target;
 use super::validity;
 use crate::document::Document;
@@ -62,6 +63,8 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             map.insert("writes".to_owned(), aftermath.to_json());
         }
         if let Some(map) = value.as_object_mut() {
+            let left = workspace.map(|workspace| to_come(&state, workspace));
+            map.insert("review".to_owned(), json!(left.unwrap_or_default()));
             map.insert(
                 "contradiction".to_owned(),
                 validity::to_json(found.as_deref()),
@@ -72,7 +75,7 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let mut page = Page::new();
     validity::mark(&mut page, found.as_deref());
-    page.page(of_run(&state, catalog, place));
+    page.page(of_run(&state, workspace, place));
     output::data(&page.finish());
     Ok(Exit::Done)
 }
@@ -109,6 +112,7 @@ fn file(verb: &ShowArgs, path: &Path, place: &WorkspacePath) -> Result<Exit, Fai
             "findings": findings_json(&judged),
             "not_checked": judged.not_checked,
             "reach": reach::to_json(&checkup),
+            "review": checkup.reviews(),
         }));
         return Ok(Exit::Done);
     }
@@ -128,7 +132,31 @@ fn file(verb: &ShowArgs, path: &Path, place: &WorkspacePath) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Page {
+/// The steps of a run that change something and have not ended, as a reviewer sees them.
+fn to_come(state: &State, workspace: &Workspace) -> Vec<StepReview> {
+    let plan = state.in_force.plan.as_ref();
+    let Some(approved) = plan.filter(|_| state.ending.ended.is_none()) else {
+        return Vec::new();
+    };
+    let plan = approved.checked();
+    let worst = worst_case(workspace, state, plan.plan().clone());
+    let checkup = CheckedUnder {
+        plan,
+        catalog: workspace.catalog(),
+        goal: &state.goals.goal,
+        worst: &worst,
+    };
+    let mut reviews = checkup.reviews();
+    let is_left = |id: &str| {
+        let step = state.steps.get(id);
+        step.is_some_and(|step| !step.status.is_final())
+    };
+    reviews.retain(|review| review.kind == ReviewKind::Write && is_left(&review.id));
+    reviews
+}
+
+fn of_run(state: &State, workspace: Option<&Workspace>, place: &WorkspacePath) -> Page {
+    let catalog = workspace.map(|workspace| &**workspace.catalog());
     let mut page = Page::new();
     let status = state.status();
     page.strong(&format!("run {}", state.head.run)).text(": ");
@@ -161,6 +189,13 @@ fn of_run(state: &State, catalog: Option<&Catalog>, place: &WorkspacePath) -> Pa
             run::observed(&mut page, state, catalog);
         }
         run::created(&mut page, state);
+    }
+    // Why not of a run that stopped: its writes stand above, by what became of them.
+    let going = workspace.filter(|_| aftermath.is_none());
+    let left = going.map(|workspace| to_come(state, workspace));
+    if let Some(left) = left.filter(|left| !left.is_empty()) {
+        page.end().strong("still to come").end();
+        review::steps(&mut page, &left, output::width());
     }
     if aftermath.is_none() || state.ending.ended.is_some() {
         page.end().page(run::end(state, place));

@@ -13,13 +13,13 @@ use provost_engine::run::earlier::{EarlierCall, EarlierCalls};
 use provost_plan::digest::Digest;
 use provost_plan::duration;
 use provost_plan::label::{Integrity, Label};
-use provost_plan::policy::{AskTerms, OnExpiry};
+use provost_plan::policy::AskTerms;
 use provost_plan::reach::needs;
 use serde_json::Value;
 
 use super::page::{Page, TextStyle};
-use super::plan;
 use super::scripts;
+use super::sentences;
 use super::words::{count, moment};
 
 /// The card, or a word on why it is withheld.
@@ -93,11 +93,10 @@ fn step(page: &mut Page, ask: &StepAsk) {
     if let Some(role) = &ask.role {
         page.field("role", role);
     }
-    let effect = format!("{}, {} risk", ask.effect.word(), ask.risk.word());
-    page.field("effect", &effect);
-    let policies = plan::policies(&ask.verdict);
+    page.field("effect", &sentences::effect_and_risk(ask.effect, ask.risk));
+    let policies = sentences::policies(&ask.verdict);
     page.field("policy", policies.trim_start_matches("by "));
-    let control = plan::label(&ask.control);
+    let control = sentences::label(&ask.control);
     if !control.is_empty() {
         page.field("depends on", &control);
     }
@@ -165,7 +164,7 @@ fn argument(
     label: Option<&Label>,
     origin: Option<&String>,
 ) {
-    let from = label.map(plan::label).unwrap_or_default();
+    let from = label.map(sentences::label).unwrap_or_default();
     page.faint("  argument   ")
         .strong(name)
         .text(&format!(": {value}"));
@@ -260,11 +259,8 @@ fn terms(page: &mut Page, card: &Card) {
         );
     }
     if let Some(at) = card.expires_at {
-        let then = match card.terms.on_expiry {
-            OnExpiry::Fail => "then the step fails",
-            OnExpiry::Replan => "then another plan is made",
-        };
-        page.field("expires", &format!("at {}, {then}", moment(at)));
+        let then = sentences::lapse(card.terms.on_expiry);
+        page.field("expires", &format!("at {}, then {then}", moment(at)));
     }
     if card.terms.valid_ms.is_some() {
         let time = Duration::from_millis(card.terms.valid().unsigned_abs());

@@ -11,6 +11,9 @@ use unicode_width::UnicodeWidthStr as _;
 /// Fewest columns that the last column of a table keeps, however narrow the screen is.
 const LAST_COLUMN_MIN: usize = 16;
 
+/// Behind what a word may be broken that is longer than a line.
+const PUNCTUATION: [char; 9] = ['.', ',', '(', '[', '/', '_', '-', '=', ' '];
+
 /// Text with styles.
 #[derive(Debug, Default)]
 pub struct Page {
@@ -127,18 +130,42 @@ impl Page {
 
     /// Puts a text behind a lead, broken at spaces; all but the first line are indented alike.
     pub fn hanging(&mut self, lead: &str, text: &str, width: usize) -> &mut Self {
-        let lines = wrap(text, width.saturating_sub(lead.width()));
-        self.faint(lead);
+        self.faint(lead).rest(lead.width(), text, None, width)
+    }
+
+    /// Puts the rest of a line that has come to `column`, broken at spaces, and a remark behind it
+    /// where that fits; all but the first line are indented to the column.
+    pub fn rest(
+        &mut self,
+        column: usize,
+        text: &str,
+        remark: Option<(TextStyle, &str)>,
+        width: usize,
+    ) -> &mut Self {
+        let columns = width.saturating_sub(column);
+        let indent = " ".repeat(column);
+        let lines = wrap(text, columns);
         for (number, line) in lines.iter().enumerate() {
             if number > 0 {
-                self.out.push_str(&" ".repeat(lead.width()));
+                self.out.push('\n');
+                self.out.push_str(&indent);
             }
-            self.line(line);
+            self.text(line);
         }
-        if lines.is_empty() {
-            self.end();
+        if let Some((look, remark)) = remark {
+            let used = lines.last().map_or(0, |line| escape(line).width() + 2);
+            if used + escape(remark).width() <= columns {
+                self.text(if used > 0 { "  " } else { "" })
+                    .put(look, remark);
+            } else {
+                for line in wrap(remark, columns) {
+                    self.out.push('\n');
+                    self.out.push_str(&indent);
+                    self.put(look, &line);
+                }
+            }
         }
-        self
+        self.end()
     }
 
     /// Puts a paragraph, broken at spaces.
@@ -257,8 +284,8 @@ impl Cell {
     }
 }
 
-/// Breaks a text at spaces into lines of a width; a longer word stands on a line of its own, and
-/// no character but the space at a break is left out. The marks of an expression stay beside it.
+/// Breaks a text at spaces into lines of a width, and a longer word behind its punctuation; no
+/// character but the space at a break is left out. The marks of an expression stay beside it.
 fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for piece in text.split_inclusive(' ') {
@@ -267,6 +294,15 @@ fn wrap(text: &str, columns: usize) -> Vec<String> {
             _ => pieces.push(piece.to_owned()),
         }
     }
+    let fits = |piece: &String| escape(piece.trim_end_matches(' ')).width() <= columns;
+    let broken = pieces.into_iter().flat_map(|piece| match fits(&piece) {
+        true => vec![piece],
+        false => piece
+            .split_inclusive(PUNCTUATION)
+            .map(str::to_owned)
+            .collect(),
+    });
+    let pieces: Vec<String> = broken.collect();
     let mut lines: Vec<String> = Vec::new();
     for piece in &pieces {
         let width = escape(piece.trim_end_matches(' ')).width();
@@ -299,6 +335,20 @@ fn shortened(text: &str, columns: usize) -> String {
     }
     kept.push('…');
     kept
+}
+
+/// A text on one line, cut between two words to what takes up a width once it is escaped.
+pub fn cut_at_word(text: &str, columns: usize) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if escape(&text).width() <= columns {
+        return text;
+    }
+    let lines = wrap(&text, columns.saturating_sub(2));
+    let first = lines.first().map_or("", String::as_str).trim_end();
+    if escape(first).width() + 2 > columns {
+        return "…".to_owned();
+    }
+    format!("{first} …")
 }
 
 /// Cuts escaped text to a width on the screen.

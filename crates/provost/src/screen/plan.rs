@@ -1,56 +1,15 @@
 //! A plan as people read it: order, tool, effect, verdict; and what changed in a revision.
 
-use std::collections::BTreeMap;
-
 use provost_plan::catalog::{Catalog, Effect};
 use provost_plan::check::{CheckedPlan, StepRecord};
 use provost_plan::duration;
-use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::{Step, StepKind, Subgoal};
 use provost_plan::policy::{Decision, Verdict};
+pub use provost_plan::reach::waves;
 
 use super::page::{Cell, Page, TextStyle};
+use super::sentences::policies;
 use super::words::count;
-
-/// The steps in the order in which they may run, each with the number of its wave: steps of one
-/// number do not wait for one another.
-pub fn waves(plan: &CheckedPlan) -> Vec<(usize, &Step, &StepRecord)> {
-    let mut wave: BTreeMap<&str, usize> = BTreeMap::new();
-    let ids = || plan.plan().steps.iter().map(|step| step.id.value.as_str());
-    // Why so many rounds: each settles at least one wave, and a checked plan has no cycle.
-    for _ in ids() {
-        for id in ids() {
-            let Some((_, record)) = plan.step(id) else {
-                continue;
-            };
-            let before = record
-                .after
-                .iter()
-                .filter_map(|dep| wave.get(dep.as_str()))
-                .max();
-            let ready = record
-                .after
-                .iter()
-                .all(|dep| wave.contains_key(dep.as_str()));
-            if ready {
-                let number = before.map_or(1, |n| n + 1);
-                wave.insert(id, number);
-            }
-        }
-        if wave.len() == plan.plan().steps.len() {
-            break;
-        }
-    }
-    let number = |id: &str| wave.get(id).copied().unwrap_or(0);
-    let mut steps: Vec<_> = ids()
-        .filter_map(|id| {
-            plan.step(id)
-                .map(|(step, record)| (number(id), step, record))
-        })
-        .collect();
-    steps.sort_by_key(|(number, ..)| *number);
-    steps
-}
 
 /// The table of steps with their verdicts; `only` keeps some of them.
 pub fn table(page: &mut Page, plan: &CheckedPlan, catalog: &Catalog, only: impl Fn(&str) -> bool) {
@@ -155,25 +114,6 @@ fn from_whom(step: &Step) -> String {
     }
 }
 
-/// The policies that decided, in short form, with what is left open.
-pub fn policies(verdict: &Verdict) -> String {
-    let short = |id: &String| {
-        let name = id.rsplit(['/', '#']).next().unwrap_or(id);
-        name.to_owned()
-    };
-    let names: Vec<String> = verdict.policies.iter().map(short).collect();
-    let by = if names.is_empty() {
-        String::new()
-    } else {
-        format!("by {}", names.join(", "))
-    };
-    match &verdict.condition {
-        Some(condition) if by.is_empty() => condition.clone(),
-        Some(condition) => format!("{by}; {condition}"),
-        None => by,
-    }
-}
-
 /// In what role a step is, over what it runs, and whether.
 pub fn conditions(step: &Step) -> String {
     let mut parts = Vec::new();
@@ -248,27 +188,4 @@ pub fn asks(plan: &CheckedPlan, step: &Step) -> bool {
         .step(&step.id.value)
         .and_then(|(_, record)| record.verdict.as_ref());
     step.approval_required || verdict.is_none_or(|verdict| verdict.decision == Decision::Ask)
-}
-
-/// Where a value came from, in words; empty if it is trusted.
-pub fn label(label: &Label) -> String {
-    let mut words = Vec::new();
-    match label.integrity {
-        Integrity::Trusted => {}
-        Integrity::Data => words.push("untrusted data".to_owned()),
-        Integrity::Text => words.push("untrusted text".to_owned()),
-    }
-    if label.secret {
-        words.push("secret".to_owned());
-    }
-    if words.is_empty() {
-        return String::new();
-    }
-    let sources: Vec<&str> = label.sources.iter().map(String::as_str).collect();
-    let from = if sources.is_empty() {
-        String::new()
-    } else {
-        format!(" from {}", sources.join(", "))
-    };
-    format!("{}{from}", words.join(", "))
 }

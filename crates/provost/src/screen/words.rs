@@ -30,7 +30,7 @@ pub fn at_most(worst: &WorstCase) -> String {
     let wall = wall.replace(".0 s", " s");
     let wall = wall.strip_suffix(" 0 s").unwrap_or(&wall);
     format!(
-        "{}, {}, {wall}, not counting time that people take",
+        "{}, {}, {wall} without waits for people",
         n(worst.calls, "call"),
         n(worst.attempts, "attempt")
     )

@@ -52,6 +52,7 @@ mod record;
 mod reject;
 mod repeats;
 mod resume;
+mod review;
 mod rights;
 mod roles;
 mod run;

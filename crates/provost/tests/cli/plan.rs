@@ -10,27 +10,16 @@ fn a_plan_is_shown_and_nothing_is_begun() {
     --- stdout
       goal       Count the orders of ada
       reach      shop.orders → the answer only
-      approvals  none needed
-      at most    1 call, 3 attempts, 1 min 31 s, not counting time that people take
+      plan       1 step, 1 read; none waits for a person
+      at most    1 call, 3 attempts, 1 min 31 s without waits for people; cost not set
       requester  ada; solo workspace: the requester may also approve
       planner    playbook count
-      plan       sha256:DIGEST
+      digest     sha256:DIGEST
 
-    order: 1 step, 1 read
-      1  count  shop.orders  read
+      1  count  read  shop.orders with customer: "ada"
 
-    not checked
-      the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
-      what tools do beyond their declared effect
-
-    in detail
-      count: Count the orders
-        customer: "${ params.customer }"
-
-    proven by
-      the orders were counted
-        if steps.count.status == "succeeded"
+      proof      the orders were counted: steps.count.status == "succeeded"
+      unchecked  the plans of up to 5 revisions; what tools do beyond their declared effect
     "#);
     assert!(!place.path(".provost").exists());
 }

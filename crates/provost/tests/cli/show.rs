@@ -13,39 +13,24 @@ fn a_saved_plan_is_shown_for_review() {
     --- stdout
       goal       Note the orders of ada
       reach      shop.orders → notes.write (write)
-      approvals  note: approval by one person
-      at most    2 calls, 6 attempts, 3 min 3 s, not counting time that people take
+      plan       2 steps, 1 read, 1 write; 1 waits for a person
+      at most    2 calls, 6 attempts, 3 min 3 s without waits for people; cost not set
       requester  ada; solo workspace: the requester may also approve
       planner    playbook note
-      plan       sha256:DIGEST
+      digest     sha256:DIGEST
 
-    what it changes
-      note  notes.write  write, high risk, ask by production-writes
-          → path  orders.txt
-          text    ${ steps.count.output.row.total } orders of ${ params.customer }
+      1  count  read   shop.orders with customer: "ada"
+      2  note   write  notes.write, high risk, no undo. Write the note
+         to       path: "orders.txt"  ← literal
+         with     text: "${ steps.count.output.row.total } orders of ${ params.customer }"
                   ← untrusted data from count
+         accept   output.bytes > 0
+         asks     approval by one person (production-writes)
+         limits   1 call, 3 attempts of 30s, then another plan; a lost reply needs a person
 
-    order: 2 steps, 1 read, 1 write
-      1  count  shop.orders  read
-      2  note   notes.write  write  asks
-
-    not checked
-      how long people take to answer: note
-      whether a lost reply can be settled without a person: note
-      the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
-      what tools do beyond their declared effect
-
-    in detail
-      count: Count the orders
-        customer: "${ params.customer }"
-      note: Write the note
-        done if output.bytes > 0
-        after count
-
-    proven by
-      the number of orders stands in the note
-        if steps.note.status == "succeeded"
+      proof      the number of orders stands in the note: steps.note.status == "succeeded"
+      unchecked  how long people take to answer: note; the plans of up to 5 revisions; what tools do
+                 beyond their declared effect
     "#);
 }
 
@@ -86,6 +71,15 @@ fn a_run_is_shown_with_its_outcome() {
 
     observed
       count  {"found":true,"row":{"latest":"ada","total":2}}
+
+    still to come
+      2  note  write  notes.write, high risk, no undo. Write the note
+         to       path: "orders.txt"  ← literal
+         with     text: "${ steps.count.output.row.total } orders of ${ params.customer }"
+                  ← untrusted data from count
+         accept   output.bytes > 0
+         asks     approval by one person (production-writes)
+         limits   1 call, 3 attempts of 30s, then another plan; a lost reply needs a person
 
     approve step `note`?
       goal       Note the orders of ada
@@ -186,27 +180,27 @@ answer: "${ steps.count.output.row.total } orders."
     let shown = place.run(&["show", "plan.yaml"]).exits(0);
     let first: Vec<&str> = shown.stdout.lines().take(21).collect();
     assert_snapshot!(first.join("\n"), @r#"
-      goal       Ask whose orders to note
-      reach      a person's answer, shop.orders → notes.write (write)
-      approvals  whose: an answer from anyone who may approve to "Whose orders?"
-                 note: approval by one person
-      at most    2 calls, 6 attempts, 3 min 3 s, not counting time that people take
-      requester  ada; solo workspace: the requester may also approve
-      plan       sha256:DIGEST
+    goal       Ask whose orders to note
+    reach      a person's answer, shop.orders → notes.write (write)
+    plan       3 steps, 1 read, 1 write, 1 question; 2 wait for a person
+    at most    2 calls, 6 attempts, 3 min 3 s without waits for people; cost not set
+    requester  ada; solo workspace: the requester may also approve
+    digest     sha256:DIGEST
 
-    what it changes
-      note  notes.write  write, high risk, ask by production-writes, untrusted-sink
-          only if  steps.count.output.row.total > 0
-                   ← untrusted data from count
-          → path   ${ steps.count.output.row.latest }.txt
-                   ← untrusted text from count
-          text     ${ steps.count.output.row.total } orders
-                   ← untrusted data from count
+    1  whose  asks   anyone who may approve: "Whose orders?"
+    2  count  read   shop.orders with customer: steps.whose.output
+    3  note   write  notes.write, high risk, no undo
+       when     steps.count.output.row.total > 0  ← untrusted data from count
+       to       path: "${ steps.count.output.row.latest }.txt"
+                ← untrusted text from count; checked when it runs: its schema does not prove that it
+                fits
+       with     text: "${ steps.count.output.row.total } orders"  ← untrusted data from count
+       accept   output.bytes > 0
+       asks     approval by one person (production-writes, untrusted-sink)
+       limits   1 call, 3 attempts of 30s, then another plan; a lost reply needs a person
 
-    order: 3 steps, 1 read, 1 write
-      1  whose  (question)   -      asks
-      2  count  shop.orders  read
-      3  note   notes.write  write  asks  when steps.count.output.row.total > 0
+    proof      the note is written: steps.note.status in ["succeeded", "skipped"]
+    unchecked  how long people take to answer: whose, note; the plans of up to 5 revisions; what tools
     "#);
     let data = place.json(&["show", "plan.yaml", "--json"]);
     assert_eq!(data.pointer("/reach/destinations/0/1").unwrap(), "write");

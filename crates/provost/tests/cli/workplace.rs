@@ -208,6 +208,7 @@ impl Workplace {
             .args(args)
             .current_dir(self.dir.path())
             .env_remove("NO_COLOR")
+            .env_remove("COLUMNS")
             .env_remove("PROVOST_KEY")
             .env_remove("PROVOST_PASSPHRASE_FILE")
             .env("XDG_CONFIG_HOME", self.path("config"))
