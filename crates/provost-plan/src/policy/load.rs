@@ -343,13 +343,14 @@ pub(super) fn validate(
     for error in result.validation_errors() {
         let id: &str = error.policy_id().as_ref();
         let (source, span) = place(id);
-        findings.push((source.clone(), about(id, from_cedar(error, source, span))));
+        let found = about(id, from_cedar(error, source, span));
+        findings.push((source.clone(), actions.did_you_mean(found)));
     }
     for (entry, _) in entries {
         let strays = known
             .strays(entry)
             .into_iter()
-            .filter(|stray| stray.unguards);
+            .filter(|stray| stray.refuses);
         let strays = strays.map(|stray| (stray.written, stray.message, stray.hint));
         for (needle, message, hint) in lint::findings(entry, actions).into_iter().chain(strays) {
             let (source, span) = place(&entry.id);

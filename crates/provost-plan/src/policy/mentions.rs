@@ -97,7 +97,7 @@ fn mention(expr: &Expr) -> Option<BTreeSet<Mention>> {
 }
 
 /// Whether an expression is `context.args`, or a part of it.
-fn is_of_args(expr: &Expr) -> bool {
+pub(super) fn is_of_args(expr: &Expr) -> bool {
     is_args(expr) || matches!(expr, Expr::GetAttr { expr, .. } if is_of_args(expr))
 }
 

@@ -1,8 +1,8 @@
 //! The names that a policy mentions: tags, groups, people, roles.
 //!
 //! Owns reading them from Cedar's trees, and the judgment on those that stand for nothing. Never
-//! decides a call. INVARIANT: a name that stands for nothing refuses the policy wherever the rule
-//! would guard less in silence; elsewhere it is a warning.
+//! decides a call. INVARIANT: a name that stands for nothing refuses the policy; only where no
+//! people are listed yet, one that nobody guards by is a warning.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use cedar_policy::pst::{
 
 use super::People;
 use super::load::PolicyEntry;
-use super::mentions::expression;
+use super::mentions::{expression, is_of_args};
 use crate::catalog::{Catalog, Tags};
 use crate::diagnostic::nearest;
 
@@ -35,6 +35,10 @@ pub(super) struct PolicyNames {
     pub roles: BTreeSet<String>,
     /// Texts that fit the patterns it is compared with.
     pub like: BTreeSet<String>,
+    /// Names that the operation of a card or a settlement is compared with.
+    pub operations: BTreeSet<String>,
+    /// The patterns that it is compared with.
+    operations_like: Vec<Pattern>,
 }
 
 impl PolicyNames {
@@ -109,11 +113,11 @@ impl PolicyNames {
             Expr::BinaryOp { op, left, right } => self.comparison(*op, left, right),
             Expr::Like { expr, pattern } if is_attribute(expr, "role") => {
                 // Why: a text without anything for its wildcards fits a pattern like any other.
-                let literal = pattern.iter().filter_map(|part| match part {
-                    PatternElem::Char(c) => Some(*c),
-                    PatternElem::Wildcard => None,
-                });
-                self.like.insert(literal.collect());
+                self.like
+                    .insert(pattern_of(pattern).into_iter().flatten().collect());
+            }
+            Expr::Like { expr, pattern } if is_attribute(expr, "operation") => {
+                self.operations_like.push(pattern_of(pattern));
             }
             _ => {}
         }
@@ -132,6 +136,9 @@ impl PolicyNames {
             if (of_words || op == BinaryOp::Contains) && is_attribute(one, "role") {
                 texts_of(other, &mut self.roles);
             }
+            if (of_words || op == BinaryOp::Contains) && is_attribute(one, "operation") {
+                texts_of(other, &mut self.operations);
+            }
         }
     }
 
@@ -145,8 +152,35 @@ impl PolicyNames {
     }
 }
 
+/// Whether an expression is an attribute of this name, and no argument of a call.
 fn is_attribute(expr: &Expr, name: &str) -> bool {
-    matches!(expr, Expr::GetAttr { attr, .. } if attr == name)
+    matches!(expr, Expr::GetAttr { expr, attr } if attr == name && !is_of_args(expr))
+}
+
+/// A text with places for any other text: a character each, or none for a place.
+type Pattern = Vec<Option<char>>;
+
+fn pattern_of(elements: &[PatternElem]) -> Pattern {
+    let one = |part: &PatternElem| match part {
+        PatternElem::Char(c) => Some(*c),
+        PatternElem::Wildcard => None,
+    };
+    elements.iter().map(one).collect()
+}
+
+fn fits(pattern: &[Option<char>], text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_first() else {
+        return text.is_empty();
+    };
+    match first {
+        Some(c) => text.strip_prefix(*c).is_some_and(|text| fits(rest, text)),
+        None if rest.is_empty() => true,
+        None => {
+            let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            ends.into_iter()
+                .any(|at| fits(rest, text.get(at..).unwrap_or_default()))
+        }
+    }
 }
 
 /// Every text in an expression.
@@ -168,6 +202,7 @@ pub(super) struct KnownNames {
     pub tags: BTreeSet<String>,
     /// Declared roles of steps.
     pub roles: BTreeSet<String>,
+    operations: BTreeSet<String>,
     groups: BTreeSet<String>,
     users: BTreeSet<String>,
     /// The tags that an operation bears, and the workspace's own.
@@ -183,8 +218,8 @@ pub(super) struct UnknownName {
     pub message: String,
     /// What to do.
     pub hint: String,
-    /// Whether the rule guards less because of it, and nobody would notice.
-    pub unguards: bool,
+    /// Whether the policy does not load with it.
+    pub refuses: bool,
 }
 
 impl KnownNames {
@@ -199,6 +234,7 @@ impl KnownNames {
             tags: declared.chain(in_use.iter().cloned()).collect(),
             in_use,
             roles: catalog.roles().map(|role| role.name.clone()).collect(),
+            operations: catalog.names().map(str::to_owned).collect(),
             groups: people.groups().map(str::to_owned).collect(),
             users: users.map(str::to_owned).collect(),
         }
@@ -213,9 +249,11 @@ impl KnownNames {
     pub fn strays(&self, entry: &PolicyEntry) -> Vec<UnknownName> {
         let names = PolicyNames::of(&entry.tree);
         let unless = PolicyNames::of_unless(&entry.tree);
-        let unguards = |unless: &BTreeSet<String>, name: &String| {
-            // Why: what permits too little is noticed by who wants it.
-            entry.forbids || unless.contains(name)
+        // Why: while nobody is listed, no name can be told from a misspelt one, and what permits
+        // too little is noticed by who wants it.
+        let nobody = self.users.is_empty() && self.groups.is_empty();
+        let refuses = |unless: &BTreeSet<String>, name: &String| {
+            !nobody || entry.forbids || unless.contains(name)
         };
         let mut strays = Vec::new();
         for name in names.tags.difference(&self.tags) {
@@ -223,22 +261,31 @@ impl KnownNames {
         }
         for name in names.roles.difference(&self.roles) {
             if !name.is_empty() {
-                let is_guard = unguards(&unless.roles, name);
-                strays.push(stray(entry, &ROLE, name, &self.roles, is_guard));
+                strays.push(stray(entry, &ROLE, name, &self.roles, true));
             }
         }
         for name in names.groups.difference(&self.groups) {
-            let is_guard = unguards(&unless.groups, name);
-            strays.push(stray(entry, &GROUP, name, &self.groups, is_guard));
+            let refuses = refuses(&unless.groups, name);
+            strays.push(stray(entry, &GROUP, name, &self.groups, refuses));
         }
         for name in names.users.difference(&self.users) {
-            let is_guard = unguards(&unless.users, name);
-            strays.push(stray(entry, &USER, name, &self.users, is_guard));
+            let refuses = refuses(&unless.users, name);
+            strays.push(stray(entry, &USER, name, &self.users, refuses));
         }
         let approvers = entry.ask.iter().flat_map(|ask| &ask.approvers);
         for name in approvers.filter(|name| !self.groups.contains(*name)) {
-            // Why no guard: where nobody may say yes, nothing runs.
-            strays.push(stray(entry, &GROUP, name, &self.groups, false));
+            strays.push(stray(entry, &GROUP, name, &self.groups, !nobody));
+        }
+        for name in &names.operations {
+            if !name.is_empty() && !self.operations.contains(name) {
+                strays.push(stray(entry, &TOOL, name, &self.operations, true));
+            }
+        }
+        for pattern in &names.operations_like {
+            if !self.operations.iter().any(|name| fits(pattern, name)) {
+                let written: String = pattern.iter().map(|c| c.unwrap_or('*')).collect();
+                strays.push(stray(entry, &TOOLS, &written, &self.operations, true));
+            }
         }
         strays
     }
@@ -263,6 +310,14 @@ const GROUP: NameKind = NameKind {
     hint: "groups and roles stand in policies/entities.json: with each person who is in them, \
            or in the list `groups` while nobody is",
 };
+const TOOL: NameKind = NameKind {
+    noun: "the tool that there is not,",
+    hint: "tools stand in provost.toml",
+};
+const TOOLS: NameKind = NameKind {
+    noun: "tools that there are not,",
+    hint: "tools stand in provost.toml",
+};
 const USER: NameKind = NameKind {
     noun: "somebody who is not listed,",
     hint: "people stand in policies/entities.json",
@@ -273,7 +328,7 @@ fn stray(
     kind: &NameKind,
     name: &str,
     known: &BTreeSet<String>,
-    unguards: bool,
+    refuses: bool,
 ) -> UnknownName {
     let near = nearest(name, known.iter().map(String::as_str));
     UnknownName {
@@ -283,6 +338,6 @@ fn stray(
             || kind.hint.to_owned(),
             |near| format!("did you mean `{near}`?"),
         ),
-        unguards,
+        refuses,
     }
 }

@@ -99,7 +99,8 @@ pub(super) fn catalog() -> Catalog {
 
 /// Two people, one of them on call.
 pub(super) fn people() -> People {
-    let text = r#"{"users": {"ada": {"groups": ["oncall"]}, "bo": {"roles": ["finance"]}}}"#;
+    let text = r#"{"users": {"ada": {"groups": ["oncall"]}, "bo": {"roles": ["finance"]}},
+        "groups": ["boss"]}"#;
     People::read(&Source::new("entities.json", text)).unwrap()
 }
 

@@ -38,6 +38,7 @@ fn a_check_says_what_becomes_of_every_tool() {
 #[test]
 fn a_rule_that_does_nothing_is_drawn() {
     let place = Workplace::new();
+    place.people(&serde_json::Map::new());
     place.write(
         "policies/extra.cedar",
         r#"@id("live") @approver("oncall")
@@ -67,6 +68,60 @@ when { !resource.attended && resource.tags.contains("deploy") };
     not checked:
       calls with particular arguments: `provost policy test` does that
     "#);
+    place.run(&["policy", "check"]).exits(0);
+}
+
+/// Whatever reads policies refuses one that names a group, a person or a tool that there is not.
+#[test]
+fn a_misspelt_name_of_a_rule_is_refused_wherever_policies_load() {
+    let place = Workplace::new();
+    place.write("plan.yaml", super::workplace::PLAN);
+    place
+        .run(&["plan", "Note the orders of ada", "-o", "saved.json"])
+        .exits(0);
+    place.people(
+        serde_json::json!({ "ada": { "groups": ["oncall"] } })
+            .as_object()
+            .unwrap(),
+    );
+    let rule = |approver: &str, tool: &str| {
+        let text = format!(
+            "@approver(\"{approver}\") forbid (principal, action == Action::\"{tool}\", resource) \
+             when {{ !resource.attended }};\n"
+        );
+        place.write("policies/extra.cedar", text);
+    };
+    let verbs = [
+        &["check", "plan.yaml"][..],
+        &["show", "plan.yaml"],
+        &["apply", "saved.json"],
+        &["plan", "Note the orders of ada"],
+        &["run", "Note the orders of ada"],
+        &["doctor"],
+        &["work", "--until-idle"],
+        &["mcp"],
+        &["policy", "check"],
+    ];
+    for (approver, tool, near) in [
+        ("oncal", "notes.write", "did you mean `oncall`?"),
+        (
+            "oncall",
+            "notes.wirte",
+            "did you mean `Action::\"notes.write\"`?",
+        ),
+    ] {
+        rule(approver, tool);
+        for verb in verbs {
+            let refused = place.run(verb).exits(2);
+            assert!(
+                refused.stderr.contains("error[W802]"),
+                "{verb:?}: {refused}"
+            );
+            assert!(refused.stderr.contains(near), "{verb:?}: {refused}");
+        }
+    }
+    // The control: with the names that are meant, the policies load.
+    rule("oncall", "notes.write");
     place.run(&["policy", "check"]).exits(0);
 }
 

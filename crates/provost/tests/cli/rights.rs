@@ -276,6 +276,7 @@ cases:
 fn in_a_solo_workspace_no_policy_is_looked_at() {
     let place = Workplace::new();
     place.write("policies/operators.cedar", OPERATORS);
+    place.write("policies/entities.json", PEOPLE);
     let (run, _) = asking(&place);
     place.run(&["pause", &run, "--reason", "wait"]).exits(0);
     place.run(&["resume", &run, "--record"]).exits(0);

@@ -1,9 +1,9 @@
 //! Lints of our own over policies that Cedar accepts.
 //!
-//! Owns three: `has` of an attribute that nothing in scope has, a word that no effect, risk or
-//! integrity is, and a value that the schema of an argument excludes. Each makes a rule that
-//! silently never applies. INVARIANT: a lint never accepts
-//! what Cedar refuses; it only refuses more.
+//! Owns four: `has` of an attribute that nothing in scope has, a word that no effect, risk or
+//! integrity is, a value that the schema of an argument excludes, and one that no sink can have.
+//! Each makes a rule that silently never applies. INVARIANT: a lint never accepts what Cedar
+//! refuses; it only refuses more.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use crate::policy::vocabulary::{
 use serde_json::Value;
 
 use crate::catalog::{Catalog, Effect, Operation, Risk};
-use crate::diagnostic::nearest;
+use crate::diagnostic::{Diagnostic, nearest};
 
 /// The operations, with their groups and arguments.
 #[derive(Debug, Default)]
@@ -48,6 +48,33 @@ impl Actions {
             operations,
             inputs: inputs.collect(),
         }
+    }
+
+    /// A finding about an action that there is not, with the one that is probably meant: Cedar
+    /// compares whole names, and knows no more of a tool than of a statement.
+    pub fn did_you_mean(&self, found: Diagnostic) -> Diagnostic {
+        let name = found.message.split_once("unrecognized action `Action::\"");
+        let Some((name, _)) = name.and_then(|(_, rest)| rest.split_once('"')) else {
+            return found;
+        };
+        let groups = self.operations.values().map(|(group, _)| group.as_str());
+        let tools = self.operations.keys().map(String::as_str);
+        let acts = RunAction::ALL.iter().map(|action| action.word());
+        let known: BTreeSet<&str> = groups
+            .chain(tools)
+            .chain(acts)
+            .chain([CALL, APPROVE])
+            .collect();
+        // Why also without: a server is named by `server:NAME`, and often written by its name.
+        let servers = known.iter().filter_map(|name| name.strip_prefix("server:"));
+        let of_server = nearest(name, servers).map(|near| format!("server:{near}"));
+        let near = nearest(name, known.iter().copied()).map(str::to_owned);
+        let hint = match near.or(of_server) {
+            Some(near) => format!("did you mean `Action::\"{near}\"`?"),
+            None => "tools stand in provost.toml; `Action::\"server:NAME\"` is all of one server"
+                .to_owned(),
+        };
+        found.hint(hint)
     }
 
     /// The fields of every operation that a scope reaches.
@@ -94,6 +121,33 @@ impl Actions {
             );
         }
         (!all.is_empty()).then_some(all)
+    }
+}
+
+impl Actions {
+    /// The names of the arguments that a policy reaches and that are sinks, and the texts that they
+    /// can be: none if one of them can be any.
+    fn sinks(&self, entry: &PolicyEntry) -> (BTreeSet<&str>, Option<BTreeSet<String>>) {
+        let reached = self
+            .operations
+            .iter()
+            .filter(|(name, (group, _))| reaches(&entry.tree.action, name, group));
+        let mut names = BTreeSet::new();
+        let mut values = Some(BTreeSet::new());
+        for (operation, (_, fields)) in reached {
+            let Some(operation) = self.inputs.get(operation) else {
+                continue;
+            };
+            for name in fields.known.keys().filter(|name| operation.is_sink(name)) {
+                names.insert(name.as_str());
+                let own = self.values_at(entry, &[name]);
+                values = values.zip(own).map(|(mut all, own)| {
+                    all.extend(own);
+                    all
+                });
+            }
+        }
+        (names, values)
     }
 }
 
@@ -164,6 +218,9 @@ pub(in crate::policy) fn findings(
         found
             .borrow_mut()
             .extend(value_of_nothing(entry, actions, expr));
+        found
+            .borrow_mut()
+            .extend(sink_of_nothing(entry, actions, expr));
         None
     };
     for clause in entry.tree.clauses() {
@@ -336,6 +393,66 @@ fn value_of_nothing(
             |name| format!("did you mean `{name}`?"),
         );
         Some((format!("\"{value}\""), message, hint))
+    })
+}
+
+/// A text looked for among the sinks that none of them can be.
+fn sink_of_nothing(
+    entry: &PolicyEntry,
+    actions: &Actions,
+    expr: &Expr,
+) -> Option<(String, String, String)> {
+    let Expr::BinaryOp { op, left, right } = expr else {
+        return None;
+    };
+    let of_set = [
+        BinaryOp::Contains,
+        BinaryOp::ContainsAny,
+        BinaryOp::ContainsAll,
+    ];
+    let is_sinks = matches!(path_of(left), Some((Var::Context, path)) if path == ["sinks"]);
+    if !of_set.contains(op) || !is_sinks {
+        return None;
+    }
+    let wanted: Vec<&Expr> = match &**right {
+        Expr::Set(items) => items.iter().map(|item| &**item).collect(),
+        one => vec![one],
+    };
+    let (names, values) = actions.sinks(entry);
+    wanted.into_iter().find_map(|one| {
+        let Expr::Literal(Literal::String(text)) = one else {
+            return None;
+        };
+        let text = text.as_str();
+        let possible = values.as_ref().is_none_or(|values| values.contains(text));
+        let (message, hint) = if names.contains(text) && !values.iter().flatten().any(|v| v == text)
+        {
+            let message = format!(
+                "policy `{}` looks for `{text}` among `context.sinks`, which holds values and no \
+                 names of arguments",
+                entry.id
+            );
+            (
+                message,
+                format!("the value of that argument is `context.args.{text}`"),
+            )
+        } else if possible {
+            return None;
+        } else {
+            let values = values.iter().flatten().map(String::as_str);
+            let list: Vec<&str> = values.collect();
+            let near = nearest(text, list.iter().copied());
+            let message = format!(
+                "policy `{}` looks for `{text}` among `context.sinks`, where it never is",
+                entry.id
+            );
+            let all = || format!("what can stand there is {}", list.join(", "));
+            (
+                message,
+                near.map_or_else(all, |near| format!("did you mean `{near}`?")),
+            )
+        };
+        Some((format!("\"{text}\""), message, hint))
     })
 }
 

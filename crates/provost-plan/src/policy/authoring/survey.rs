@@ -302,9 +302,9 @@ impl Policy {
             }
             (source, finding)
         };
-        // Why not all: with one that takes a guard away, the policy did not load.
+        // Why not all: with another the policy did not load.
         let strays = self.inner.known.strays(entry).into_iter();
-        strays.filter(|stray| !stray.unguards).map(find).collect()
+        strays.filter(|stray| !stray.refuses).map(find).collect()
     }
 }
 

@@ -82,7 +82,7 @@ fn these_load() {
         r#"@doc("why") permit (principal, action == Action::"db.put", resource);"#.to_owned(),
         r#"permit (principal, action in [Action::"db.put", Action::"server:bank"], resource);"#
             .to_owned(),
-        r#"permit (principal in Group::"not-listed", action, resource);"#.to_owned(),
+        r#"permit (principal in Group::"oncall", action, resource);"#.to_owned(),
         call("@quorum(\"2\") permit", "when { resource.attended }"),
         call("forbid", "unless { context.args has order.id }"),
         call(

@@ -112,6 +112,8 @@ fn tools_that_nothing_permits_are_named() {
     assert!(found.iter().all(|line| line.starts_with("W808")));
 }
 
+/// While nobody is listed, no name can be told from a misspelt one: a rule that permits too little
+/// because of it is a warning.
 #[test]
 fn names_of_nothing_are_found_where_they_stand() {
     let text = r#"
@@ -121,16 +123,154 @@ when { !resource.attended && resource.tags.contains("production") };
 @id("chef")
 permit (principal == User::"eve", action in Action::"call", resource);
 "#;
-    let found = findings(&[ALL, text]);
+    let sources = [ALL, text].map(|text| Source::new("p.cedar", text));
+    let policy = Policy::load(&catalog(), &sources, &People::default()).unwrap();
+    let found = policy.survey(&people().principal("ada")).findings;
+    let found: Vec<&str> = found.iter().map(|(_, f)| f.message.as_str()).collect();
     assert_eq!(
         found,
         [
-            "W809 `\"oncal\"` policy `live` names the group that nobody is in, `oncal` [did you \
-             mean `oncall`?]",
-            "W809 `\"eve\"` policy `chef` names somebody who is not listed, `eve` [people stand \
-             in policies/entities.json]",
+            "policy `live` names the group that nobody is in, `oncal`",
+            "policy `chef` names somebody who is not listed, `eve`",
         ]
     );
+}
+
+/// Who is in a group, who is listed, which tools there are: a rule that names something else is
+/// refused wherever policies load, whatever it permits or forbids.
+#[test]
+fn a_misspelt_name_does_not_load_in_any_policy() {
+    let call =
+        |rest: &str| format!("permit (principal, action in Action::\"call\", resource){rest};");
+    let approve = |when: &str| {
+        format!("permit (principal, action == Action::\"approve\", resource) when {{ {when} }};")
+    };
+    let table = [
+        (
+            call(r#" when { principal in Group::"finanec" }"#),
+            "finanec",
+            "`finance`",
+        ),
+        (
+            r#"permit (principal in Group::"oncal", action in Action::"call", resource);"#
+                .to_owned(),
+            "oncal\"",
+            "`oncall`",
+        ),
+        (
+            call(r#" when { principal == User::"adda" }"#),
+            "adda",
+            "`ada`",
+        ),
+        (
+            r#"@approver("finanec") forbid (principal, action in Action::"call", resource)
+               when { !resource.attended };"#
+                .to_owned(),
+            "finanec",
+            "`finance`",
+        ),
+        (
+            approve(r#"principal in Group::"oncal""#),
+            "oncal\"",
+            "`oncall`",
+        ),
+        (
+            approve(r#"resource.operation == "bank.pya""#),
+            "bank.pya",
+            "`bank.pay`",
+        ),
+        (
+            approve(r#"["db.put", "bank.pya"].contains(resource.operation)"#),
+            "bank.pya",
+            "`bank.pay`",
+        ),
+        (approve(r#"resource.operation like "bnk.*""#), "bnk", ""),
+        (
+            r#"permit (principal, action == Action::"bank.pya", resource);"#.to_owned(),
+            "bank.pya",
+            r#"`Action::"bank.pay"`"#,
+        ),
+        (
+            r#"forbid (principal, action in Action::"server:bnak", resource);"#.to_owned(),
+            "bnak",
+            r#"`Action::"server:bank"`"#,
+        ),
+        (
+            call(r#" unless { context.sinks.contains("to") }"#),
+            "\"to\"",
+            "`context.args.to`",
+        ),
+    ];
+    let right = [
+        ("finanec", "finance"),
+        ("oncal\"", "oncall\""),
+        ("adda", "ada"),
+        ("bank.pya", "bank.pay"),
+        ("bnk", "bank"),
+        ("bnak", "bank"),
+        ("\"to\"", "\"ada@example.org\""),
+    ];
+    for (text, wrong, near) in table {
+        let refused = load(&[ALL, &text]).map(|_| ()).unwrap_err().join("\n");
+        assert!(
+            refused.contains("W802") && refused.contains(near),
+            "{text}: {refused}"
+        );
+        let (_, meant) = right.iter().find(|(other, _)| *other == wrong).unwrap();
+        // The control: the name that is meant loads.
+        policy(&[ALL, &text.replace(wrong, meant)]);
+    }
+}
+
+/// What is called like a fact of the call, and is an argument of it, is no name.
+#[test]
+fn an_argument_that_is_called_role_or_operation_may_be_anything() {
+    let schema = serde_json::json!({
+        "type": "object", "required": ["role", "operation"],
+        "properties": { "role": { "type": "string" }, "operation": { "type": "string" } },
+    });
+    let tool = Operation {
+        input: JsonSchema::compile(schema).unwrap(),
+        ..operation("iam.set write")
+    };
+    let text = r#"forbid (principal, action == Action::"iam.set", resource)
+        when { context.args.role == "admin" && context.args.operation like "drop*" };"#;
+    let source = Source::new("p.cedar", text);
+    assert!(Policy::load(&Catalog::new([tool]), &[source], &people()).is_ok());
+}
+
+/// The values that a closed sink can have are known, and so is one that it cannot have.
+#[test]
+fn a_value_that_no_sink_has_is_refused() {
+    let schema = serde_json::json!({
+        "type": "object", "properties": { "room": { "enum": ["north", "south"] } },
+    });
+    let tool = Operation {
+        input: JsonSchema::compile(schema).unwrap(),
+        ..operation("hall.open write")
+    };
+    let catalog = Catalog::new([tool]);
+    let load = |text: &str| {
+        let text = format!(
+            "forbid (principal, action in Action::\"call\", resource) \
+             when {{ context.sinks.contains(\"{text}\") }};"
+        );
+        let loaded = Policy::load(&catalog, &[Source::new("p.cedar", text)], &people());
+        loaded.map_err(|found| {
+            let (_, first) = found.first().unwrap();
+            format!(
+                "{} [{}]",
+                first.message,
+                first.hint.as_deref().unwrap_or_default()
+            )
+        })
+    };
+    assert_eq!(
+        load("nroth").unwrap_err(),
+        "policy `p.cedar#1` looks for `nroth` among `context.sinks`, where it never is [did you \
+         mean `north`?]"
+    );
+    assert!(load("north").is_ok());
 }
 
 /// A rule that guards nothing because of a misspelt name is refused wherever policies load.

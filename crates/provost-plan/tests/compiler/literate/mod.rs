@@ -237,7 +237,7 @@ impl Case {
 }
 
 /// What a plan is checked under: the blocks `yaml terms`, `yaml catalog` (operations of its own) or
-/// `text catalog` (names of catalogs in `corpus/catalogs`), `yaml roles`, `cedar`, `yaml previous`.
+/// `text catalog` (names of catalogs in `corpus/catalogs`), `yaml roles`, `json people`, `cedar`, `yaml previous`.
 pub struct Setting {
     pub terms: Terms,
     pub origin: Origin,
@@ -251,8 +251,14 @@ type Rules = (Arc<Catalog>, Arc<Policy>);
 /// The catalog and the policy of a file. Those that many files share are made once.
 fn rules(document: &Document) -> Rules {
     static KNOWN: Mutex<BTreeMap<String, Rules>> = Mutex::new(BTreeMap::new());
-    let blocks =
-        ["yaml catalog", "text catalog", "cedar", "yaml roles"].map(|info| document.block(info));
+    let blocks = [
+        "yaml catalog",
+        "text catalog",
+        "cedar",
+        "yaml roles",
+        "json people",
+    ]
+    .map(|info| document.block(info));
     let key = format!("{blocks:?}");
     if let Some(known) = KNOWN
         .lock()
@@ -262,7 +268,7 @@ fn rules(document: &Document) -> Rules {
         return known.clone();
     }
     let yaml = |text: &str| parse_yaml(text).expect("a readable block").to_value();
-    let [own, named, cedar, roles] = blocks;
+    let [own, named, cedar, roles, people] = blocks;
     let operations = match (own, named) {
         (Some(own), None) => yaml(own),
         (None, Some(named)) => catalogs::named(named),
@@ -274,7 +280,8 @@ fn rules(document: &Document) -> Rules {
     let roles = roles.map_or(json!({}), yaml);
     let roles = roles.as_object().unwrap().iter();
     let catalog = catalog.with_roles(roles.map(|(name, tools)| role(name, tools)));
-    let people = People::read(&Source::new("entities.json", PEOPLE)).expect("people");
+    let people = Source::new("entities.json", people.unwrap_or(PEOPLE));
+    let people = People::read(&people).expect("people");
     let sources = [Source::new("policy.cedar", cedar.unwrap_or(PERMISSIVE))];
     let policy = Policy::load(&catalog, &sources, &people)
         .unwrap_or_else(|found| panic!("the policy does not load: {found:?}"));
