@@ -21,6 +21,7 @@ use crate::source::Spanned;
 
 mod asked;
 mod envelope;
+mod quorum;
 mod role;
 
 /// The id that stands for `approval: required` among the policies of a verdict.
@@ -144,6 +145,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             of_step.insert(role, verdict);
         }
     }
+    found.extend(quorum::too_few(pass, &verdicts));
     pass.diagnostics.extend(found);
     pass.verdicts = verdicts;
 }

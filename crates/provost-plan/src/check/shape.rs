@@ -21,6 +21,7 @@ pub(crate) use exclusive::Exclusions;
 
 mod agree;
 mod claims;
+mod detached;
 mod echo;
 mod effect;
 mod envelope;
@@ -42,6 +43,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     agree::run(pass, &accepted, &mut found);
     claims::run(pass, &mut found);
     echo::run(pass, &mut found);
+    detached::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 

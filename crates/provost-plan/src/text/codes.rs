@@ -119,6 +119,7 @@ codes! {
     OutsideRole = "V603", Error, "a tool that the role of its step does not admit";
     OutsideEnvelope = "V604", Error, "a step that the envelope of its subgoal does not admit";
     AsksNobody = "V605", Warning, "a question to a person or group that there is not";
+    TooFewApprovers = "V606", Warning, "an approval that too few people may give";
     ConstantCheck = "S701", Error, "a proof that reads no step";
     UnreadOutput = "S702", Warning, "a read or a question whose output nothing uses";
     NoSteps = "S703", Error, "a plan without steps";
@@ -138,6 +139,7 @@ codes! {
     UnsureClaim = "S717", Warning, "a claim that cites what may not have happened";
     OtherThanGiven = "S718", Warning, "an acceptance of another value than the call is given";
     UnusedName = "S719", Warning, "a name of a `let` that nothing uses";
+    Detached = "S720", Warning, "a `confirm` or an `undo` that has nothing of its step";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";
