@@ -6,4 +6,5 @@
 pub(super) mod cases;
 pub(super) mod lint;
 pub(super) mod survey;
+mod unasked;
 pub(super) mod words;

@@ -21,6 +21,7 @@ mod repeats;
 mod rights;
 mod roles;
 mod surveying;
+mod unasked;
 
 /// An operation written as `name effect tag tag…`; its arguments are those of [`ARGS`].
 pub(super) fn operation(line: &str) -> Operation {

@@ -151,6 +151,7 @@ codes! {
     UnseenTag = "W810", Warning, "a tag that no policy looks at";
     UnknownTag = "W811", Error, "a tag that is not declared";
     ManyCases = "W812", Warning, "a playbook with more cases than are compiled";
+    UntrustedUnasked = "W813", Note, "policies that ask nobody about untrusted values";
     Drift = "W806", Error, "a tool that differs from `provost.lock`";
 }
 

@@ -8,6 +8,7 @@ use provost_engine::workspace::Workspace;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::render::{self, Report, Style, to_sarif};
+use provost_plan::source::Source;
 use serde_json::{Value, json};
 
 use crate::document::Document;
@@ -69,8 +70,9 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     } else {
         (judge(&workspace, document), None)
     };
-    let around = workspace.warnings().iter().map(|(_, finding)| finding);
-    let found = judged.diagnostics.iter().chain(around);
+    let around = around(&workspace);
+    let found = around.iter().map(|(_, finding)| finding);
+    let found = judged.diagnostics.iter().chain(found);
     let worst = found.map(Diagnostic::severity).max();
     let fails = match worst {
         Some(Severity::Error) => true,
@@ -176,11 +178,19 @@ pub fn to_json(judged: &CheckedFile, ok: bool) -> Value {
     })
 }
 
-/// What is probably a mistake in the files of the workspace, as data.
+/// What is probably a mistake in the files of the workspace, and what its policies leave out.
+pub fn around(workspace: &Workspace) -> Vec<(Source, Diagnostic)> {
+    let unasked = workspace.policy().unasked(workspace.user());
+    let warnings = workspace.warnings().iter().cloned();
+    warnings.chain(unasked).collect()
+}
+
+/// The same, as data.
 pub fn warnings_json(workspace: &Workspace) -> Value {
-    let lists = workspace.warnings().iter();
-    let lists =
-        lists.map(|(source, finding)| render::to_json(source, std::slice::from_ref(finding)));
+    let lists = around(workspace);
+    let lists = lists
+        .iter()
+        .map(|(source, finding)| render::to_json(source, std::slice::from_ref(finding)));
     lists
         .flat_map(|list| list.as_array().cloned().unwrap_or_default())
         .collect()
@@ -188,9 +198,13 @@ pub fn warnings_json(workspace: &Workspace) -> Value {
 
 /// Draws what is probably a mistake in the files of the workspace.
 pub fn warnings(page: &mut Page, workspace: &Workspace) {
-    for (source, finding) in workspace.warnings() {
-        let finding = std::slice::from_ref(finding);
-        page.drawn(&render::render(source, finding, Style { color: true }));
+    for (source, finding) in around(workspace) {
+        let style = Style { color: true };
+        page.drawn(&render::render(
+            &source,
+            std::slice::from_ref(&finding),
+            style,
+        ));
     }
 }
 

@@ -68,7 +68,7 @@ pub fn run(verb: &PolicyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 
 fn check(workspace: &Workspace, deny_warnings: bool, json: bool) -> Exit {
     let mut survey = workspace.policy().survey(workspace.user());
-    survey.findings.extend(workspace.warnings().iter().cloned());
+    survey.findings.extend(super::check::around(workspace));
     let warns = survey
         .findings
         .iter()

@@ -125,6 +125,40 @@ fn a_misspelt_name_of_a_rule_is_refused_wherever_policies_load() {
     place.run(&["policy", "check"]).exits(0);
 }
 
+/// A set of policies that asks nobody about untrusted values says so wherever it is judged.
+#[test]
+fn policies_without_the_rules_on_untrusted_values_say_so() {
+    let place = Workplace::new();
+    place.write("plan.yaml", super::workplace::PLAN);
+    let verbs = [
+        &["check", "plan.yaml"][..],
+        &["doctor"],
+        &["policy", "check"],
+    ];
+    for verb in verbs {
+        let said = place.run(verb);
+        assert!(!said.stdout.contains("W813"), "{verb:?}: {said}");
+    }
+    std::fs::remove_file(place.path("policies/default.cedar")).unwrap();
+    place.write(
+        "policies/own.cedar",
+        "permit (principal, action in Action::\"call\", resource);\n",
+    );
+    for verb in verbs {
+        let said = place.run(verb).exits(0);
+        let lines = said
+            .stdout
+            .lines()
+            .filter(|line| line.contains("note[W813]"));
+        assert_eq!(lines.count(), 1, "{verb:?}: {said}");
+        assert!(said.stdout.contains("`notes.write`"), "{verb:?}: {said}");
+        assert!(said.stdout.contains("untrusted-sink"), "{verb:?}: {said}");
+    }
+    let seen = place.json(&["check", "plan.yaml", "--json"]);
+    let codes = seen["workspace"].as_array().unwrap().iter();
+    assert!(codes.map(|found| &found["code"]).any(|code| code == "W813"));
+}
+
 #[test]
 fn a_misspelt_tag_of_a_tool_takes_no_rule_away() {
     let place = Workplace::new();
