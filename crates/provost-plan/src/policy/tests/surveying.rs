@@ -271,6 +271,11 @@ fn a_value_that_no_sink_has_is_refused() {
          mean `north`?]"
     );
     assert!(load("north").is_ok());
+    // The control: while no tool has a sink, nothing is known of those to come.
+    let text = r#"forbid (principal, action in Action::"call", resource)
+        when { context.sinks.contains("nroth") };"#;
+    let reads = Catalog::new([operation("db.look read")]);
+    assert!(Policy::load(&reads, &[Source::new("p.cedar", text)], &people()).is_ok());
 }
 
 /// A rule that guards nothing because of a misspelt name is refused wherever policies load.
