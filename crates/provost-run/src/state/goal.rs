@@ -75,6 +75,9 @@ pub(super) fn goal_amended(
 fn forget_people(state: &mut State) {
     for card in state.people.cards.values_mut() {
         card.open = false;
+        // Why the steps too: a later card may give the same step free, and this one would be taken
+        // for what people said to it.
+        card.agreed = None;
     }
     for asked in state.people.questions.values_mut() {
         asked.open = false;

@@ -380,6 +380,28 @@ fn a_yes_to_a_plan_covers_no_later_answer_of_its_giver() {
     assert_eq!((asked("bob"), asked("eve")), (0, 1));
 }
 
+/// Nor does a yes to the same step of a plan for an earlier goal stand in for one that does not count.
+#[test]
+fn a_yes_under_an_earlier_goal_covers_no_call_of_a_later_one() {
+    let values = ["plan-0", "plan-1", "plan-2", "plan-3"].map(str::to_owned);
+    let asked = |who: &str| {
+        let policy = format!("{DEFAULT_POLICY}\n{}", policies()[3]);
+        let case = Case::under(&policy, &plan(&values))
+            .ask_for_plan()
+            .begin()
+            .approve("eve")
+            .quietly()
+            .amends("ada", Some(&plan(&values)), Some("tell somebody else"))
+            .approve("bob")
+            .answer(who, json!("x"));
+        let calls = case.journal.iter().filter(|(event, _)| {
+            matches!(event, Event::AttemptStarted(started) if started.slot.step == "page")
+        });
+        calls.count()
+    };
+    assert_eq!((asked("bob"), asked("eve")), (0, 1));
+}
+
 /// Who asked for the run put another goal, and the planner wrote the plan for it: what it wrote is
 /// theirs, and another person's hand on another value does not free them.
 #[test]

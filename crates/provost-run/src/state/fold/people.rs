@@ -137,6 +137,9 @@ pub(super) fn approvals_revised<'a>(state: &mut State, gone: impl Iterator<Item 
             if card.card.step() == Some(id) {
                 card.open = false;
             }
+            if let Some(agreed) = &mut card.agreed {
+                agreed.remove(id);
+            }
         }
         if let Some(step) = state.steps.get_mut(id) {
             for item in &mut step.items {
