@@ -239,7 +239,7 @@ fn a_plan_in_the_mode_single_has_no_open_subgoal() {
         .exits(0);
     assert_eq!(place.asked().len(), 2);
     assert!(
-        flat(&planned.stdout).contains("comes to"),
+        flat(&planned.stdout).contains("result steps[\"rose/rise\"]"),
         "{}",
         planned.stdout
     );
