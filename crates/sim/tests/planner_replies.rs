@@ -294,7 +294,7 @@ fn end_of(workspace: &Workspace, texts: &[String]) -> &'static str {
 #[test]
 fn every_reply_comes_to_a_defined_end() {
     let given = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let count = given("PROVOST_COUNT").unwrap_or(200);
+    let count = given("PROVOST_COUNT").unwrap_or(600);
     let first = given("PROVOST_SEED").unwrap_or(0);
     println!("count: {count} from seed {first}");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/incident");

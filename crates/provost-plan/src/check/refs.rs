@@ -379,7 +379,14 @@ impl Refs<'_, '_> {
         }
         let step = site.step().map(|step| step.id.value.as_str());
         let known: Vec<String> = names.visible(step).map(|n| format!("let.{n}")).collect();
-        let finding = finding.did_you_mean(name, known.iter().map(String::as_str));
+        // Why of a used name alone: where nothing else uses it, it may be the one that is misspelt.
+        let is_used = |meant: &str| {
+            let own = meant.strip_prefix("let.").unwrap_or(meant);
+            names.all().iter().any(|n| n.is_used && n.name.value == own)
+        };
+        let finding = finding
+            .did_you_mean(name, known.iter().map(String::as_str))
+            .fix_only_if(|fix| fix.renamed_to().is_some_and(is_used));
         with_list(finding, "the names are", known.iter().map(String::as_str))
     }
 

@@ -12,7 +12,6 @@ use super::graph::{references, step_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Reference, Root, Template};
-use crate::fix::Fix;
 use crate::plan::readings::is_output;
 use crate::plan::{Claim, Step, StepKind};
 use crate::source::Span;
@@ -72,7 +71,8 @@ fn unused_names(pass: &Pass<'_>) -> Vec<Diagnostic> {
             let message = format!("nothing uses `let.{}`", name.name.value);
             let mut finding = Diagnostic::new(Code::UnusedName, name.span, message);
             finding.step.clone_from(&name.step);
-            finding.fix(Fix::LeaveOut).hint("leave it out")
+            // Why no fix: what uses it may be what somebody meant to write.
+            finding.hint("leave it out")
         })
         .collect()
 }

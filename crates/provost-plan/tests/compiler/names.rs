@@ -171,18 +171,6 @@ fn a_fix_keeps_the_let_and_mends_the_name() {
     assert_eq!(mended.findings, Vec::new());
 }
 
-#[test]
-fn a_fix_leaves_out_a_name_that_nothing_uses() {
-    let (text, _) = case("bad/let-unused-choir", &str::to_owned);
-    let judge = |source: &Source| {
-        let (_, case) = case("bad/let-unused-choir", &|_| source.text.to_string());
-        case.report().1.to_vec()
-    };
-    let mended = mend(&Source::new("plan.yaml", text.as_str()), judge);
-    // Both: without `half`, nothing uses `total` either.
-    assert_eq!(mended.source.text.matches("half").count(), 0);
-}
-
 /// Names of names, each used so often by the next.
 fn doubling(names: usize, uses: usize) -> String {
     let mut text = "let:\n  n0: ${ steps.a.output.n }\n".to_owned();

@@ -190,7 +190,10 @@ fn is_renamed(before: &str, after: &str, place: &str) -> bool {
     let (before, after) = (pieces(before), pieces(after));
     before.len() == after.len()
         && before.iter().zip(&after).all(|(one, two)| {
-            one.text == two.text || ((whole || one.inside) && is_slip(&one.text, &two.text))
+            let is_name = |piece: &Piece| piece.text.chars().any(char::is_alphanumeric);
+            let names = is_name(one) && is_name(two);
+            let renamed = || names && is_slip(&one.text, &two.text);
+            one.text == two.text || (whole || one.inside) && renamed()
         })
 }
 
@@ -308,7 +311,7 @@ mod tests {
             ("when", json!("${ steps.cont.output.n >= 1 }"), "!"),
             ("when", Value::Null, "!"),
             ("args", json!({ "to": "count" }), "!"),
-            ("args", json!({ "two": "cont" }), "!"),
+            ("args", json!({ "two": "cont" }), "!!"),
             ("args", json!({ "To": "cont" }), "r"),
             ("approval", json!("required"), "!"),
         ] {

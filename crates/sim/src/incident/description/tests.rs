@@ -261,8 +261,22 @@ fn writeups(truth: &Truth, seen: &Seen, demand: &mut impl FnMut(bool, &'static s
             .contains(|c: char| c.is_ascii_digit());
         line.contains("latency of") || line.contains("p95") && (figure || line.contains("times as"))
     };
-    let symptom =
-        ids(&|text| text.contains(&format!("\nservice: {TARGET}\n")) && text.lines().any(up));
+    // In the section of the symptom the word itself is not needed.
+    let slow = |line: &str| {
+        let denied = ["no ", "none", "nothing", "not "];
+        let line = line.to_lowercase();
+        line.contains("slow") && !denied.iter().any(|word| line.contains(word))
+    };
+    let section = |text: &str| {
+        let (_, after) = text.split_once("\n## Symptom\n").unwrap_or_default();
+        let (section, _) = after.split_once("\n## ").unwrap_or((after, ""));
+        let told = |line: &str| line.contains(" ms") || slow(line);
+        section.lines().any(told)
+    };
+    let symptom = ids(&|text| {
+        let own = text.contains(&format!("\nservice: {TARGET}\n"));
+        own && (text.lines().any(up) || section(text))
+    });
     demand(
         message == truth.past_message.iter().cloned().collect(),
         "past incidents with the message",
