@@ -38,10 +38,12 @@ pub(super) fn too_few(pass: &Pass<'_>, verdicts: &Verdicts) -> Vec<Diagnostic> {
                 valid_ms: None,
                 ..terms.clone()
             });
+            let enough = usize::try_from(terms.quorum).unwrap_or(usize::MAX).max(1);
             let key = (asked.clone(), tool.value.clone());
             let who = counted.entry(key);
-            let who = who.or_insert_with(|| approvers(pass, &tool.value, &terms));
-            let enough = usize::try_from(terms.quorum).unwrap_or(usize::MAX).max(1);
+            // Why no more: policy is asked for each, and where they are enough nothing is said.
+            let who =
+                who.or_insert_with(|| approvers(pass, &tool.value, &terms).take(enough).collect());
             if who.len() >= enough {
                 continue;
             }
@@ -68,8 +70,12 @@ pub(super) fn too_few(pass: &Pass<'_>, verdicts: &Verdicts) -> Vec<Diagnostic> {
     found.into_values().map(|(finding, _)| finding).collect()
 }
 
-/// Who of those who are listed may say yes to a call.
-fn approvers(pass: &Pass<'_>, tool: &str, terms: &AskTerms) -> BTreeSet<String> {
+/// Who of those who are listed may say yes to a call; policy is asked as they are taken.
+fn approvers<'p>(
+    pass: &'p Pass<'_>,
+    tool: &str,
+    terms: &'p AskTerms,
+) -> impl Iterator<Item = String> + 'p {
     let (policy, requester) = (&pass.terms.policy, &pass.terms.principal);
     let operation = pass.terms.catalog.get(tool);
     let people = policy.people();
@@ -77,14 +83,14 @@ fn approvers(pass: &Pass<'_>, tool: &str, terms: &AskTerms) -> BTreeSet<String> 
     // Why: in a solo workspace whoever is at the machine counts, listed or not.
     let own = policy.is_solo().then(|| requester.id.clone());
     let all: BTreeSet<String> = listed.chain(own).collect();
-    let may = |id: &String| {
+    let may = move |id: &String| {
         let person = people.principal(id);
         let operation = operation.map(AsRef::as_ref);
         policy
             .may_approve(&person, requester, operation, terms)
             .is_ok()
     };
-    all.into_iter().filter(may).collect()
+    all.into_iter().filter(may)
 }
 
 fn words(who: &BTreeSet<String>) -> String {
