@@ -147,7 +147,8 @@ pub struct CardState {
     pub approved_by: BTreeSet<String>,
     /// Until when all of what they said counts, in milliseconds since the epoch.
     pub valid_until: i64,
-    /// What all of them said yes to, by the card's names; `None` before the first.
+    /// What all of them said yes to, by the card's names, without what was taken back since; `None`
+    /// before the first, and once the goal is another.
     pub agreed: Option<BTreeSet<String>>,
     /// Whether it is still open.
     pub open: bool,

@@ -5,11 +5,10 @@
 //! event's link covers its header and the digest of its payload, never the payload itself, so a
 //! body can be erased; a commit's link covers the links of all its events in order.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use provost_plan::digest::{Digest, Domain, canonical};
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 /// The link before the first of a chain.
 pub(super) const GENESIS: Digest = Digest::from_bytes([0; 32]);
@@ -129,15 +128,8 @@ fn put_text(text: &mut String, word: &str) {
     }
 }
 
-fn put_number(text: &mut String, number: impl Into<Number>) {
-    let number = number.into();
-    // Why: nearly all are small, and are what they print as.
-    let small = number.as_u64().filter(|number| *number <= 1 << 53);
-    // Why ignored: a text takes all that is written to it.
-    let _ = match small {
-        Some(small) => write!(text, "{small}"),
-        None => write!(text, "{}", canonical(&Value::Number(number))),
-    };
+fn put_number(text: &mut String, number: impl Into<Value>) {
+    text.push_str(&canonical(&number.into()));
 }
 
 #[cfg(test)]
