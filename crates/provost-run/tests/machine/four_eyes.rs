@@ -360,6 +360,14 @@ fn a_later_amendment_of_another_value_frees_nobody() {
     "#);
 }
 
+/// How often the step `page` began.
+fn pages(case: &Case) -> usize {
+    let calls = case.journal.iter().filter(
+        |(event, _)| matches!(event, Event::AttemptStarted(started) if started.slot.step == "page"),
+    );
+    calls.count()
+}
+
 /// A yes to a plan does not cover an answer that its giver gave later.
 #[test]
 fn a_yes_to_a_plan_covers_no_later_answer_of_its_giver() {
@@ -372,10 +380,7 @@ fn a_yes_to_a_plan_covers_no_later_answer_of_its_giver() {
             .approve("bob")
             .quietly()
             .answer(who, json!("x"));
-        let calls = case.journal.iter().filter(|(event, _)| {
-            matches!(event, Event::AttemptStarted(started) if started.slot.step == "page")
-        });
-        calls.count()
+        pages(&case)
     };
     assert_eq!((asked("bob"), asked("eve")), (0, 1));
 }
@@ -394,10 +399,7 @@ fn a_yes_under_an_earlier_goal_covers_no_call_of_a_later_one() {
             .amends("ada", Some(&plan(&values)), Some("tell somebody else"))
             .approve("bob")
             .answer(who, json!("x"));
-        let calls = case.journal.iter().filter(|(event, _)| {
-            matches!(event, Event::AttemptStarted(started) if started.slot.step == "page")
-        });
-        calls.count()
+        pages(&case)
     };
     assert_eq!((asked("bob"), asked("eve")), (0, 1));
 }

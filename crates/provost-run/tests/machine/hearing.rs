@@ -1,10 +1,9 @@
 //! A run that another process takes up: what people say is heard first, then things begin.
 
-use crate::case::{Case, failed, ok, person, rules_with};
-use provost_plan::catalog::Reconcile;
+use crate::case::{Case, failed, ok, person, reconciled, rules_with};
 use provost_run::call::Slot;
 use provost_run::event::{Event, Settlement, StepStatus};
-use provost_run::machine::{Input, Rules};
+use provost_run::machine::Input;
 use provost_run::outcome::{Class, Landing};
 use provost_run::statement::{PlanText, Statement};
 use serde_json::json;
@@ -21,21 +20,6 @@ steps:
   - { id: look, tool: look.up }
 answer: done
 "#;
-
-/// `note.put` is asked about by `look.up`.
-fn reconciled() -> Rules {
-    rules_with(|operation| {
-        if operation.name == "note.put" {
-            operation.reconcile = Some(Reconcile {
-                tool: "look.up".to_owned(),
-                args: json!({ "to": "${ args.to }" }),
-                landed: "${ output.total > 0 }".to_owned(),
-                output: Some("${ {'done': output.ok} }".to_owned()),
-                final_after_ms: 30_000,
-            });
-        }
-    })
-}
 
 fn halted() -> Case {
     Case::of(rules_with(|_| {}), PLAN)

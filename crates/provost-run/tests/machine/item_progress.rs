@@ -1,9 +1,8 @@
 //! How far an item is, by the fold of its journal: what is known of a stage ends with the stage.
 
-use crate::case::{Case, failed, ok, rules_with};
-use provost_plan::catalog::Reconcile;
+use crate::case::{Case, failed, ok, reconciled, rules_with};
 use provost_run::event::{Event, Settlement, StepStatus};
-use provost_run::machine::{Rules, Run};
+use provost_run::machine::Run;
 use provost_run::outcome::{Class, Landing};
 use provost_run::state::{Doubt, FoldError, ItemState};
 use serde_json::json;
@@ -16,21 +15,6 @@ steps:
   - { id: a, tool: note.put, args: { to: a }, accept: ['${ output.done }'] }
 answer: done
 "#;
-
-/// `note.put` is asked about by `look.up`, which is final after half a minute.
-fn reconciled() -> Rules {
-    rules_with(|operation| {
-        if operation.name == "note.put" {
-            operation.reconcile = Some(Reconcile {
-                tool: "look.up".to_owned(),
-                args: json!({ "to": "${ args.to }" }),
-                landed: "${ output.total > 0 }".to_owned(),
-                output: Some("${ {'done': output.ok} }".to_owned()),
-                final_after_ms: 30_000,
-            });
-        }
-    })
-}
 
 fn item(case: &Case) -> &ItemState {
     let (_, item) = case.state().items().next().unwrap();

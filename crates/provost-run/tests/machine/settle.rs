@@ -1,7 +1,6 @@
 //! How a doubt ends: by the declared read, or by a person; and by nothing else.
 
-use crate::case::{Case, failed, ok, rules_with};
-use provost_plan::catalog::{Operation, Reconcile};
+use crate::case::{Case, asked_about, failed, ok, reconciled, rules_with};
 use provost_run::admission::{Denial, Stop};
 use provost_run::event::Settlement;
 use provost_run::machine::Rules;
@@ -18,23 +17,6 @@ steps:
   - { id: next, tool: look.up, needs: [put] }
 answer: done
 "#;
-
-/// `note.put` is asked about by `look.up`.
-fn asked_about(operation: &mut Operation) {
-    if operation.name == "note.put" {
-        operation.reconcile = Some(Reconcile {
-            tool: "look.up".to_owned(),
-            args: json!({ "to": "${ args.to }" }),
-            landed: "${ output.total > 0 }".to_owned(),
-            output: Some("${ {'done': output.ok} }".to_owned()),
-            final_after_ms: 30_000,
-        });
-    }
-}
-
-fn reconciled() -> Rules {
-    rules_with(asked_about)
-}
 
 fn doubtful(rules: Rules) -> Case {
     Case::of(rules, PLAN)

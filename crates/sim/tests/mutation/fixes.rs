@@ -111,6 +111,13 @@ fn loaded(plan: &Document, settled: &dyn Fn(&str) -> bool) -> Document {
     plan.with_steps(steps.collect())
 }
 
+/// What the check says of a text in the place of a document's plan.
+fn checkup(document: &literate::Document, source: &Source) -> Checkup {
+    let case = literate::Case::of_text(document, &source.text);
+    let plan = case.is_checked().then(|| case.plan().clone());
+    Checkup::of(case.report().1.to_vec(), plan)
+}
+
 /// Every plan of the corpus as it stands, good and bad.
 fn corpus_plans() -> Tally {
     let mut corpus = Corpus::new("corpus");
@@ -120,11 +127,7 @@ fn corpus_plans() -> Tally {
             let text = document.block("yaml plan").unwrap();
             let empty = read_plan(&Source::new("empty", "steps: []")).unwrap();
             let terms = literate::Setting::of(&document, &empty).terms;
-            let check = |source: &Source| {
-                let case = literate::Case::of_text(&document, &source.text);
-                let plan = case.is_checked().then(|| case.plan().clone());
-                Checkup::of(case.report().1.to_vec(), plan)
-            };
+            let check = |source: &Source| checkup(&document, source);
             let trial = Trial {
                 check: &check,
                 catalog: &terms.catalog,
@@ -391,11 +394,7 @@ fn what_no_fix_may_do_is_noticed() {
     let document = literate::Document::of(&[("yaml plan", PLAN)]);
     let terms =
         literate::Setting::of(&document, &read_plan(&Source::new("plan", PLAN)).unwrap()).terms;
-    let check = |source: &Source| {
-        let case = literate::Case::of_text(&document, &source.text);
-        let plan = case.is_checked().then(|| case.plan().clone());
-        Checkup::of(case.report().1.to_vec(), plan)
-    };
+    let check = |source: &Source| checkup(&document, source);
     let trial = Trial {
         check: &check,
         catalog: &terms.catalog,
@@ -456,11 +455,7 @@ fn another_name_than_the_author_wrote_is_noticed() {
     let meant = PLAN.replace("fresh: 10m", "fresh: 1h");
     let value = |text: &str| parse_yaml(text).unwrap().to_value();
     let document = literate::Document::of(&[("yaml plan", PLAN)]);
-    let check = |source: &Source| {
-        let case = literate::Case::of_text(&document, &source.text);
-        let plan = case.is_checked().then(|| case.plan().clone());
-        Checkup::of(case.report().1.to_vec(), plan)
-    };
+    let check = |source: &Source| checkup(&document, source);
     let meant = Meant {
         checkup: check(&Source::new("plan", meant.as_str())),
         value: value(&meant),

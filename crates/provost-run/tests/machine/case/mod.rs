@@ -38,7 +38,7 @@ pub mod world;
 pub use lines::line;
 use others::Others;
 use shared::Shared;
-pub use world::{rules, rules_of, rules_with};
+pub use world::{asked_about, reconciled, rules, rules_of, rules_with};
 
 pub fn person(name: &str) -> Principal {
     Principal {

@@ -1,5 +1,6 @@
 //! A small catalog and the rules over it.
 
+use provost_plan::catalog::Reconcile;
 use provost_run::admission::AdmissionRules;
 
 use super::*;
@@ -90,6 +91,24 @@ pub fn rules_with(change: impl Fn(&mut Operation)) -> Rules {
         Source::new(SOLO_FILE, SOLO_POLICY),
     ];
     rules_of(&sources, PEOPLE, change)
+}
+
+/// The rules of `Case::new`, where `look.up` says what became of `note.put`: see [`asked_about`].
+pub fn reconciled() -> Rules {
+    rules_with(asked_about)
+}
+
+/// `note.put` is asked about by `look.up`, and what it says is final after half a minute.
+pub fn asked_about(operation: &mut Operation) {
+    if operation.name == "note.put" {
+        operation.reconcile = Some(Reconcile {
+            tool: "look.up".to_owned(),
+            args: json!({ "to": "${ args.to }" }),
+            landed: "${ output.total > 0 }".to_owned(),
+            output: Some("${ {'done': output.ok} }".to_owned()),
+            final_after_ms: 30_000,
+        });
+    }
 }
 
 /// The rules of `Case::new`, with the role `clerk` over these tools.
