@@ -180,9 +180,11 @@ impl Sequence {
     }
 
     fn puts_a_goal(mut self, by: &'static str) -> Self {
-        let review = self.case.state().planning.review.is_some();
-        if self.case.state().in_flight() > 0 || review || self.dice.next(3) > 0 {
+        if self.case.state().in_flight() > 0 || self.dice.next(3) > 0 {
             return self;
+        }
+        if self.dice.next(2) == 0 {
+            return self.puts_a_goal_with_its_plan(by);
         }
         self.behind.insert(by);
         let people: Vec<&str> = self.behind.iter().copied().collect();
@@ -194,6 +196,16 @@ impl Sequence {
         }
         let text = plan(&self.values);
         self.with(|case| case.replans(&text).amends(by, None, Some("another goal")))
+    }
+
+    fn puts_a_goal_with_its_plan(mut self, by: &'static str) -> Self {
+        for place in self.open_places() {
+            if self.dice.next(2) == 0 {
+                self.values[place] = self.value(by);
+            }
+        }
+        let text = plan(&self.values);
+        self.with(|case| case.amends(by, Some(&text), Some("another goal, and a plan for it")))
     }
 
     fn answers(mut self, by: &'static str) -> Self {
@@ -234,11 +246,12 @@ impl Sequence {
 struct Reading {
     begun: usize,
     amended: usize,
+    goals: usize,
     broken: Vec<String>,
 }
 
-/// Reads a journal by the rule alone: nobody approves a value he wrote, and who asked approves
-/// nothing that is only the planner's.
+/// Reads a journal by the rule alone: nobody approves a value he wrote, who asked approves nothing
+/// that is only the planner's, and what was approved under one goal begins nothing under the next.
 fn read(journal: &[(Event, i64)]) -> Reading {
     let mut reading = Reading::default();
     let mut yes: BTreeMap<Digest, BTreeSet<&str>> = BTreeMap::new();
@@ -247,8 +260,19 @@ fn read(journal: &[(Event, i64)]) -> Reading {
             Event::ApprovalGiven { card, by, .. } => {
                 yes.entry(*card).or_default().insert(by);
             }
+            Event::GoalAmended { .. } => {
+                yes.clear();
+                reading.goals += 1;
+            }
             Event::AttemptStarted(started) => {
-                let Some(people) = started.approval.and_then(|card| yes.get(&card)) else {
+                let Some(card) = started.approval else {
+                    continue;
+                };
+                let Some(people) = yes.get(&card) else {
+                    reading.broken.push(format!(
+                        "nobody approved {} under this goal: {}",
+                        started.slot, started.args
+                    ));
                     continue;
                 };
                 let values = started.args.as_object().into_iter().flatten();
@@ -283,7 +307,7 @@ fn rounds() -> u64 {
 #[test]
 fn nobody_approves_a_value_he_wrote() {
     let policies = policies();
-    let (mut begun, mut amended) = (0, 0);
+    let (mut begun, mut amended, mut goals) = (0, 0, 0);
     for seed in 0..rounds() {
         let policy = &policies[seed as usize % policies.len()];
         let case = Sequence::begin(seed, policy).moves();
@@ -295,12 +319,15 @@ fn nobody_approves_a_value_he_wrote() {
         );
         begun += reading.begun;
         amended += reading.amended;
+        goals += reading.goals;
     }
     println!(
-        "{} sequences, {begun} approved calls, {amended} of them with values of people",
+        "{} sequences, {begun} approved calls, {amended} of them with values of people, \
+         {goals} goals amended",
         rounds()
     );
     assert!(begun as u64 > rounds() / 4 && amended as u64 > rounds() / 20);
+    assert!(goals as u64 > rounds() / 4, "{goals}");
 }
 
 /// The judge can see: the same journals with other names under the yeses are found broken.
@@ -322,6 +349,28 @@ fn a_yes_to_ones_own_value_is_found() {
         }
     }
     assert!(found > 20, "{found}");
+}
+
+/// Nor does it miss a yes under an earlier goal: with the goal amended between yes and call, every
+/// such call is found.
+#[test]
+fn a_yes_under_an_earlier_goal_is_found() {
+    let policies = policies();
+    let (mut tried, mut found) = (0, 0);
+    for seed in 0..30 {
+        let policy = &policies[seed as usize % policies.len()];
+        let mut journal = Sequence::begin(seed, policy).moves().journal;
+        let goal = |(event, _): &&(Event, i64)| matches!(event, Event::GoalAmended { .. });
+        let approved = |(event, _): &(Event, i64)| matches!(event, Event::AttemptStarted(started) if started.approval.is_some());
+        let amended = journal.iter().find(goal).cloned();
+        let (Some(amended), Some(at)) = (amended, journal.iter().position(approved)) else {
+            continue;
+        };
+        journal.insert(at, amended);
+        tried += 1;
+        found += usize::from(!read(&journal).broken.is_empty());
+    }
+    assert!(tried > 5 && found == tried, "{found} of {tried}");
 }
 
 /// Two people together wrote every value but one, and each said yes once: the finding itself.
