@@ -42,9 +42,14 @@ impl Offsets {
     }
 }
 
+/// Where each byte of the text stands, in the first way of writing in which all of it does.
 fn align(text: &[u8], written: &str) -> Option<Vec<usize>> {
-    let (style, mut at) = style(text, written);
-    let source = written.as_bytes();
+    styles(text, written)
+        .into_iter()
+        .find_map(|(style, at)| align_as(style, text, written.as_bytes(), at))
+}
+
+fn align_as(style: OffsetStyle, text: &[u8], source: &[u8], mut at: usize) -> Option<Vec<usize>> {
     let mut starts = Vec::with_capacity(text.len() + 1);
     let mut next = 0;
     while let Some(&byte) = text.get(next) {
@@ -74,25 +79,28 @@ enum OffsetStyle {
     Double,
 }
 
-fn style(text: &[u8], written: &str) -> (OffsetStyle, usize) {
-    match written.as_bytes().first() {
+/// The ways in which a scalar may have been written, and where its text begins in each. Why
+/// several: a block is given without its header, and its text may begin with any mark.
+fn styles(text: &[u8], written: &str) -> [(OffsetStyle, usize); 2] {
+    let blanks = |text: &str| text.len() - text.trim_start().len();
+    // Why: what begins with blanks was not read from YAML, and stands there as it is.
+    let indented = text.first().is_some_and(u8::is_ascii_whitespace);
+    let plain = (
+        OffsetStyle::Plain,
+        if indented { 0 } else { blanks(written) },
+    );
+    let marked = match written.as_bytes().first() {
         Some(b'\'') => (OffsetStyle::Single, 1),
         Some(b'"') => (OffsetStyle::Double, 1),
         // Why: the body of a block begins on the line after its header, behind the indentation.
-        Some(b'|' | b'>') => match written.find('\n') {
-            Some(end) => {
-                let body = written.get(end..).unwrap_or("");
-                (OffsetStyle::Plain, written.len() - body.trim_start().len())
-            }
-            None => (OffsetStyle::Plain, written.len()),
-        },
-        // Why: what begins with blanks was not read from YAML, and stands there as it is.
-        _ if text.first().is_some_and(u8::is_ascii_whitespace) => (OffsetStyle::Plain, 0),
-        _ => (
-            OffsetStyle::Plain,
-            written.len() - written.trim_start().len(),
-        ),
-    }
+        Some(b'|' | b'>') => {
+            let header = written.find('\n').unwrap_or(written.len());
+            let body = written.get(header..).unwrap_or_default();
+            (OffsetStyle::Plain, header + blanks(body))
+        }
+        _ => plain,
+    };
+    [marked, plain]
 }
 
 /// The width of the escape at `at` if it stands for `byte`.

@@ -79,6 +79,10 @@ impl Builder<'_> {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_properties(*anchor != 0, tag.is_some(), span)?;
                 let kind = self.scalar(text, *style, span)?;
+                let span = match style {
+                    ScalarStyle::Literal | ScalarStyle::Folded => self.trimmed(span),
+                    _ => span,
+                };
                 self.value(Node { kind, span })
             }
             Event::SequenceStart(_, anchor, tag) => {
@@ -144,13 +148,15 @@ impl Builder<'_> {
             OpenKind::List(items) => Kind::List(items),
             OpenKind::Map { entries, .. } => Kind::Map(entries),
         };
-        // Why: a block ends where the next token begins; the span should end with its text.
-        let inner = self.text.get(open.start..span.end).unwrap_or("");
-        let end = open.start + inner.trim_end().len();
-        self.value(Node {
-            kind,
-            span: Span::new(open.start, end),
-        })
+        let span = self.trimmed(Span::new(open.start, span.end));
+        self.value(Node { kind, span })
+    }
+
+    /// A place without the blanks behind it. Why: a block ends where the next token begins, and
+    /// its place should end with its text.
+    fn trimmed(&self, span: Span) -> Span {
+        let inner = self.text.get(span.start..span.end).unwrap_or_default();
+        Span::new(span.start, span.start + inner.trim_end().len())
     }
 
     fn value(&mut self, node: Node) -> Result<(), Diagnostic> {
