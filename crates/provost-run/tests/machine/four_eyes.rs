@@ -189,23 +189,41 @@ impl Sequence {
         self.behind.insert(by);
         let people: Vec<&str> = self.behind.iter().copied().collect();
         let author = format!("plan+{}", people.join("+"));
+        let before = self.values.clone();
         for place in self.open_places() {
             if self.dice.next(2) == 0 {
                 self.values[place] = self.value(&author);
             }
         }
         let text = plan(&self.values);
-        self.with(|case| case.replans(&text).amends(by, None, Some("another goal")))
+        self = self.with(|case| case.replans(&text).amends(by, None, Some("another goal")));
+        if self.case.drop_reply() {
+            // Why: these are not the planner's values, whoever writes them into a plan later.
+            self.values = before;
+        }
+        self
     }
 
     fn puts_a_goal_with_its_plan(mut self, by: &'static str) -> Self {
+        let (before, told) = (self.values.clone(), self.goals());
         for place in self.open_places() {
             if self.dice.next(2) == 0 {
                 self.values[place] = self.value(by);
             }
         }
         let text = plan(&self.values);
-        self.with(|case| case.amends(by, Some(&text), Some("another goal, and a plan for it")))
+        self = self.with(|case| case.amends(by, Some(&text), Some("another, with its plan")));
+        if self.goals() == told {
+            self.values = before;
+        }
+        self
+    }
+
+    fn goals(&self) -> usize {
+        let goals = self.case.journal.iter();
+        goals
+            .filter(|(event, _)| matches!(event, Event::GoalAmended { .. }))
+            .count()
     }
 
     fn answers(mut self, by: &'static str) -> Self {

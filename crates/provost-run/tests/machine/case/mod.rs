@@ -201,6 +201,11 @@ impl Case {
         self
     }
 
+    /// Drops the planner's next reply, if it was not asked for one; whether there was any.
+    pub fn drop_reply(&mut self) -> bool {
+        self.replies.pop_front().is_some()
+    }
+
     /// The goal has these criteria.
     pub fn criteria(mut self, ids: &[&str]) -> Self {
         let criterion = |id: &&str| Criterion {
