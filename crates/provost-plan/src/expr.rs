@@ -282,6 +282,17 @@ impl Template {
             .flat_map(|expression| expression.references.iter())
     }
 
+    /// Its form: the same for two texts whose expressions differ in spaces, quotes and parentheses
+    /// alone.
+    #[must_use]
+    pub fn form(&self) -> String {
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Text(text) => format!("{text:?}"),
+            Part::Expr(expression) => format!("${{{}}}", expression.tree.form()),
+        });
+        parts.collect()
+    }
+
     /// The value in this scope: of the expression's type if it is the whole text, else a text.
     ///
     /// # Errors

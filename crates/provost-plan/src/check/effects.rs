@@ -181,8 +181,8 @@ fn effect_words(operation: &Operation) -> &'static str {
 struct Write<'a> {
     step: &'a Step,
     operation: &'a Operation,
-    /// The call it makes: each argument by its value, if that is known before the run, else as it
-    /// is written; and what hangs on an item, with its list.
+    /// The call it makes: each argument by its value, if that is known before the run, else by its
+    /// form; and what hangs on an item, with its list.
     call: usize,
     /// The values of its sinks that are known before the run.
     sinks: Vec<(&'a str, usize)>,
@@ -213,7 +213,6 @@ fn writes<'a>(pass: &Pass<'a>) -> BTreeMap<&'a str, Vec<Write<'a>>> {
         }
         let mut read = args.templates().into_iter().flat_map(Template::references);
         let on_item = read.any(|r| matches!(r.root, Root::Item | Root::Index));
-        let written = step.value.get("args");
         let (mut call, mut sinks) = (BTreeMap::new(), Vec::new());
         for (name, tree) in args.entries() {
             let known = pass.fixed_tree(tree);
@@ -221,14 +220,11 @@ fn writes<'a>(pass: &Pass<'a>) -> BTreeMap<&'a str, Vec<Write<'a>>> {
             if let Some(value) = value.as_ref().filter(|_| operation.is_sink(name)) {
                 sinks.push((&**name, numbered.of(value.clone())));
             }
-            let as_written = || {
-                let written = written.and_then(|args| args.get(&**name));
-                (false, written.map(canonical).unwrap_or_default())
-            };
-            let value = value.map_or_else(as_written, |known| (true, known));
+            let value = value.map_or_else(|| (false, tree.form()), |known| (true, known));
             call.insert(&**name, value);
         }
-        let list = step.value.get("for_each").filter(|_| on_item);
+        let list = step.for_each.as_ref().filter(|_| on_item);
+        let list = list.map(|for_each| for_each.list.form());
         let write = Write {
             step,
             operation,

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{ArgTree, EvalError, Key, LabelOf, Scope, Template};
 use crate::diagnostic::Diagnostic;
+use crate::digest::canonical;
 use crate::label::Label;
 use crate::node::{Kind, Node};
 use crate::source::Span;
@@ -81,6 +82,28 @@ impl ArgTree {
                 .map(|(key, value)| Some((key.to_string(), value.constant()?)))
                 .collect::<Option<Map<_, _>>>()
                 .map(Value::Object),
+        }
+    }
+
+    /// Its form: the same for two trees that differ in the order of names, and in the spaces,
+    /// quotes and parentheses of expressions alone.
+    #[must_use]
+    pub fn form(&self) -> String {
+        match self {
+            Self::Value(value, _) => canonical(value),
+            Self::Template(template) => template.form(),
+            Self::List(items, _) => {
+                let items: Vec<String> = items.iter().map(Self::form).collect();
+                format!("[{}]", items.join(","))
+            }
+            Self::Map(entries, _) => {
+                let entries = entries.iter();
+                let mut forms: Vec<String> = entries
+                    .map(|(key, value)| format!("{:?}:{}", &**key, value.form()))
+                    .collect();
+                forms.sort_unstable();
+                format!("{{{}}}", forms.join(","))
+            }
         }
     }
 

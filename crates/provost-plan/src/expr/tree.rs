@@ -374,7 +374,7 @@ impl Expr {
                         | Access::Index(Self {
                             kind: ExprKind::Text(name),
                             ..
-                        }) => path.push_str(&format!(".{name}")),
+                        }) => path.push_str(&format!("[{name:?}]")),
                         Access::Index(index) => path.push_str(&format!("[{}]", index.form())),
                     }
                 }

@@ -5,15 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use crate::catalog::Effect;
 use crate::check::Pass;
 use crate::check::graph::step_of;
 use crate::check::order::{Order, OrderNode, StepSet};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::digest::canonical;
 use crate::expr::Template;
 use crate::fix::Fix;
 use crate::plan::subgoal::parent_of;
@@ -215,21 +212,20 @@ fn repeated(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
 /// What makes two plain reads the same, and the server that is read.
 fn plain_read<'n>(node: &'n OrderNode<'_>) -> Option<(String, &'n str)> {
     let operation = node.operation.filter(|op| op.effect == Effect::Read)?;
-    let StepKind::Tool { tool, .. } = &node.step.kind else {
+    let StepKind::Tool { tool, args } = &node.step.kind else {
         return None;
     };
     if node.step.for_each.is_some() {
         return None;
     }
-    let args = node.step.value.get("args").unwrap_or(&Value::Null);
-    let key = format!("{} {}", tool.value, canonical(args));
+    let key = format!("{} {}", tool.value, args.form());
     Some((key, operation.server()))
 }
 
 /// Whether what `first` read is there wherever `later` runs.
 fn is_taken_for(first: &OrderNode<'_>, later: &OrderNode<'_>) -> bool {
-    let text = |node: &OrderNode<'_>| node.step.when.as_ref().map(|when| when.text().to_owned());
-    let runs = first.step.when.is_none() || text(first) == text(later);
+    let form = |node: &OrderNode<'_>| node.step.when.as_ref().map(Template::form);
+    let runs = first.step.when.is_none() || form(first) == form(later);
     runs && !first.step.on_failure.may_go_on()
 }
 
