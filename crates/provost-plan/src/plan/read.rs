@@ -102,10 +102,27 @@ impl WrittenPlan {
         self.finished(plan, diagnostics)
     }
 
+    /// Reads a text of its nodes that is no part of a plan.
+    ///
+    /// # Errors
+    /// The finding about the first expression that cannot be read, in the text of the author.
+    pub fn template(&self, text: &Spanned<String>) -> Result<Template, Box<Diagnostic>> {
+        let read = Template::parse(&text.value, text.span, &self.text.text);
+        read.map_err(|mut finding| {
+            finding.span = self.place(finding.span);
+            finding
+        })
+    }
+
     /// The text of the author.
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// The names of the plan.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.visible(None)
     }
 
     /// How many names nothing uses, in the plan and in the parts.

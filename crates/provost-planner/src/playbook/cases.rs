@@ -126,7 +126,8 @@ impl Playbook {
         let found = case.conditions.iter().filter_map(|when| {
             let reason = withheld::always(when, &case.plan, catalog)?;
             let message = format!("the rule can never be decided: {reason}");
-            Some(Diagnostic::new(Code::BadPlaybook, when.span(), message))
+            let place = self.written.place(when.span());
+            Some(Diagnostic::new(Code::BadPlaybook, place, message))
         });
         found.collect()
     }
@@ -134,7 +135,8 @@ impl Playbook {
     /// The place of the condition of a rule, if it has one.
     #[must_use]
     pub fn condition_span(&self, rule: usize) -> Option<Span> {
-        Some(self.rules.get(rule)?.when.as_ref()?.span())
+        let when = self.rules.get(rule)?.when.as_ref()?;
+        Some(self.written.place(when.span()))
     }
 
     /// A rule in words, by its place.

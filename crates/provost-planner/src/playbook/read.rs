@@ -392,13 +392,7 @@ fn read_rule(
     fields.finish();
 
     let when = match when {
-        Some(text) => Some(read_condition(
-            &text,
-            &after,
-            params,
-            written.source(),
-            found,
-        )?),
+        Some(text) => Some(read_condition(&text, &after, params, written, found)?),
         None => None,
     };
     if drop.is_empty() && parts.iter().all(|(_, part)| part.is_none()) {
@@ -465,13 +459,15 @@ fn read_condition(
     text: &Spanned<String>,
     after: &[Spanned<String>],
     params: &PlaybookParams,
-    source: &Source,
+    written: &WrittenPlan,
     found: &mut Found,
 ) -> Option<Template> {
-    let template = Template::parse(&text.value, text.span, &source.text)
+    let template = written
+        .template(text)
         .map_err(|diagnostic| found.push(*diagnostic))
         .ok()?;
-    check_param_references(&template, params, found);
+    let mut own = Found::new();
+    check_param_references(&template, params, &mut own);
     for reference in template.references() {
         let message = match &reference.root {
             Root::Params => continue,
@@ -479,10 +475,21 @@ fn read_condition(
             Root::Step(step) => {
                 format!("`when` reads the step `{step}`, which the rule does not wait for")
             }
-            _ => "`when` of a revise rule sees `steps` and `params` only".to_owned(),
+            Root::Unknown(name) if name.starts_with("let.") => {
+                let finding = Diagnostic::new(
+                    Code::UnknownRoot,
+                    reference.span,
+                    format!("there is no `{name}`"),
+                );
+                let known = written.names().map(|known| format!("let.{known}"));
+                let known: Vec<String> = known.collect();
+                own.push(finding.did_you_mean(name, known.iter().map(String::as_str)));
+                continue;
+            }
+            _ => "`when` of a revise rule sees `steps`, `params` and `let` only".to_owned(),
         };
         let finding = Diagnostic::new(Code::BadPlaybook, reference.span, message);
-        found.push(match &reference.root {
+        own.push(match &reference.root {
             Root::Step(step) => finding.hint(format!("name it: `after: [{}]`", {
                 let known = after.iter().map(|known| known.value.as_str());
                 known.chain([step.as_str()]).collect::<Vec<_>>().join(", ")
@@ -490,6 +497,10 @@ fn read_condition(
             _ => finding,
         });
     }
+    for finding in &mut own {
+        finding.span = written.place(finding.span);
+    }
+    found.append(&mut own);
     Some(template)
 }
 

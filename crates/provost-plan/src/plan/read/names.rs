@@ -107,7 +107,7 @@ impl<'a> Writer<'a> {
         let mut document = document.clone();
         for (key, value) in entries(&mut document) {
             match key.as_str() {
-                "success" | "answer" => self.tree(value, &nothing),
+                "success" | "answer" | "when" => self.tree(value, &nothing),
                 "steps" => {
                     if let Kind::List(steps) = &mut value.kind {
                         steps.iter_mut().for_each(|step| self.step(step));
