@@ -483,7 +483,9 @@ fn read_condition(
                 );
                 let known = written.names().map(|known| format!("let.{known}"));
                 let known: Vec<String> = known.collect();
-                own.push(finding.did_you_mean(name, known.iter().map(String::as_str)));
+                let finding = finding.did_you_mean(name, known.iter().map(String::as_str));
+                // Why nothing is put there: the name in the `let` may be what is misspelt.
+                own.push(finding.fix_only_if(|_| false));
                 continue;
             }
             _ => "`when` of a revise rule sees `steps`, `params` and `let` only".to_owned(),
