@@ -16,7 +16,15 @@ const EVENTS_MIN: usize = 1_024;
 pub(super) struct Checkpoint {
     /// None for a run that began in this process and has all its events here.
     copy: Option<Box<Run>>,
-    events: Vec<(Event, i64)>,
+    appends: Vec<Append>,
+    /// How many events they have.
+    events: usize,
+}
+
+/// Events that were kept at once, and when.
+struct Append {
+    events: Vec<Event>,
+    at: i64,
 }
 
 impl Checkpoint {
@@ -24,20 +32,20 @@ impl Checkpoint {
     pub(super) fn of(run: &Run) -> Self {
         Self {
             copy: Some(Box::new(run.as_folded())),
-            events: Vec::new(),
+            ..Self::default()
         }
     }
 
     /// Takes in events that were kept, after which the run is `run`.
     pub(super) fn keep(&mut self, run: &Run, events: Vec<Event>) {
         let at = run.state().spend.last_at;
-        self.events
-            .extend(events.into_iter().map(|event| (event, at)));
+        self.events += events.len();
+        self.appends.push(Append { events, at });
         let copied = self.copy.as_ref().map_or(0, |copy| copy.seq());
         let most = usize::try_from(copied)
             .unwrap_or(usize::MAX)
             .max(EVENTS_MIN);
-        if self.events.len() > most {
+        if self.events > most {
             *self = Self::of(run);
         }
     }
@@ -45,7 +53,8 @@ impl Checkpoint {
     /// The run as it was kept, where `run` is what became of it; `hears` is whether people were
     /// still to be heard by then.
     pub(super) fn restore(&mut self, run: &Run, hears: bool) -> Result<Run, FoldError> {
-        let events = self.events.iter().map(|(event, at)| (event, *at));
+        let appends = self.appends.iter();
+        let events = appends.flat_map(|kept| kept.events.iter().map(|event| (event, kept.at)));
         let mut kept = match &self.copy {
             Some(copy) => {
                 let mut kept = Run::clone(copy);

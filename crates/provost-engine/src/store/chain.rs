@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use provost_plan::digest::{Digest, Domain, canonical};
-use serde_json::Value;
+use provost_plan::digest::{Digest, Domain, write_number, write_text};
 
 /// The link before the first of a chain.
 pub(super) const GENESIS: Digest = Digest::from_bytes([0; 32]);
@@ -28,15 +27,15 @@ pub(super) fn event_link(previous: &Digest, header: &Header<'_>, payload: &Diges
     text.push('[');
     put_digest(&mut text, previous);
     text.push(',');
-    put_text(&mut text, header.run);
+    write_text(&mut text, header.run);
     text.push(',');
-    put_number(&mut text, header.seq);
+    write_number(&mut text, header.seq);
     text.push(',');
-    put_number(&mut text, header.at_ms);
+    write_number(&mut text, header.at_ms);
     text.push(',');
-    put_text(&mut text, header.kind);
+    write_text(&mut text, header.kind);
     text.push(',');
-    put_number(&mut text, header.version);
+    write_number(&mut text, header.version);
     text.push(',');
     put_digest(&mut text, payload);
     text.push(']');
@@ -60,9 +59,9 @@ impl CommitEntries {
 
     pub(super) fn push(&mut self, run: &str, seq: u64, link: &Digest) {
         self.text.push_str(if self.count == 0 { "[" } else { ",[" });
-        put_text(&mut self.text, run);
+        write_text(&mut self.text, run);
         self.text.push(',');
-        put_number(&mut self.text, seq);
+        write_number(&mut self.text, seq);
         self.text.push(',');
         put_digest(&mut self.text, link);
         self.text.push(']');
@@ -79,9 +78,9 @@ impl CommitEntries {
         text.push('[');
         put_digest(&mut text, previous);
         text.push(',');
-        put_text(&mut text, store);
+        write_text(&mut text, store);
         text.push(',');
-        put_number(&mut text, n);
+        write_number(&mut text, n);
         text.push_str(",[");
         text.push_str(&self.text);
         text.push_str("]]");
@@ -109,27 +108,10 @@ impl OpenCommit {
     }
 }
 
-// Why by hand: this is most of what writing and checking a journal costs, and what stands in a
-// link is a few plain words and numbers. Anything else takes the way of all canonical forms.
-
 fn put_digest(text: &mut String, digest: &Digest) {
     text.push('"');
     digest.write_to(text);
     text.push('"');
-}
-
-fn put_text(text: &mut String, word: &str) {
-    if word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        text.push('"');
-        text.push_str(word);
-        text.push('"');
-    } else {
-        text.push_str(&canonical(&Value::from(word)));
-    }
-}
-
-fn put_number(text: &mut String, number: impl Into<Value>) {
-    text.push_str(&canonical(&number.into()));
 }
 
 #[cfg(test)]

@@ -261,7 +261,7 @@ pub(crate) fn canonical_map<'a>(entries: impl IntoIterator<Item = (&'a str, Stri
         if at > 0 {
             text.push(',');
         }
-        quoted(&mut text, name);
+        write_text(&mut text, name);
         text.push(':');
         text.push_str(value);
     }
@@ -274,8 +274,9 @@ fn reference(value: &Value) -> String {
     serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string())
 }
 
-/// A text in quotes; what needs no escape, which is nearly all, is copied.
-fn quoted(text: &mut String, inner: &str) {
+/// Writes a text in quotes, as its canonical form is; what needs no escape, which is nearly all,
+/// is copied.
+pub fn write_text(text: &mut String, inner: &str) {
     let escaped = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
     // Why to the end: many bytes are looked at in one step where none decides.
     if !inner.bytes().fold(false, |any, byte| any | escaped(byte)) {
@@ -285,6 +286,17 @@ fn quoted(text: &mut String, inner: &str) {
     } else {
         let written = serde_json_canonicalizer::to_string(&inner);
         text.push_str(&written.unwrap_or_default());
+    }
+}
+
+/// Writes a number as its canonical form is.
+pub fn write_number(text: &mut String, number: impl Into<serde_json::Number>) {
+    let number = number.into();
+    match number.as_i64() {
+        Some(small) if small.unsigned_abs() <= INTEGER_MAX.unsigned_abs() => {
+            text.push_str(itoa::Buffer::new().format(small));
+        }
+        _ => text.push_str(&reference(&Value::Number(number))),
     }
 }
 

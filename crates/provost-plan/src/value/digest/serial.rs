@@ -4,15 +4,20 @@
 //! value. INVARIANT: equal to that way for everything both can write; what has a number beyond
 //! ±2^53 is refused.
 
-use std::fmt::{Display, Write as _};
+use std::cmp::Ordering;
+use std::fmt::Display;
 
 use serde::ser::{self, Serialize};
 use serde_json::{Number, Value};
 
-use super::{INTEGER_MAX, NumberError, normalize_number, quoted, reference};
+use super::{INTEGER_MAX, NumberError, normalize_number, reference, write_text};
 
-/// Most texts are no longer than this.
+/// Most texts are no longer than this, in bytes.
 const TEXT_BYTES_USUAL: usize = 1024;
+/// The same of a value that may be small, such as the arguments of a call.
+const VALUE_BYTES_USUAL: usize = 128;
+/// Most maps and those within them have no more entries than this.
+const ENTRIES_USUAL: usize = 32;
 
 /// The canonical text of `value`.
 ///
@@ -23,13 +28,13 @@ pub fn canonical_of<T: Serialize + ?Sized>(value: &T) -> Result<String, NumberEr
     written(value, String::with_capacity(TEXT_BYTES_USUAL))
 }
 
-/// The canonical text of a value that may be small: most of those are kept.
+/// The canonical text of a value that may be small.
 pub(super) fn canonical_of_value(value: &Value) -> Result<String, NumberError> {
-    written(value, String::new())
+    written(value, String::with_capacity(VALUE_BYTES_USUAL))
 }
 
 fn written<T: Serialize + ?Sized>(value: &T, text: String) -> Result<String, NumberError> {
-    let entries = Vec::new();
+    let entries = Vec::with_capacity(ENTRIES_USUAL);
     let mut out = Out { text, entries };
     match value.serialize(DigestWriter { out: &mut out }) {
         Ok(()) => Ok(out.text),
@@ -80,11 +85,11 @@ impl DigestWriter<'_> {
     }
 
     fn integer(self, integer: i64) -> Written {
-        // Why first: nearly all are small, and need no other form.
         if integer.unsigned_abs() > INTEGER_MAX.unsigned_abs() {
             return Err(Refused(integer.to_string()));
         }
-        write!(self.out.text, "{integer}").map_err(ser::Error::custom)
+        self.out.text.push_str(itoa::Buffer::new().format(integer));
+        Ok(())
     }
 }
 
@@ -135,6 +140,8 @@ struct Entry {
     at: usize,
     value: usize,
     end: usize,
+    /// The first bytes of its name, which decide the order of most.
+    prefix: u64,
 }
 
 impl Entry {
@@ -142,6 +149,12 @@ impl Entry {
     fn name(self, text: &str) -> &str {
         text.get(self.at + 1..self.value.saturating_sub(2))
             .unwrap_or_default()
+    }
+
+    /// How the plain name of this stands to that of another: as UTF-16 does, since it is ASCII.
+    fn cmp(&self, other: &Self, text: &str) -> Ordering {
+        let by_prefix = self.prefix.cmp(&other.prefix);
+        by_prefix.then_with(|| self.name(text).cmp(other.name(text)))
     }
 
     /// The name that this stands for.
@@ -177,10 +190,12 @@ impl<'t> Map<'t> {
             at,
             value,
             end: value,
+            prefix: 0,
         };
-        let name = entry.name(&self.out.text);
-        self.plain &= name.bytes().all(|byte| byte.is_ascii() && byte != b'\\');
-        self.out.entries.push(entry);
+        let name = entry.name(&self.out.text).as_bytes();
+        self.plain &= name.is_ascii() && !name.contains(&b'\\');
+        let prefix = prefix(name);
+        self.out.entries.push(Entry { prefix, ..entry });
         Ok(())
     }
 
@@ -194,7 +209,7 @@ impl<'t> Map<'t> {
 
     fn entry<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Written {
         self.key(|out| {
-            quoted(&mut out.text, key);
+            write_text(&mut out.text, key);
             Ok(())
         })?;
         self.value(value)
@@ -210,7 +225,7 @@ impl<'t> Map<'t> {
         } = self;
         let Out { text, entries } = out;
         let own = entries.get_mut(first..).unwrap_or_default();
-        if !(plain && own.is_sorted_by(|one, two| one.name(text) <= two.name(text))) {
+        if !(plain && own.is_sorted_by(|one, two| one.cmp(two, text).is_le())) {
             sort(text, begin, own, plain);
         }
         entries.truncate(first);
@@ -224,7 +239,7 @@ impl<'t> Map<'t> {
 fn sort(text: &mut String, begin: usize, entries: &mut [Entry], plain: bool) {
     let written = text.len();
     if plain {
-        entries.sort_unstable_by(|one, two| one.name(text).cmp(two.name(text)));
+        entries.sort_unstable_by(|one, two| one.cmp(two, text));
     } else {
         entries.sort_by_cached_key(|entry| entry.decoded(text));
     }
@@ -236,6 +251,15 @@ fn sort(text: &mut String, begin: usize, entries: &mut [Entry], plain: bool) {
         text.extend_from_within(entry.at..entry.end);
     }
     text.drain(begin..written);
+}
+
+/// The first eight bytes of a name as a number that orders as they do; a shorter name comes first.
+fn prefix(name: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    for (place, byte) in first.iter_mut().zip(name) {
+        *place = *byte;
+    }
+    u64::from_be_bytes(first)
 }
 
 /// The name of an entry, in quotes whatever it is: a text, a number or a truth.
@@ -255,7 +279,7 @@ fn name<T: Serialize + ?Sized>(out: &mut Out, key: &T) -> Written {
 
 fn named(text: &mut String, variant: &str) {
     text.push('{');
-    quoted(text, variant);
+    write_text(text, variant);
     text.push(':');
 }
 
@@ -314,7 +338,7 @@ impl<'t> ser::Serializer for DigestWriter<'t> {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
     fn serialize_str(self, value: &str) -> Written {
-        quoted(&mut self.out.text, value);
+        write_text(&mut self.out.text, value);
         Ok(())
     }
     fn serialize_bytes(self, value: &[u8]) -> Written {

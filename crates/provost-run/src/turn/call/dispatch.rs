@@ -49,6 +49,7 @@ pub(crate) struct Candidate {
     pub(crate) operation: Arc<Operation>,
     pub(crate) args: Value,
     pub(crate) args_digest: Digest,
+    pub(crate) args_bytes: u64,
     pub(crate) verdict: Verdict,
     pub(crate) repeats: Option<String>,
     /// The equal calls that were made before.
@@ -266,8 +267,7 @@ fn run_open_items(
             Ok(candidate) => match candidate.verdict.decision {
                 Decision::Forbid => {
                     look_up(log, &candidate);
-                    let message = forbidden(&candidate);
-                    settle_failed(log, &slot, Class::PolicyDenied, message)?;
+                    settle_failed(log, &slot, Class::PolicyDenied, forbidden(&candidate))?;
                 }
                 // Why: one card asks about all items, so the rest is looked at all the same.
                 Decision::Permit if full => {}
@@ -376,6 +376,7 @@ pub(super) fn candidate(
         operation,
         args,
         args_digest,
+        args_bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
         verdict,
         repeats,
         before,
@@ -470,12 +471,12 @@ pub(super) fn start(
         operation,
         args,
         args_digest,
+        args_bytes,
         verdict,
         before,
         ..
     } = candidate;
-    let bytes = u64::try_from(canonical(&args).len()).unwrap_or(u64::MAX);
-    let spend = operation.spend(Some(bytes));
+    let spend = operation.spend(Some(args_bytes));
     if let Some(limit) = limit_reached(log.state(), is_first(log.state(), &slot), &spend) {
         return log.emit(Event::AdmissionRefused { slot, limit });
     }
