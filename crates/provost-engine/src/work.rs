@@ -13,12 +13,13 @@ use futures::stream::FuturesUnordered;
 use provost_run::event::Event;
 use provost_run::state::State;
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, timeout};
 
 use crate::clock::now_ms;
 use crate::engine::{Engine, EngineError};
 use crate::limits::{
-    DRIVEN_RUNS_MAX, IDLE_WAIT_MAX, LOOK_EVERY, LOOK_MIN_EVERY, REST_MAX, REST_MIN, SAT_OUT_MAX,
+    DRIVEN_RUNS_MAX, IDLE_WAIT_MAX, LOOK_EVERY, LOOK_MIN_EVERY, NOTIFY_LAST, REST_MAX, REST_MIN,
+    SAT_OUT_MAX,
 };
 use crate::notify::Delivered;
 use crate::session::{DriveEnd, Session, Watcher};
@@ -167,8 +168,11 @@ pub async fn work_on(
             telling.push(engine.deliver_due());
         }
         let idle = working.until_idle && telling.is_empty() && worker.is_idle();
-        // Why not the telling: what is cut off is told again, under the same id.
         if driven.is_empty() && (halted || idle) {
+            // Why waited for: a delivery that is cut off is made again, under the same id.
+            if let Ok(Some(told)) = timeout(NOTIFY_LAST, telling.next()).await {
+                worker.told(&told?);
+            }
             return Ok(());
         }
         tokio::select! {
