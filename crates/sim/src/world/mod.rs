@@ -1,4 +1,4 @@
-//! A small real service with the domains pager, tickets, content and payments.
+//! A small real service with the domains pager, tickets, exports, content and payments.
 //!
 //! Owns the HTTP surface, the order "effect, durable, answer" and the faults that break it on
 //! purpose. Never forgets what it acknowledged, a kill included. INVARIANT: every call outside
@@ -6,6 +6,7 @@
 //! durable before the answer leaves.
 
 mod content;
+mod exports;
 mod line;
 mod local;
 mod pager;

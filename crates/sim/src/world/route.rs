@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::state::State;
-use super::{content, pager, payments, tickets};
+use super::{content, exports, pager, payments, tickets};
 
 /// One operation of a domain.
 pub struct Route {
@@ -136,6 +136,7 @@ fn routes() -> impl Iterator<Item = &'static Route> {
     [
         pager::ROUTES,
         tickets::ROUTES,
+        exports::ROUTES,
         content::ROUTES,
         payments::ROUTES,
     ]

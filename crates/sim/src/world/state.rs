@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::content::Draft;
+use super::exports::Export;
 use super::pager::Page;
 use super::payments::{Payment, Refund, payments_at_start};
 use super::tickets::{Ticket, tickets_at_start};
@@ -23,6 +24,8 @@ use super::tickets::{Ticket, tickets_at_start};
 pub struct State {
     pub pages: Vec<Page>,
     pub tickets: BTreeMap<String, Ticket>,
+    pub exports: BTreeMap<String, Export>,
+    pub exports_started: u32,
     pub drafts: BTreeMap<String, Draft>,
     pub payments: BTreeMap<String, Payment>,
     pub refunds: Vec<Refund>,

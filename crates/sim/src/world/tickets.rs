@@ -1,12 +1,12 @@
-//! The ticket tracker: a few tickets, and comments on them.
+//! The ticket tracker: a few tickets, comments on them, and labels.
 //!
-//! Owns tickets and comments. Never changes a ticket's status. INVARIANT: one effect is one
-//! comment.
+//! Owns tickets, their comments and labels. Never changes a ticket's status. INVARIANT: one effect
+//! is one comment, or one label that was set or taken away.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::route::{Reply, Request, Route};
 use super::state::State;
@@ -20,6 +20,23 @@ pub struct Ticket {
     status: String,
     #[serde(default)]
     comments: Vec<Comment>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    labels: BTreeSet<String>,
+}
+
+impl Ticket {
+    pub fn is_of(&self, project: &str) -> bool {
+        self.project == project
+    }
+
+    /// What an export says of it; without `last_comment` if nobody has said anything.
+    pub fn row(&self) -> Value {
+        let mut row = json!({ "id": self.id, "title": self.title, "status": self.status });
+        if let (Some(row), Some(last)) = (row.as_object_mut(), self.comments.last()) {
+            row.insert("last_comment".to_owned(), last.at.clone().into());
+        }
+        row
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,6 +64,16 @@ pub const ROUTES: &[Route] = &[
         template: "/tickets/{id}/comments",
         handle: comment,
     },
+    Route {
+        method: "POST",
+        template: "/tickets/{id}/labels",
+        handle: label,
+    },
+    Route {
+        method: "DELETE",
+        template: "/tickets/{id}/labels/{label}",
+        handle: unlabel,
+    },
 ];
 
 /// The tickets of a new world.
@@ -71,6 +98,7 @@ pub fn tickets_at_start() -> BTreeMap<String, Ticket> {
                 title: title.to_owned(),
                 status: status.to_owned(),
                 comments: Vec::new(),
+                labels: BTreeSet::new(),
             };
             (id.to_owned(), ticket)
         })
@@ -116,4 +144,31 @@ fn comment(state: &mut State, request: &Request, holes: &[&str]) -> Reply {
     let body = json!({ "id": comment.id, "ticket": ticket.id, "at": comment.at });
     ticket.comments.push(comment);
     Reply::done(201, body)
+}
+
+fn label(state: &mut State, request: &Request, holes: &[&str]) -> Reply {
+    let Some(ticket) = holes.first().and_then(|id| state.tickets.get_mut(*id)) else {
+        return Reply::refused(404, "no such ticket");
+    };
+    let Some(label) = request.text("label") else {
+        return Reply::refused(422, "`label` is missing");
+    };
+    let body = json!({ "ticket": ticket.id, "label": label });
+    match ticket.labels.insert(label) {
+        true => Reply::done(201, body),
+        false => Reply::read(body),
+    }
+}
+
+fn unlabel(state: &mut State, _: &Request, holes: &[&str]) -> Reply {
+    let [id, label] = holes else {
+        return Reply::refused(404, "no such ticket");
+    };
+    let Some(ticket) = state.tickets.get_mut(*id) else {
+        return Reply::refused(404, "no such ticket");
+    };
+    match ticket.labels.remove(*label) {
+        true => Reply::done(200, json!({ "removed": true })),
+        false => Reply::read(json!({ "removed": false })),
+    }
 }

@@ -138,6 +138,7 @@ fn operations(read: bool, has_effects: bool) -> Result<Vec<Operation>, Failure> 
     let step = Operation {
         description: "do next to nothing".to_owned(),
         creates: None,
+        values: std::collections::BTreeMap::new(),
         reconcile: asks_back.then(|| Reconcile {
             tool: "bench.find".to_owned(),
             args: json!({ "run": "${ args.run }", "step": "${ args.step }" }),
