@@ -20,6 +20,7 @@ mod preview;
 mod reconcile;
 mod role;
 mod tag;
+mod values;
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use preview::{Preview, PreviewError};
 pub use reconcile::{Reconcile, ReconcileError, WriteInDoubt};
 pub use role::Role;
 pub use tag::Tags;
+pub use values::ValuesError;
 
 /// What a call does to the world. Ordered by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -183,6 +185,8 @@ pub struct Operation {
     pub creates: Option<Creates>,
     /// What one attempt costs, if the operator says so.
     pub cost: Option<Cost>,
+    /// Values that its calls add up to: the name of each, and the argument that counts.
+    pub values: BTreeMap<String, String>,
     /// What else a call depends on: connection, request template, query text.
     pub endpoint: Value,
 }
@@ -211,6 +215,7 @@ impl Operation {
             preview: None,
             creates: None,
             cost: None,
+            values: BTreeMap::new(),
             endpoint: Value::Null,
         }
     }
@@ -249,6 +254,9 @@ impl Operation {
         }
         if let Some(cost) = &self.cost {
             insert(&mut value, "cost", json!(cost));
+        }
+        if !self.values.is_empty() {
+            insert(&mut value, "values", json!(self.values));
         }
         value
     }

@@ -10,13 +10,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::amount::Totals;
 use crate::catalog::{Catalog, Operation, Risk};
-use crate::diagnostic::{Diagnostic, has_errors, limited};
+use crate::diagnostic::{Diagnostic, Severity, limited};
 use crate::digest::Digest;
-use crate::expr::{ArgTree, Root, Scope, Template};
+use crate::expr::{ArgTree, Key, Root, Scope, Template};
 use crate::fix::hold_back;
 use crate::label::Label;
 use crate::limits::{SUGGESTIONS_MAX, TURN_WORK_MAX, TYPE_WORK_MAX};
+use crate::plan::undo::undone_by;
 use crate::plan::{CallRole, Goal, Limits, Plan, Step};
 use crate::policy::{Principal, Verdict};
 use crate::work::WorkBudget;
@@ -37,6 +39,7 @@ mod scope;
 mod shape;
 mod types;
 mod typing;
+mod units;
 
 pub use open::OpenPlan;
 
@@ -87,7 +90,7 @@ pub struct RevisionBase<'a> {
     pub settled: BTreeSet<String>,
     /// Those of them that have ended for good: nothing of theirs can still take place.
     pub over: BTreeSet<String>,
-    /// Whether the run itself adds steps that undo others.
+    /// Whether the run itself adds steps that undo others: nothing else of it begins any more.
     pub undoes: bool,
 }
 
@@ -125,6 +128,9 @@ pub struct PlanRecord {
     pub steps: BTreeMap<String, StepRecord>,
     /// What was not looked at.
     pub not_checked: Vec<String>,
+    /// The most of each counted value in all its calls; none of one without a bound.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub totals: Totals,
 }
 
 impl PlanRecord {
@@ -325,6 +331,7 @@ pub fn check_open(
     refs::run(&mut pass);
     guards::run(&mut pass);
     types::run(&mut pass);
+    units::run(&mut pass);
     effects::run(&mut pass);
     flow::run(&mut pass);
     let worst = budget::run(&mut pass);
@@ -334,7 +341,8 @@ pub fn check_open(
     let not_checked = record::not_checked(&pass, &worst);
     let mut diagnostics = report::run(&mut pass);
     hold_back(&mut diagnostics);
-    let record = (!has_errors(&diagnostics)).then(|| record::of(&pass, &not_checked));
+    let withheld = diagnostics.iter().any(|found| withholds(base, found));
+    let record = (!withheld).then(|| record::of(&pass, &not_checked));
     let diagnostics = limited(diagnostics, pass.uncounted);
     Checked {
         plan: record.map(|record| CheckedPlan {
@@ -345,6 +353,14 @@ pub fn check_open(
         not_checked,
         worst,
     }
+}
+
+/// Whether a finding withholds the checked plan. Why not any error of a plan that undoes: nothing
+/// of it begins but what undoes, and the rules may have moved since the rest was called.
+fn withholds(base: &RevisionBase<'_>, found: &Diagnostic) -> bool {
+    let step = found.step.as_deref();
+    let is_past = base.undoes && step.is_some_and(|id| undone_by(id).is_none());
+    found.severity() == Severity::Error && !is_past
 }
 
 /// Whether a condition over the ended steps of a plan never holds, by what is known of them.
@@ -372,6 +388,8 @@ pub(crate) struct Pass<'a> {
     run_checks: BTreeMap<String, Vec<RunCheck>>,
     /// What policy says of the calls of each step.
     verdicts: BTreeMap<String, BTreeMap<CallRole, Verdict>>,
+    /// The most of each counted value, once the budget was looked at; none while it is open.
+    totals: Option<Totals>,
     diagnostics: Vec<Diagnostic>,
     /// Findings of a kind of which there are so many that the rest is only counted.
     uncounted: usize,
@@ -381,6 +399,14 @@ pub(crate) struct Pass<'a> {
     type_work: Cell<usize>,
     /// What expressions over the goal's parameters are paid from.
     purse: WorkBudget,
+}
+
+/// What is sent of an entry of arguments, where that is known before the run.
+enum FixedEntry {
+    /// Its value.
+    Sent(Value),
+    /// Nothing: its value is null.
+    LeftOut,
 }
 
 impl<'a> Pass<'a> {
@@ -404,6 +430,7 @@ impl<'a> Pass<'a> {
             labels: BTreeMap::new(),
             run_checks: BTreeMap::new(),
             verdicts: BTreeMap::new(),
+            totals: None,
             diagnostics: Vec::new(),
             uncounted: 0,
             suggestions: Cell::new(SUGGESTIONS_MAX),
@@ -447,12 +474,26 @@ impl<'a> Pass<'a> {
             ArgTree::Value(value, _) => Some(value.clone()),
             ArgTree::Template(template) => self.fixed(template),
             ArgTree::List(items, _) => items.iter().map(|item| self.fixed_tree(item)).collect(),
-            ArgTree::Map(entries, _) => entries
-                .iter()
-                .map(|(name, value)| Some((name.to_string(), self.fixed_tree(value)?)))
-                .collect::<Option<Map<_, _>>>()
-                .map(Value::Object),
+            ArgTree::Map(entries, _) => {
+                let mut map = Map::new();
+                for entry in entries {
+                    match self.fixed_entry(entry)? {
+                        FixedEntry::Sent(value) => map.insert(entry.0.to_string(), value),
+                        FixedEntry::LeftOut => None,
+                    };
+                }
+                Some(Value::Object(map))
+            }
         }
+    }
+
+    /// What is sent of an entry that reads only parameters of the goal.
+    fn fixed_entry(&self, (key, value): &(Key, ArgTree)) -> Option<FixedEntry> {
+        let value = self.fixed_tree(value)?;
+        Some(match key.may_be_left_out() && value.is_null() {
+            true => FixedEntry::LeftOut,
+            false => FixedEntry::Sent(value),
+        })
     }
 
     /// The operation of a call of a step, if the catalog has it.

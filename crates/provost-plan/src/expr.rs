@@ -19,6 +19,7 @@ mod args;
 mod eval;
 mod functions;
 mod json;
+mod key;
 pub(crate) mod names;
 pub(crate) mod offsets;
 mod parse;
@@ -31,6 +32,8 @@ mod value;
 
 pub use analysis::cases;
 pub use analysis::guards::{Fact, Read, Taker};
+pub use args::as_written;
+pub use key::Key;
 pub use status::StepStatus;
 
 pub(crate) use functions::{clauses_of_format, fault_of_literals};
@@ -415,35 +418,6 @@ pub enum ArgTree {
     List(Vec<ArgTree>, Span),
     /// A map.
     Map(Vec<(Key, ArgTree)>, Span),
-}
-
-/// The key of a map of arguments, with the place where it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    name: String,
-    span: Span,
-}
-
-impl Key {
-    /// The key as written.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.name
-    }
-
-    /// Where it stands.
-    #[must_use]
-    pub fn span(&self) -> Span {
-        self.span
-    }
-}
-
-impl std::ops::Deref for Key {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.name
-    }
 }
 
 impl ArgTree {

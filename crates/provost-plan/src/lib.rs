@@ -19,7 +19,7 @@
 //! - [`catalog`]: the operations that a plan may call, with effect, cost and schemas
 //! - [`schema`]: JSON Schemas as types: what fits, and the type at a path
 //! - [`expr`]: expressions and templates: parsed, evaluated, analysed
-//! - [`value`]: digests, money, durations, labels, limits
+//! - [`value`]: digests, money, amounts, durations, labels, limits
 //! - [`text`]: sources, trees with places, findings, fixes
 //!
 //! # Where to start
@@ -46,4 +46,4 @@ pub mod reach;
 
 pub use text::{codes, diagnostic, fix, json, node, render, source};
 pub use value::pattern;
-pub use value::{digest, duration, label, limits, money, work};
+pub use value::{amount, digest, duration, label, limits, money, work};

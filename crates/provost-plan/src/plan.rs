@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::amount::Amount;
 use crate::digest::{Digest, Domain, canonical, canonical_map};
 use crate::expr::Template;
 use crate::money::Money;
@@ -47,6 +48,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Limits narrower than the operator's.
     pub limits: Option<Limits>,
+    /// The names of the counted values that it limits, where they are written.
+    pub value_limits: Vec<Spanned<String>>,
     /// The claims of the answer, in order.
     pub answer: Vec<Claim>,
     /// The canonical document, as its holders share it.
@@ -140,6 +143,9 @@ pub struct Limits {
     /// Tokens in all, sent and received; no limit if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// Of each counted value the sum over all calls; no limit of what is not named.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Amount>,
 }
 
 impl Default for Limits {
@@ -154,6 +160,7 @@ impl Default for Limits {
             wall_ms: 3_600_000,
             money: None,
             tokens: None,
+            values: BTreeMap::new(),
         }
     }
 }
@@ -178,6 +185,7 @@ impl Limits {
             wall_ms: self.wall_ms.min(other.wall_ms),
             money: narrower(self.money, other.money),
             tokens: narrower(self.tokens, other.tokens),
+            values: narrower_each(&self.values, &other.values),
         }
     }
 }
@@ -188,6 +196,19 @@ fn narrower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     }
+}
+
+/// The narrower of two limits of each value that one of them names.
+fn narrower_each(
+    one: &BTreeMap<String, Amount>,
+    other: &BTreeMap<String, Amount>,
+) -> BTreeMap<String, Amount> {
+    let mut all = one.clone();
+    for (name, limit) in other {
+        let kept = all.entry(name.clone()).or_insert(*limit);
+        *kept = (*kept).min(*limit);
+    }
+    all
 }
 
 /// Values of a playbook's parameters.

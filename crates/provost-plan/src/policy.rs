@@ -11,6 +11,7 @@ use cedar_policy::{Authorizer, Entities, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::amount::Totals;
 use crate::catalog::{Catalog, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -227,9 +228,10 @@ pub struct CallFacts<'a> {
     pub role: &'a str,
     /// The arguments that are known.
     pub args: &'a Map<String, Value>,
-    /// The top-level arguments that are known only at run time.
+    /// The top-level arguments that are known only at run time; one that may be left out may turn
+    /// out not to be sent.
     pub unknown: &'a BTreeSet<String>,
-    /// The label of each top-level argument.
+    /// The label of each top-level argument that the plan gives, also of one that is left out.
     pub labels: &'a BTreeMap<String, Label>,
     /// The label of what decides that it runs.
     pub control: &'a Label,
@@ -241,6 +243,8 @@ pub struct CallFacts<'a> {
     pub values_from_goal: bool,
     /// How often the same call was made before, as far as that is known; of a read, zero.
     pub repeats: Option<u64>,
+    /// The most of each counted value in all calls of the plan; none where no plan is known.
+    pub totals: Option<&'a Totals>,
 }
 
 impl CallFacts<'_> {
@@ -269,6 +273,8 @@ struct Loaded {
     entries: Vec<load::PolicyEntry>,
     sources: Vec<Source>,
     operations: BTreeMap<String, OperationTerms>,
+    /// The counted values, and whether each is in whole units.
+    values: BTreeMap<String, bool>,
     /// Who may say what to a run.
     rights: Arc<Rights>,
     /// The names that policies may mention.
@@ -366,6 +372,7 @@ impl Policy {
             actions: action_entities,
             entries,
             operations: operations.collect(),
+            values: catalog.values(),
             rights: Arc::new(rights),
             known,
             digest: digest_of(&sources, people),

@@ -14,7 +14,7 @@ use crate::catalog::{Catalog, Effect, Operation};
 use crate::check::budget::WorstCase;
 use crate::check::{CheckedPlan, StepRecord};
 use crate::digest::canonical;
-use crate::expr::{ArgTree, Root, Scope};
+use crate::expr::{ArgTree, Key, Root, Scope};
 use crate::label::{Integrity, Label};
 use crate::plan::{Goal, Step, StepKind};
 use crate::policy::{AskTerms, Decision, hosts_named};
@@ -68,18 +68,27 @@ impl<'a> CheckedUnder<'a> {
     }
 
     /// The value of an argument if it is known before the run, else its text.
-    #[must_use]
-    pub fn argument(&self, step: &Step, name: &str) -> (String, bool) {
-        let StepKind::Tool { args, .. } = &step.kind else {
-            return (String::new(), false);
+    fn argument(&self, step: &Step, (key, tree): &(Key, ArgTree)) -> GivenArgument {
+        let written = || {
+            let args = step.value.get("args");
+            args.and_then(|args| args.get(key.written())).cloned()
         };
-        let known = args.get(name).and_then(|tree| self.known(tree));
-        match known {
-            Some(value) => (canonical(&value), true),
-            None => {
-                let written = step.value.get("args").and_then(|args| args.get(name));
-                (written.map(canonical).unwrap_or_default(), false)
-            }
+        match self.known(tree) {
+            Some(Value::Null) if key.may_be_left_out() => GivenArgument {
+                value: written().unwrap_or_default(),
+                known: false,
+                left_out: Some(LeftOut::Always),
+            },
+            Some(value) => GivenArgument {
+                value,
+                known: true,
+                left_out: None,
+            },
+            None => GivenArgument {
+                value: written().unwrap_or_default(),
+                known: false,
+                left_out: key.may_be_left_out().then_some(LeftOut::IfNull),
+            },
         }
     }
 
@@ -102,6 +111,25 @@ pub use review::{
     SideCallReview, StepReview, SubgoalReview, ValueOrigin,
 };
 pub use safeguards::Safeguards;
+
+/// When an argument is not sent that the plan gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    /// Where its value is null, which only the run shows.
+    IfNull,
+    /// Always: its value is null for this goal.
+    Always,
+}
+
+/// What is known of an argument before the run.
+struct GivenArgument {
+    /// Its value, or what is written where that is not known or not sent.
+    value: Value,
+    /// Whether it is the value.
+    known: bool,
+    left_out: Option<LeftOut>,
+}
 
 /// A kind of fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -274,9 +302,20 @@ impl Reach {
             if !operation.is_sink(name) {
                 continue;
             }
-            let (value, known) = checkup.argument(step, name);
-            self.add(Facet::Targets, format!("{tool} {name}: {value}"));
-            if known {
+            let StepKind::Tool { args, .. } = &step.kind else {
+                continue;
+            };
+            let Some(given) = args.get(name).map(|entry| checkup.argument(step, entry)) else {
+                continue;
+            };
+            let value = canonical(&given.value);
+            let target = match given.left_out {
+                None => format!("{tool} {name}: {value}"),
+                Some(LeftOut::IfNull) => format!("{tool} {name}: {value}, if not null"),
+                Some(LeftOut::Always) => format!("{tool} {name}: left out"),
+            };
+            self.add(Facet::Targets, target);
+            if given.known {
                 for host in hosts_named(&value) {
                     self.add(Facet::Hosts, host);
                 }
@@ -518,8 +557,15 @@ pub fn approvals(before: &CheckedPlan, after: &CheckedPlan) -> Delta {
 #[must_use]
 pub fn to_json(checkup: &CheckedUnder<'_>) -> Map<String, Value> {
     let worst = worst_counts(checkup.worst).map(|(of, n)| (of.to_owned(), Value::from(n)));
+    let mut worst: Map<String, Value> = worst.collect();
+    let values = checkup.worst.values.iter();
+    let sums = values.map(|(name, value)| (name.clone(), json!(value.most)));
+    let sums: Map<String, Value> = sums.collect();
+    if !sums.is_empty() {
+        worst.insert("values".to_owned(), Value::Object(sums));
+    }
     let mut map = Map::new();
-    map.insert("at_most".to_owned(), Value::Object(worst.collect()));
+    map.insert("at_most".to_owned(), Value::Object(worst));
     let reach = Reach::of(checkup);
     map.insert("sources".to_owned(), json!(reach.sources));
     map.insert("destinations".to_owned(), json!(reach.destinations));

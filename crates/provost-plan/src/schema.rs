@@ -15,6 +15,7 @@ use crate::limits::VIOLATIONS_WORK_MAX;
 use crate::work::{Exceeded, WorkBudget};
 
 pub mod bytes;
+mod ceiling;
 pub mod fit;
 pub mod kinds;
 mod named;

@@ -75,6 +75,7 @@ fn checked(steps: &str) -> CheckedPlan {
             .map(|(id, form)| ((*id).to_owned(), record(form)))
             .collect(),
         not_checked: Vec::new(),
+        totals: BTreeMap::new(),
     };
     CheckedPlan {
         plan: plan.into(),
@@ -101,6 +102,7 @@ fn operation() -> Operation {
         reconcile: None,
         preview: None,
         creates: None,
+        values: BTreeMap::new(),
         cost: None,
         endpoint: json!(null),
     }

@@ -24,6 +24,7 @@ fn operation(name: &str, effect: Effect) -> Operation {
         reconcile: None,
         preview: None,
         creates: None,
+        values: BTreeMap::new(),
         cost: None,
         endpoint: Value::Null,
     }

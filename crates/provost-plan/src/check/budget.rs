@@ -1,8 +1,8 @@
 //! The pass `budget`: the worst case of a plan against its limits.
 //!
 //! Owns the findings about steps, calls, attempts, money, tokens and time; the numbers are
-//! `worst`'s. Never counts waits for people. INVARIANT: a plan that could pass a limit is
-//! refused, and what has no bound is named.
+//! `worst`'s, and counted values are those of `values`. Never counts waits for people. INVARIANT:
+//! a plan that could pass a limit is refused, and what has no bound is named.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,8 +17,10 @@ use crate::source::Span;
 
 mod envelope;
 mod time;
+mod values;
 mod worst;
 
+pub use values::{ValueShare, ValueWorst};
 pub use worst::{StepWorst, WorstCase};
 
 pub(crate) use worst::worst_case;
@@ -50,6 +52,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> WorstCase {
     found.extend(money_finding(pass, &limits, &worst));
     found.extend(tokens_finding(pass, &limits, &worst));
     found.extend(unpriced(pass, &limits, &worst));
+    found.extend(values::findings(pass, &limits, &worst.values));
     let wall_max = Duration::from_millis(limits.wall_ms);
     if worst.wall_ms > limits.wall_ms {
         found.push(time_finding(pass, &limits, &worst, wall_max));
@@ -66,6 +69,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> WorstCase {
         }
     }
     pass.diagnostics.extend(found);
+    pass.totals = values::totals(&worst.values);
     worst
 }
 

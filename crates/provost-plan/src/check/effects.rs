@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Pass;
 use super::flow::opinion;
 use super::shape::Exclusions;
+use super::{FixedEntry, Pass};
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -214,14 +214,25 @@ fn writes<'a>(pass: &Pass<'a>) -> BTreeMap<&'a str, Vec<Write<'a>>> {
         let mut read = args.templates().into_iter().flat_map(Template::references);
         let on_item = read.any(|r| matches!(r.root, Root::Item | Root::Index));
         let (mut call, mut sinks) = (BTreeMap::new(), Vec::new());
-        for (name, tree) in args.entries() {
-            let known = pass.fixed_tree(tree);
-            let value = known.as_ref().map(canonical);
-            if let Some(value) = value.as_ref().filter(|_| operation.is_sink(name)) {
-                sinks.push((&**name, numbered.of(value.clone())));
-            }
-            let value = value.map_or_else(|| (false, tree.form()), |known| (true, known));
-            call.insert(&**name, value);
+        for entry in args.entries() {
+            let (name, tree) = entry;
+            let value = match pass.fixed_entry(entry) {
+                Some(FixedEntry::LeftOut) => continue,
+                Some(FixedEntry::Sent(known)) => {
+                    let known = canonical(&known);
+                    if operation.is_sink(name) {
+                        sinks.push((&**name, numbered.of(known.clone())));
+                    }
+                    (true, known)
+                }
+                None => (false, tree.form()),
+            };
+            // Why as written: an argument that may be left out is not one that is always there.
+            let name = match value.0 {
+                true => name.to_string(),
+                false => name.written(),
+            };
+            call.insert(name, value);
         }
         let list = step.for_each.as_ref().filter(|_| on_item);
         let list = list.map(|for_each| for_each.list.form());

@@ -470,7 +470,14 @@ fn of_step(
             let was = was.and_then(|was| was.get(&**name));
             (name.to_string(), with_before(label, was))
         };
-        calls.insert(role, args.entries().iter().map(of).collect());
+        let mut labelled: BTreeMap<String, Label> = args.entries().iter().map(of).collect();
+        // Why: what the undone step left out of its `undo` was left out by its label.
+        for (name, label) in undoing.and(was).into_iter().flatten() {
+            labelled
+                .entry(name.clone())
+                .or_insert_with(|| label.clone());
+        }
+        calls.insert(role, labelled);
     }
     if let Some(result) = step.subgoal().and_then(|subgoal| subgoal.result.as_ref()) {
         let label = labels.template(Some(step), result, literals);

@@ -3,7 +3,7 @@
 //! Owns which reads need a guard; what a condition proves is [`crate::expr`]'s. INVARIANT: a read
 //! without a finding never fails for want of its path, unless no schema says what is there.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use super::Pass;
 use super::graph::step_of;
@@ -11,30 +11,24 @@ use super::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Fact, Read, Root, Segment, Taker, Template};
-use crate::limits::{GUARD_FACTS_MAX, GUARDS_FOLLOWED_MAX};
 use crate::plan::subgoal::parent_of;
 use crate::plan::{OnFailure, Step};
 use crate::schema::path::PathFault;
 use crate::schema::{Kinds, PathType, Places};
 use crate::source::Span;
 
+mod implied;
+
+pub(crate) use implied::{Guards, Terms, terms_of};
+
+/// How the hint begins that names the condition under which a read has a value.
+const GUARD: &str = "guard it: `";
+
 pub(crate) type GuardFacts = BTreeSet<Fact>;
-
-/// What the guard of each step says if it is true; read once, however many rest on it.
-pub(crate) type Guards<'a> = BTreeMap<&'a str, GuardFacts>;
-
-/// What the guards of all steps say.
-pub(crate) fn of_plan<'a>(pass: &Pass<'a>) -> Guards<'a> {
-    let steps = pass.plan.steps.iter();
-    let guarded = steps.filter_map(|step| Some((step.id.value.as_str(), step.when.as_ref()?)));
-    guarded
-        .map(|(id, when)| (id, when.facts_if_true()))
-        .collect()
-}
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
-    let guards = of_plan(pass);
+    let guards = Guards::of(pass);
     for step in &pass.plan.steps {
         let from = found.len();
         of_step(pass, &guards, step, &mut found);
@@ -49,11 +43,11 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         template(pass, &Site::end(), &proof.check, &nothing, &mut found);
     }
     for claim in &pass.plan.answer {
-        let mut given = implied(&guards, proven.clone());
+        let mut given = guards.implied(proven.clone(), Terms::new());
         if let Some(when) = &claim.when {
             template(pass, &Site::end(), when, &given, &mut found);
             given.extend(when.facts_if_true());
-            given = implied(&guards, given);
+            given = guards.implied(given, terms_of(when));
         }
         let printed = |given: &GuardFacts| claim.text.printed_reads(given);
         found.extend(look(pass, &Site::end(), &claim.text, &given, &printed));
@@ -75,8 +69,12 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
         found.extend(look(pass, &before, &each.list, &given, &reads));
     }
     let call = Site::call(pass, step);
+    let calls = step.calls();
+    let marked = calls.flat_map(|(_, _, args)| args.left_out_if_null());
+    let marked: BTreeSet<Span> = marked.map(Template::span).collect();
     for inner in step.templates() {
         use crate::plan::{CallRole, Field};
+        let before = found.len();
         match inner {
             (Field::Question, inner) => {
                 let printed = |given: &GuardFacts| inner.printed_reads(given);
@@ -91,7 +89,28 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
                 template(pass, &site, inner, &given, found);
             }
         }
+        if marked.contains(&inner.1.span()) {
+            let found = found.iter_mut().skip(before);
+            found.for_each(|finding| absent_is_not_null(finding, inner.1));
+        }
     }
+}
+
+/// Says of a read whose value would leave an entry out if it were null how it is null if absent.
+fn absent_is_not_null(finding: &mut Diagnostic, template: &Template) {
+    let guard = finding
+        .hint
+        .as_deref()
+        .and_then(|hint| hint.strip_prefix(GUARD));
+    let Some((condition, _)) = guard.and_then(|guard| guard.split_once('`')) else {
+        return;
+    };
+    let mut reads = template.references().filter(|read| !read.tested);
+    let value = match (reads.next(), template.whole()) {
+        (Some(read), Some(whole)) if read.to_string() == whole.source() => whole.source(),
+        _ => "…",
+    };
+    finding.hint = Some(format!("{GUARD}{condition} ? {value} : null`"));
 }
 
 /// What holds where the answer is given, of steps that may fail: only a run of which every proof
@@ -116,16 +135,20 @@ pub(crate) fn proven(pass: &Pass<'_>) -> GuardFacts {
 /// does.
 pub(crate) fn before_when(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step) -> GuardFacts {
     let parent = pass.plan.parent(&step.id.value);
-    let of_parent = parent.and_then(|(parent, _)| guards.get(parent.id.value.as_str()));
-    implied(guards, of_parent.cloned().unwrap_or_default())
+    let of_parent = parent.and_then(|(parent, _)| guards.facts(&parent.id.value));
+    let terms = parent.map(|(parent, _)| guards.terms(parent));
+    guards.implied(
+        of_parent.cloned().unwrap_or_default(),
+        terms.unwrap_or_default(),
+    )
 }
 
 /// What holds where a step runs.
 pub(crate) fn given(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step) -> GuardFacts {
     let mut given = before_when(pass, guards, step);
-    if let Some(own) = guards.get(step.id.value.as_str()) {
+    if let Some(own) = guards.facts(&step.id.value) {
         given.extend(own.iter().cloned());
-        given = implied(guards, given);
+        given = guards.implied(given, guards.terms(step));
     }
     let list = step.for_each.as_ref().map(|each| each.list.item_facts());
     given.extend(list.unwrap_or_default());
@@ -174,38 +197,6 @@ pub(crate) fn never_null(
     let reads = template.reads(&given.union(&accepted).cloned().collect());
     let sure = reads.iter().filter(|read| read.is_never_null());
     sure.map(|read| read.reference.span).collect()
-}
-
-/// The facts with all that follows from them: a step that succeeded was not skipped by its `when`.
-pub(crate) fn implied(guards: &Guards<'_>, mut facts: GuardFacts) -> GuardFacts {
-    // Each step's guard is added once, the nearest first; what is not followed only counts as not
-    // guarded.
-    let mut added: BTreeSet<String> = BTreeSet::new();
-    let mut new: VecDeque<String> = succeeded(&facts).into();
-    while let Some(id) = new.pop_front() {
-        if added.len() >= GUARDS_FOLLOWED_MAX || facts.len() >= GUARD_FACTS_MAX {
-            break;
-        }
-        let more = guards.get(id.as_str());
-        if added.insert(id)
-            && let Some(more) = more
-        {
-            new.extend(succeeded(more));
-            facts.extend(more.iter().cloned());
-        }
-    }
-    facts
-}
-
-/// The steps that have succeeded if these facts hold.
-fn succeeded(facts: &GuardFacts) -> Vec<String> {
-    let of = |fact: &Fact| match fact {
-        Fact::Status { step, words } if words.iter().all(|word| word == "succeeded") => {
-            Some(step.clone())
-        }
-        _ => None,
-    };
-    facts.iter().filter_map(of).collect()
 }
 
 fn template(
@@ -293,7 +284,7 @@ fn unguarded(pass: &Pass<'_>, site: &Site<'_>, read: &Read, sure: &Read) -> Opti
                 "error" if read.needs() > 0 && !read.is_present(1) => {
                     let finding = finding(read, "it is there only if the step failed");
                     let root = &read.reference.root;
-                    let hint = format!("guard it: `{root}.status == \"failed\"`");
+                    let hint = format!("{GUARD}{root}.status == \"failed\"`");
                     Some(finding.hint(hint))
                 }
                 _ => None,
@@ -352,8 +343,7 @@ fn of_step_without_output(
     } else {
         return None;
     };
-    let guard =
-        format!("guard it: `{root}.status == \"succeeded\"` in `when`, or before `&&` or `?`");
+    let guard = format!("{GUARD}{root}.status == \"succeeded\"` in `when`, or before `&&` or `?`");
     Some(finding(read, &why).related(span, label).hint(guard))
 }
 
@@ -390,7 +380,7 @@ fn of_partial(step: &Step, read: &Read, rest: &[Segment]) -> Option<Diagnostic> 
         Diagnostic::new(Code::UnguardedRead, read.reference.span, message)
             .related(each.list.span(), "an item of this list may fail")
             .hint(format!(
-                "guard it: `{root}.status == \"succeeded\"`, or `filter` what is `!= null`"
+                "{GUARD}{root}.status == \"succeeded\"`, or `filter` what is `!= null`"
             ))
     })
 }
@@ -440,7 +430,7 @@ fn may_be_null(places: &impl Places, read: &Read, path: &[Segment]) -> Option<Di
     let message = format!("`{shown}` may be null, which {taker} does not take");
     Some(
         Diagnostic::new(Code::UnguardedRead, read.reference.span, message)
-            .hint(format!("guard it: `{shown} != null`")),
+            .hint(format!("{GUARD}{shown} != null`")),
     )
 }
 
@@ -468,22 +458,22 @@ fn may_be_absent(
     let (why, guard) = match (absence.why, last) {
         (PathFault::HolderNull, _) => (
             format!("`{holder}` may be null"),
-            format!("`{holder} != null`"),
+            format!("{holder} != null"),
         ),
         (PathFault::Undeclared, _) => (
             "the schema does not name it".to_owned(),
-            format!("`has({here})`"),
+            format!("has({here})"),
         ),
         (PathFault::Optional, Some(Segment::Index(at))) => (
             format!("the list may have only {at} items"),
-            format!("`size({holder}) > {at}`"),
+            format!("size({holder}) > {at}"),
         ),
         (PathFault::Optional, _) => (
             "the schema does not require it".to_owned(),
-            format!("`has({here})`"),
+            format!("has({here})"),
         ),
     };
-    Some(finding(read, &why).hint(format!("guard it: {guard}")))
+    Some(finding(read, &why).hint(format!("{GUARD}{guard}`")))
 }
 
 fn finding(read: &Read, why: &str) -> Diagnostic {

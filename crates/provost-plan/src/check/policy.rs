@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::Pass;
 use super::guards::{self, GuardFacts};
+use super::{FixedEntry, Pass};
 use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -44,28 +44,30 @@ pub fn with_own_caution(step: &Step, verdict: Verdict) -> Verdict {
     }
 }
 
-/// The arguments that are known before the run, and the names of those that are not.
+/// The arguments that are known before the run, and the names of those that are not, or may not
+/// be sent; what is left out for certain is neither.
 fn known(pass: &Pass<'_>, args: &ArgTree) -> (Map<String, Value>, BTreeSet<String>) {
     let mut known = Map::new();
     let mut unknown = BTreeSet::new();
-    for (name, value) in args.entries() {
-        match pass.fixed_tree(value) {
-            Some(value) => {
-                known.insert(name.to_string(), value);
+    for entry in args.entries() {
+        match pass.fixed_entry(entry) {
+            Some(FixedEntry::Sent(value)) => {
+                known.insert(entry.0.to_string(), value);
             }
+            Some(FixedEntry::LeftOut) => {}
             None => {
-                unknown.insert(name.to_string());
+                unknown.insert(entry.0.to_string());
             }
         }
     }
     (known, unknown)
 }
 
-/// Whether every argument is trusted or stands in the goal, as far as that is known before the run.
+/// Whether every argument is trusted or stands in the goal, as far as that is known before the run;
+/// of one that is left out, whether what decides that is trusted.
 fn values_from_goal(
     pass: &Pass<'_>,
     args: &Map<String, Value>,
-    unknown: &BTreeSet<String>,
     labels: &BTreeMap<String, Label>,
 ) -> bool {
     let trusted = |name: &String| {
@@ -75,7 +77,9 @@ fn values_from_goal(
     let goal = &pass.terms.goal;
     args.iter()
         .all(|(name, value)| trusted(name) || goal.holds(value))
-        && unknown.iter().all(trusted)
+        && labels
+            .keys()
+            .all(|name| trusted(name) || args.contains_key(name))
 }
 
 /// Whether a call may be made with what nobody accepted: no call is made before its arguments
@@ -102,7 +106,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         .filter(|d| d.severity() == Severity::Error)
         .filter_map(|d| d.step.as_deref())
         .collect();
-    let guards = guards::of_plan(pass);
+    let guards = guards::Guards::of(pass);
     let mut verdicts: BTreeMap<String, BTreeMap<CallRole, Verdict>> = BTreeMap::new();
     let mut found = Vec::new();
     for step in &pass.plan.steps {
@@ -127,8 +131,9 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
                 labels: own,
                 control: &labels.control,
                 inputs_validated,
-                values_from_goal: values_from_goal(pass, &args, &unknown, own),
+                values_from_goal: values_from_goal(pass, &args, own),
                 repeats: CallFacts::repeats_before_the_run(operation),
+                totals: pass.totals.as_ref(),
             })
         };
         for (role, tool, args) in step.calls() {

@@ -57,6 +57,7 @@ pub(crate) fn of(pass: &Pass<'_>, not_checked: &[String]) -> PlanRecord {
         },
         steps,
         not_checked: not_checked.to_vec(),
+        totals: pass.totals.clone().unwrap_or_default(),
     }
 }
 

@@ -484,6 +484,22 @@ fn of_step_alone(root: &Root) -> bool {
     )
 }
 
+/// Where `item` and `index` are in scope.
+fn scope_of_items(site: &Site<'_>, root: &Root) -> &'static str {
+    let has_items = site.step().is_some_and(|step| step.for_each.is_some());
+    match (root, has_items) {
+        (_, false) => "only a step with `for_each` has items",
+        (Root::Index, true) => {
+            "`index` counts the items that are left: it is in scope in `args`, `accept`, `confirm` \
+             and `undo`"
+        }
+        (_, true) => {
+            "`item` is in scope in `when`, `args`, `accept`, `confirm` and `undo`; not in the \
+             list, and in `when` not beside `index`"
+        }
+    }
+}
+
 fn unknown_root(site: &Site<'_>, root: &Root, span: Span) -> Diagnostic {
     let name = root.name();
     let finding = Diagnostic::new(
@@ -492,7 +508,7 @@ fn unknown_root(site: &Site<'_>, root: &Root, span: Span) -> Diagnostic {
         format!("`{name}` is not in scope here"),
     );
     match root {
-        Root::Item | Root::Index => finding.hint("only a step with `for_each` has items"),
+        Root::Item | Root::Index => finding.hint(scope_of_items(site, root)),
         Root::Output => finding
             .hint("only `accept`, `confirm` and `undo` see it; elsewhere write `steps.ID.output`"),
         Root::Read => finding.hint("only `accept` of `confirm` sees what was read back"),

@@ -2,9 +2,9 @@
 //!
 //! Owns which finding makes another one needless, their order, and the finding that a plan without
 //! errors cannot be kept. No pass takes back what another found. INVARIANT: what is left out lies
-//! at the place of a finding that stays.
+//! at the place of a finding that stays, or hangs on a name of its step that this one is about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Pass;
 use crate::codes::Code;
@@ -19,6 +19,8 @@ enum Lies {
     Inside,
     /// Around its place.
     Around,
+    /// In the same step.
+    InStep,
 }
 
 /// Findings of a code, and which others make them needless.
@@ -32,7 +34,7 @@ struct Subsumed {
 ///
 /// Why these: what is wrong in an expression by itself is said once; only where an operand is
 /// merely never equal does the whole that can never hold say more.
-const SUBSUMED: [Subsumed; 5] = [
+const SUBSUMED: [Subsumed; 7] = [
     Subsumed {
         code: Code::ImpossibleProof,
         lies: Lies::Inside,
@@ -58,6 +60,17 @@ const SUBSUMED: [Subsumed; 5] = [
         lies: Lies::Inside,
         by: is_error,
     },
+    // Why these two: where a value comes from is not known of a name that there is not.
+    Subsumed {
+        code: Code::UntrustedControl,
+        lies: Lies::InStep,
+        by: is_unresolved,
+    },
+    Subsumed {
+        code: Code::UntrustedSink,
+        lies: Lies::InStep,
+        by: is_unresolved,
+    },
 ];
 
 /// The findings that are shown, in the order of the text.
@@ -65,9 +78,15 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> Vec<Diagnostic> {
     let mut all = std::mem::take(&mut pass.diagnostics);
     for rule in &SUBSUMED {
         if all.iter().any(|d| d.code == rule.code) {
-            let by = all.iter().filter(|d| (rule.by)(d));
-            let by = Spans::of(by.map(|d| d.span));
-            all.retain(|d| d.code != rule.code || !by.any(&rule.lies, d.span));
+            let by: Vec<&Diagnostic> = all.iter().filter(|d| (rule.by)(d)).collect();
+            let spans = Spans::of(by.iter().map(|d| d.span));
+            let steps: BTreeSet<String> = by.iter().filter_map(|d| d.step.clone()).collect();
+            let is_needless = |d: &Diagnostic| match rule.lies {
+                Lies::Inside => spans.any_inside(d.span),
+                Lies::Around => spans.any_around(d.span),
+                Lies::InStep => d.step.as_ref().is_some_and(|step| steps.contains(step)),
+            };
+            all.retain(|d| d.code != rule.code || !is_needless(d));
         }
     }
     // Why not before: until here what stands in an expression lies in it, also within a name.
@@ -134,6 +153,11 @@ fn joined(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
     rest
 }
 
+/// Whether it is about a name that there is not.
+fn is_unresolved(finding: &Diagnostic) -> bool {
+    [Code::UnknownStep, Code::UnknownParam, Code::UnknownRoot].contains(&finding.code)
+}
+
 fn is_error(finding: &Diagnostic) -> bool {
     finding.severity() == Severity::Error
 }
@@ -164,21 +188,19 @@ impl Spans {
         Self(spans)
     }
 
-    /// Whether one of them lies so to `place`.
-    fn any(&self, lies: &Lies, place: Span) -> bool {
-        match lies {
-            Lies::Inside => {
-                let from = self.0.partition_point(|span| span.start < place.start);
-                let inside = self.0.iter().skip(from);
-                let mut inside = inside.take_while(|span| span.start <= place.end);
-                inside.any(|span| span.end <= place.end)
-            }
-            // Why the last alone: conditions do not overlap.
-            Lies::Around => {
-                let to = self.0.partition_point(|span| span.start <= place.start);
-                let last = to.checked_sub(1).and_then(|at| self.0.get(at));
-                last.is_some_and(|span| place.end <= span.end)
-            }
-        }
+    /// Whether one of them lies inside of `place`.
+    fn any_inside(&self, place: Span) -> bool {
+        let from = self.0.partition_point(|span| span.start < place.start);
+        let inside = self.0.iter().skip(from);
+        let mut inside = inside.take_while(|span| span.start <= place.end);
+        inside.any(|span| span.end <= place.end)
+    }
+
+    /// Whether one of them lies around `place`.
+    fn any_around(&self, place: Span) -> bool {
+        // Why the last alone: conditions do not overlap.
+        let to = self.0.partition_point(|span| span.start <= place.start);
+        let last = to.checked_sub(1).and_then(|at| self.0.get(at));
+        last.is_some_and(|span| place.end <= span.end)
     }
 }

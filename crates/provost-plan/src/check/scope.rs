@@ -176,6 +176,11 @@ pub(crate) fn assign_types(pass: &mut Pass<'_>) {
 }
 
 impl Outputs {
+    /// The schema of what one call of a step yields, if it is known.
+    pub(crate) fn schema(&self, step: &Step) -> Option<&Schema> {
+        self.one.get(&step.id.value)
+    }
+
     /// The places of `steps.ID.output`, if its type is known.
     pub(crate) fn of_step(&self, step: &Step) -> Option<&Shape> {
         let schema = self.one.get(&step.id.value)?;

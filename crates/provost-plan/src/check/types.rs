@@ -22,16 +22,18 @@ use crate::schema::{Fit, Kinds, PathType, Places, Schema, Type};
 use crate::source::Span;
 
 mod declared;
+mod left_out;
 mod subgoal;
 
-use declared::{Declared, NOT_NAMED, cannot_stand, cannot_stand_at, has_only_fields, unnamed};
+use declared::{NOT_NAMED, cannot_stand_at, has_only_fields};
+use left_out::{Called, MarkedEntry};
 
 /// Longest schema that is shown in a message, in bytes.
 const SCHEMA_BYTES_MAX: usize = 100;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut types = Types::default();
-    let guards = guards::of_plan(pass);
+    let guards = guards::Guards::of(pass);
     for step in &pass.plan.steps {
         types.step = Some(step.id.value.clone());
         types.given = guards::before_when(pass, &guards, step);
@@ -52,12 +54,12 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     }
     let proven = guards::proven(pass);
     for claim in &pass.plan.answer {
-        types.given = guards::implied(&guards, proven.clone());
+        types.given = guards.implied(proven.clone(), guards::Terms::new());
         if let Some(when) = &claim.when {
             types.guard(pass, &Site::end(), when, "`when`");
             let mut given = proven.clone();
             given.extend(when.facts_if_true());
-            types.given = guards::implied(&guards, given);
+            types.given = guards.implied(given, guards::terms_of(when));
         }
         types.text(pass, &Site::end(), &claim.text);
     }
@@ -77,12 +79,22 @@ struct Types {
     run_checks: Vec<RunCheck>,
     /// Whether a part of these arguments has no type, because of an error that is reported.
     blind: bool,
+    /// What is called with these arguments.
+    called: Called,
     /// What looking through the arguments' schema costs.
     weight: usize,
     /// What comparing has cost so far.
     work: usize,
     /// What was compared before: steps that call one tool mostly pass it the same types.
     fits: BTreeMap<(Type, Type), Fit>,
+}
+
+/// A value that is computed, and where it goes.
+struct Leaf<'a> {
+    template: &'a Template,
+    given: Type,
+    kinds: Kinds,
+    pointer: &'a str,
 }
 
 /// Most comparisons of types that are kept.
@@ -204,8 +216,10 @@ impl Types {
     fn args(&mut self, pass: &Pass<'_>, site: &Site<'_>, operation: &Operation, args: &ArgTree) {
         let before = self.found.len();
         self.weight = operation.input.weight();
+        self.called = Called::of(operation);
         self.names(pass, operation, args);
         if let Some(value) = pass.fixed_tree(args) {
+            self.marks(pass, args, operation.input.ty(), "");
             let named = self.found.len() > before;
             self.constants(operation, args, &value, named);
             self.undeclared(args, operation.input.ty(), "");
@@ -286,78 +300,6 @@ impl Types {
         true
     }
 
-    /// Arguments that are missing or that the tool does not have.
-    fn names(&mut self, pass: &Pass<'_>, operation: &Operation, args: &ArgTree) {
-        let given: Vec<&str> = args.entries().iter().map(|(name, _)| &**name).collect();
-        let declared = Declared::of(&operation.input);
-        for name in &declared.required {
-            if !given.contains(name) {
-                let message = format!("`{}` needs the argument `{name}`", operation.name);
-                self.report(
-                    Diagnostic::new(Code::MissingArgument, args.span(), message)
-                        .label(format!("`{name}` is missing")),
-                );
-            }
-        }
-        for (name, _) in args.entries() {
-            let unknown: Option<Vec<String>> = if declared.open {
-                unnamed(&operation.input, name)
-            } else {
-                let is_known = declared.known.contains(&&**name);
-                (!is_known).then(|| declared.known.iter().map(|&name| name.to_owned()).collect())
-            };
-            let Some(known) = unknown else { continue };
-            let message = format!("`{}` takes no argument `{}`", operation.name, &**name);
-            let finding = Diagnostic::new(Code::UnknownArgument, name.span(), message);
-            if !pass.suggests() {
-                self.report(finding);
-                continue;
-            }
-            let named = finding.did_you_mean(name, known.iter().map(String::as_str));
-            self.report(if named.hint.is_some() || known.is_empty() {
-                named
-            } else {
-                named.hint(format!("it takes {}", known.join(", ")))
-            });
-        }
-    }
-
-    /// Fields inside the arguments that the schema does not name.
-    fn undeclared(&mut self, tree: &ArgTree, ty: &Type, pointer: &str) {
-        match tree {
-            ArgTree::Value(..) | ArgTree::Template(_) => {}
-            ArgTree::List(items, _) => {
-                for (at, item) in items.iter().enumerate() {
-                    if let PathType::Known { ty, .. } = ty.at(&[Segment::Index(at)]) {
-                        self.undeclared(item, &ty, &format!("{pointer}/{at}"));
-                    }
-                }
-            }
-            ArgTree::Map(entries, _) => {
-                for (name, value) in entries {
-                    let is_leaf = matches!(value, ArgTree::Value(..) | ArgTree::Template(_));
-                    // Why: of the arguments themselves `names` says it, and a leaf has no fields.
-                    if pointer.is_empty() && is_leaf {
-                        continue;
-                    }
-                    let inner = format!("{pointer}/{}", &**name);
-                    match ty.at(&[Segment::Field(name.to_string())]) {
-                        PathType::Known { ty, .. } => self.undeclared(value, &ty, &inner),
-                        PathType::Undeclared { known, .. } if !pointer.is_empty() => {
-                            self.report(cannot_stand(name, NOT_NAMED, &known));
-                        }
-                        PathType::Absent { known, reason, .. }
-                            if !pointer.is_empty() && !known.is_empty() =>
-                        {
-                            self.report(cannot_stand(name, &reason, &known));
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
-    }
-
     /// Constant arguments, of which `names` may have reported some.
     fn constants(
         &mut self,
@@ -372,8 +314,8 @@ impl Types {
                 "additionalProperties" | "unevaluatedProperties"
             );
             let is_missing = violation.keyword == "required" && violation.pointer.is_empty();
-            if is_extra || (is_missing && named_before) {
-                // `names` or `undeclared` says it.
+            if is_extra || (is_missing && named_before) || self.is_left_out(args, &violation) {
+                // `names`, `undeclared` or `marks` says it.
                 continue;
             }
             if is_missing {
@@ -433,14 +375,22 @@ impl Types {
         pointer: &str,
     ) -> Value {
         let mut schemas = Map::new();
-        for (name, value) in entries {
+        let mut required = Vec::new();
+        for entry in entries {
+            let (name, value) = entry;
             let inner = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
             let segment = Segment::Field(name.to_string());
+            let marked = MarkedEntry::of(&self.called, entry, wanted, pointer);
             let wanted = self.inner(name.span(), wanted, &segment, pointer);
-            let schema = self.tree(pass, site, value, &wanted, &inner);
-            schemas.insert(name.to_string(), schema);
+            let schema = match marked {
+                Some(marked) => self.marked(pass, site, &marked, &wanted, &inner),
+                None => {
+                    required.push(name.as_str());
+                    Some(self.tree(pass, site, value, &wanted, &inner))
+                }
+            };
+            schemas.extend(schema.map(|schema| (name.to_string(), schema)));
         }
-        let required: Vec<&String> = schemas.keys().collect();
         json!({ "type": "object", "required": required, "properties": schemas,
                 "additionalProperties": false })
     }
@@ -492,14 +442,26 @@ impl Types {
             self.blind = true;
             return Value::Bool(true);
         }
-        let given = typed.to_type();
-        let at = pointer.trim_start_matches('/').replace('/', ".");
-        match self.fit(&given, wanted) {
+        let leaf = Leaf {
+            template,
+            given: typed.to_type(),
+            kinds: typed.kinds,
+            pointer,
+        };
+        self.fits(pass, site, &leaf, wanted);
+        leaf.given.to_json()
+    }
+
+    /// Reports what of a value does not fit its place, or leaves it to the run.
+    fn fits(&mut self, pass: &Pass<'_>, site: &Site<'_>, leaf: &Leaf<'_>, wanted: &Type) {
+        let template = leaf.template;
+        let at = leaf.pointer.trim_start_matches('/').replace('/', ".");
+        match self.fit(&leaf.given, wanted) {
             Fit::Proven => {}
             Fit::Never { reason } => {
                 let message = format!("this never fits `{at}`: {reason}");
                 let finding = Diagnostic::new(Code::NoOverlap, template.span(), message)
-                    .label(format!("this is {}", typed.kinds.words()));
+                    .label(format!("this is {}", leaf.kinds.words()));
                 self.report(with_schema(finding, &at, wanted));
             }
             Fit::RunTime { counterexample } => {
@@ -507,15 +469,14 @@ impl Types {
                 if let (Some(name), Some(value)) = (open, &counterexample) {
                     let finding = open::not_every_value(template.span(), name, &at, value);
                     self.report(with_schema(finding, &at, wanted));
-                } else if self.gives_null(pass, site, template, wanted) {
+                } else if self.gives_null(pass, site, leaf, wanted) {
                     self.blind = true;
                 } else {
-                    let what = format!("`{at}`");
-                    self.check_later(template.span(), pointer, &what, counterexample.as_deref());
+                    let (what, example) = (format!("`{at}`"), counterexample.as_deref());
+                    self.check_later(template.span(), leaf.pointer, &what, example);
                 }
             }
         }
-        given.to_json()
     }
 
     /// Whether a place that does not take null is given what may be null; then that is the finding.
@@ -523,13 +484,13 @@ impl Types {
         &mut self,
         pass: &Pass<'_>,
         site: &Site<'_>,
-        template: &Template,
+        leaf: &Leaf<'_>,
         wanted: &Type,
     ) -> bool {
-        if wanted.kinds().meets(Kinds::NULL) {
+        if wanted.kinds().meets(Kinds::NULL) || !leaf.given.kinds().meets(Kinds::NULL) {
             return false;
         }
-        let found = guards::null_given(pass, site, template, &self.given);
+        let found = guards::null_given(pass, site, leaf.template, &self.given);
         let gives = !found.is_empty();
         found.into_iter().for_each(|finding| self.report(finding));
         gives

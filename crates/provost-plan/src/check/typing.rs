@@ -85,6 +85,19 @@ impl Typed {
         }
     }
 
+    /// The type of its values that are not null; none if it is always null.
+    pub(crate) fn to_type_without_null(&self) -> Option<Type> {
+        let rest = self.kinds.without(Kinds::NULL);
+        if rest == Kinds::NONE && self.kinds != Kinds::NONE {
+            return None;
+        }
+        let ty = self.to_type();
+        if !self.kinds.meets(Kinds::NULL) {
+            return Some(ty);
+        }
+        Some(ty.without_null().unwrap_or_else(|| Type::of_kinds(rest)))
+    }
+
     /// Whether nothing at all is known of it.
     pub(crate) fn is_unknown(&self) -> bool {
         Kinds::JSON.within(self.kinds)

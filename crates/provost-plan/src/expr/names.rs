@@ -53,6 +53,44 @@ pub(crate) fn used_in(text: &str) -> Vec<NamesUsed> {
     found
 }
 
+/// The places of the terms of the one expression of a text, in their order: one, unless it is a
+/// conjunction. Nothing if the text is no whole expression.
+pub(crate) fn terms_in(text: &str) -> Option<Vec<Range<usize>>> {
+    let Some(Head::Open) = head(text, 0) else {
+        return None;
+    };
+    let (tokens, end) = tokens(text, 2, &Offsets::new("", Span::default(), "")).ok()?;
+    if !matches!(text.get(end + 1..), Some("" | "\n")) {
+        return None;
+    }
+    let mut depth = 0usize;
+    let mut is_conjunction = true;
+    let mut cuts = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        use TokenKind as T;
+        match token.kind {
+            T::TokLeftParen | T::TokLeftBracket | T::TokLeftBrace => depth += 1,
+            T::TokRightParen | T::TokRightBracket | T::TokRightBrace => {
+                depth = depth.saturating_sub(1);
+            }
+            T::TokLogicalAnd if depth == 0 => cuts.push(at),
+            T::TokLogicalOr | T::TokQuestion if depth == 0 => is_conjunction = false,
+            _ => {}
+        }
+    }
+    if !is_conjunction {
+        cuts.clear();
+    }
+    let mut terms = Vec::with_capacity(cuts.len() + 1);
+    let mut from = 0;
+    for to in cuts.into_iter().chain([tokens.len()]) {
+        let term = tokens.get(from..to)?;
+        terms.push(term.first()?.start..term.last()?.end);
+        from = to + 1;
+    }
+    Some(terms)
+}
+
 fn of_tokens(text: &str, tokens: &[Token]) -> Option<NamesUsed> {
     let written = |token: &Token| text.get(token.start..token.end).unwrap_or_default();
     let mut used = NamesUsed {

@@ -25,6 +25,9 @@ pub struct Names {
     pub(super) end: usize,
     /// Those texts, in their order.
     pub(super) texts: Vec<WrittenText>,
+    /// Parts of those texts that come from another text and are no names; pieces number them
+    /// behind the names.
+    pub(super) parts: Vec<Origin>,
 }
 
 /// A name of a `let`.
@@ -139,14 +142,14 @@ impl Names {
                 Some((piece, name, before))
             });
             if let Some((piece, at, before)) = name
-                && let Some(name) = self.names.get(at)
+                && let Some(inner) = self.origin(at)
             {
-                through.push(own(&piece.own));
+                through.extend((at < self.names.len()).then(|| own(&piece.own)));
                 let start = piece.at.start + before;
                 let last = (piece.at.end - before).saturating_sub(start);
                 let inside = |at: usize| at.saturating_sub(start).min(last);
                 part = inside(part.start)..inside(part.end);
-                origin = &name.origin;
+                origin = inner;
                 continue;
             }
             let start = origin.own_place(part.start, false);
@@ -158,6 +161,14 @@ impl Names {
                 through,
                 holds: touched.filter_map(|p| Some(p.name?.0)).collect(),
             };
+        }
+    }
+
+    /// Where a name, or a part that is none, comes from.
+    fn origin(&self, at: usize) -> Option<&Origin> {
+        match self.names.get(at) {
+            Some(name) => Some(&name.origin),
+            None => self.parts.get(at - self.names.len()),
         }
     }
 
@@ -229,7 +240,11 @@ impl Origin {
             return at;
         };
         match (piece.name, is_end) {
-            (None, _) => piece.own.start + at.saturating_sub(piece.at.start),
+            // Why the least: what stands between the parts of a list has a shorter place.
+            (None, _) => {
+                let at = piece.own.start + at.saturating_sub(piece.at.start);
+                at.min(piece.own.end)
+            }
             (Some(_), true) => piece.own.end,
             (Some(_), false) => piece.own.start,
         }

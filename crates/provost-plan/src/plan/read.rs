@@ -5,6 +5,7 @@
 //! field that is not carried out is refused, never skipped; the document read from
 //! [`Plan::value`] has the digest of the plan it came from.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
@@ -231,8 +232,8 @@ fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Opti
         .iter()
         .filter_map(|node| proof(node, source, fields.diagnostics()))
         .collect();
-    let limits = match fields.node("limits") {
-        None => None,
+    let (limits, value_limits) = match fields.node("limits") {
+        None => (None, Vec::new()),
         Some(node) => limits(node, fields.diagnostics()),
     };
     let answer = match fields.node("answer") {
@@ -264,6 +265,7 @@ fn plan(node: &Node, source: &Source, diagnostics: &mut Vec<Diagnostic>) -> Opti
         places: places(&steps),
         digest: OnceLock::new(),
         steps,
+        value_limits,
         limits,
         answer,
         value: Arc::new(document(node)),
@@ -446,9 +448,15 @@ fn optional(fields: &mut Fields<'_, '_>, field: &'static str, source: &Source) -
     expression(field, node, source, fields.diagnostics())
 }
 
-/// Reads the limits of a plan; what it does not name stays as wide as can be.
-fn limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Limits> {
-    let mut fields = Fields::new("the limits of a plan", node, diagnostics)?;
+/// Reads the limits of a plan, with the places of the values that it names; what it does not name
+/// stays as wide as can be.
+fn limits(
+    node: &Node,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Option<Limits>, Vec<Spanned<String>>) {
+    let Some(mut fields) = Fields::new("the limits of a plan", node, diagnostics) else {
+        return (None, Vec::new());
+    };
     let mut count = |field: &'static str| fields.count(field).map_or(u64::MAX, |n| n.value);
     let mut limits = Limits {
         steps: count("steps"),
@@ -460,6 +468,7 @@ fn limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Limits> {
         wall_ms: u64::MAX,
         money: None,
         tokens: None,
+        values: BTreeMap::new(),
     };
     if let Some(wall) = fields.duration("wall") {
         limits.wall_ms = u64::try_from(wall.value.as_millis()).unwrap_or(u64::MAX);
@@ -472,8 +481,12 @@ fn limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Limits> {
     }
     limits.money = fields.money("money").map(|money| money.value);
     limits.tokens = fields.count("tokens").map(|tokens| tokens.value);
+    let values = fields.amounts("values");
     fields.finish();
-    Some(limits)
+    let names = values.iter().map(|(name, _)| name.clone()).collect();
+    let each = values.into_iter();
+    limits.values = each.map(|(name, most)| (name.value, most)).collect();
+    (Some(limits), names)
 }
 
 /// The canonical document: fields that are `null` are as if they were not there.

@@ -15,12 +15,18 @@ pub(crate) fn is_undo(id: &str) -> bool {
     UNDO.strip_suffix('/') == Some(id)
 }
 
-/// The id of the step that undoes `step`, or one item of it: `undo/page`, `undo/page/2`.
+/// The id of the step that undoes `step`, or one item of it, the first time that this is tried or
+/// a later one: `undo/page`, `undo/page/2`, `undo/2/page`.
 #[must_use]
-pub fn undo_id(step: &str, item: Option<usize>) -> String {
+pub fn undo_id(step: &str, item: Option<usize>, time: usize) -> String {
+    // Why before the step: no id begins with a digit, so it is no item.
+    let time = match time {
+        0 | 1 => String::new(),
+        time => format!("{time}/"),
+    };
     match item {
-        Some(item) => format!("{UNDO}{step}/{item}"),
-        None => format!("{UNDO}{step}"),
+        Some(item) => format!("{UNDO}{time}{step}/{item}"),
+        None => format!("{UNDO}{time}{step}"),
     }
 }
 
@@ -28,6 +34,12 @@ pub fn undo_id(step: &str, item: Option<usize>) -> String {
 #[must_use]
 pub fn undone_by(id: &str) -> Option<(&str, Option<usize>)> {
     let of = id.strip_prefix(UNDO)?;
+    let (time, of) = match of.split_once('/') {
+        Some((time, of)) if time.starts_with(|c: char| c.is_ascii_digit()) => {
+            (time.parse().ok().filter(|time| *time > 1)?, of)
+        }
+        Some(_) | None => (1, of),
+    };
     // Why tried from behind: the id of a step that refines a subgoal has a `/` of its own, and no
     // id begins with a digit.
     let (step, item) = match of.rsplit_once('/') {
@@ -38,14 +50,14 @@ pub fn undone_by(id: &str) -> Option<(&str, Option<usize>)> {
     };
     let is_step = is_step_id(step) || parent_of(step).is_some();
     // Why compared: an item has one way to be written, and a step one undoing step.
-    (is_step && undo_id(step, item) == id).then_some((step, item))
+    (is_step && undo_id(step, item, time) == id).then_some((step, item))
 }
 
 impl Plan {
     /// Whether a step of it undoes the step called `id`, or an item of that.
     pub(crate) fn is_undone(&self, id: &str) -> bool {
         // Why the first from there on: `/` sorts before all that an id may go on with.
-        let first = self.places.range(undo_id(id, None)..).next();
+        let first = self.places.range(undo_id(id, None, 1)..).next();
         let of = first.and_then(|(undoing, _)| undone_by(undoing));
         of.is_some_and(|(step, _)| step == id)
     }
@@ -69,6 +81,12 @@ mod tests {
             ("undo/find/page", Some(("find/page", None))),
             ("undo/find/page/2", Some(("find/page", Some(2)))),
             ("undo/find/page/more", None),
+            ("undo/2/page", Some(("page", None))),
+            ("undo/12/find/page/2", Some(("find/page", Some(2)))),
+            ("undo/1/page", None),
+            ("undo/02/page", None),
+            ("undo/2", None),
+            ("undo/2/2", None),
             ("undo", None),
             ("page", None),
         ] {

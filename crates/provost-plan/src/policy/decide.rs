@@ -35,9 +35,16 @@ impl Policy {
             .args
             .iter()
             .filter(|(name, _)| !facts.unknown.contains(*name));
-        let seen = DecisionInput::of(&terms.fields, facts.operation, known, facts.unknown)
+        let mut seen = DecisionInput::of(&terms.fields, facts.operation, known, facts.unknown)
             .map_err(|error| one(error.to_string()))?;
         let mut open = terms.open(facts.unknown);
+        match facts.totals {
+            Some(totals) => seen.add_totals(&self.inner.values, totals),
+            None if self.inner.values.is_empty() => {}
+            None => {
+                open.insert(Mention::Totals);
+            }
+        }
         if facts.repeats.is_none() && terms.counts_repeats(self) {
             open.insert(Mention::Repeats);
         }

@@ -14,7 +14,7 @@ use cedar_policy::{
 
 use super::load::{PolicyEntry, words_of};
 use super::values::{CedarValue, DecisionInput};
-use super::vocabulary::CALL;
+use super::vocabulary::{CALL, TOTAL};
 use super::{Principal, PrincipalKind, lint};
 
 /// The part of the policy that one action needs.
@@ -194,6 +194,7 @@ pub(super) fn context(seen: &DecisionInput) -> Result<Context, String> {
         ("sinks".to_owned(), texts_set(&seen.sinks)),
         ("hosts".to_owned(), texts_set(&seen.hosts)),
         ("opaque".to_owned(), texts_set(&seen.opaque)),
+        (TOTAL.to_owned(), record(&seen.total)?),
     ];
     Context::from_pairs(pairs).map_err(|error| words_of(&error))
 }

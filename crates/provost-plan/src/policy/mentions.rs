@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cedar_policy::pst::{Clause, Expr, Template, Var};
 
-use super::vocabulary::REPEATS;
+use super::vocabulary::{REPEATS, TOTAL};
 
 /// Something a policy looks at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +21,8 @@ pub(super) enum Mention {
     Hosts,
     /// `context.opaque`
     Opaque,
+    /// `context.total`, or whether a sum is there.
+    Totals,
     /// The arguments or the context as a whole.
     Whole,
     /// `resource.attended`
@@ -61,6 +63,7 @@ fn mention(expr: &Expr) -> Option<BTreeSet<Mention>> {
             (Expr::Var(Var::Context), "sinks") => one(Mention::Sinks),
             (Expr::Var(Var::Context), "hosts") => one(Mention::Hosts),
             (Expr::Var(Var::Context), "opaque") => one(Mention::Opaque),
+            (Expr::Var(Var::Context), TOTAL) => one(Mention::Totals),
             (Expr::Var(Var::Context), _) => one(Mention::Whole),
             (Expr::Var(Var::Resource), "attended") => one(Mention::Attended),
             (Expr::Var(Var::Resource), REPEATS) => one(Mention::Repeats),
@@ -85,6 +88,7 @@ fn mention(expr: &Expr) -> Option<BTreeSet<Mention>> {
                 (Expr::Var(Var::Context), Some("args"), Some(name)) => {
                     one(Mention::Arg(name.to_string()))
                 }
+                (Expr::Var(Var::Context), Some(TOTAL), Some(_)) => one(Mention::Totals),
                 (Expr::Var(Var::Context), Some(_), None) => Some(BTreeSet::new()),
                 (Expr::Var(Var::Context), _, _) => one(Mention::Whole),
                 (inner, Some(name), _) if is_args(inner) => one(Mention::Arg(name.to_owned())),
@@ -99,6 +103,12 @@ fn mention(expr: &Expr) -> Option<BTreeSet<Mention>> {
 /// Whether an expression is `context.args`, or a part of it.
 pub(super) fn is_of_args(expr: &Expr) -> bool {
     is_args(expr) || matches!(expr, Expr::GetAttr { expr, .. } if is_of_args(expr))
+}
+
+/// Whether an expression is `context.total`.
+pub(super) fn is_total(expr: &Expr) -> bool {
+    matches!(expr, Expr::GetAttr { expr, attr }
+        if attr == TOTAL && matches!(&**expr, Expr::Var(Var::Context)))
 }
 
 /// Whether an expression is `context.args`.

@@ -121,6 +121,7 @@ impl Partial<'_> {
             Mention::Arg(name) => format!("`{name}`"),
             Mention::Sinks | Mention::Hosts => "who or what is reached".to_owned(),
             Mention::Repeats => "how often it was made before".to_owned(),
+            Mention::Totals => "what the plan comes to".to_owned(),
             Mention::Opaque | Mention::Whole | Mention::Attended => "the arguments".to_owned(),
         };
         let names: BTreeSet<String> = entry.mentions.intersection(self.open).map(named).collect();

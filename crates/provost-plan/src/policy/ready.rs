@@ -216,7 +216,8 @@ fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The join of the labels at sinks; an argument without a label counts as untrusted text.
+/// The join of the labels at sinks, of those too that are left out: that one is not sent was
+/// decided as its value would have been. An argument without a label counts as untrusted text.
 fn sink_integrity(facts: &CallFacts<'_>) -> Integrity {
     let of = |name: &String| {
         facts
@@ -226,6 +227,7 @@ fn sink_integrity(facts: &CallFacts<'_>) -> Integrity {
     };
     let names = facts.args.keys().chain(facts.unknown);
     names
+        .chain(facts.labels.keys())
         .filter(|name| facts.operation.is_sink(name))
         .map(of)
         .max()

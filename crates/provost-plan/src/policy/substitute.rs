@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, UnaryOp, Var};
 
-use super::mentions::{Mention, is_args};
+use super::mentions::{Mention, is_args, is_total};
 use super::values::{CedarValue, DecisionInput};
-use super::vocabulary::REPEATS;
+use super::vocabulary::{REPEATS, TOTAL};
 
 /// What is known of the context of a call.
 #[derive(Clone, Copy)]
@@ -60,6 +60,12 @@ impl KnownArguments<'_> {
                 .is_known_arg(attr)
                 .then(|| self.seen.args.get(attr.as_str()))?
                 .and_then(literal),
+            Expr::GetAttr { expr: inner, attr } if is_total(inner) => {
+                let known = !self.open.contains(&Mention::Totals);
+                known
+                    .then(|| self.seen.total.get(attr.as_str()))?
+                    .and_then(literal)
+            }
             Expr::GetAttr { .. } => {
                 let set = self.set(expr)?;
                 if set.grows {
@@ -70,7 +76,13 @@ impl KnownArguments<'_> {
             }
             Expr::HasAttr { expr, attrs } => {
                 let mut path: Vec<&str> = attrs.iter().map(|attr| attr.as_str()).collect();
-                if matches!(&**expr, Expr::Var(Var::Context)) && path.first() == Some(&"args") {
+                let of_context = matches!(&**expr, Expr::Var(Var::Context));
+                if is_total(expr) || (of_context && path.first() == Some(&TOTAL)) {
+                    path.drain(..usize::from(of_context));
+                    let known = !self.open.contains(&Mention::Totals);
+                    return known.then(|| flag(has(&self.seen.total, &path)));
+                }
+                if of_context && path.first() == Some(&"args") {
                     path.remove(0);
                 } else if !is_args(expr) {
                     return None;

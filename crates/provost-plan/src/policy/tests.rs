@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::amount::Totals;
 use crate::catalog::{Effect, Idempotency};
 use crate::label::Integrity;
 use crate::schema::Schema as JsonSchema;
@@ -21,6 +22,7 @@ mod repeats;
 mod rights;
 mod roles;
 mod surveying;
+mod totals;
 mod unasked;
 
 /// An operation written as `name effect tag tag…`; its arguments are those of [`ARGS`].
@@ -32,6 +34,14 @@ pub(super) fn operation(line: &str) -> Operation {
         .into_iter()
         .find(|(word, _)| *word == effect)
         .unwrap();
+    // Why only these: what a plan comes to is seen at every call, whether it counts or not.
+    let counted: &[(&str, &str)] = match name.starts_with("bank.") {
+        true => &[("spend", "amount"), ("weight", "price")],
+        false => &[],
+    };
+    let counted = counted
+        .iter()
+        .map(|(of, arg)| ((*of).to_owned(), (*arg).to_owned()));
     Operation {
         name,
         description: String::new(),
@@ -50,6 +60,7 @@ pub(super) fn operation(line: &str) -> Operation {
         reconcile: None,
         preview: None,
         creates: None,
+        values: counted.collect(),
         cost: None,
         endpoint: Value::Null,
     }
@@ -151,6 +162,7 @@ pub(super) struct Case {
     pub(super) control: Label,
     pub(super) inputs_validated: bool,
     pub(super) repeats: Option<u64>,
+    pub(super) totals: Option<Totals>,
 }
 
 impl Case {
@@ -170,6 +182,7 @@ impl Case {
             control: Label::trusted(),
             inputs_validated: true,
             repeats: Some(0),
+            totals: Some(Totals::new()),
         }
     }
 
@@ -217,6 +230,7 @@ impl Case {
             inputs_validated: self.inputs_validated,
             values_from_goal: true,
             repeats: self.repeats,
+            totals: self.totals.as_ref(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! A call's arguments as policy sees them: `args`, `sinks`, `hosts`, `opaque`.
+//! A call as policy sees it: `args`, `sinks`, `hosts`, `opaque`, and `total` of its plan.
 //!
 //! Owns the conversion of JSON values by [`EntityShape`]. Never drops anything in silence: what
 //! has no type, or no exact value, is named in `opaque`. INVARIANT: a value that does not fit its
@@ -10,6 +10,7 @@ use serde_json::{Number, Value};
 
 use super::hosts::hosts_in;
 use super::shape::{EntityShape, ShapeField, ShapeFields};
+use crate::amount::{Amount, Totals};
 use crate::catalog::Operation;
 use crate::digest::normalize_number;
 
@@ -58,6 +59,8 @@ pub(super) struct DecisionInput {
     pub hosts: BTreeSet<String>,
     /// The paths of what `args` does not hold, or not exactly.
     pub opaque: BTreeSet<String>,
+    /// The most of each counted value in the whole plan, where it has a bound.
+    pub total: BTreeMap<String, CedarValue>,
 }
 
 impl DecisionInput {
@@ -80,6 +83,21 @@ impl DecisionInput {
             }
         }
         Ok(seen)
+    }
+
+    /// Adds what the plan of the call comes to: of each of the `values`, in whole units or not.
+    pub fn add_totals(&mut self, values: &BTreeMap<String, bool>, totals: &Totals) {
+        for (name, is_whole) in values {
+            // Why nothing else: a plan is silent about what none of its tools counts.
+            let Some(most) = totals.get(name).copied().unwrap_or(Some(Amount::ZERO)) else {
+                continue;
+            };
+            let value = match is_whole {
+                true => most.units().map(CedarValue::Whole),
+                false => most.decimal().map(CedarValue::Number),
+            };
+            self.total.extend(value.map(|value| (name.clone(), value)));
+        }
     }
 
     fn add_sink(&mut self, value: &Value) {

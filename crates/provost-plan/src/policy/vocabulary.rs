@@ -24,6 +24,9 @@ const NO_OPERATION: &str = "no operation";
 /// How often a call was made before: of the resource, and of the context while it is not known.
 pub(super) const REPEATS: &str = "repeats";
 
+/// What the plan of a call comes to, of each counted value.
+pub(super) const TOTAL: &str = "total";
+
 /// The attributes of the resource of a call.
 pub(super) const CALL_ATTRIBUTES: [(&str, &str); 13] = [
     ("effect", "String"),
@@ -78,16 +81,18 @@ pub(super) fn is_reserved(name: &str) -> bool {
 pub(super) fn schema_value(catalog: &Catalog, fields: &BTreeMap<String, ShapeFields>) -> Value {
     let mut actions = Map::new();
     actions.insert(CALL.to_owned(), json!({}));
+    let total = total(&catalog.values());
     for operation in catalog.iter() {
         let group = server_group(operation.server());
         actions.entry(group.clone()).or_insert_with(|| json!({}));
         let args = fields.get(&operation.name).cloned().unwrap_or_default();
-        actions.insert(operation.name.clone(), call_action(&args, &[CALL, &group]));
+        let action = call_action(&args, &total, &[CALL, &group]);
+        actions.insert(operation.name.clone(), action);
     }
     if fields.is_empty() {
         actions.insert(
             NO_OPERATION.to_owned(),
-            call_action(&ShapeFields::default(), &[CALL]),
+            call_action(&ShapeFields::default(), &total, &[CALL]),
         );
     }
     let approve = json!({
@@ -100,7 +105,18 @@ pub(super) fn schema_value(catalog: &Catalog, fields: &BTreeMap<String, ShapeFie
     json!({ "": { "entityTypes": entity_types(), "actions": actions } })
 }
 
-fn call_action(args: &ShapeFields, groups: &[&str]) -> Value {
+/// The type of the sums: each is there only where it has a bound.
+fn total(values: &BTreeMap<String, bool>) -> Value {
+    let of = |is_whole: bool| match is_whole {
+        true => json!({ "type": "Long", "required": false }),
+        false => json!({ "type": "Extension", "name": "decimal", "required": false }),
+    };
+    let each = values.iter();
+    let attributes: Map<String, Value> = each.map(|(n, whole)| (n.clone(), of(*whole))).collect();
+    json!({ "type": "Record", "attributes": attributes })
+}
+
+fn call_action(args: &ShapeFields, total: &Value, groups: &[&str]) -> Value {
     let set = json!({ "type": "Set", "element": { "type": "String" } });
     let members: Vec<Value> = groups.iter().map(|id| json!({ "id": id })).collect();
     json!({
@@ -109,7 +125,7 @@ fn call_action(args: &ShapeFields, groups: &[&str]) -> Value {
             "principalTypes": ["User", "Agent"],
             "resourceTypes": ["Call"],
             "context": { "type": "Record", "attributes": {
-                "args": args.cedar(), "sinks": set, "hosts": set, "opaque": set,
+                "args": args.cedar(), "sinks": set, "hosts": set, "opaque": set, TOTAL: total,
             } },
         },
     })

@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{CheckedUnder, waves};
+use super::{CheckedUnder, LeftOut, waves};
 use crate::catalog::{Effect, Idempotency, Operation, Risk};
 use crate::check::StepRecord;
 use crate::check::budget::StepWorst;
-use crate::expr::{ArgTree, Reference, Root, Segment, Template};
+use crate::expr::{ArgTree, Key, Reference, Root, Segment, Template};
 use crate::label::Label;
 use crate::plan::{CallRole, OnFailure, Retry, Step, StepKind};
 use crate::policy::Verdict;
@@ -119,6 +119,9 @@ pub struct ArgumentReview {
     pub value: Value,
     /// Whether that is the value.
     pub known: bool,
+    /// When it is not sent; none if it always is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// Where it comes from.
     pub from: ValueOrigin,
     /// Why only the run can tell whether it fits.
@@ -268,27 +271,26 @@ impl CheckedUnder<'_> {
         let StepKind::Tool { args, .. } = &step.kind else {
             return Vec::new();
         };
-        let argument = |name: &str, tree: &ArgTree| {
-            let known = self.known(tree);
-            let written = || step.value.get("args").and_then(|args| args.get(name));
+        let argument = |entry: &(Key, ArgTree)| {
+            let (key, tree) = entry;
+            let name = key.as_str();
+            let given = self.argument(step, entry);
             let label = record.labels.get(name).cloned().unwrap_or_default();
             let first = |pointer: &str| pointer.split('/').nth(1) == Some(name);
             let mut checks = record.run_checks.iter();
             ArgumentReview {
                 name: name.to_owned(),
                 sink: self.is_sink(step, name),
-                known: known.is_some(),
-                value: known.or_else(|| written().cloned()).unwrap_or_default(),
+                known: given.known,
+                value: given.value,
+                left_out: given.left_out,
                 from: self.origin(step, &tree.templates(), label),
                 checked_at_run_time: checks
                     .find(|check| first(&check.argument))
                     .map(|check| check.reason.clone()),
             }
         };
-        let entries = args.entries().iter();
-        entries
-            .map(|(key, tree)| argument(key.as_str(), tree))
-            .collect()
+        args.entries().iter().map(argument).collect()
     }
 
     /// Where what decides that a step runs comes from.

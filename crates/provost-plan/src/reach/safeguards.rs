@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::CheckedUnder;
+use crate::amount::Amount;
 use crate::catalog::Effect;
 use crate::duration::words;
-use crate::expr::Template;
 use crate::expr::tree::{Expr, ExprKind};
+use crate::expr::{ArgTree, Template};
 use crate::plan::{OnFailure, Plan, SideCall, Step, StepKind};
 use crate::source::Span;
 
@@ -24,7 +25,9 @@ const PLAN: &str = "";
 pub struct Safeguards {
     of: BTreeMap<String, BTreeMap<String, String>>,
     polls: BTreeMap<(String, &'static str), Duration>,
-    limits: BTreeMap<&'static str, u64>,
+    /// The entries of arguments of what acts, and whether each is sent whatever its value is.
+    args: BTreeMap<(String, String), bool>,
+    limits: BTreeMap<String, Amount>,
 }
 
 impl Safeguards {
@@ -46,6 +49,15 @@ impl Safeguards {
                 .any(|operation| operation.effect != Effect::Read);
             let mut own = of_step(step);
             if acts {
+                for (role, _, args) in step.calls() {
+                    let of = role
+                        .field()
+                        .map_or_else(String::new, |field| format!("{field}."));
+                    entries(args, &of, &mut |name, is_sent| {
+                        let of = all.args.entry((step.id.value.clone(), name));
+                        *of.or_insert(true) &= is_sent;
+                    });
+                }
                 own.extend(step.when.iter().flat_map(|when| parts("when", when)));
                 let waits = checkup.plan.record().before(&step.id.value);
                 own.extend(
@@ -85,6 +97,13 @@ impl Safeguards {
                 lost.push(format!("{step}: {name}: {most} → {now}"));
             }
         }
+        for ((step, name), is_sent) in &self.args {
+            let now = after.args.get(&(step.clone(), name.clone()));
+            // Why not where it is gone: that is another call, and no call that may reach further.
+            if *is_sent && now == Some(&false) {
+                lost.push(format!("{step}: {name} is always sent"));
+            }
+        }
         for (name, most) in &self.limits {
             match after.limits.get(name) {
                 Some(now) if now <= most => {}
@@ -93,6 +112,21 @@ impl Safeguards {
             }
         }
         lost
+    }
+}
+
+/// Gives every entry of arguments, by its path, and whether it is sent whatever its value is.
+fn entries(tree: &ArgTree, path: &str, give: &mut dyn FnMut(String, bool)) {
+    match tree {
+        ArgTree::Value(..) | ArgTree::Template(_) => {}
+        ArgTree::List(items, _) => items.iter().for_each(|item| entries(item, path, give)),
+        ArgTree::Map(map, _) => {
+            for (key, value) in map {
+                let path = format!("{path}{}", key.as_str());
+                entries(value, &format!("{path}."), give);
+                give(path, !key.may_be_left_out());
+            }
+        }
     }
 }
 
@@ -145,7 +179,7 @@ fn of_step(step: &Step) -> BTreeMap<String, String> {
 }
 
 /// The limits that a plan sets for itself.
-fn limits(plan: &Plan) -> BTreeMap<&'static str, u64> {
+fn limits(plan: &Plan) -> BTreeMap<String, Amount> {
     let own = plan.value.get("limits");
     let names = [
         "steps",
@@ -167,16 +201,19 @@ fn limits(plan: &Plan) -> BTreeMap<&'static str, u64> {
         "proposals" => limits.proposals,
         _ => limits.concurrency,
     };
-    let mut all: BTreeMap<&'static str, u64> = names
-        .into_iter()
-        .filter(set)
-        .map(|name| (name, of(name)))
-        .collect();
+    let counts = names.into_iter().filter(set).map(|name| (name, of(name)));
+    let mut counts: Vec<(&str, u64)> = counts.collect();
     if own.and_then(|own| own.get("wall")).is_some() {
-        all.insert("wall_ms", limits.wall_ms);
+        counts.push(("wall_ms", limits.wall_ms));
     }
-    all.extend(limits.tokens.map(|tokens| ("tokens", tokens)));
-    all.extend(limits.money.map(|money| ("money", money.millionths())));
+    counts.extend(limits.tokens.map(|tokens| ("tokens", tokens)));
+    counts.extend(limits.money.map(|money| ("money", money.millionths())));
+    let counts = counts.into_iter();
+    let mut all: BTreeMap<String, Amount> = counts
+        .map(|(name, most)| (name.to_owned(), Amount::of_count(most)))
+        .collect();
+    let values = limits.values.iter();
+    all.extend(values.map(|(name, most)| (format!("values.{name}"), *most)));
     all
 }
 

@@ -82,6 +82,7 @@ codes! {
     NeverRefined = "R116", Error, "a subgoal that no planner refines";
     AskedOnce = "R117", Error, "a question over a list";
     BadLet = "R118", Error, "a name of a `let` that cannot be written out";
+    UnknownValue = "R119", Error, "a limit of a value that no tool counts";
     ArgumentType = "T201", Error, "an argument that the tool's input schema refuses";
     MissingArgument = "T202", Error, "a required argument is missing";
     UnknownArgument = "T203", Error, "an argument the tool does not have";
@@ -92,6 +93,7 @@ codes! {
     NotPrintable = "T208", Error, "a list, map or null inside a text";
     OperandType = "T209", Error, "an operator on kinds of value it does not support";
     NotAList = "T210", Error, "a `for_each` over what is not a list";
+    OtherUnit = "T211", Error, "a number of one unit where another is meant";
     RiskUnderstated = "E301", Error, "a step that declares less risk than it has";
     NoAcceptance = "E302", Warning, "a write with no acceptance";
     NoIdempotency = "E303", Note, "a write that cannot be repeated safely";
@@ -114,6 +116,8 @@ codes! {
     MoneyPassed = "B506", Error, "more money than the limit in the worst case";
     TokensPassed = "B507", Error, "more tokens than the limit in the worst case";
     NotPriced = "B508", Note, "a step whose cost has no bound";
+    ValuePassed = "B509", Error, "more of a counted value than the limit in the worst case";
+    ValueNotBounded = "B510", Error, "a step that adds to a limited value without a bound";
     Forbidden = "V601", Error, "policy forbids a step";
     Asks = "V602", Note, "policy asks a person about a step";
     OutsideRole = "V603", Error, "a tool that the role of its step does not admit";
@@ -140,6 +144,7 @@ codes! {
     OtherThanGiven = "S718", Warning, "an acceptance of another value than the call is given";
     UnusedName = "S719", Warning, "a name of a `let` that nothing uses";
     Detached = "S720", Warning, "a `confirm` or an `undo` that has nothing of its step";
+    NeedlessMark = "S721", Note, "an argument that may be left out, and never or always is";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";

@@ -1,6 +1,7 @@
 //! Expressions: what they come to, and why they do not.
 
-use provost_plan::expr::{Scope, Template};
+use provost_plan::expr::{ArgTree, Scope, Template, as_written};
+use provost_plan::node::parse_yaml;
 use provost_plan::source::Span;
 use serde_json::{Value, json};
 
@@ -417,5 +418,39 @@ fn the_text_of_json_is_the_canonical_one_of_the_value() {
         let text = eval(&format!("${{ json({value}) }}"));
         let expected = whole.map(|value| Value::String(provost_plan::digest::canonical(&value)));
         assert_eq!(text, expected, "{value}");
+    }
+}
+
+/// The arguments that a text of YAML comes to, and its form.
+fn args(text: &str) -> (Value, String) {
+    let mut found = Vec::new();
+    let tree = ArgTree::read(&parse_yaml(text).unwrap(), text, &mut found);
+    assert!(found.is_empty(), "{found:?}");
+    let params = json!({ "none": null, "some": 1 });
+    let value = tree.eval(&Scope::new().with("params", &params)).unwrap();
+    (value, tree.form())
+}
+
+#[test]
+fn an_entry_is_left_out_where_its_value_is_null() {
+    let text = r#"{ a: 1, "?b": "${ params.none }", "?c": "${ params.some }", d: "${ params.none }",
+        e: [{ "?f": "${ params.none }" }, "${ params.none }"], "g?": 2, "??h": "${ params.none }" }"#;
+    let wanted = json!({ "a": 1, "c": 1, "d": null, "e": [{}, null], "g?": 2, "?h": null });
+    assert_eq!(args(text).0, wanted);
+    // What was sent, written as a plan, is sent again as it was.
+    assert_eq!(args(&as_written(&wanted).to_string()).0, wanted);
+}
+
+#[test]
+fn an_entry_that_may_be_left_out_has_a_form_of_its_own() {
+    let form = |text: &str| args(text).1;
+    let marked = form(r#"{ "?a": "${ params.some }" }"#);
+    assert_eq!(marked, form(r#"{ "?a": "${params.some}" }"#));
+    for other in [
+        r#"{ a: "${ params.some }" }"#,
+        r#"{ "??a": "${ params.some }" }"#,
+        r#"{ "?a": "${ params.none }" }"#,
+    ] {
+        assert_ne!(marked, form(other), "{other}");
     }
 }

@@ -1,6 +1,7 @@
-//! Names of a `let`: a plan with them is the plan with each written out.
+//! Names of a `let` and conditions per item: a plan with them is the plan with each written out.
 
 use provost_plan::diagnostic::Diagnostic;
+use provost_plan::expr::Template;
 use provost_plan::fix::mend;
 use provost_plan::node::parse_yaml;
 use provost_plan::plan::Plan;
@@ -80,6 +81,84 @@ fn a_plan_with_names_is_the_plan_with_each_written_out() {
     let [(named, written), ..] = WRITTEN;
     let other = read(&named.replace("+ 1", "+ 2"));
     assert_ne!(other.digest(), read(written).digest());
+}
+
+/// The condition of a step, and what is left of it and its list.
+const ASKED_OF_ITEMS: [(&str, Option<&str>, &str); 14] = [
+    ("item.x > 1", None, "l.filter(item, item.x > 1)"),
+    ("a && item.x", Some("a"), "l.filter(item, item.x)"),
+    ("item.x && a", Some("a"), "l.filter(item, item.x)"),
+    (
+        "a && item.x && b && item.y > 1 && c",
+        Some("a && b && c"),
+        "l.filter(item, item.x && item.y > 1)",
+    ),
+    ("a", Some("a"), "l"),
+    // One term, whatever stands in it.
+    ("(a && item.x)", None, "l.filter(item, (a && item.x))"),
+    ("a || item.x", None, "l.filter(item, a || item.x)"),
+    (
+        "a && b ? item.x : false",
+        None,
+        "l.filter(item, a && b ? item.x : false)",
+    ),
+    (
+        "a && [b && item.x] == [true]",
+        Some("a"),
+        "l.filter(item, [b && item.x] == [true])",
+    ),
+    // A name that is the whole condition, and one that is a part of it.
+    ("let.both", Some("a"), "l.filter(item, item.x)"),
+    ("let.both && b", Some("b"), "l.filter(item, (a && item.x))"),
+    // No item of the step: a variable, a field, a text.
+    (
+        "m.exists(item, item > 1)",
+        Some("m.exists(item, item > 1)"),
+        "l",
+    ),
+    ("a.item == 'item'", Some("a.item == 'item'"), "l"),
+    // A position is none of an item alone.
+    (
+        "item.x > index && item.y",
+        Some("item.x > index"),
+        "l.filter(item, item.y)",
+    ),
+];
+
+#[test]
+fn a_condition_per_item_is_a_filter_of_the_list() {
+    for (when, left, list) in ASKED_OF_ITEMS {
+        let plan = read(&format!(
+            "steps:
+  - id: s
+    tool: x.y
+    let: {{ both: \"${{ a && item.x }}\" }}
+    when: \"${{ {when} }}\"
+    for_each: ${{ l }}"
+        ));
+        let step = &plan.steps[0];
+        let source = |text: &Template| text.whole().map(|e| e.source().to_owned());
+        let found = step.when.as_ref().and_then(source);
+        let each = step.for_each.as_ref().and_then(|each| source(&each.list));
+        assert_eq!(
+            (found.as_deref(), each.as_deref()),
+            (left, Some(list)),
+            "{when}"
+        );
+        assert_eq!(plan.value["steps"][0].get("when").is_some(), left.is_some());
+        assert_eq!(
+            plan_from_value(&plan.value, "again").unwrap().value,
+            plan.value
+        );
+    }
+}
+
+#[test]
+fn a_list_that_is_no_operand_is_closed_in_before_it_is_asked() {
+    let plan =
+        read("steps: [{ id: s, tool: x.y, when: \"${ item.x }\", for_each: \"${ a ? l : m }\" }]");
+    let list = plan.steps[0].for_each.as_ref().unwrap();
+    assert_eq!(list.list.text(), "${ (a ? l : m).filter(item, item.x) }");
 }
 
 /// A corpus file with another plan.

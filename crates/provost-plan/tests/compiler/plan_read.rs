@@ -311,3 +311,17 @@ fn findings_say_where_in_the_plan_they_stand() {
     let found = read_plan(&broken).unwrap_err();
     assert_eq!(FindingView::all(&found, &broken)[0].path, None);
 }
+
+#[test]
+fn a_value_with_a_colon_is_told_to_stand_in_quotes() {
+    let hint = |value: &str| {
+        let text = format!("steps:\n  - id: a\n    tool: x.y\n    for_each: {value}\n");
+        let found = read_plan(&Source::new("plan.yaml", text)).unwrap_err();
+        found[0].hint.clone().unwrap_or_default()
+    };
+    assert!(hint("${ [{'id': 'x'}] }").contains("the expression in quotes"));
+    assert!(hint("first: second").contains("the text in quotes"));
+    // The control: where quotes are not what is missing, none are spoken of.
+    assert!(!hint("\"${ [{'id': 'x'}] }").contains("quotes:"));
+    assert!(!hint("[a, b").contains("in quotes"));
+}

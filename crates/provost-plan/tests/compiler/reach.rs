@@ -103,6 +103,30 @@ fn what_reaches_further_is_named() {
 }
 
 #[test]
+fn an_argument_that_may_be_left_out_is_named() {
+    let urgency = |entry: &str| PLAN.replace("message: done", &format!("message: done, {entry}"));
+    let always = urgency(r#"urgency: "${ steps.list.output.total > 9 ? 'high' : 'low' }""#);
+    let marked = urgency(r#""?urgency": "${ steps.list.output.total > 9 ? 'high' : null }""#);
+    let between = |before: &str, after: &str| {
+        let (before, after) = (case(before), case(after));
+        ReachDiff::between(&Reach::of(&before.checkup()), &Reach::of(&after.checkup()))
+    };
+    let growth = between(&always, &marked);
+    assert_eq!(growth.weaker, ["page: urgency is always sent"]);
+    let targets = &growth.grew[&Facet::Targets];
+    assert!(targets[0].ends_with("null }\", if not null"), "{targets:?}");
+    let back = between(&marked, &always);
+    assert_eq!(back.weaker, [""; 0]);
+    let review = case(&marked).checkup().reviews();
+    let page = review.iter().find(|step| step.id == "page").unwrap();
+    let shown = serde_json::to_value(&page.args[1]).unwrap();
+    assert_eq!(
+        (&shown["name"], &shown["known"], &shown["left_out"]),
+        (&"urgency".into(), &false.into(), &"if_null".into())
+    );
+}
+
+#[test]
 fn what_is_gone_is_named() {
     let growth = growth(
         "    needs: [mail]\n    args: { message: done }",

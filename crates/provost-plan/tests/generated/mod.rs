@@ -4,7 +4,7 @@
 //! a plan made here is a function of its length, and has no errors under the default policy.
 #![allow(dead_code, reason = "each program uses a part of it")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,6 +51,7 @@ pub fn operation(name: &str, effect: Effect, input: Value, output: Option<Value>
         reconcile: None,
         preview: None,
         creates: None,
+        values: BTreeMap::new(),
         cost: None,
         endpoint: Value::Null,
     }

@@ -14,6 +14,7 @@ use super::super::scope::Site;
 use super::super::typing::type_of;
 use super::envelope;
 use super::time;
+use super::values::{self, ValueWorst};
 use crate::catalog::{Operation, Risk, Spend};
 use crate::expr::{ArgTree, Part, Segment, Template};
 use crate::limits::{ARGS_BYTES_MAX, RETAKEN_MAX};
@@ -50,6 +51,9 @@ pub struct WorstCase {
     pub risk: Risk,
     /// Each step that makes calls, as written.
     pub rows: Vec<StepWorst>,
+    /// The sum of each value that the catalog counts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, ValueWorst>,
 }
 
 /// The most one step can take.
@@ -155,6 +159,7 @@ pub(crate) fn worst_case(pass: &Pass<'_>, limits: &Limits) -> WorstCase {
         path: time.path,
         crowded: time.crowded,
         risk: rows.iter().map(|row| row.risk).max().unwrap_or(Risk::Low),
+        values: values::worst(pass, &times),
         rows,
     }
 }
@@ -217,7 +222,7 @@ fn spend(pass: &Pass<'_>, step: &Step, role: CallRole) -> Option<Spend> {
 }
 
 /// Whether a step may still have to be undone by a call that is not a step yet.
-fn may_undo(pass: &Pass<'_>, step: &Step) -> bool {
+pub(super) fn may_undo(pass: &Pass<'_>, step: &Step) -> bool {
     step.undo.is_some() && !pass.plan.is_undone(&step.id.value)
 }
 

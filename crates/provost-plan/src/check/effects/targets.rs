@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::Pass;
 use super::super::shape::Exclusions;
+use super::super::{FixedEntry, Pass};
 use super::opposites::Opposites;
 use crate::catalog::{Effect, Idempotency, Operation};
 use crate::codes::Code;
@@ -169,7 +169,8 @@ pub(super) fn at_one_target(pass: &Pass<'_>, exclusions: &Exclusions<'_, '_>) ->
     found
 }
 
-/// A step that writes, with what decides its target; none where that hangs on an item.
+/// A step that writes, with what decides its target; none where that hangs on an item, or where the
+/// run decides whether it is sent.
 fn targeted<'a>(pass: &Pass<'a>, step: &'a Step) -> Option<Targeted<'a>> {
     let (Some(operation), StepKind::Tool { args, .. }) = (pass.operation(step), &step.kind) else {
         return None;
@@ -181,7 +182,8 @@ fn targeted<'a>(pass: &Pass<'a>, step: &'a Step) -> Option<Targeted<'a>> {
     let written = step.value.get("args");
     let mut known = true;
     let mut sinks = BTreeMap::new();
-    for (name, value) in args.entries() {
+    for entry in args.entries() {
+        let (name, value) = entry;
         if !operation.is_sink(name) {
             continue;
         }
@@ -189,11 +191,13 @@ fn targeted<'a>(pass: &Pass<'a>, step: &'a Step) -> Option<Targeted<'a>> {
         if read.any(|r| matches!(r.root, Root::Item | Root::Index)) {
             return None;
         }
-        let text = match pass.fixed_tree(value) {
-            Some(value) => canonical(&value),
+        let text = match pass.fixed_entry(entry) {
+            Some(FixedEntry::Sent(value)) => canonical(&value),
+            Some(FixedEntry::LeftOut) => continue,
+            None if name.may_be_left_out() => return None,
             None => {
                 known = false;
-                canonical(written?.get(&**name)?)
+                canonical(written?.get(name.written())?)
             }
         };
         sinks.insert(&**name, text);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::check::Pass;
 use crate::check::graph::step_of;
-use crate::check::guards::{GuardFacts, implied, of_plan, proven};
+use crate::check::guards::{GuardFacts, Guards, proven, terms_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Fact;
@@ -15,11 +15,12 @@ use crate::plan::readings::is_output;
 use crate::plan::{Claim, OnFailure, Step};
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
-    let guards = of_plan(pass);
+    let guards = Guards::of(pass);
     let proven = proven(pass);
     for claim in &pass.plan.answer {
         let said = claim.when.iter().flat_map(|when| when.facts_if_true());
-        let facts = implied(&guards, proven.iter().cloned().chain(said).collect());
+        let terms = claim.when.as_ref().map(terms_of).unwrap_or_default();
+        let facts = guards.implied(proven.iter().cloned().chain(said).collect(), terms);
         found.extend(unsure(pass, &facts, claim));
     }
 }

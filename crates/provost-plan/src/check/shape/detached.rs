@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::catalog::Operation;
-use crate::check::Pass;
+use crate::check::{FixedEntry, Pass};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{ArgTree, Root, Segment, Template};
@@ -131,9 +131,12 @@ impl Given {
     fn add(&mut self, pass: &Pass<'_>, tree: &ArgTree) {
         match tree {
             ArgTree::Map(entries, _) => {
-                for (name, value) in entries {
-                    self.names.push(name.as_str().to_owned());
-                    self.add(pass, value);
+                for entry in entries {
+                    // Why also what may be left out: where it is sent, it is shared.
+                    if !matches!(pass.fixed_entry(entry), Some(FixedEntry::LeftOut)) {
+                        self.names.push(entry.0.as_str().to_owned());
+                        self.add(pass, &entry.1);
+                    }
                 }
             }
             ArgTree::List(items, _) => items.iter().for_each(|item| self.add(pass, item)),

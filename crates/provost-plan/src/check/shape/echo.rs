@@ -6,15 +6,15 @@
 use serde_json::Value;
 
 use super::solve::meets;
-use crate::check::Pass;
 use crate::check::scope::Site;
 use crate::check::typing::TypedPlace;
+use crate::check::{FixedEntry, Pass};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::canonical;
 use crate::expr::cases::{Demand, DemandSubject, cases};
 use crate::expr::tree::Compare;
-use crate::expr::{ArgTree, Root, Segment, Template};
+use crate::expr::{ArgTree, Key, Root, Segment, Template};
 use crate::plan::{Step, StepKind};
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
@@ -84,8 +84,16 @@ fn argument(
     if subject.root != *about || subject.is_size {
         return None;
     }
-    let (_, tree) = args.entries().iter().find(|(known, _)| **known == *name)?;
-    Some((name.clone(), pass.fixed_tree(tree)?))
+    let value = sent(pass, args.get(name)?)?;
+    Some((name.clone(), value))
+}
+
+/// The value that is sent of an entry, if that is known.
+fn sent(pass: &Pass<'_>, entry: &(Key, ArgTree)) -> Option<Value> {
+    match pass.fixed_entry(entry)? {
+        FixedEntry::Sent(value) => Some(value),
+        FixedEntry::LeftOut => None,
+    }
 }
 
 /// Whether a demand asks for certain values of the kind of another.
@@ -122,13 +130,12 @@ fn other_target(
         read.any(|read| matches!(read.root, Root::Item | Root::Index))
     };
     let id = &step.id.value;
-    args.entries().iter().find_map(|(name, given)| {
-        let (_, read) = confirm
-            .entries()
-            .iter()
-            .find(|(other, _)| **other == **name)?;
-        let read_value = pass.fixed_tree(read)?;
-        let message = match pass.fixed_tree(given) {
+    args.entries().iter().find_map(|entry| {
+        let (name, given) = entry;
+        let read_entry = confirm.get(name)?;
+        let (_, read) = read_entry;
+        let read_value = sent(pass, read_entry)?;
+        let message = match sent(pass, entry) {
             Some(given) if given != read_value => format!(
                 "`{id}` is given the `{}` {}, and `confirm` reads {}",
                 &**name,

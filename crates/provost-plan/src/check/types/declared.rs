@@ -6,10 +6,13 @@
 
 use serde_json::{Value, json};
 
+use super::Types;
+use crate::catalog::Operation;
+use crate::check::Pass;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{Key, Segment};
-use crate::schema::{PathType, Schema};
+use crate::expr::{ArgTree, Key, Segment};
+use crate::schema::{PathType, Schema, Type};
 use crate::source::Span;
 
 /// The names of a schema.
@@ -41,6 +44,80 @@ impl<'s> Declared<'s> {
             required: names("required").unwrap_or_default(),
             open: says_open || (properties.is_none() && !closed),
             known: properties.unwrap_or_default(),
+        }
+    }
+}
+
+impl Types {
+    /// Arguments that are missing or that the tool does not have.
+    pub(super) fn names(&mut self, pass: &Pass<'_>, operation: &Operation, args: &ArgTree) {
+        let given: Vec<&str> = args.entries().iter().map(|(name, _)| &**name).collect();
+        let declared = Declared::of(&operation.input);
+        for name in &declared.required {
+            if !given.contains(name) {
+                let message = format!("`{}` needs the argument `{name}`", operation.name);
+                self.report(
+                    Diagnostic::new(Code::MissingArgument, args.span(), message)
+                        .label(format!("`{name}` is missing")),
+                );
+            }
+        }
+        for (name, _) in args.entries() {
+            let unknown: Option<Vec<String>> = if declared.open {
+                unnamed(&operation.input, name)
+            } else {
+                let is_known = declared.known.contains(&&**name);
+                (!is_known).then(|| declared.known.iter().map(|&name| name.to_owned()).collect())
+            };
+            let Some(known) = unknown else { continue };
+            let message = format!("`{}` takes no argument `{}`", operation.name, &**name);
+            let finding = Diagnostic::new(Code::UnknownArgument, name.span(), message);
+            if !pass.suggests() {
+                self.report(finding);
+                continue;
+            }
+            let named = named_instead(finding, name, &known);
+            self.report(if named.hint.is_some() || known.is_empty() {
+                named
+            } else {
+                named.hint(format!("it takes {}", known.join(", ")))
+            });
+        }
+    }
+
+    /// Fields inside the arguments that the schema does not name.
+    pub(super) fn undeclared(&mut self, tree: &ArgTree, ty: &Type, pointer: &str) {
+        match tree {
+            ArgTree::Value(..) | ArgTree::Template(_) => {}
+            ArgTree::List(items, _) => {
+                for (at, item) in items.iter().enumerate() {
+                    if let PathType::Known { ty, .. } = ty.at(&[Segment::Index(at)]) {
+                        self.undeclared(item, &ty, &format!("{pointer}/{at}"));
+                    }
+                }
+            }
+            ArgTree::Map(entries, _) => {
+                for (name, value) in entries {
+                    let is_leaf = matches!(value, ArgTree::Value(..) | ArgTree::Template(_));
+                    // Why: of the arguments themselves `names` says it, and a leaf has no fields.
+                    if pointer.is_empty() && is_leaf {
+                        continue;
+                    }
+                    let inner = format!("{pointer}/{}", &**name);
+                    match ty.at(&[Segment::Field(name.to_string())]) {
+                        PathType::Known { ty, .. } => self.undeclared(value, &ty, &inner),
+                        PathType::Undeclared { known, .. } if !pointer.is_empty() => {
+                            self.report(cannot_stand(name, NOT_NAMED, &known));
+                        }
+                        PathType::Absent { known, reason, .. }
+                            if !pointer.is_empty() && !known.is_empty() =>
+                        {
+                            self.report(cannot_stand(name, &reason, &known));
+                        }
+                        _ => {}
+                    }
+                }
+            }
         }
     }
 }
@@ -86,6 +163,21 @@ pub(super) fn cannot_stand_at(
     known: &[String],
 ) -> Diagnostic {
     let message = format!("`{name}` cannot stand here: {reason}");
-    let finding = Diagnostic::new(Code::UnknownArgument, span, message);
-    finding.did_you_mean(name, known.iter().map(String::as_str))
+    named_instead(
+        Diagnostic::new(Code::UnknownArgument, span, message),
+        name,
+        known,
+    )
+}
+
+/// The finding with the name that is meant, if one is near: the mark of an entry that may be left
+/// out is often written behind the name.
+pub(super) fn named_instead(finding: Diagnostic, name: &str, known: &[String]) -> Diagnostic {
+    let marked = name.strip_suffix('?');
+    match marked.filter(|name| known.iter().any(|known| known == name)) {
+        Some(name) => finding.hint(format!(
+            "write `?{name}`: the mark of what may be left out stands in front"
+        )),
+        None => finding.did_you_mean(name, known.iter().map(String::as_str)),
+    }
 }

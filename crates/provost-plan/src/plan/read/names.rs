@@ -1,8 +1,9 @@
 //! Reads `let` and writes its names out, before anything else of a plan is read.
 //!
-//! Owns which names there are, what each stands for, and in which fields they may be used. Judges
-//! no expression. INVARIANT: the plan that is read is the one in which every name was replaced by
-//! its expression; what that would come to is counted before it is written.
+//! Owns which names there are, what each stands for, and in which fields they may be used; and
+//! what a condition per item is short for. Judges no expression. INVARIANT: the plan that is read
+//! is the one in which every name was replaced by its expression; what that would come to is
+//! counted before it is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::node::{Kind, Node};
 use crate::plan::names::{LetName, Names, Origin, WrittenText};
 use crate::source::{Source, Span, Spanned};
 
+mod items;
 mod order;
 
 /// The fields of a step that hold expressions, in all their texts.
@@ -51,13 +53,16 @@ pub(super) struct Writer<'a> {
     of_plan: Scope,
     of_steps: BTreeMap<Span, Scope>,
     texts: Vec<WrittenText>,
+    /// Parts of those texts that are no names.
+    parts: Vec<Origin>,
     text: String,
     is_full: bool,
 }
 
-/// Whether there is a `let` in a plan, or in a part of one.
+/// Whether there is anything to write out in a plan: names, or a condition of items.
 pub(super) fn has_names(node: &Node) -> bool {
-    node.get(LET).is_some() || steps(node).any(|step| step.get(LET).is_some())
+    let in_step = |step: &Node| step.get(LET).is_some() || items::may_ask_items(step);
+    node.get(LET).is_some() || steps(node).any(in_step)
 }
 
 fn steps(plan: &Node) -> impl Iterator<Item = &Node> {
@@ -85,6 +90,7 @@ impl<'a> Writer<'a> {
             of_plan: Scope::new(),
             of_steps: BTreeMap::new(),
             texts: Vec::new(),
+            parts: Vec::new(),
             text: source.text.to_string(),
             is_full: false,
         };
@@ -125,6 +131,7 @@ impl<'a> Writer<'a> {
             names: self.names,
             end: self.source.text.len(),
             texts: self.texts,
+            parts: self.parts,
         };
         (Source::new(self.source.name.clone(), self.text), names)
     }
@@ -132,6 +139,13 @@ impl<'a> Writer<'a> {
     fn step(&mut self, step: &mut Node) {
         let own = self.of_steps.get(&step.span).cloned().unwrap_or_default();
         *step = without_let(step);
+        let mut fields = FIELDS.to_vec();
+        if let Some(asked) = self.ask_items(step, &own) {
+            // Why no more: their names are written out.
+            fields.retain(|field| !matches!(*field, "when" | "for_each"));
+            set(step, "for_each", Some(asked.list));
+            set(step, "when", asked.when);
+        }
         for (key, value) in entries(step) {
             match (key.as_str(), &value.kind) {
                 ("question", Kind::Map(_)) => {
@@ -142,7 +156,7 @@ impl<'a> Writer<'a> {
                     }
                 }
                 ("question", _) => self.tree(value, &own),
-                (field, _) if FIELDS.contains(&field) => self.tree(value, &own),
+                (field, _) if fields.contains(&field) => self.tree(value, &own),
                 _ => {}
             }
         }
@@ -174,22 +188,7 @@ impl<'a> Writer<'a> {
             return None;
         }
         let expressions = used_in(text);
-        let source = self.source;
-        let offsets = || Offsets::new(text, whole, &source.text);
-        let mut found = Vec::new();
-        for one in expressions.iter().filter(|one| !one.uses.is_empty()) {
-            let place = |at: &Range<usize>| offsets().span(at.start, at.end);
-            found.extend(self.misuse(one, own, &place));
-        }
-        for (name, _) in expressions.iter().flat_map(|one| &one.uses) {
-            if let Some(name) = self.lookup(name, own)
-                && let Some(name) = self.names.get_mut(name)
-            {
-                name.is_used = true;
-            }
-        }
-        if !found.is_empty() || self.is_full {
-            self.diagnostics.extend(found);
+        if !self.may_use(&expressions, text, whole, own) {
             return None;
         }
         let value = |name: &str| self.value(name, own);
@@ -206,11 +205,30 @@ impl<'a> Writer<'a> {
         if pieces.len() < 2 {
             return None;
         }
-        let origin = Origin {
-            own: offsets(),
-            pieces,
-        };
+        let own = Offsets::new(text, whole, &self.source.text);
+        let origin = Origin { own, pieces };
         Some(self.add(written, whole, origin))
+    }
+
+    /// Whether names are used in a text as they may be; reports where they are not.
+    fn may_use(&mut self, expressions: &[NamesUsed], text: &str, whole: Span, own: &Scope) -> bool {
+        let source = self.source;
+        let mut found = Vec::new();
+        for one in expressions.iter().filter(|one| !one.uses.is_empty()) {
+            let offsets = || Offsets::new(text, whole, &source.text);
+            let place = |at: &Range<usize>| offsets().span(at.start, at.end);
+            found.extend(self.misuse(one, own, &place));
+        }
+        for (name, _) in expressions.iter().flat_map(|one| &one.uses) {
+            if let Some(name) = self.lookup(name, own)
+                && let Some(name) = self.names.get_mut(name)
+            {
+                name.is_used = true;
+            }
+        }
+        let may = found.is_empty() && !self.is_full;
+        self.diagnostics.extend(found);
+        may
     }
 
     /// Whether there is room for so many bytes more; reports the first text for which there is not.
@@ -455,6 +473,31 @@ pub(super) fn without_let(node: &Node) -> Node {
         entries.retain(|(key, _)| key.value != LET);
     }
     node
+}
+
+/// Puts a value in the place of a field that is there, or takes the field out.
+fn set(node: &mut Node, field: &str, value: Option<Node>) {
+    let Kind::Map(entries) = &mut node.kind else {
+        return;
+    };
+    match value {
+        None => entries.retain(|(key, _)| key.value != field),
+        Some(value) => {
+            let found = entries.iter_mut().find(|(key, _)| key.value == field);
+            found
+                .into_iter()
+                .for_each(|(_, node)| *node = value.clone());
+        }
+    }
+}
+
+/// The text of a field, and its place; nothing of a field of another kind.
+fn text_of<'n>(node: &'n Node, field: &str) -> Option<(&'n str, Span)> {
+    let node = node.get(field)?;
+    match &node.kind {
+        Kind::Text(text) => Some((text, node.span)),
+        _ => None,
+    }
 }
 
 fn entries(node: &mut Node) -> impl Iterator<Item = (&String, &mut Node)> {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use crate::amount::Totals;
 use crate::catalog::{Catalog, Operation};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -55,6 +56,7 @@ enum CaseQuery {
         inputs_validated: bool,
         values_from_goal: bool,
         repeats: u64,
+        totals: Totals,
     },
     /// Whether `by` may say yes to a call that `requester` asked for.
     Approve {
@@ -300,13 +302,9 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery
     // Why: a case gives what policy looks at; what the tool needs besides is there all the same.
     let needed = required(operation).filter(|name| !facts.contains_key(*name));
     unknown.extend(needed.map(str::to_owned));
-    facts.extend(
-        unknown
-            .iter()
-            .filter(|name| !facts.contains_key(*name))
-            .map(|name| (name.clone(), Label::trusted()))
-            .collect::<Vec<_>>(),
-    );
+    for name in &unknown {
+        facts.entry(name.clone()).or_insert_with(Label::trusted);
+    }
     for (arg, word) in labels {
         let mut one = Vec::new();
         let wrapped = Node {
@@ -326,22 +324,43 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery
         }
     }
     mark_secret(&secret, &mut facts, fields.diagnostics());
+    let given = args
+        .iter()
+        .map(|(name, value)| (name.value.clone(), value.to_value()))
+        .collect();
     let trusted = |label: &Label| label.integrity == Integrity::Trusted;
     let values_from_goal = from_goal.unwrap_or_else(|| facts.values().all(trusted));
     Some(CaseQuery::Call {
         operation: name.value,
         role,
-        args: args
-            .iter()
-            .map(|(name, value)| (name.value.clone(), value.to_value()))
-            .collect(),
+        args: given,
         unknown,
         labels: facts,
         control: control.unwrap_or_default(),
         inputs_validated,
         values_from_goal,
         repeats: fields.count("repeats").map_or(0, |count| count.value),
+        totals: totals(fields, catalog),
     })
+}
+
+/// What the plan of a case comes to; what the case does not name, nothing adds to.
+fn totals(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Totals {
+    let known = catalog.values();
+    let given = fields.amounts("total").into_iter();
+    let given = given.map(|(name, most)| (name, Some(most)));
+    let unbounded = fields.texts("unbounded").into_iter();
+    let all: Vec<_> = given.chain(unbounded.map(|name| (name, None))).collect();
+    for (name, _) in &all {
+        if !known.contains_key(&name.value) {
+            let message = format!("no tool counts `{}`", name.value);
+            let finding = Diagnostic::new(Code::UnknownValue, name.span, message)
+                .did_you_mean(&name.value, known.keys().map(String::as_str));
+            fields.diagnostics().push(finding);
+        }
+    }
+    let all = all.into_iter();
+    all.map(|(name, most)| (name.value, most)).collect()
 }
 
 /// Marks the arguments that a case says are secret.
@@ -430,6 +449,7 @@ impl Case {
                 inputs_validated,
                 values_from_goal,
                 repeats,
+                totals,
             } => {
                 let control = Label {
                     integrity: *control,
@@ -446,6 +466,7 @@ impl Case {
                     inputs_validated: *inputs_validated,
                     values_from_goal: *values_from_goal,
                     repeats: Some(*repeats),
+                    totals: Some(totals),
                 });
                 self.compare_terms(verdict.ask.as_ref(), &mut differs);
                 let reasons = verdict.policies.into_iter().chain(verdict.errors).collect();

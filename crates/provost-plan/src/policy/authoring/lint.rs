@@ -16,7 +16,7 @@ use crate::policy::load::PolicyEntry;
 use crate::policy::mentions::expression;
 use crate::policy::shape::{EntityShape, ShapeFields};
 use crate::policy::vocabulary::{
-    APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, RUN_ATTRIBUTES, server_group,
+    APPROVAL_ATTRIBUTES, APPROVE, CALL, CALL_ATTRIBUTES, RUN_ATTRIBUTES, TOTAL, server_group,
 };
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ use crate::diagnostic::{Diagnostic, nearest};
 pub(in crate::policy) struct Actions {
     operations: BTreeMap<String, (String, ShapeFields)>,
     inputs: BTreeMap<String, Arc<Operation>>,
+    /// The values that they count.
+    values: BTreeSet<String>,
 }
 
 impl Actions {
@@ -47,6 +49,7 @@ impl Actions {
         Self {
             operations,
             inputs: inputs.collect(),
+            values: catalog.values().into_keys().collect(),
         }
     }
 
@@ -299,8 +302,14 @@ fn known_at(
                 }
             }
         }
+        (Var::Context, [TOTAL, name, ..]) => {
+            known.clone_from(&actions.values);
+            if known.contains(*name) {
+                return None;
+            }
+        }
         (Var::Context, [first, ..]) => {
-            known.extend(["args", "sinks", "hosts", "opaque"].map(str::to_owned));
+            known.extend(["args", "sinks", "hosts", "opaque", TOTAL].map(str::to_owned));
             let names = run_actions(entry).flat_map(RunAction::context);
             known.extend(names.map(|(name, ..)| (*name).to_owned()));
             if known.contains(*first) {

@@ -115,6 +115,7 @@ impl Policy {
                 inputs_validated: true,
                 values_from_goal: label.integrity == Integrity::Trusted,
                 repeats: CallFacts::repeats_before_the_run(operation),
+                totals: None,
             })
         };
         OperationVerdicts {

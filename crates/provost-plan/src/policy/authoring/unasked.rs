@@ -106,6 +106,7 @@ impl Policy {
                 inputs_validated: true,
                 values_from_goal: call.sink == Integrity::Trusted,
                 repeats: Some(0),
+                totals: None,
             });
             may_run(&verdict)
         })

@@ -250,6 +250,7 @@ fn decided(
         inputs_validated: true,
         values_from_goal: true,
         repeats: Some(0),
+        totals: case.totals.as_ref(),
     })
 }
 

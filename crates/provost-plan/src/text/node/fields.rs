@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Kind, Node};
+use crate::amount::Amount;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::duration;
@@ -168,6 +169,22 @@ impl<'n, 'd> Fields<'n, 'd> {
                 None
             }
         }
+    }
+
+    /// Takes a map of amounts, each a number from 0 on.
+    pub fn amounts(&mut self, name: &'static str) -> Vec<(Spanned<String>, Amount)> {
+        let mut amounts = Vec::new();
+        for (key, node) in self.map(name).unwrap_or_default() {
+            let number = match &node.kind {
+                Kind::Number(number) => number.as_f64().filter(|n| *n >= 0.0).map(|_| number),
+                _ => None,
+            };
+            match number.and_then(Amount::of_number) {
+                Some(amount) => amounts.push((key.clone(), amount)),
+                None => self.wrong(&key.value, node, "a number from 0 on"),
+            }
+        }
+        amounts
     }
 
     /// Takes one of a few words.

@@ -53,7 +53,12 @@ pub(super) fn parse(text: &str) -> Result<Node, Diagnostic> {
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| {
             let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
-            Diagnostic::new(Code::Syntax, Span::new(at, at), lower_first(&error.info()))
+            let finding =
+                Diagnostic::new(Code::Syntax, Span::new(at, at), lower_first(&error.info()));
+            match quoting(text, at) {
+                Some(hint) => finding.hint(hint),
+                None => finding,
+            }
         })?;
         let span = span
             .byte_range()
@@ -63,6 +68,24 @@ pub(super) fn parse(text: &str) -> Result<Node, Diagnostic> {
     builder.root.ok_or_else(|| {
         Diagnostic::new(Code::Syntax, Span::default(), "the text is empty")
             .hint("a plan begins with `schema: provost/plan/v1`")
+    })
+}
+
+/// What to do where the value of a line is cut by `: `, which only quotes keep.
+fn quoting(text: &str, at: usize) -> Option<&'static str> {
+    let before = text.get(..at)?;
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let (_, value) = text.get(start..)?.lines().next()?.split_once(": ")?;
+    let value = value.trim_start();
+    if value.starts_with(['"', '\'', '|', '>', '{', '[']) || !value.contains(": ") {
+        return None;
+    }
+    Some(match value.contains("${") {
+        true => {
+            "put the expression in quotes, as in `\"${ … }\"`: with `: ` in it, it cannot stand \
+             bare"
+        }
+        false => "put the text in quotes: with `: ` in it, it cannot stand bare",
     })
 }
 

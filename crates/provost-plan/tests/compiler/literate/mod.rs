@@ -408,7 +408,7 @@ fn goal(terms: &Value, plan: &Plan) -> Goal {
 
 fn limits(terms: &Value) -> Limits {
     let mut value = json!(Limits::default());
-    let optional = ["money", "tokens"];
+    let optional = ["money", "tokens", "values"];
     for (name, limit) in terms["limits"].as_object().into_iter().flatten() {
         let known = value.get(name).is_some() || optional.contains(&name.as_str());
         assert!(known, "`{name}` is no limit");
@@ -448,6 +448,7 @@ fn operation(name: &str, value: &Value) -> Operation {
         "timeout_s",
         "description",
         "cost",
+        "values",
         "reconcile",
         "model",
     ];
@@ -502,6 +503,9 @@ fn operation(name: &str, value: &Value) -> Operation {
         cost: value.get("cost").map(|cost| {
             let cost = serde_json::from_value(cost.clone());
             cost.unwrap_or_else(|error| panic!("the cost of `{name}`: {error}"))
+        }),
+        values: value.get("values").map_or_else(BTreeMap::new, |values| {
+            serde_json::from_value(values.clone()).expect("a map of arguments")
         }),
         endpoint: match value["model"].as_bool() {
             Some(true) => json!({ "kind": "model" }),

@@ -1,0 +1,133 @@
+//! What follows from what is known: which steps ran, and what their conditions say then.
+//!
+//! Owns the conditions of all steps of a plan. Finds nothing. INVARIANT: a fact that is added holds
+//! wherever those that it follows from do; what is not followed only counts as not guarded.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::super::Pass;
+use super::GuardFacts;
+use crate::expr::{Fact, Template};
+use crate::limits::{GUARD_FACTS_MAX, GUARDS_FOLLOWED_MAX};
+use crate::plan::Step;
+
+/// The forms of the terms of conditions that are true.
+pub(crate) type Terms = BTreeSet<String>;
+
+/// The condition of a step, and what it says if it is true.
+struct StepGuard {
+    facts: GuardFacts,
+    terms: Terms,
+    /// Whether it alone keeps the step from its output where the plan goes on.
+    is_all: bool,
+}
+
+/// The conditions of all steps; read once, however many rest on them.
+#[derive(Default)]
+pub(crate) struct Guards<'a> {
+    of_steps: BTreeMap<&'a str, StepGuard>,
+    /// The steps whose condition has a term.
+    with: BTreeMap<String, Vec<&'a str>>,
+}
+
+/// The terms of a condition.
+pub(crate) fn terms_of(when: &Template) -> Terms {
+    let terms = when.whole().map(|when| when.conjuncts());
+    let terms = terms.unwrap_or_default().iter();
+    terms.map(crate::expr::tree::Expr::form).collect()
+}
+
+impl<'a> Guards<'a> {
+    /// What the guards of all steps say.
+    pub(crate) fn of(pass: &Pass<'a>) -> Self {
+        let mut guards = Self::default();
+        for step in &pass.plan.steps {
+            let Some(when) = &step.when else { continue };
+            let id = step.id.value.as_str();
+            let mut terms = terms_of(when);
+            let parent = pass
+                .plan
+                .parent(id)
+                .and_then(|(parent, _)| parent.when.as_ref());
+            terms.extend(parent.map(terms_of).unwrap_or_default());
+            for term in &terms {
+                guards.with.entry(term.clone()).or_default().push(id);
+            }
+            let guard = StepGuard {
+                facts: when.facts_if_true(),
+                terms,
+                is_all: !step.on_failure.may_go_on(),
+            };
+            guards.of_steps.insert(id, guard);
+        }
+        guards
+    }
+
+    /// What the condition of a step says if it is true.
+    pub(super) fn facts(&self, id: &str) -> Option<&GuardFacts> {
+        self.of_steps.get(id).map(|guard| &guard.facts)
+    }
+
+    /// The terms that hold where a step runs.
+    pub(super) fn terms(&self, step: &Step) -> Terms {
+        // Why none: they were asked again, of readings that the other steps have not seen.
+        if step.fresh.is_some() {
+            return Terms::new();
+        }
+        let guard = self.of_steps.get(step.id.value.as_str());
+        guard.map(|guard| guard.terms.clone()).unwrap_or_default()
+    }
+
+    /// The facts with all that follows from them and from the terms: a step that succeeded was not
+    /// skipped by its `when`, and one whose `when` is known to hold has succeeded where the plan
+    /// does not go on without it.
+    pub(crate) fn implied(&self, mut facts: GuardFacts, terms: Terms) -> GuardFacts {
+        // Each step's guard is added once, the nearest first.
+        let mut added: BTreeSet<String> = BTreeSet::new();
+        let mut new: VecDeque<String> = succeeded(&facts).into();
+        let mut known = Terms::new();
+        let mut heard: Vec<String> = terms.into_iter().collect();
+        loop {
+            while let Some(term) = heard.pop() {
+                if known.contains(&term) {
+                    continue;
+                }
+                known.insert(term.clone());
+                for id in self.with.get(&term).into_iter().flatten() {
+                    let guard = self.of_steps.get(id);
+                    if guard.is_some_and(|guard| guard.is_all && guard.terms.is_subset(&known)) {
+                        new.push_back((*id).to_owned());
+                        facts.insert(Fact::Status {
+                            step: (*id).to_owned(),
+                            words: BTreeSet::from(["succeeded".to_owned()]),
+                        });
+                    }
+                }
+            }
+            let Some(id) = new.pop_front() else { break };
+            if added.len() >= GUARDS_FOLLOWED_MAX || facts.len() >= GUARD_FACTS_MAX {
+                break;
+            }
+            let more = self.of_steps.get(id.as_str());
+            if added.insert(id)
+                && let Some(more) = more
+            {
+                new.extend(succeeded(&more.facts));
+                facts.extend(more.facts.iter().cloned());
+                heard.extend(more.terms.iter().cloned());
+            }
+        }
+        facts
+    }
+}
+
+/// The steps that have succeeded if these facts hold.
+fn succeeded(facts: &GuardFacts) -> Vec<String> {
+    let of = |fact: &Fact| match fact {
+        Fact::Status { step, words } if words.iter().all(|word| word == "succeeded") => {
+            Some(step.clone())
+        }
+        _ => None,
+    };
+    facts.iter().filter_map(of).collect()
+}
