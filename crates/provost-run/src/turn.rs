@@ -172,6 +172,7 @@ impl<'r> Turn<'r> {
             Statement::Pause { reason } => control::pause(log, signer, reason),
             Statement::Resume => control::go_on(log, signer),
             Statement::Cancel { reason, undo } => control::cancel(log, signer, reason, undo),
+            Statement::Undo { reason } => control::undo(log, signer, reason),
         }
     }
 

@@ -42,6 +42,7 @@ mod statement;
 mod target;
 mod tools;
 mod trace;
+mod undo;
 mod validity;
 mod why;
 mod work;
@@ -102,6 +103,8 @@ enum Verb {
     Inbox(inbox::InboxArgs),
     /// cancel a run, and undo it on request
     Cancel(cancel::CancelArgs),
+    /// undo what a run did that has ended
+    Undo(undo::UndoArgs),
     /// pause a run, a tool, a playbook, a principal or everything
     Pause(pause::PauseArgs),
     /// resume a run, or lift a pause
@@ -169,6 +172,7 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Runs(verb) => runs::run(verb, &place),
         Verb::Inbox(verb) => inbox::run(&verb, &place),
         Verb::Cancel(verb) => cancel::run(verb, &place),
+        Verb::Undo(verb) => undo::run(verb, &place),
         Verb::Resume(verb) => resume::run(&verb, &place),
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),

@@ -54,12 +54,14 @@ impl Exit {
     /// The exit of a verb that drove a run to this status.
     pub fn of(status: RunStatus) -> Self {
         match status {
-            RunStatus::Succeeded => Self::Done,
+            RunStatus::Succeeded | RunStatus::Undone => Self::Done,
             RunStatus::Failed
             | RunStatus::Rejected
             | RunStatus::Expired
             | RunStatus::Refused
-            | RunStatus::Cancelled => Self::Failed,
+            | RunStatus::Cancelled
+            | RunStatus::PartlyUndone
+            | RunStatus::UndoFailed => Self::Failed,
             RunStatus::Planning
             | RunStatus::Running
             | RunStatus::Paused
@@ -219,6 +221,10 @@ impl From<StepError> for Failure {
                 Some("the tool is read then; `--happened` is accepted now")
             }
             StepError::NotPaused => Some("`provost show RUN` tells what it waits for"),
+            StepError::NotEnded => Some("`provost cancel RUN --undo` ends and undoes it"),
+            StepError::NothingToUndo { .. } => {
+                Some("`provost show RUN` lists what happened, and what may have")
+            }
             StepError::Replayed { .. } => Some("`provost show RUN` shows the result"),
             StepError::Amendment { .. }
             | StepError::NoRequest { .. }

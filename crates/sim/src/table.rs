@@ -489,6 +489,22 @@ pub const ROWS: &[Row] = &[
         })],
     ),
     row(
+        "ended, something to take back",
+        "undo",
+        &[small("undoing wanted after the end", |t| {
+            t.has("UndoRequested")
+        })],
+    ),
+    row(
+        "undoing after the end, nothing left to begin",
+        "–",
+        &[
+            small("all undone", |t| t.ended(RunStatus::Undone)),
+            small("a part undone", |t| t.ended(RunStatus::PartlyUndone)),
+            small("nothing undone", |t| t.ended(RunStatus::UndoFailed)),
+        ],
+    ),
+    row(
         "any but ended",
         "cancel",
         &[

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use sim::reference::compare::{Alter, Bench, CODES, Judged, kind, smaller};
-use sim::reference::names::{self, WriteOut};
+use sim::reference::names::{self, AskItems, WriteOut};
 use sim::reference::{Tag, Trust, Word};
 
 fn number(name: &str, default: u64) -> u64 {
@@ -204,14 +204,21 @@ fn a_check_that_loses_a_rule_is_noticed() {
     }
 }
 
-/// How many of the plans with names are judged in two ways, and how many names there are.
-fn named(from: u64, count: u64, write_out: &WriteOut<'_>) -> (u64, usize) {
+/// How many of the plans with names are judged in two ways, and how many names and terms over items
+/// there are.
+fn named(
+    from: u64,
+    count: u64,
+    write_out: &WriteOut<'_>,
+    ask_items: &AskItems<'_>,
+) -> (u64, usize, usize) {
     let bench = Bench::new().unwrap();
-    let (mut failed, mut all) = (0_u64, 0);
+    let (mut failed, mut all, mut asked) = (0_u64, 0, 0);
     for seed in from..from + count {
         let drawn = bench.draw(seed);
-        let plan = names::named(&drawn, seed, write_out).unwrap();
+        let plan = names::named(&drawn, seed, write_out, ask_items).unwrap();
         all += plan.count;
+        asked += plan.asked;
         if let Err(difference) = bench.compare_names(&drawn, &plan) {
             failed += 1;
             if failed <= number("PROVOST_SHOW", 1) {
@@ -222,24 +229,36 @@ fn named(from: u64, count: u64, write_out: &WriteOut<'_>) -> (u64, usize) {
             }
         }
     }
-    (failed, all)
+    (failed, all, asked)
 }
 
 #[test]
 fn a_plan_with_names_is_judged_as_the_plan_with_each_written_out() {
     let count = number("PROVOST_COUNT", 1_000);
-    let (failed, all) = named(number("PROVOST_SEED", 1), count, &names::in_parentheses);
+    let seed = number("PROVOST_SEED", 1);
+    let (failed, all, asked) = named(seed, count, &names::in_parentheses, &names::in_a_filter);
     assert_eq!(
         failed, 0,
         "{failed} of {count} plans are judged in two ways"
     );
     assert!(all as u64 > 2 * count, "{all} names in {count} plans only");
+    assert!(
+        asked as u64 * 5 > count,
+        "{asked} conditions of items in {count} plans only"
+    );
 }
 
 #[test]
 fn names_written_out_without_parentheses_are_noticed() {
-    let (failed, _) = named(1, 300, &str::to_owned);
+    let (failed, ..) = named(1, 300, &str::to_owned, &names::in_a_filter);
     assert!(failed > 0, "no plan hangs on the parentheses");
+}
+
+#[test]
+fn a_condition_that_is_asked_of_no_item_is_noticed() {
+    let unasked = |list: &str, _: &str| list.to_owned();
+    let (failed, ..) = named(1, 300, &names::in_parentheses, &unasked);
+    assert!(failed > 0, "no plan hangs on a condition of items");
 }
 
 #[test]

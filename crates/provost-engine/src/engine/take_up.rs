@@ -6,6 +6,7 @@
 use provost_plan::digest::Digest;
 use provost_run::machine::{Input, Run, StepError};
 use provost_run::state::State;
+use provost_run::statement::Statement;
 
 use super::{Engine, EngineError};
 use crate::clock::now_ms;
@@ -91,7 +92,13 @@ impl Engine {
     ) -> Result<Session, EngineError> {
         let posted = self.store.untaken(&envelope.run)?;
         let mut run = session.run().clone();
-        if let Err(refused) = self.rehearse_taken_up(&mut run, &posted, envelope) {
+        let rehearsed = self.rehearse_taken_up(&mut run, &posted, envelope);
+        let rehearsed = rehearsed.and_then(|()| match envelope.statement {
+            // Why asked anew: of a run that is over nobody asked before.
+            Statement::Undo { .. } => self.refuse_damaged_plan(run.state()),
+            _ => Ok(()),
+        });
+        if let Err(refused) = rehearsed {
             let ends = run.state().ending.ended.is_some() && session.state().ending.ended.is_none();
             if ends {
                 session = resumed(session, watcher).await?;

@@ -104,7 +104,11 @@ fn of_event(
         Event::RunEnded(ended)
             if matches!(
                 ended.status,
-                RunStatus::Failed | RunStatus::Refused | RunStatus::Expired
+                RunStatus::Failed
+                    | RunStatus::Refused
+                    | RunStatus::Expired
+                    | RunStatus::PartlyUndone
+                    | RunStatus::UndoFailed
             ) =>
         {
             let about = (SubjectKind::Run, state.head.run.clone());

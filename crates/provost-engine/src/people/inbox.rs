@@ -225,9 +225,10 @@ pub(super) fn about(envelope: &StatementEnvelope, state: &State) -> Result<(), S
     let stands = match &envelope.statement {
         // Why none for a card that is not there: the machine says what is the matter.
         Statement::Approve { card, .. } | Statement::Reject { card, .. } => of_card(*card),
-        Statement::Answer { .. } | Statement::Amend { .. } | Statement::Settle { .. } => {
-            Some(state.in_force.revision)
-        }
+        Statement::Answer { .. }
+        | Statement::Amend { .. }
+        | Statement::Settle { .. }
+        | Statement::Undo { .. } => Some(state.in_force.revision),
         Statement::Pause { .. } | Statement::Resume | Statement::Cancel { .. } => None,
     };
     match stands {

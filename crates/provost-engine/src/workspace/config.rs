@@ -119,10 +119,8 @@ fn fields(
     fields.later("store", "the journal is in `.provost/`");
     fields.finish();
     let (description, user) = workspace.map_or((None, None), |node| about(node, diagnostics));
-    let (limits, repeats_ms) = limits.map_or_else(
-        || (Limits::default(), REPEATS_SHOWN_MS),
-        |node| read_limits(node, diagnostics),
-    );
+    let limits = limits.map(|node| read_limits(node, diagnostics));
+    let (limits, repeats_ms, limited) = limits.unwrap_or_else(no_limits);
     let (ask, signed) =
         approvals.map_or_else(Default::default, |node| read_approvals(node, diagnostics));
     let proxy = network.and_then(|node| network::read(root, node, diagnostics));
@@ -145,6 +143,7 @@ fn fields(
     let is_left_out = |server: &str| damaged.iter().any(|one| one.tool == server);
     let over = roles::RoleScope::new(&catalog, &is_left_out, given.listings);
     let roles = roles::read(roles, &over, diagnostics);
+    hold_values(&limited, &catalog, &damaged, diagnostics);
     let catalog = catalog.with_roles(roles).with_tags(tags);
     let admission = read_admission(&tools, budget, repeats_ms, diagnostics);
     Some(Config {
@@ -165,6 +164,10 @@ fn fields(
         damaged,
         tools,
     })
+}
+
+fn no_limits() -> (Limits, i64, Vec<Spanned<String>>) {
+    (Limits::default(), REPEATS_SHOWN_MS, Vec::new())
 }
 
 fn read_admission(
@@ -205,11 +208,15 @@ fn about(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (Option<String>, Opt
     (description, user.map(|user| user.value))
 }
 
-/// The limits of a run, and for how long calls are remembered that a later one may equal.
-fn read_limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (Limits, i64) {
+/// The limits of a run, for how long calls are remembered that a later one may equal, and the
+/// values that are limited.
+fn read_limits(
+    node: &Node,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Limits, i64, Vec<Spanned<String>>) {
     let mut limits = Limits::default();
     let Some(mut fields) = Fields::new("`[limits]`", node, diagnostics) else {
-        return (limits, REPEATS_SHOWN_MS);
+        return (limits, REPEATS_SHOWN_MS, Vec::new());
     };
     let most_steps = u64::try_from(PLAN_STEPS_MAX).unwrap_or(u64::MAX);
     let mut take = |name: &'static str, place: &mut u64, least: u64, most: u64| {
@@ -249,12 +256,39 @@ fn read_limits(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (Limits, i64) 
     }
     limits.money = fields.money("money").map(|money| money.value);
     limits.tokens = fields.count("tokens").map(|tokens| tokens.value);
+    let values = fields.amounts("values");
+    let limited = values.iter().map(|(name, _)| name.clone()).collect();
+    let values = values.into_iter();
+    limits.values = values.map(|(name, most)| (name.value, most)).collect();
     let shown = fields.duration("repeats_shown");
     fields.finish();
     let repeats_ms = shown.map_or(REPEATS_SHOWN_MS, |shown| {
         i64::try_from(shown.value.as_millis()).unwrap_or(i64::MAX)
     });
-    (limits, repeats_ms)
+    (limits, repeats_ms, limited)
+}
+
+/// A limit of what no tool counts would hold nothing back.
+fn hold_values(
+    limited: &[Spanned<String>],
+    catalog: &Catalog,
+    damaged: &[DamagedTool],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    // Why not otherwise: a tool that is left out may be the one that counts it.
+    if !damaged.is_empty() {
+        return;
+    }
+    let known = catalog.values();
+    for name in limited
+        .iter()
+        .filter(|name| !known.contains_key(&name.value))
+    {
+        let message = format!("no tool counts `{}`", name.value);
+        let finding = Diagnostic::new(Code::UnknownValue, name.span, message)
+            .did_you_mean(&name.value, known.keys().map(String::as_str));
+        diagnostics.push(finding);
+    }
 }
 
 /// `[budget]`: what all runs share.

@@ -30,6 +30,7 @@ fn operation(name: &str) -> Operation {
         reconcile: None,
         preview: None,
         creates: None,
+        values: std::collections::BTreeMap::new(),
         cost: None,
         endpoint: json!({ "url": "http://127.0.0.1/".repeat(20) }),
     }

@@ -92,6 +92,7 @@ fn said(state: &State, verb: &str) -> Statement {
             reason: None,
             undo: true,
         },
+        "undo" => Statement::Undo { reason: None },
         "cancel" => Statement::Cancel {
             reason: None,
             undo: false,
@@ -188,6 +189,7 @@ fn event_of(state: &State, envelope: &StatementEnvelope) -> Event {
             json!({ "name": name, "text": text, "reason": reason }),
         ),
         Statement::Cancel { undo, .. } => ("CancelRequested", json!({ "undo": undo })),
+        Statement::Undo { .. } => ("UndoRequested", json!({})),
         Statement::Pause { reason } => ("Paused", json!({ "what": "the run", "reason": reason })),
         Statement::Resume => ("Resumed", json!({ "lost": [] })),
         other => panic!("{other:?}"),
@@ -250,6 +252,45 @@ fn what_somebody_without_the_right_wrote_into_the_journal_may_not_stand() {
     event 8 of run RUN (Paused) is not valid: `bo` may not stop: policy lets only others (operators-speak)
     event 8 of run RUN (CancelRequested) is not valid: `bo` may not stop: policy lets only others (operators-speak)
     event 9 of run RUN (Resumed) is not valid: `bo` may not resume: policy lets only others (operators-speak)
+    ");
+}
+
+/// To open a run that has ended takes the right to begin calls, a signature, and its end.
+#[test]
+fn an_undo_after_the_end_stands_only_by_right_and_after_the_end() {
+    let place = place(OPERATORS);
+    let engine = place.engine();
+    let state = asking(&engine);
+    let run = &state.head.run;
+    let forger = Forger::new(place.journal());
+    let undo = |by: &str| event_of(&state, &envelope(&engine, &state, "undo", by));
+    let mut lines = Vec::new();
+    let mut written = |events: &[Event]| {
+        forger.append(run, events);
+        let heard = engine.inbox().verify_journal(engine.store(), 0).unwrap();
+        let found = heard.contradictions.first();
+        lines.push(found.map_or("stands".to_owned(), |found| {
+            found.to_string().replace(run, "RUN")
+        }));
+        forger.put_back();
+    };
+    let (_, version, mut unsigned) = undo("dan").to_stored();
+    unsigned.as_object_mut().unwrap().remove("said");
+    let unsigned = Event::from_stored("UndoRequested", version, &unsigned).unwrap();
+    let ended = json!({ "status": "failed" });
+    let ended = Event::from_stored("RunEnded", 1, &ended).unwrap();
+    written(&[undo("dan")]);
+    written(&[ended.clone(), unsigned]);
+    written(&[ended.clone(), undo("bo")]);
+    // Control: an operator opens what has ended; and once, because then it has not.
+    written(&[ended.clone(), undo("dan")]);
+    written(&[ended, undo("dan"), undo("dan")]);
+    insta::assert_snapshot!(lines.join("\n"), @"
+    event 8 of run RUN (UndoRequested) is not valid: the run had not ended: nothing was to be undone after its end
+    event 9 of run RUN (UndoRequested) is not valid: this statement of `dan` is not signed, and this workspace requires signatures
+    event 9 of run RUN (UndoRequested) is not valid: `bo` may not amend: policy lets only others (operators-speak)
+    stands
+    event 10 of run RUN (UndoRequested) is not valid: the run had not ended: nothing was to be undone after its end
     ");
 }
 

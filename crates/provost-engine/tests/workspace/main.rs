@@ -307,6 +307,24 @@ fn all_findings_of_all_files_come_at_once() {
     ");
 }
 
+/// A limit of what no tool counts would hold nothing back.
+#[test]
+fn a_limit_of_a_value_names_one_that_a_tool_counts() {
+    let with = |limits: &str| {
+        format!(
+            "[limits]\nvalues = {{ {limits} }}\n[tools.shop]\nkind = \"sql\"\ndatabase = \"a.db\"\n\
+             [tools.shop.ops.pay]\nexecute = \"update a set n = n - :n\"\neffect = \"write\"\n\
+             values = {{ spend = \"n\" }}\n[tools.shop.ops.pay.input]\ntype = \"object\"\n\
+             properties = {{ n = {{ type = \"integer\" }} }}\n"
+        )
+    };
+    insta::assert_snapshot!(found(&[("provost.toml", &with("spent = 5, spend = \"5\""))]), @r"
+    the workspace cannot be used: 2 findings in provost.toml
+    provost.toml 2:12 R119 no tool counts `spent` (did you mean `spend`?)
+    provost.toml 2:31 P006 `spend` must be a number from 0 on, not a text
+    ");
+}
+
 #[test]
 fn a_file_that_is_no_toml_is_reported_beside_the_others() {
     insta::assert_snapshot!(found(&[

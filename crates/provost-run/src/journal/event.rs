@@ -390,6 +390,18 @@ pub enum Event {
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
     },
+    /// A person wants what a run did that has ended to be taken back: only that begins from here
+    /// on.
+    UndoRequested {
+        /// The id of the person, as in `policies/entities.json`.
+        by: String,
+        /// The reason, in the words of whoever gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// What stands behind the statement it follows from.
+        #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
+        record: Option<StatementRecord>,
+    },
     /// What happened is taken back: the revision with the steps that do it follows, if there are
     /// any. Nothing else begins from here on.
     UndoPlanned {
@@ -442,7 +454,8 @@ pub enum Event {
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
     },
-    /// The run ended: its status, the criteria and the answer.
+    /// The run ended: its status, the criteria and the answer. It ends again where a person had
+    /// it undone after that.
     RunEnded(RunEnded),
 }
 
@@ -540,6 +553,7 @@ impl Event {
             Self::ReplanRequested { .. } => "ReplanRequested",
             Self::Resumed { .. } => "Resumed",
             Self::CancelRequested { .. } => "CancelRequested",
+            Self::UndoRequested { .. } => "UndoRequested",
             Self::UndoPlanned { .. } => "UndoPlanned",
             Self::GoalAmended { .. } => "GoalAmended",
             Self::PlanAmended { .. } => "PlanAmended",
@@ -563,6 +577,7 @@ impl Event {
                 | Self::Paused { .. }
                 | Self::Resumed { by: Some(_), .. }
                 | Self::CancelRequested { .. }
+                | Self::UndoRequested { .. }
                 | Self::GoalAmended { .. }
                 | Self::PlanAmended { .. }
                 | Self::BudgetSpent { .. }

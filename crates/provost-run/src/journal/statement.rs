@@ -85,6 +85,12 @@ pub enum Statement {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         undo: bool,
     },
+    /// What a run that has ended did is to be taken back.
+    Undo {
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
 }
 
 /// A plan as somebody wrote it.
@@ -154,6 +160,7 @@ impl Statement {
             Self::Pause { .. } => "pause",
             Self::Resume => "resume",
             Self::Cancel { .. } => "cancel",
+            Self::Undo { .. } => "undo",
         }
     }
 
@@ -166,6 +173,7 @@ impl Statement {
             | Self::Answer { .. }
             | Self::Settle { .. }
             | Self::Amend { .. }
+            | Self::Undo { .. }
             | Self::Cancel { undo: true, .. } => true,
             // Why not: they only stop, and stopping must never wait for a key; what goes on again
             // was approved before.
@@ -183,6 +191,7 @@ impl Statement {
             | Self::Settle { .. }
             | Self::Pause { .. }
             | Self::Resume
+            | Self::Undo { .. }
             | Self::Cancel { .. } => None,
         }
     }
@@ -211,7 +220,8 @@ impl Event {
             Self::DoubtSettled { .. }
             | Self::Paused { .. }
             | Self::Resumed { .. }
-            | Self::CancelRequested { .. } => self.of_execution(),
+            | Self::CancelRequested { .. }
+            | Self::UndoRequested { .. } => self.of_execution(),
             Self::RunCreated(_)
             | Self::GoalInterpreted { .. }
             | Self::PlanRequested { .. }
@@ -321,6 +331,7 @@ impl Event {
             Self::CancelRequested {
                 by, reason, undo, ..
             } => (by, Statement::Cancel { reason, undo }),
+            Self::UndoRequested { by, reason, .. } => (by, Statement::Undo { reason }),
             _ => return None,
         };
         Some((by, statement))
@@ -334,6 +345,7 @@ impl Event {
             | Self::ApprovalRejected { record, .. }
             | Self::QuestionAnswered { record, .. }
             | Self::CancelRequested { record, .. }
+            | Self::UndoRequested { record, .. }
             | Self::DoubtSettled { record, .. }
             | Self::Paused { record, .. }
             | Self::Resumed { record, .. }

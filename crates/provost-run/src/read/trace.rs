@@ -112,6 +112,7 @@ fn view_of(event: &Event) -> TraceView {
         | Event::Paused { .. }
         | Event::Resumed { .. }
         | Event::CancelRequested { .. }
+        | Event::UndoRequested { .. }
         | Event::UndoPlanned { .. }
         | Event::RunEnded(_) => TraceView::Execution,
     }

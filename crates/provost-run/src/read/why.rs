@@ -9,6 +9,7 @@
 //! | succeeded, or not over and nothing in doubt | none |
 //! | a write in doubt | execution |
 //! | `rejected`, `expired`, `cancelled` | neither |
+//! | `undone`, `partly_undone`, `undo_failed` | as the end before the undo |
 //! | `refused`, a proposal did not pass the check | plan |
 //! | `refused`, no proposal was made | undecided |
 //! | `unmet`, every step succeeded | plan; neither, if a person rejected a part |
@@ -21,6 +22,7 @@
 //! | the same call repeated; the check or the revisions exhausted | plan, if nothing above decides |
 //! | anything else | undecided |
 
+use provost_plan::plan::undo::undone_by;
 use serde::Serialize;
 
 use crate::event::{Event, Proven, RunEnded, RunStatus, StepStatus};
@@ -96,6 +98,7 @@ pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Judgment {
     let story = Story::of(events);
     let judged = match story.ended() {
         None => unfinished(&story, waits),
+        Some((seq, ended)) if ended.status.is_of_undoing() => undone(events, seq, ended),
         Some((seq, ended)) => over(&story, seq, ended),
     };
     let JudgedFailure {
@@ -163,9 +166,47 @@ fn over(story: &Story<'_>, seq: u64, ended: &RunEnded) -> JudgedFailure {
         | RunStatus::WaitingAnswer
         | RunStatus::Running
         | RunStatus::Paused
-        | RunStatus::InDoubt => failed(story, ended),
+        | RunStatus::InDoubt
+        | RunStatus::Undone
+        | RunStatus::PartlyUndone
+        | RunStatus::UndoFailed => failed(story, ended),
     };
     judged.also(seq)
+}
+
+/// A run that a person had undone after its end: why it ended before that, and what came of it.
+fn undone(events: &[(Event, i64)], seq: u64, ended: &RunEnded) -> JudgedFailure {
+    let asked = |(event, _): &(Event, i64)| matches!(event, Event::UndoRequested { .. });
+    let first = events.iter().position(asked).unwrap_or(events.len());
+    let before = Story::of(events.get(..first).unwrap_or_default());
+    let Some((end, of)) = before.ended() else {
+        return unfinished(&before, &[]);
+    };
+    let JudgedFailure {
+        cause,
+        sentence,
+        seqs,
+        would_decide,
+    } = over(&before, end, of);
+    let result = match ended.status {
+        RunStatus::Undone => "all that it did was undone",
+        RunStatus::PartlyUndone => "a part of what it did was undone",
+        _ => "nothing of what it did was undone",
+    };
+    let after = Story::of(events);
+    let steps = after.steps();
+    let not_undone = steps
+        .iter()
+        .filter(|(id, settled)| undone_by(id).is_some() && settled.status != StepStatus::Succeeded);
+    let of_undoing = not_undone.map(|(_, settled)| settled.seq);
+    let asked = after.seqs_of(|event| matches!(event, Event::UndoRequested { .. }));
+    let seqs = seqs.into_iter().chain(asked).chain(of_undoing).chain([seq]);
+    JudgedFailure {
+        cause,
+        sentence: format!("{sentence}; after the end {result}"),
+        seqs: seqs.collect(),
+        would_decide,
+    }
 }
 
 fn by_people(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {

@@ -139,6 +139,7 @@ pub fn words(event: &Event) -> Words {
         Event::QuestionAnswered { .. } => people::answered(event),
         Event::GoalAmended { .. } | Event::PlanAmended { .. } => people::amended(event),
         Event::CancelRequested { .. } => people::cancelled(event),
+        Event::UndoRequested { .. } => people::undone(event),
         Event::Paused { .. } => people::paused(event),
         Event::Resumed { .. } => people::resumed(event),
         Event::DoubtSettled { .. } => people::settled(event),
@@ -222,6 +223,8 @@ pub fn run_status(status: RunStatus) -> &'static str {
         RunStatus::WaitingApproval => "waits for approval",
         RunStatus::WaitingAnswer => "waits for an answer",
         RunStatus::InDoubt => "in doubt",
+        RunStatus::PartlyUndone => "partly undone",
+        RunStatus::UndoFailed => "not undone",
         other => other.word(),
     }
 }

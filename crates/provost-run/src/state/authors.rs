@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use provost_plan::expr::Key;
 use provost_plan::plan::Plan;
 use serde_json::Value;
 
@@ -161,16 +162,19 @@ pub(crate) fn fields_written(before: Option<&Plan>, after: &Plan) -> AuthoredFie
     written
 }
 
-/// The fields of a step, each argument by itself.
-fn parts(step: &Value) -> BTreeMap<String, &Value> {
+/// The fields of a step, each argument by itself, and whether it may be left out.
+fn parts(step: &Value) -> BTreeMap<String, (&Value, bool)> {
     let mut parts = BTreeMap::new();
     for (name, value) in step.as_object().into_iter().flatten() {
         match value {
             Value::Object(args) if name == "args" => {
-                parts.extend(args.iter().map(|(arg, v)| (format!("args.{arg}"), v)));
+                parts.extend(args.iter().map(|(written, value)| {
+                    let (arg, may_be_left_out) = Key::parts(written);
+                    (format!("args.{arg}"), (value, may_be_left_out))
+                }));
             }
             _ => {
-                parts.insert(name.clone(), value);
+                parts.insert(name.clone(), (value, false));
             }
         }
     }

@@ -11,7 +11,7 @@ use provost_plan::policy::AskTerms;
 
 use super::{Chain, ItemProgress, ItemState, Observed, Pause};
 use super::{Goals, People, PlanInForce, PlannerRoute, RunEnding, RunHead, RunSpend, RunWrites};
-use super::{Planning, QuestionState, State, StepState, UndoProgress, Undoing};
+use super::{Planning, QuestionState, State, StepState};
 use crate::call::Slot;
 use crate::card::QuestionPurpose;
 use crate::event::{Event, SettledBy, SkipReason, StepStatus};
@@ -24,7 +24,7 @@ mod plan;
 use super::chain::{handed_on, reviewed};
 use super::goal::goal_amended;
 use attempt::{StepSettlement, attempt_ended, attempt_started, doubt_settled, step_settled};
-use ending::{close, end_all};
+use ending::{close, end_all, reopen};
 
 use people::{
     approval_given, approval_requested, approvals_revised, close_card, plan_amended,
@@ -408,12 +408,10 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             state.ending.cancelled = Some((by.clone(), reason.clone()));
             state.ending.undo.cancelled(*undo);
         }
+        Event::UndoRequested { by, reason, .. } => reopen(state, by, reason.as_ref()),
         Event::UndoPlanned { steps, left } => {
             close(state);
-            state.ending.undo = UndoProgress::Placed(Undoing {
-                steps: steps.clone(),
-                left: left.clone(),
-            });
+            state.ending.undo.place(steps, left);
         }
         Event::GoalAmended {
             goal,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use provost_plan::amount::Amount;
 use provost_plan::digest::Digest;
 use provost_plan::money::Money;
 use serde_json::{Value, json};
@@ -92,6 +93,8 @@ pub struct CallHistory {
     pub key: Option<String>,
     /// The arguments of the last write, by digest, and the equal calls by which it was judged.
     pub earlier: Option<(Digest, EarlierCalls)>,
+    /// What was counted for it of each counted value.
+    pub counted: BTreeMap<String, Amount>,
     /// How often admission put it off in a row.
     pub deferrals: u32,
     /// Whether the last attempt may have taken place.

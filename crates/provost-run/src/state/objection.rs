@@ -71,6 +71,9 @@ pub enum Objection {
         /// Which.
         slot: Slot,
     },
+    /// The run had not ended.
+    #[error("the run had not ended: nothing was to be undone after its end")]
+    NotEnded,
     /// The policies of that day do not let them.
     #[error(transparent)]
     Denied(#[from] ActionDenied),
@@ -149,6 +152,7 @@ impl State {
                 let slot = slot.clone();
                 in_doubt.then_some(()).ok_or(Objection::NotInDoubt { slot })
             }
+            Event::UndoRequested { .. } if self.ending.ended.is_none() => Err(Objection::NotEnded),
             _ => Ok(()),
         }
     }

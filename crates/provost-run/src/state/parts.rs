@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use provost_plan::amount::Amount;
 use provost_plan::approve::ApprovedPlan;
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
@@ -71,6 +72,8 @@ pub struct RunSpend {
     pub planning_money: Money,
     /// Tokens reserved for them.
     pub tokens: u64,
+    /// What calls that began add to each counted value.
+    pub values: BTreeMap<String, Amount>,
     /// The limit that keeps calls from starting, and the step that met it.
     pub limit: Option<(String, String)>,
     /// Time spent running, waits for people not counted, in milliseconds.
@@ -146,6 +149,8 @@ pub struct RunEnding {
     pub undo: UndoProgress,
     /// Who stopped it, until somebody lets it go on.
     pub paused: Option<Pause>,
-    /// How it ended.
+    /// How it ended; none once a person has it undone after that, until it ends again.
     pub ended: Option<RunEnded>,
+    /// Whether a person has it undone after it had ended, and nothing else is left of it.
+    pub reopened: bool,
 }

@@ -92,6 +92,7 @@ impl State {
             }
             Event::GoalAmended { .. }
             | Event::PlanAmended { .. }
+            | Event::UndoRequested { .. }
             | Event::CancelRequested { undo: true, .. } => Act::Amend,
             Event::CancelRequested { .. }
             | Event::Paused {

@@ -13,6 +13,7 @@ pub(crate) mod dispatch;
 pub(crate) mod doubt;
 pub(crate) mod earlier;
 pub(crate) mod fresh;
+pub(crate) mod limit;
 pub(crate) mod origin;
 pub(crate) mod poll;
 pub(crate) mod settle;

@@ -36,7 +36,7 @@ pub(super) fn next(state: &State, pace: DispatchGate) -> Next {
     if ending.cancelled.is_some() {
         return match ending.undo {
             UndoProgress::Unwanted | UndoProgress::Stopped(_) => Next::EndCancelled,
-            UndoProgress::Wanted | UndoProgress::Placed(_) => Next::Undo,
+            UndoProgress::Wanted(_) | UndoProgress::Placed(_) => Next::Undo,
         };
     }
     if pace != DispatchGate::Go || ending.paused.is_some() {

@@ -59,7 +59,7 @@ pub(super) fn base<'t>(state: &'t State, revision: u32) -> RevisionBase<'t> {
             .map(provost_plan::approve::ApprovedPlan::checked),
         settled: state.settled(),
         over: state.over(),
-        undoes: false,
+        undoes: state.is_undoing(),
     }
 }
 

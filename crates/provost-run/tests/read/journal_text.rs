@@ -327,6 +327,7 @@ fn checked(words: &[&str], text: &str) -> Event {
             },
             steps: records.collect(),
             not_checked: Vec::new(),
+            totals: BTreeMap::new(),
         }),
         document: Arc::new(json!({ "schema": "provost/plan/v1", "steps": steps })),
         findings: codes.map_or_else(Vec::new, |codes| findings(codes, "…")),
@@ -465,6 +466,7 @@ fn started(words: &[&str], args: &str) -> Event {
         sinks: None,
         money: None,
         tokens: None,
+        values: Default::default(),
         earlier: Default::default(),
     })
 }

@@ -13,6 +13,7 @@ use provost_plan::catalog::{
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind, Node};
+use provost_plan::plan::read::is_step_id;
 use provost_plan::schema::Schema;
 use provost_plan::source::{Span, Spanned};
 use serde_json::{Value, json};
@@ -37,6 +38,7 @@ pub(crate) struct OperationFields {
     reconcile: Option<Reconcile>,
     preview: Option<Preview>,
     creates: Option<Spanned<Creates>>,
+    values: BTreeMap<String, Spanned<String>>,
 }
 
 /// What a kind of tool does with an idempotency key.
@@ -112,6 +114,7 @@ impl OperationFields {
             reconcile: reconcile(fields),
             preview: preview(fields),
             creates: creates(fields),
+            values: values(fields),
         }
     }
 
@@ -145,6 +148,7 @@ impl OperationFields {
     /// Forgets what can only be judged under schemas, where none are known yet.
     pub(crate) fn forget_schemas(&mut self) {
         self.content.clear();
+        self.values.clear();
         self.creates = None;
         self.idempotency = Idempotency::None;
     }
@@ -169,6 +173,8 @@ impl OperationFields {
     /// The catalog entry.
     pub(crate) fn operation(self, fields: &mut Fields<'_, '_>, parts: OperationParts) -> Operation {
         let content = self.content_names(fields, &parts.input);
+        let counted = self.values.iter();
+        let counted = counted.map(|(name, arg)| (name.clone(), arg.value.clone()));
         let operation = Operation {
             description: self.description.unwrap_or(parts.description),
             name: parts.name,
@@ -188,12 +194,18 @@ impl OperationFields {
             preview: self.preview,
             creates: self.creates.as_ref().map(|creates| creates.value.clone()),
             cost: self.cost,
+            values: counted.collect(),
             endpoint: parts.endpoint,
         };
         if let Some(creates) = &self.creates
             && let Err(error) = creates.value.hold(&operation)
         {
             bad_setting(fields, creates.span, error.to_string());
+        }
+        if let Err(error) = operation.hold_values() {
+            let of = self.values.values().find(|arg| arg.value == error.arg());
+            let span = of.map_or(self.span, |arg| arg.span);
+            bad_setting(fields, span, error.to_string());
         }
         operation
     }
@@ -313,6 +325,30 @@ fn creates(outer: &mut Fields<'_, '_>) -> Option<Spanned<Creates>> {
     fields.finish();
     let (kind, id) = (kind?.value, id?.value);
     Some(Spanned::new(Creates { kind, id }, node.span))
+}
+
+/// `{ spend = "amount" }`
+fn values(outer: &mut Fields<'_, '_>) -> BTreeMap<String, Spanned<String>> {
+    let mut values = BTreeMap::new();
+    for (name, node) in outer.map("values").unwrap_or_default() {
+        if !is_step_id(&name.value) {
+            let message = format!("`{}` cannot name a counted value", name.value);
+            let diagnostic = Diagnostic::new(Code::BadName, name.span, message)
+                .hint("a name begins with a small letter and has small letters, digits and `_`");
+            outer.diagnostics().push(diagnostic);
+        }
+        match &node.kind {
+            Kind::Text(arg) => {
+                let arg = Spanned::new(arg.clone(), node.span);
+                values.insert(name.value.clone(), arg);
+            }
+            _ => {
+                let message = "a counted value names the argument that counts";
+                bad_setting(outer, node.span, message);
+            }
+        }
+    }
+    values
 }
 
 fn tokens(outer: &mut Fields<'_, '_>, name: &'static str) -> Option<Tokens> {

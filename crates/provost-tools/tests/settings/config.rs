@@ -252,6 +252,25 @@ preview = {}
 #> P005 `preview` needs the field `tool`
 
 query = "select 1"
+values = { spend = "amount" }
+#> W801 `values` counts `amount`, which is no argument
+
+query = "select :to"
+input = { type = "object", properties = { to = { type = "string" } } }
+values = { spend = "to" }
+#> W801 `values` counts `to`, which need not be a number
+
+query = "select :n"
+input = { type = "object", properties = { n = { type = "number" } } }
+values = { Spend = "n" }
+#> P010 `Spend` cannot name a counted value
+
+query = "select :n"
+input = { type = "object", properties = { n = { type = "number" } } }
+values = { spend = 5 }
+#> W801 a counted value names the argument that counts
+
+query = "select 1"
 creates = { kind = "Page" }
 #> P005 `creates` needs the field `id`
 #> P010 `Page` cannot name a kind of thing

@@ -7,6 +7,7 @@ use clap::Args;
 use provost_engine::people::{PlanText, Statement};
 use provost_engine::run::state::State;
 use provost_plan::digest::canonical;
+use provost_plan::expr::Key;
 use serde_json::Value;
 
 use super::Watching;
@@ -122,7 +123,12 @@ fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failur
             .entry("args")
             .or_insert_with(|| Value::Object(Default::default()));
         match args.as_object_mut() {
-            Some(args) => args.insert(setting.arg.clone(), setting.value.clone()),
+            Some(args) => {
+                // Why: what is set takes the place of an argument that may be left out.
+                let (name, _) = Key::parts(&setting.arg);
+                args.retain(|written, _| Key::parts(written).0 != name);
+                args.insert(setting.arg.clone(), setting.value.clone());
+            }
             None => {
                 let message = format!("the arguments of `{}` are no map", setting.step);
                 return Err(Failure::usage(message).hint("`--plan FILE` takes a whole plan"));

@@ -83,7 +83,13 @@ pub fn stop(
     let history = History::read(&place.journal()?, run)?;
     if history.state.ending.ended.is_some() {
         let status = history.state.status().word();
-        return Err(StepError::Over { status }.into());
+        let over = Failure::from(StepError::Over { status });
+        return Err(match statement {
+            Statement::Cancel { undo: true, .. } => {
+                over.hint("`provost undo RUN` takes back what a run did that has ended")
+            }
+            _ => over,
+        });
     }
     let opened = place
         .workspace()

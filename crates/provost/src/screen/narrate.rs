@@ -196,6 +196,7 @@ impl Narrator {
             | Event::QuestionAsked { .. }
             | Event::QuestionAnswered { .. }
             | Event::CancelRequested { .. }
+            | Event::UndoRequested { .. }
             | Event::DoubtSettled { .. }
             | Event::ReconcileGivenUp { .. }
             | Event::Deferred { .. }

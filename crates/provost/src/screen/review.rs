@@ -84,6 +84,23 @@ fn head(page: &mut Page, goal: &Goal, checkup: &CheckedUnder<'_>, width: usize) 
     }
     page.wrapped("plan", &line, width);
     page.wrapped("at most", &cost(checkup.worst), width);
+    let sums = sums(checkup.worst);
+    if !sums.is_empty() {
+        page.wrapped("adds up", &sums.join("; "), width);
+    }
+}
+
+/// What the calls of a plan add up to, of each counted value that they add to.
+fn sums(worst: &WorstCase) -> Vec<String> {
+    let added = worst
+        .values
+        .iter()
+        .filter(|(_, value)| !value.steps.is_empty());
+    let sums = added.map(|(name, value)| match value.most {
+        Some(most) => format!("{name} up to {most}"),
+        None => format!("{name} without a bound"),
+    });
+    sums.collect()
 }
 
 /// The most a plan can take, with its price as far as that is set.

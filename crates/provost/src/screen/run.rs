@@ -188,7 +188,10 @@ pub fn steps(page: &mut Page, state: &State, catalog: Option<&Catalog>) {
             let effect = effect.map_or("-", |effect| effect.word());
             let mut note = Vec::new();
             if known.is_list {
-                note.push(format!("{} items", known.items.len()));
+                note.push(match known.items.len() {
+                    1 => "1 item".to_owned(),
+                    count => format!("{count} items"),
+                });
             }
             if let Some(class) = known.class {
                 note.push(class.word().to_owned());

@@ -61,7 +61,12 @@ pub fn run_is(word: &str) -> String {
         RunStatus::Planning | RunStatus::Running | RunStatus::Paused | RunStatus::InDoubt => {
             format!("is {words}")
         }
-        RunStatus::Rejected | RunStatus::Refused | RunStatus::Cancelled => format!("was {words}"),
+        RunStatus::Rejected
+        | RunStatus::Refused
+        | RunStatus::Cancelled
+        | RunStatus::Undone
+        | RunStatus::PartlyUndone
+        | RunStatus::UndoFailed => format!("was {words}"),
         RunStatus::WaitingApproval
         | RunStatus::WaitingAnswer
         | RunStatus::Succeeded
@@ -73,12 +78,14 @@ pub fn run_is(word: &str) -> String {
 /// The look of a run's status.
 pub fn run_look(status: RunStatus) -> TextStyle {
     match status {
-        RunStatus::Succeeded => TextStyle::Good,
+        RunStatus::Succeeded | RunStatus::Undone => TextStyle::Good,
         RunStatus::Failed
         | RunStatus::Rejected
         | RunStatus::Expired
         | RunStatus::Refused
         | RunStatus::Cancelled
+        | RunStatus::PartlyUndone
+        | RunStatus::UndoFailed
         | RunStatus::InDoubt => TextStyle::Bad,
         RunStatus::WaitingApproval | RunStatus::WaitingAnswer | RunStatus::Paused => {
             TextStyle::Warn

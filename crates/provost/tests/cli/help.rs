@@ -32,6 +32,7 @@ fn help_lists_what_works() {
       amend    change a run's plan, arguments or goal
       record   import a signed statement
       cancel   cancel a run, and undo it on request
+      undo     undo what a run did that has ended
       pause    pause a run, a tool, a playbook, a principal or everything
       resume   resume a run, or lift a pause
 

@@ -34,6 +34,47 @@ fn a_saved_plan_is_shown_for_review() {
     "#);
 }
 
+/// What the calls of a plan add up to stands beside what they cost.
+#[test]
+fn the_sums_of_counted_values_are_shown() {
+    let place = Workplace::new();
+    let pay = "[tools.shop.ops.pay]\nexecute = \"update orders set customer = :to where :n > 0 or :p > 0\"\n\
+               effect = \"write\"\nvalues = { spend = \"n\", posted = \"p\" }\n\
+               [tools.shop.ops.pay.input]\ntype = \"object\"\nrequired = [\"to\", \"n\"]\n\
+               additionalProperties = false\nproperties = { to = { type = \"string\" }, \
+               n = { type = \"integer\" }, p = { type = \"number\" } }\n";
+    let notes = "[tools.notes]";
+    place.edit("provost.toml", notes, &format!("{pay}{notes}"));
+    place.write(
+        "pay.yaml",
+        "schema: provost/plan/v1\ngoal: Pay twice\nsteps:\n\
+         - { id: one, tool: shop.pay, args: { to: a, n: 300 } }\n\
+         - { id: two, tool: shop.pay, args: { to: b, n: 250, p: 0.5 }, needs: [one] }\n\
+         success: [{ for: goal, check: \"${ steps.two.status == 'succeeded' }\" }]\nanswer: done\n",
+    );
+    let shown = place.run(&["show", "pay.yaml"]).exits(0).stdout;
+    let line = shown.lines().find(|line| line.contains("adds up"));
+    let line = line.map(str::trim);
+    assert_eq!(
+        line,
+        Some("adds up    posted without a bound; spend up to 550"),
+        "{shown}"
+    );
+    let data = place.json(&["show", "pay.yaml", "--json"]);
+    let sums = &data["reach"]["at_most"]["values"];
+    assert_eq!(
+        sums,
+        &serde_json::json!({ "posted": null, "spend": "550" }),
+        "{data}"
+    );
+    // The control: a plan that adds to nothing has no such line.
+    place
+        .run(&["plan", "Count the orders of ada", "-o", "saved.json"])
+        .exits(0);
+    let shown = place.run(&["show", "saved.json"]).exits(0).stdout;
+    assert!(!shown.contains("adds up"), "{shown}");
+}
+
 #[test]
 fn a_stale_plan_says_so() {
     let place = Workplace::new();

@@ -173,3 +173,120 @@ fn a_reviewer_sees_what_can_be_undone() {
     undo     notes.write with path: "list.txt", text: "nobody"
     "#);
 }
+
+/// The same plan without the question, and one step that fails after both writes.
+fn failed() -> (Workplace, String) {
+    let place = Workplace::new();
+    place.edit(
+        "provost.toml",
+        "tags = [\"production\"]",
+        "overwrite = true",
+    );
+    place.write("notes/who.txt", "ada");
+    let plan = PLAN
+        .replace("  - { id: sure, question: \"Write it to the list too?\", needs: [log] }\n", "")
+        .replace("needs: [sure]", "needs: [log]")
+        .replace("args: { path: log.txt, text: \"written\" }", "args: { path: log.txt, text: \"written\" }\n    undo: { tool: notes.write, args: { path: log.txt, text: nothing } }")
+        .replace("accept: [\"${ output.bytes > 0 }\"]\n    undo: { tool: notes.write, args: { path: list.txt", "accept: [\"${ output.bytes > 100 }\"]\n    undo: { tool: notes.write, args: { path: list.txt");
+    place.write("who.yaml", &plan);
+    place.run(&["apply", "who.yaml"]).exits(1);
+    let runs = place.json(&["runs", "--json"]);
+    let run = runs.pointer("/runs/0/id").unwrap().as_str().unwrap();
+    (place, run.to_owned())
+}
+
+#[test]
+fn a_run_that_failed_is_taken_back() {
+    let (place, run) = failed();
+    assert_eq!(place.status(), "failed");
+    assert_eq!(note(&place, "list.txt").as_deref(), Some("ada and grace"));
+    let cancelled = place.run(&["cancel", &run, "--undo"]).exits(2);
+    assert!(
+        cancelled.stderr.contains("`provost undo RUN`"),
+        "{}",
+        cancelled.stderr
+    );
+    let undone = place.run(&["undo", &run, "--reason", "wrong list"]);
+    assert_snapshot!(undone, @r"
+    exit 0
+    --- stdout
+    undone: Write who ordered
+    undo requested by ada: wrong list; undone: 3, not undone: 0
+      undone     list
+      undone     log
+      undone     who
+
+    not met: Write who ordered
+
+    why: provost why RUN
+    --- stderr
+    undo: requested by ada after the end: wrong list
+
+    revision 2: what happened is undone
+    added
+      5  undo/list  notes.write  write  permit  by calls
+      6  undo/log   notes.write  write  permit  by calls
+      7  undo/who   notes.write  write  permit  by calls
+
+    undo/list: calls notes.write
+    undo/list: succeeded after TIME
+    undo/log: calls notes.write
+    undo/log: succeeded after TIME
+    undo/who: calls notes.write
+    undo/who: succeeded after TIME
+    ");
+    assert_eq!(note(&place, "who.txt").as_deref(), Some("ada"));
+    assert_eq!(note(&place, "list.txt").as_deref(), Some("nobody"));
+    assert_eq!(place.status(), "undone");
+    let shown = place.json(&["show", &run, "--json"]);
+    assert_eq!(shown["status"], json!("undone"));
+    assert_eq!(shown["undone"], json!(["list", "log", "who"]));
+    assert_eq!(shown["not_undone"], json!([]));
+    assert_snapshot!(place.run(&["undo", &run]), @r"
+    exit 0
+    --- stderr
+    undone before: nothing that run RUN did is left to take back
+    ");
+    assert_snapshot!(place.run(&["why", &run]), @r"
+    exit 0
+    --- stdout
+    cause: undecided, the output of step `list` does not meet its acceptance; after the end all that it did was undone
+
+    the events that prove it
+      19  AttemptStarted  list: calls notes.write (arguments 5e0f442817e1, permit)
+      20  AttemptEnded    list: ok (attempt 1, evidence 85df7e93d89b)
+      22  StepSettled     list: failed, acceptance_failed: `${ output.bytes > 100 }` does not hold
+      26  RunEnded        run: failed at `list`, acceptance_failed: step `list` failed: `${ output.bytes > 100 }` does not hold
+      27  UndoRequested   undo: requested by ada after the end: wrong list
+      44  RunEnded        run: undone: undo requested by ada: wrong list; undone: 3, not undone: 0
+
+    what would decide it: the evidence of that attempt: whether the output or the acceptance is wrong
+    ");
+    place.run(&["audit", "verify"]).exits(0);
+}
+
+/// It is recorded like every statement, and whoever resumes the run undoes it.
+#[test]
+fn an_undo_is_recorded_and_carried_out_by_resume() {
+    let (place, run) = failed();
+    place.run(&["undo", &run, "--record"]).exits(0);
+    assert_eq!(note(&place, "who.txt").as_deref(), Some("ada and grace"));
+    assert_eq!(place.status(), "running");
+    place.run(&["audit", "verify"]).exits(0);
+    place.run(&["resume", &run]).exits(0);
+    assert_eq!(note(&place, "who.txt").as_deref(), Some("ada"));
+    assert_eq!(place.status(), "undone");
+}
+
+/// Control: what has not ended is cancelled, and what declares no `undo` stays.
+#[test]
+fn an_undo_is_for_runs_that_have_ended() {
+    let (place, run) = waiting();
+    let early = place.run(&["undo", &run]).exits(2);
+    assert!(
+        early.stderr.contains("the run has not ended"),
+        "{}",
+        early.stderr
+    );
+    assert_eq!(note(&place, "who.txt").as_deref(), Some("ada and grace"));
+}

@@ -244,6 +244,7 @@ fn operation(name: &str, effect: Effect, says: &str) -> Result<Operation, String
         reconcile: None,
         preview: None,
         creates: None,
+        values: std::collections::BTreeMap::new(),
         cost: None,
         endpoint: json!({ "world": true }),
     })

@@ -90,7 +90,7 @@ impl Search<'_> {
             next.world.forget_keys();
         }
         if last.facts.ended.is_some() {
-            return Ok(());
+            return self.undone_after_the_end(&next);
         }
         self.step(&next, MachineInput::Resume)
     }

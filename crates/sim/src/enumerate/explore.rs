@@ -125,6 +125,8 @@ impl Search<'_> {
             if node.left.crashes > 0 && !node.flights.is_empty() {
                 self.crash(node, "crash with calls in flight")?;
             }
+        } else {
+            self.undone_after_the_end(node)?;
         }
         let moves = !facts.cards.is_empty()
             || !facts.questions.is_empty()

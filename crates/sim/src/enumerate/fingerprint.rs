@@ -151,6 +151,7 @@ fn of_whole(state: &State, reading: &Reading) -> u64 {
     }
     spend.limit.is_some().hash(&mut hasher);
     (ending.cancelled.is_some(), ending.paused.is_some()).hash(&mut hasher);
+    ending.reopened.hash(&mut hasher);
     debug(&ending.undo, &mut hasher);
     ending
         .ended
@@ -371,6 +372,8 @@ fn of_history(history: &CallHistory, now: i64, hasher: &mut DefaultHasher) {
         tool: _,
         key,
         earlier,
+        // Why not: no tool here counts a value.
+        counted: _,
         deferrals,
         landing,
         class,

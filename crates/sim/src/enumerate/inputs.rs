@@ -86,6 +86,8 @@ impl Search<'_> {
         let now = from.now + after;
         let mut run = match told {
             MachineInput::Resume => self.folded(from)?,
+            // Why folded: nobody drives a run that has ended.
+            MachineInput::Says(_, Saying::UndoEnded) => self.folded(from)?.as_folded(),
             _ => from.run.clone(),
         };
         let input = match self.input(from, told) {
@@ -97,7 +99,12 @@ impl Search<'_> {
         let beside = self.beside(outside);
         let output = match beside.step(&mut run, &input, now) {
             Err(refused) if self.may_be_refused(told, &refused) => {
+                // Why: it was folded to hear this, and is compared with what it was before.
+                if !from.facts.hears {
+                    run.go_on();
+                }
                 self.judge_unchanged(from, &run);
+                self.judge_nothing_to_undo(from, &refused);
                 return Ok(None);
             }
             output => output.map_err(|error| format!("{told:?}: {error}"))?,
@@ -122,6 +129,10 @@ impl Search<'_> {
             MachineInput::Says(_, Saying::Amend(_)) => {
                 self.tally.faults.insert("an amendment is refused");
                 matches!(refused, StepError::Amendment { .. })
+            }
+            MachineInput::Says(_, Saying::UndoEnded) => {
+                self.tally.faults.insert("nothing is left to undo");
+                matches!(refused, StepError::NothingToUndo { .. })
             }
             _ => false,
         }

@@ -5,7 +5,7 @@
 //! machine says of itself.
 
 use provost_run::event::{Event, Proven, RunStatus, StepStatus};
-use provost_run::machine::Input;
+use provost_run::machine::{Input, StepError};
 use provost_run::state::State;
 
 use super::explore::Search;
@@ -27,6 +27,12 @@ pub const BEGUN_UNHEARD: &str = "a call began before a posted statement was hear
 
 /// A write was undone that had not taken place.
 pub const UNDONE_UNDONE: &str = "what had not happened was undone";
+
+/// A write was undone more than once.
+pub const UNDONE_TWICE: &str = "what happened was undone twice";
+
+/// A person was told that nothing can be undone, and something could.
+pub const NOT_UNDONE: &str = "an undo was refused that could take something back";
 
 /// How far a clock goes back, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
@@ -154,9 +160,36 @@ impl Search<'_> {
             if of.is_some_and(|of| count.is_there() && !node.world.count(of).is_there()) {
                 found.push((UNDONE_UNDONE, story()));
             }
+            let again = self.case.times_undone(place).filter(|place| {
+                let count = node.world.count(*place);
+                count.is_there()
+            });
+            if again.count() > 1 {
+                found.push((UNDONE_TWICE, story()));
+            }
         }
         for (what, story) in found {
             self.broke(what, story);
+        }
+    }
+
+    /// Whoever is told that nothing is left to undo is told the truth.
+    pub(super) fn judge_nothing_to_undo(&mut self, from: &Machine, refused: &StepError) {
+        if !matches!(refused, StepError::NothingToUndo { .. }) {
+            return;
+        }
+        let facts = &from.facts;
+        let begun = |place: usize| facts.intended.contains(&(place, false));
+        let could = facts.claimed.iter().any(|claimed| {
+            let place = self.case.places.get(*claimed);
+            let mut times = place
+                .into_iter()
+                .flat_map(|p| self.case.times_undone(p))
+                .peekable();
+            times.peek().is_some() && !times.any(begun)
+        });
+        if could {
+            self.broke(NOT_UNDONE, Vec::new());
         }
     }
 

@@ -84,6 +84,8 @@ pub(super) enum Saying {
     Cancel,
     /// It is to end, and what happened to be undone.
     Undo,
+    /// It has ended, and what happened is to be undone.
+    UndoEnded,
     /// Another plan, goal, or both.
     Amend(Amendment),
 }
@@ -118,6 +120,7 @@ impl Saying {
             Self::GoOn => "a person lets it go on",
             Self::Cancel => "a person cancels",
             Self::Undo => "a person has it undone",
+            Self::UndoEnded => "a person has it undone after the end",
             Self::Amend(Amendment::Longer) => "a person amends the plan",
             Self::Amend(Amendment::Shorter) => "a person takes steps out of the plan",
             Self::Amend(Amendment::Goal) => "a person amends the goal",
@@ -177,6 +180,7 @@ impl Search<'_> {
                 reason: None,
                 undo: saying == Saying::Undo,
             },
+            Saying::UndoEnded => Statement::Undo { reason: None },
             Saying::Amend(amendment) => self.amendment(from, amendment),
         })
     }

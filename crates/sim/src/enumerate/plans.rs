@@ -87,7 +87,8 @@ impl PlanCase {
             places.extend(items.map(|item| Place::of(index, item, step)));
         }
         let undone = steps.iter().enumerate().filter(|(_, step)| step.undone);
-        places.extend(undone.map(|(index, step)| Place::undoing(index, step)));
+        let times = |(index, step)| [1, 2].map(|time| Place::undoing(index, step, time));
+        places.extend(undone.flat_map(times));
         Self {
             name: format!("{shape}: {}", kinds.join(" ")),
             text: Form::of(&steps).text(),
@@ -169,6 +170,18 @@ impl PlanCase {
         places.position(|place| place.step == step && place.item == item)
     }
 
+    /// The places that undo the call of `place`, one for each time that it is tried.
+    pub fn times_undone(&self, place: &Place) -> impl Iterator<Item = usize> {
+        let of = self
+            .places
+            .iter()
+            .position(|known| known.step == place.step);
+        let places = self.places.iter().enumerate();
+        places
+            .filter(move |(_, place)| of.is_some() && self.undone_by(place) == of)
+            .map(|(index, _)| index)
+    }
+
     /// The revision that makes the call of `place` again, under another id.
     #[must_use]
     pub fn again(&self, place: &Place) -> String {
@@ -214,10 +227,10 @@ impl Place {
 
 impl Place {
     /// The call that undoes a step.
-    fn undoing(index: usize, step: &Sketch) -> Self {
+    fn undoing(index: usize, step: &Sketch, time: usize) -> Self {
         let target = format!("u{index}");
         Self {
-            step: undo_id(&format!("s{index}"), None),
+            step: undo_id(&format!("s{index}"), None, time),
             item: None,
             args: Digest::of_value(Domain::Args, &json!({ "to": target })),
             target,

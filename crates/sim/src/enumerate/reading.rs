@@ -28,6 +28,9 @@ pub const COUNTED_OF_ANYBODY: &str = "a statement counted of somebody who may no
 /// A write began under a goal that nobody had planned it for.
 pub const OTHER_GOAL: &str = "a write began under a goal it was not planned for";
 
+/// What happened later was undone after what happened before it.
+pub const UNDONE_FORWARDS: &str = "an older write was undone before a newer one";
+
 /// A card, and what was said to it.
 #[derive(Clone, Debug)]
 struct Asked {
@@ -76,6 +79,12 @@ pub(crate) struct Reading {
     wrote: BTreeSet<String>,
     former: BTreeSet<String>,
     polls: Polls,
+    /// Whether the run is over.
+    is_over: bool,
+    /// Writes that undo nothing, in the order in which they began.
+    order: Vec<Slot>,
+    /// How far back this undo is in that order.
+    back_to: usize,
 }
 
 impl Reading {
@@ -83,6 +92,7 @@ impl Reading {
     pub(crate) fn of(listed: &'static [&'static str]) -> Self {
         Self {
             listed,
+            back_to: usize::MAX,
             ..Self::default()
         }
     }
@@ -141,6 +151,12 @@ impl Reading {
                 }
                 self.revision
             }
+            Event::UndoRequested { .. } => {
+                if !self.is_over {
+                    broken.push(COUNTED_FOR_ANOTHER);
+                }
+                self.revision
+            }
             // Why of the first event alone: an amendment of both is recorded in two.
             Event::PlanAmended { goal: Some(_), .. } => return,
             Event::PlanAmended { .. } | Event::GoalAmended { .. } => self.revision,
@@ -160,8 +176,11 @@ impl Reading {
     fn judge_start(&self, started: &AttemptStarted, broken: &mut Vec<&'static str>) {
         let slot = &started.slot;
         let undoes = undone_by(&slot.step).is_some();
+        if undoes && !started.read && self.place_of(slot) > self.back_to {
+            broken.push(UNDONE_FORWARDS);
+        }
         let may = match self.stopped {
-            _ if self.is_paused => false,
+            _ if self.is_paused || self.is_over => false,
             Stopped::No => true,
             // Why: what became of a call is asked before it is undone.
             Stopped::ForGood(undo) => undo && (undoes || started.purpose == Purpose::Reconcile),
@@ -216,6 +235,17 @@ impl Reading {
             Event::Paused { .. } => self.is_paused = true,
             Event::Resumed { by: Some(_), .. } => self.is_paused = false,
             Event::CancelRequested { undo, .. } => self.stopped = Stopped::ForGood(*undo),
+            Event::UndoRequested { .. } => {
+                (self.is_over, self.is_paused) = (false, false);
+                self.stopped = Stopped::ForGood(true);
+                self.back_to = usize::MAX;
+                // Why: what is asked about a run that is over is not answered any more.
+                self.cards
+                    .values_mut()
+                    .for_each(|asked| asked.is_open = false);
+                self.questions.values_mut().for_each(|open| *open = false);
+            }
+            Event::RunEnded(_) => self.is_over = true,
             Event::DoubtSettled {
                 slot,
                 settled,
@@ -298,6 +328,14 @@ impl Reading {
         }
     }
 
+    /// The place of the write that a slot undoes in the order in which they began.
+    fn place_of(&self, slot: &Slot) -> usize {
+        let of = undone_by(&slot.step);
+        let is_it = |write: &Slot| of == Some((write.step.as_str(), write.item));
+        let mut order = self.order.iter();
+        order.position(is_it).unwrap_or(usize::MAX)
+    }
+
     fn begins(&mut self, started: &AttemptStarted) {
         let slot = &started.slot;
         self.begun.insert(slot.step.clone());
@@ -305,6 +343,11 @@ impl Reading {
             return;
         }
         self.wrote.insert(slot.step.clone());
+        match undone_by(&slot.step) {
+            Some(_) => self.back_to = self.place_of(slot),
+            None if !self.order.contains(slot) => self.order.push(slot.clone()),
+            None => {}
+        }
         let named = json!({
             "run": self.run,
             "slot": slot,
@@ -367,6 +410,9 @@ impl Reading {
         (
             (self.is_paused, self.stopped, self.unplanned),
             (closed, answered, refused),
+            (self.is_over, self.back_to),
+            // Why then only: nothing else rests on it.
+            (self.back_to < usize::MAX).then_some(&self.order),
         )
     }
 

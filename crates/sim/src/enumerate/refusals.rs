@@ -21,6 +21,9 @@ const CHANGED: &str = "a statement that was refused changed the run";
 /// A statement to a run that is over counted.
 const COUNTED_LATE: &str = "a statement to a run that is over counted";
 
+/// What is for a run that is over counted before.
+const COUNTED_EARLY: &str = "an undo after the end counted before the end";
+
 /// Inputs, and what it would be if they counted.
 type Wrong = Vec<(Input, &'static str)>;
 
@@ -30,6 +33,10 @@ impl Search<'_> {
         let mut wrong = self.of_anybody(machine)?;
         wrong.extend(self.stale(machine));
         wrong.extend(self.replayed(machine)?);
+        if machine.facts.ended.is_none() {
+            let early = self.statement(machine, Saying::UndoEnded)?;
+            wrong.push((direct(Person::Ada, early), COUNTED_EARLY));
+        }
         if machine.facts.ended.is_some() {
             let late = [Saying::Pause, Saying::GoOn, Saying::Cancel, Saying::Undo];
             for saying in late {
@@ -65,7 +72,12 @@ impl Search<'_> {
     /// What would be right, by who may not say it.
     fn of_anybody(&self, machine: &Machine) -> Result<Wrong, String> {
         let state = machine.run.state();
-        let mut sayings = vec![Saying::Pause, Saying::Cancel, Saying::Undo];
+        let mut sayings = vec![
+            Saying::Pause,
+            Saying::Cancel,
+            Saying::Undo,
+            Saying::UndoEnded,
+        ];
         sayings.extend(machine.facts.paused.then_some(Saying::GoOn));
         for card in 0..machine.facts.cards.len() {
             sayings.extend([Saying::Yes(card), Saying::No(card, false)]);

@@ -24,9 +24,12 @@ impl Saying {
         match self {
             Self::Yes(_) | Self::Answer(..) | Self::GoOn => Price::Nothing,
             Self::No(..) => Price::Refusal,
-            Self::Settle(..) | Self::Pause | Self::Cancel | Self::Undo | Self::Amend(_) => {
-                Price::Word
-            }
+            Self::Settle(..)
+            | Self::Pause
+            | Self::Cancel
+            | Self::Undo
+            | Self::UndoEnded
+            | Self::Amend(_) => Price::Word,
         }
     }
 }
@@ -85,6 +88,22 @@ impl Search<'_> {
             self.step(&next, MachineInput::Says(by, saying))?;
         }
         self.stop_from_outside(node)
+    }
+
+    /// Somebody takes a run up that has ended, and has undone what it did.
+    pub(super) fn undone_after_the_end(&mut self, node: &Node) -> Result<(), String> {
+        if !self.case.can_undo() || node.left.words == 0 || node.posted.is_some() {
+            return Ok(());
+        }
+        let people: &[Person] = match self.bounds.two_people {
+            true => &[Person::Ada, Person::Bob],
+            false => &[Person::Ada],
+        };
+        for by in people {
+            let next = self.saying(node, Saying::UndoEnded);
+            self.step(&next, MachineInput::Says(*by, Saying::UndoEnded))?;
+        }
+        Ok(())
     }
 
     /// The node in which somebody is about to say something.

@@ -72,6 +72,7 @@ fn decided(policy: &Policy, catalog: &Catalog, text: &str) {
                 inputs_validated: true,
                 values_from_goal: true,
                 repeats: Some(0),
+                totals: None,
             });
             holds(policy, &verdict);
             verdict

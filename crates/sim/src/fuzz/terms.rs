@@ -152,6 +152,7 @@ fn operation(name: &str, effect: Effect, input: Value, output: Value) -> Option<
         reconcile: None,
         preview: None,
         creates: None,
+        values: std::collections::BTreeMap::new(),
         cost: None,
         endpoint: Value::Null,
     })

@@ -431,6 +431,7 @@ fn permits(made: &Made, rules: &Rules) -> bool {
         inputs_validated: true,
         values_from_goal: true,
         repeats: Some(0),
+        totals: None,
     });
     same && verdict.decision == Decision::Permit
 }

@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use provost_plan::expr::Template;
 use provost_plan::expr::tree::Expr;
-use provost_plan::plan::Field;
+use provost_plan::plan::{Claim, Field};
 use provost_plan::source::Span;
 
 use super::evaluate::{Evaluator, Following, Stop};
@@ -78,6 +79,7 @@ fn is_absent_somewhere(
             return None;
         }
         let mut evaluator = Evaluator::new(setting, spot.step, chosen, following);
+        evaluator.under(&conditions(setting, spot));
         let looked = look(&mut evaluator, setting, spot);
         live.extend(evaluator.live());
         match looked {
@@ -106,6 +108,24 @@ fn look(evaluator: &mut Evaluator<'_>, setting: &Setting<'_>, spot: &Spot<'_>) -
     Ok(())
 }
 
+/// The conditions that hold wherever a place is come to, as they were when the steps before it
+/// were asked theirs.
+fn conditions<'a>(setting: &Setting<'a>, spot: &Spot<'_>) -> Vec<&'a Template> {
+    let step = spot.step.and_then(|number| setting.plan.steps.get(number));
+    let when = match step {
+        Some(step) if spot.field == Some(Field::When) || step.fresh.is_some() => None,
+        Some(step) => step.when.as_ref(),
+        None => claim(setting, spot).and_then(|claim| claim.when.as_ref()),
+    };
+    when.into_iter().collect()
+}
+
+/// The part of the answer whose text a place is.
+fn claim<'a>(setting: &Setting<'a>, spot: &Spot<'_>) -> Option<&'a Claim> {
+    let mut claims = setting.plan.answer.iter();
+    claims.find(|claim| std::ptr::eq(&claim.text, spot.template))
+}
+
 fn comes_to(
     evaluator: &mut Evaluator<'_>,
     setting: &Setting<'_>,
@@ -113,12 +133,7 @@ fn comes_to(
 ) -> Result<bool, Stop> {
     let Some(step) = spot.step.and_then(|number| setting.plan.steps.get(number)) else {
         // A claim's text is made only where its guard holds.
-        let claim = setting
-            .plan
-            .answer
-            .iter()
-            .find(|claim| std::ptr::eq(&claim.text, spot.template));
-        return match claim.and_then(|claim| claim.when.as_ref()) {
+        return match claim(setting, spot).and_then(|claim| claim.when.as_ref()) {
             Some(when) => evaluator.guard(when),
             None => Ok(true),
         };

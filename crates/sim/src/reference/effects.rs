@@ -188,7 +188,9 @@ fn args(step: &Step) -> Option<&ArgTree> {
 fn surely_apart(setting: &Setting<'_>, a: &Step, b: &Step, operation: &Operation) -> bool {
     let entries = args(a).map(ArgTree::entries).unwrap_or_default();
     entries.iter().any(|(name, of_a)| {
-        let of_b = args(b).and_then(|args| args.get(name));
+        let of_b = args(b)
+            .and_then(|args| args.get(name))
+            .map(|(_, tree)| tree);
         let known = |tree| known(setting, tree);
         match (known(of_a), of_b.and_then(known)) {
             (Some(x), Some(y)) => !operation.content.contains(&**name) && x != y,

@@ -15,6 +15,7 @@ use super::{Setting, schemas};
 
 mod accepted;
 mod conditions;
+mod ended;
 
 /// Why an evaluation did not come to an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +92,8 @@ pub struct Evaluator<'a> {
     case: Option<usize>,
     /// Whether the list of a `for_each` is being looked at.
     apart: bool,
+    /// The steps that ran because the place stands under the same condition.
+    ran: BTreeSet<String>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -117,6 +120,7 @@ impl<'a> Evaluator<'a> {
             negated: false,
             case: None,
             apart: false,
+            ran: BTreeSet::new(),
         }
     }
 
@@ -206,36 +210,6 @@ impl<'a> Evaluator<'a> {
         } else {
             Value::Fault
         }
-    }
-
-    /// How a step ended. A person may leave any step out, so only a step that succeeded says that
-    /// its guard held.
-    fn status(&mut self, step: &Step) -> Result<&'static str, Stop> {
-        let key = format!("status {}", step.id.value);
-        let option = self.choose(key.clone(), ENDS.len())?;
-        let end = ENDS.get(option).copied().unwrap_or("succeeded");
-        if let Some(when) = &step.when
-            && end == "succeeded"
-            && !(self.watching && self.following == Following::Plainly)
-            && self.settled.insert(key)
-        {
-            // What stands in another step is not what is looked at here.
-            let watching = std::mem::replace(&mut self.watching, false);
-            let guard = self.guard(when);
-            self.watching = watching;
-            if !guard? {
-                return Err(Stop::Impossible);
-            }
-        }
-        Ok(end)
-    }
-
-    /// Whether there is an output: only a guard of its own or `continue` makes it absent.
-    fn has_output(&mut self, step: &Step) -> Result<bool, Stop> {
-        let may_be_absent = step.when.is_some() || step.on_failure.may_go_on();
-        let has = !may_be_absent || self.status(step)? == "succeeded";
-        let can_be = !has || self.was_accepted(step)?;
-        can_be.then_some(has).ok_or(Stop::Impossible)
     }
 
     /// The value of an expression.

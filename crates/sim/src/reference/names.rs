@@ -1,12 +1,15 @@
-//! Plans with a `let`, and the same plans with its names written out by a reading of its own.
+//! Plans with a `let` and conditions per item, and the same plans with both written out by a
+//! reading of its own.
 //!
-//! Owns where names are put into a drawn plan, and how they are taken out again. Judges nothing.
-//! INVARIANT: the check says the same of both, as far as it does not say where.
+//! Owns where names and terms over items are put into a drawn plan, and how they are taken out
+//! again. Judges nothing. INVARIANT: the check says the same of both, as far as it does not say
+//! where.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::check::{Checked, StepRecord};
 use provost_plan::node::parse_yaml;
+use provost_plan::plan::Plan;
 use provost_plan::plan::read::read_plan;
 use provost_plan::source::Source;
 use serde_json::{Map, Value, json};
@@ -24,10 +27,21 @@ pub struct NamedPlan {
     pub written: String,
     /// How many names there are.
     pub count: usize,
+    /// How many conditions read the items of their step.
+    pub asked: usize,
 }
 
 /// How a name is written out: what a planted fault would do otherwise.
 pub type WriteOut<'a> = dyn Fn(&str) -> String + 'a;
+
+/// The list of which each item is asked a term, from a list and the term.
+pub type AskItems<'a> = dyn Fn(&str, &str) -> String + 'a;
+
+/// A filter of the list.
+#[must_use]
+pub fn in_a_filter(list: &str, term: &str) -> String {
+    format!("({list}).filter(item, {term})")
+}
 
 /// In parentheses, unless no operator stands in it: the generator writes blanks around each.
 #[must_use]
@@ -42,7 +56,12 @@ pub fn in_parentheses(expression: &str) -> String {
 
 /// Names some of what a drawn plan holds.
 #[must_use]
-pub fn named(drawn: &Drawn, seed: u64, write_out: &WriteOut<'_>) -> Option<NamedPlan> {
+pub fn named(
+    drawn: &Drawn,
+    seed: u64,
+    write_out: &WriteOut<'_>,
+    ask_items: &AskItems<'_>,
+) -> Option<NamedPlan> {
     let mut plan = parse_yaml(&drawn.text).ok()?.to_value();
     let mut naming = Naming {
         rng: Rng::new(seed, "names"),
@@ -55,8 +74,16 @@ pub fn named(drawn: &Drawn, seed: u64, write_out: &WriteOut<'_>) -> Option<Named
         texts(plan.get_mut(field)?, &mut |text| naming.text(text));
     }
     naming.is_in_step = true;
+    let mut terms = Vec::new();
     for step in plan.get_mut("steps")?.as_array_mut()? {
+        let term = naming.term(step);
         fields(step, &mut |text| naming.text(text));
+        let when = field(step, "when").map(str::to_owned);
+        if let Some(term) = &term {
+            step.as_object_mut()?
+                .insert("when".to_owned(), term.beside(when.as_deref()).into());
+        }
+        terms.push((when, term));
         let own = std::mem::take(&mut naming.of_step);
         if !own.is_empty() {
             step.as_object_mut()?.insert("let".to_owned(), own.into());
@@ -70,15 +97,26 @@ pub fn named(drawn: &Drawn, seed: u64, write_out: &WriteOut<'_>) -> Option<Named
         let names = Names(&[&of_plan], write_out);
         texts(plan.get_mut(field)?, &mut |text| names.written(text));
     }
-    for step in plan.get_mut("steps")?.as_array_mut()? {
+    let asked = terms.iter().filter(|(_, term)| term.is_some()).count();
+    for (step, (when, term)) in plan.get_mut("steps")?.as_array_mut()?.iter_mut().zip(terms) {
         let own = taken(step);
         let names = Names(&[&own, &of_plan], write_out);
+        if let Some(term) = &term {
+            let list = ask_items(field(step, "for_each")?, &term.text);
+            let step = step.as_object_mut()?;
+            step.insert("for_each".to_owned(), whole(&list).into());
+            match when {
+                Some(when) => step.insert("when".to_owned(), whole(&when).into()),
+                None => step.remove("when"),
+            };
+        }
         fields(step, &mut |text| names.written(text));
     }
     Some(NamedPlan {
         named,
         written: plan.to_string(),
         count: naming.count,
+        asked,
     })
 }
 
@@ -93,7 +131,7 @@ impl Bench {
             plan.map_err(|found| format!("unreadable: {found:?}"))
         };
         let (named, written) = (read(&plan.named)?, read(&plan.written)?);
-        let (named, written) = (self.check(&named, drawn), self.check(&written, drawn));
+        let said = |plan: &Plan| said(plan, &self.check(plan, drawn));
         let all = [said(&named), said(&written)];
         match all {
             [named, written] if named == written => Ok(()),
@@ -102,8 +140,17 @@ impl Bench {
     }
 }
 
-/// What the check says of a plan, without digests and places.
-fn said(checked: &Checked) -> String {
+/// What the check says of a plan, without digests and places, and what decides its steps.
+fn said(plan: &Plan, checked: &Checked) -> String {
+    let decide = plan.steps.iter().map(|step| {
+        let lists = step.for_each.iter().map(|each| &each.list);
+        step.when
+            .iter()
+            .chain(lists)
+            .map(|text| text.form() + "\n")
+            .collect::<String>()
+    });
+    let decide: String = decide.collect();
     let codes: BTreeSet<&str> = checked
         .diagnostics
         .iter()
@@ -119,7 +166,34 @@ fn said(checked: &Checked) -> String {
     };
     let steps = checked.plan.as_ref().map(|plan| &plan.record().steps);
     let steps: BTreeMap<String, Value> = steps.into_iter().flatten().map(without_digest).collect();
-    format!("{codes:?}\n{}\n{:?}", json!(steps), checked.worst)
+    format!("{codes:?}\n{}\n{:?}\n{decide}", json!(steps), checked.worst)
+}
+
+fn whole(expression: &str) -> String {
+    format!("${{ {expression} }}")
+}
+
+/// The expression that a field of a step is.
+fn field<'v>(step: &'v Value, field: &str) -> Option<&'v str> {
+    let text = step.get(field)?.as_str()?;
+    Some(text.strip_prefix("${")?.strip_suffix('}')?.trim())
+}
+
+/// A term of a condition that each item is asked.
+struct ItemTerm {
+    text: String,
+    is_first: bool,
+}
+
+impl ItemTerm {
+    /// The condition that asks it beside `when`.
+    fn beside(&self, when: Option<&str>) -> String {
+        whole(&match (when, self.is_first) {
+            (None, _) => self.text.clone(),
+            (Some(when), true) => format!("{} && {}", self.text, in_parentheses(when)),
+            (Some(when), false) => format!("{} && {}", in_parentheses(when), self.text),
+        })
+    }
 }
 
 fn taken(holder: &mut Value) -> Map<String, Value> {
@@ -240,6 +314,36 @@ impl Naming {
         }
     }
 
+    /// A term over the items of a step: over something that its arguments read of them.
+    fn term(&mut self, step: &mut Value) -> Option<ItemTerm> {
+        field(step, "for_each")?;
+        let mut paths = BTreeSet::new();
+        texts(step.get_mut("args")?, &mut |text| {
+            let mut found = |expression: &str| {
+                paths.extend(item_path(expression));
+                expression.to_owned()
+            };
+            expressions(text, &mut found);
+            text.to_owned()
+        });
+        paths.insert("item".to_owned());
+        let paths: Vec<String> = paths.into_iter().collect();
+        let last = i64::try_from(paths.len()).ok()? - 1;
+        let path = paths.get(usize::try_from(self.rng.between(0, last)).ok()?)?;
+        let term = match self.rng.between(0, 2) {
+            0 => format!("{path} != null"),
+            1 => format!("({path} == null || 1 == 2)"),
+            _ if path.contains('.') => format!("has({path})"),
+            _ => format!("!({path} == null)"),
+        };
+        let text = match self.rng.permille(300) {
+            true => self.name(&term),
+            false => term,
+        };
+        let is_first = self.rng.permille(500);
+        Some(ItemTerm { text, is_first })
+    }
+
     /// Names the paths of an expression that begin at a step.
     fn paths(&mut self, expression: &str) -> String {
         let mut out = String::new();
@@ -289,6 +393,22 @@ impl Naming {
         into.insert(name.clone(), format!("${{ {inner} }}").into());
         format!("let.{name}")
     }
+}
+
+/// The first path of an expression that begins at an item.
+fn item_path(expression: &str) -> Option<String> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    outside_quotes(expression)
+        .into_iter()
+        .find_map(|(at, _, _)| {
+            let here = expression.get(at..)?;
+            let before = expression.get(..at)?.chars().next_back();
+            let length = here.find(|c| !is_word(c)).unwrap_or(here.len());
+            let path = here.get(..length)?;
+            let is_item = path == "item" || path.starts_with("item.");
+            let is_call = here.get(length..)?.starts_with('(');
+            (is_item && !is_call && !before.is_some_and(is_word)).then(|| path.to_owned())
+        })
 }
 
 /// Whether an expression reads what only a step has.

@@ -180,7 +180,7 @@ fn amount_over(setting: &Setting<'_>, step: &Step, operation: &Operation, most: 
     if operation.name != "ledger.post" {
         return Holds::No;
     }
-    let Some(amount) = args(step).and_then(|args| args.get("amount")) else {
+    let Some((_, amount)) = args(step).and_then(|args| args.get("amount")) else {
         return Holds::No;
     };
     match known(setting, amount) {
@@ -193,7 +193,7 @@ fn reaches_eve(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Hol
     if operation.name != "notes.add" {
         return Holds::No;
     }
-    let Some(list) = args(step).and_then(|args| args.get("list")) else {
+    let Some((_, list)) = args(step).and_then(|args| args.get("list")) else {
         return Holds::No;
     };
     match known(setting, list) {

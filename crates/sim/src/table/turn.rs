@@ -39,6 +39,8 @@ pub enum TurnInput {
     Cancel,
     /// A person ended the run, and wants what happened undone.
     Undo,
+    /// A person wants undone what a run did that has ended.
+    UndoEnded,
     /// A process took the run up.
     Resume,
     /// What people said meanwhile was heard.
@@ -81,6 +83,7 @@ impl TurnInput {
                 Statement::Reject { .. } => Self::No,
                 Statement::Answer { .. } => Self::Answer,
                 Statement::Cancel { undo: true, .. } => Self::Undo,
+                Statement::Undo { .. } => Self::UndoEnded,
                 Statement::Cancel { .. } => Self::Cancel,
             },
             Input::Resume => Self::Resume,

@@ -83,6 +83,8 @@ pub(super) enum Fault {
     Cancel,
     /// A person ends the run, and wants undone what happened.
     Undo,
+    /// A person wants undone what a run did that has ended.
+    UndoEnded,
     /// A person says again what was heard, or what is about something else by now.
     Stale,
     /// A person says no to all that is left.
@@ -102,7 +104,7 @@ pub(super) enum Fault {
 }
 
 /// Each fault, its name and how often it strikes where it may, in a thousand.
-const TABLE: [(Fault, &str, i64); 44] = [
+const TABLE: [(Fault, &str, i64); 45] = [
     (Fault::DroppedRequest, "dropped request", 60),
     (Fault::DroppedReply, "dropped reply", 60),
     (Fault::Delay, "delay", 60),
@@ -139,6 +141,7 @@ const TABLE: [(Fault, &str, i64); 44] = [
     (Fault::WrongAnswer, "person: wrong answer", 400),
     (Fault::Cancel, "person: cancels", 200),
     (Fault::Undo, "person: has it undone", 400),
+    (Fault::UndoEnded, "person: has it undone after the end", 700),
     (Fault::Stale, "person: stale", 400),
     (Fault::RejectAll, "person: no to all", 500),
     (Fault::Pause, "person: pauses", 250),
@@ -160,6 +163,8 @@ pub(super) struct FaultPlan {
     rng: Rng,
     /// Draws what other runs do. Why of its own: a world without them stays what it was.
     others: Rng,
+    /// Draws what is undone after the end, for the same reason.
+    after: Rng,
     possible: BTreeSet<Fault>,
     pub(super) struck: BTreeSet<&'static str>,
     pub(super) calm: bool,
@@ -169,11 +174,13 @@ impl FaultPlan {
     pub(super) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed, "weather");
         let mut others = Rng::new(seed, "others");
+        let mut after = Rng::new(seed, "after the end");
         let bad = rng.pick(&[100, 300, 500, 700]);
         let possible = TABLE
             .iter()
             .filter(|(fault, _, _)| match fault {
                 Fault::MadeBefore => others.permille(300),
+                Fault::UndoEnded => after.permille(300),
                 _ => rng.permille(bad),
             })
             .map(|(fault, _, _)| *fault)
@@ -181,6 +188,7 @@ impl FaultPlan {
         Self {
             rng,
             others,
+            after,
             possible,
             struck: BTreeSet::new(),
             calm: false,
@@ -196,6 +204,7 @@ impl FaultPlan {
         let often = row.map_or(0, |(_, _, often)| *often);
         let rng = match fault {
             Fault::MadeBefore => &mut self.others,
+            Fault::UndoEnded => &mut self.after,
             _ => &mut self.rng,
         };
         let strikes = rng.permille(often);
@@ -209,6 +218,15 @@ impl FaultPlan {
     pub(super) fn note(&mut self, fault: Fault) {
         let rows = TABLE.iter().filter(|(known, _, _)| *known == fault);
         self.struck.extend(rows.map(|(_, name, _)| *name));
+    }
+
+    /// Moments at which most runs have ended.
+    pub(super) fn late(&mut self) -> [i64; 3] {
+        let mut at = 0;
+        [0, 1, 2].map(|_| {
+            at += self.after.between(60_000, 900_000);
+            at
+        })
     }
 
     /// A number of milliseconds.

@@ -11,7 +11,7 @@ use provost_plan::plan::request::PlanReply;
 use provost_run::call::{Call, Slot};
 use provost_run::card::CardSubject;
 use provost_run::event::{AskMode, RunCreated, Settlement};
-use provost_run::machine::{Command, Input, Rules, Run, StepError};
+use provost_run::machine::{Command, Input, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::State;
 use provost_run::statement::{Statement, StatementRecord};
@@ -21,7 +21,7 @@ use super::clock::{Clock, DAY_MS};
 use super::faults::{Fault, FaultPlan};
 use super::people::People;
 use super::planner::{self, Planner};
-use super::process::{InputResult, Process};
+use super::process::{InputResult, Process, refusal};
 use super::scenario::person;
 use super::sketch;
 use super::tools::{Request, Tools};
@@ -219,6 +219,13 @@ impl<'r> Harness<'r> {
             }
         }
         self.queue(CALM_AT_MS, Happening::Calms);
+        if self.faults.strikes(Fault::UndoEnded) {
+            for at in self.faults.late() {
+                let undo = Statement::Undo { reason: None };
+                let input = Box::new(Input::unsigned(person("dan"), undo));
+                self.queue(at, Happening::Said(input));
+            }
+        }
     }
 
     fn queue(&mut self, at: i64, happening: Happening) {
@@ -280,7 +287,10 @@ impl<'r> Harness<'r> {
                     usage: None,
                 });
             }
-            Happening::Said(input) => self.said(*input),
+            Happening::Said(input) => {
+                self.said(*input);
+                self.proceeds();
+            }
             Happening::Settles(slot) => self.settles(slot),
             Happening::GoesOn => {
                 self.said(Input::unsigned(person("eve"), Statement::Resume));
@@ -559,8 +569,14 @@ impl<'r> Harness<'r> {
         for word in std::mem::take(&mut self.unheard) {
             self.said(word);
         }
+        self.proceeds();
+    }
+
+    /// What people said is heard, and what can begin begins: of a run that was over when it was
+    /// taken up, once somebody opened it again.
+    fn proceeds(&mut self) {
         let run = self.process.run.as_ref();
-        if run.is_some_and(|run| run.state().ending.ended.is_none()) {
+        if run.is_some_and(|run| run.is_hearing() && run.state().ending.ended.is_none()) {
             self.give(&Input::Proceed);
         }
     }
@@ -577,24 +593,4 @@ fn is_repetition(state: &State, call: &Call) -> bool {
             .any(|shown| shown.item == call.slot().item && shown.repeats.is_some()),
         CardSubject::Plan { .. } => false,
     })
-}
-
-fn refusal(error: &StepError) -> &'static str {
-    match error {
-        StepError::Over { .. } => "over",
-        StepError::NoRequest { .. } => "no request",
-        StepError::NoAttempt { .. } => "no attempt",
-        StepError::NotOpen { .. } => "not open",
-        StepError::NotAllowed { .. } | StepError::Denied(_) => "not allowed",
-        StepError::NotOnCard { .. } => "not on the card",
-        StepError::BadAnswer { .. } => "bad answer",
-        StepError::NotInDoubt { .. } => "not in doubt",
-        StepError::TooEarly { .. } => "too early",
-        StepError::OtherAttempt { .. } => "other attempt",
-        StepError::NotPaused => "not paused",
-        StepError::Replayed { .. } => "replayed",
-        StepError::Amendment { .. } => "not amended",
-        StepError::Laborious => "laborious",
-        StepError::Fold(_) => "contradiction",
-    }
 }

@@ -91,12 +91,13 @@ impl<'j> Judge<'j> {
             if *at < last {
                 self.broke("an event was recorded before the one it follows");
             }
-            // Why: what an ended run left in doubt can still be settled, and only that.
+            // Why: what an ended run left in doubt can still be settled, and what it did be undone.
             let settles = matches!(
                 event,
                 Event::DoubtSettled { .. }
                     | Event::ObservationMade { .. }
                     | Event::StepSettled { .. }
+                    | Event::UndoRequested { .. }
             );
             if state.ending.ended.is_some() && !settles {
                 self.broke("something was recorded after the end");
@@ -153,6 +154,12 @@ impl<'j> Judge<'j> {
             Event::Resumed { by: Some(_), .. } => {
                 self.stopped =
                     state.ending.cancelled.is_some() && state.ending.undo == UndoProgress::Unwanted;
+            }
+            Event::UndoRequested { .. } => {
+                self.stopped = false;
+                if state.ending.ended.is_none() {
+                    self.broke("a run was opened again that had not ended");
+                }
             }
             // Why: the plan that undoes is a person's, and no planner's revision.
             Event::UndoPlanned { .. } => self.amended += 1,

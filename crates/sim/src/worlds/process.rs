@@ -153,6 +153,7 @@ impl Process {
                 | TurnInput::Answer
                 | TurnInput::Cancel
                 | TurnInput::Undo
+                | TurnInput::UndoEnded
                 | TurnInput::Settle
                 | TurnInput::Pause
                 | TurnInput::GoOn
@@ -290,5 +291,28 @@ impl Process {
                 .broken
                 .push(format!("the journal cannot be folded: {error}")),
         }
+    }
+}
+
+/// The word for a refusal.
+pub(super) fn refusal(error: &StepError) -> &'static str {
+    match error {
+        StepError::Over { .. } => "over",
+        StepError::NoRequest { .. } => "no request",
+        StepError::NoAttempt { .. } => "no attempt",
+        StepError::NotOpen { .. } => "not open",
+        StepError::NotAllowed { .. } | StepError::Denied(_) => "not allowed",
+        StepError::NotOnCard { .. } => "not on the card",
+        StepError::BadAnswer { .. } => "bad answer",
+        StepError::NotInDoubt { .. } => "not in doubt",
+        StepError::TooEarly { .. } => "too early",
+        StepError::OtherAttempt { .. } => "other attempt",
+        StepError::NotPaused => "not paused",
+        StepError::NotEnded => "not ended",
+        StepError::NothingToUndo { .. } => "nothing to undo",
+        StepError::Replayed { .. } => "replayed",
+        StepError::Amendment { .. } => "not amended",
+        StepError::Laborious => "laborious",
+        StepError::Fold(_) => "contradiction",
     }
 }

@@ -228,6 +228,7 @@ fn operation(name: &str, effect: Effect, idempotency: Idempotency) -> Result<Ope
         reconcile: None,
         preview: None,
         creates: None,
+        values: std::collections::BTreeMap::new(),
         cost: None,
         endpoint: json!({ "world": true }),
     })

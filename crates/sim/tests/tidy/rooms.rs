@@ -65,6 +65,7 @@ const EVENTS: [(&str, &[&str]); 4] = [
             "ReplanRequested",
             "Resumed",
             "StepSkipped",
+            "UndoRequested",
         ],
     ),
 ];

@@ -10,12 +10,13 @@ use rusqlite::OptionalExtension as _;
 use super::{Store, StoreError};
 
 /// The kinds of events that may follow from a statement.
-pub(super) const KINDS: [&str; 9] = [
+pub(super) const KINDS: [&str; 10] = [
     "ApprovalGiven",
     "ApprovalRejected",
     "QuestionAnswered",
     "DoubtSettled",
     "CancelRequested",
+    "UndoRequested",
     "GoalAmended",
     "PlanAmended",
     "Paused",

@@ -261,6 +261,10 @@ impl VerifyWalk {
         let answered = said.question.and_then(|digest| digest.parse().ok());
         facts.answered.extend::<Option<Digest>>(answered);
         facts.is_over = event.kind == "RunEnded";
+        // Why: it is active again, and may not be listed as over.
+        if event.kind == "UndoRequested" {
+            facts.ended = None;
+        }
         if let (true, Some(status)) = (facts.is_over, said.status) {
             facts.ended = Some(status.to_owned());
         }

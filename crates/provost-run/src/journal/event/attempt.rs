@@ -3,8 +3,9 @@
 //! Owns the payloads and their stored form. Decides nothing: that is the machine's. INVARIANT: a
 //! field that is not in old journals is optional and means the same there by its absence.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use provost_plan::amount::Amount;
 use provost_plan::digest::Digest;
 use provost_plan::money::Money;
 use provost_plan::policy::Verdict;
@@ -59,6 +60,9 @@ pub struct AttemptStarted {
     /// The tokens that are reserved for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// What it adds to each value that its operation counts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Amount>,
     /// The equal calls of other runs by which it was judged.
     #[serde(default, skip_serializing_if = "EarlierCalls::is_empty")]
     pub earlier: EarlierCalls,

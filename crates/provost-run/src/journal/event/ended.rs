@@ -1,4 +1,4 @@
-//! The last event of a run: its status, its criteria with who proved them, and its answer.
+//! The event that ends a run: its status, its criteria with who proved them, and its answer.
 
 use std::collections::BTreeMap;
 

@@ -45,6 +45,12 @@ pub enum RunStatus {
     Refused,
     /// A person ended it.
     Cancelled,
+    /// A person had it undone after its end, and all that took place is taken back.
+    Undone,
+    /// Some of it is.
+    PartlyUndone,
+    /// Nothing of it is.
+    UndoFailed,
 }
 
 impl RunStatus {
@@ -64,11 +70,14 @@ impl RunStatus {
             Self::Expired => "expired",
             Self::Refused => "refused",
             Self::Cancelled => "cancelled",
+            Self::Undone => "undone",
+            Self::PartlyUndone => "partly_undone",
+            Self::UndoFailed => "undo_failed",
         }
     }
 
     /// All of them, in the order of a run's life.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Planning,
         Self::WaitingApproval,
         Self::WaitingAnswer,
@@ -81,6 +90,9 @@ impl RunStatus {
         Self::Expired,
         Self::Refused,
         Self::Cancelled,
+        Self::Undone,
+        Self::PartlyUndone,
+        Self::UndoFailed,
     ];
 
     /// The status of this word.
@@ -100,6 +112,12 @@ impl RunStatus {
                 | Self::Expired
                 | Self::Refused
                 | Self::Cancelled
-        )
+        ) || self.is_of_undoing()
+    }
+
+    /// Whether it says how an undo after the end came out.
+    #[must_use]
+    pub fn is_of_undoing(self) -> bool {
+        matches!(self, Self::Undone | Self::PartlyUndone | Self::UndoFailed)
     }
 }

@@ -154,6 +154,7 @@ impl Metrics {
                 self.criteria_held = held.count() as u64;
                 self.ended = Some(ended.status.word());
             }
+            Event::UndoRequested { .. } => self.ended = None,
             _ => {}
         }
     }

@@ -57,11 +57,14 @@ impl<'e> Story<'e> {
         found.map(|(seq, _)| seq).collect()
     }
 
+    /// How the run ended; none while it is not over, or not over again.
     pub(super) fn ended(&self) -> Option<(u64, &'e RunEnded)> {
-        self.numbered().rev().find_map(|(seq, event)| match event {
-            Event::RunEnded(ended) => Some((seq, ended)),
+        let last = self.numbered().rev().find_map(|(seq, event)| match event {
+            Event::RunEnded(ended) => Some(Some((seq, ended))),
+            Event::UndoRequested { .. } => Some(None),
             _ => None,
-        })
+        });
+        last.flatten()
     }
 
     /// The plans that passed the check, in order, with their records.

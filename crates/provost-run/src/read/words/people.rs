@@ -187,6 +187,22 @@ pub(super) fn cancelled(event: &Event) -> Words {
         .text(reason.as_ref())
 }
 
+pub(super) fn undone(event: &Event) -> Words {
+    let Event::UndoRequested {
+        by: person,
+        reason,
+        record,
+    } = event
+    else {
+        return Words::default();
+    };
+    Words::new("undo", "requested")
+        .tone(Tone::Attention)
+        .rest(by(person, record.as_ref()))
+        .rest(" after the end")
+        .text(reason.as_ref())
+}
+
 pub(super) fn paused(event: &Event) -> Words {
     let Event::Paused {
         by: person,

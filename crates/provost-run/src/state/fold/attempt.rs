@@ -26,6 +26,10 @@ pub(super) fn attempt_started(
         .spend
         .tokens
         .saturating_add(started.tokens.unwrap_or(0));
+    for (name, amount) in &started.values {
+        let counted = state.spend.values.entry(name.clone()).or_default();
+        *counted = counted.plus(*amount);
+    }
     match &started.purpose {
         Purpose::Retake { for_step } => retaking(state, started, for_step),
         Purpose::Preview { .. } => previewing(state, started),
@@ -42,6 +46,7 @@ fn calling(state: &mut State, started: &AttemptStarted, at: i64) -> Result<(), F
     item.history.first_at = item.history.first_at.or(Some(at));
     item.history.tool = Some(started.tool);
     item.history.key.clone_from(&started.key);
+    count(item, started, first);
     fly(item, started);
     if !started.read {
         item.history.earlier = Some((started.args_digest, started.earlier.clone()));
@@ -72,6 +77,17 @@ fn running<'s>(
     let kind = "AttemptStarted";
     step_mut(state, &started.slot.step, kind)?.set_status(StepStatus::Running);
     item_mut(state, &started.slot, kind)
+}
+
+/// Notes what was counted for a call: of a new one nothing was before.
+fn count(item: &mut ItemState, started: &AttemptStarted, first: bool) {
+    if first {
+        item.history.counted.clear();
+    }
+    for (name, amount) in &started.values {
+        let counted = item.history.counted.entry(name.clone()).or_default();
+        *counted = counted.plus(*amount);
+    }
 }
 
 /// Notes an attempt that a place was found for.
@@ -108,6 +124,7 @@ fn retaking(state: &mut State, started: &AttemptStarted, of: &str) -> Result<(),
     let kind = "AttemptStarted";
     let item = item_mut(state, &started.slot, kind)?;
     let begins = item.retaking().is_none();
+    count(item, started, begins);
     if let Some(success) = item.success_mut() {
         success.retaking.get_or_insert(0);
     }

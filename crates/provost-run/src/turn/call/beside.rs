@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use provost_plan::amount::Totals;
 use provost_plan::catalog::Operation;
 use provost_plan::digest::{Digest, Domain, canonical, normalize};
 use provost_plan::expr::{Scope, Template};
@@ -19,7 +20,7 @@ use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
 use super::admit::BREAKER_DEFERRALS_MAX;
-use super::dispatch::limit_reached;
+use super::limit::{added, known, limit_reached};
 use super::origin::reads_accepted;
 use crate::admission::Denial;
 use crate::call::{Call, PREVIEW_ATTEMPT, Purpose, Slot};
@@ -130,6 +131,7 @@ fn verdict_on_read(
         // Why: the call that it is made beside was judged by its values.
         values_from_goal: true,
         repeats: Some(0),
+        totals: plan.map(|plan| &plan.checked().record().totals),
     })
 }
 
@@ -154,7 +156,12 @@ pub(crate) fn begin_read(
         Purpose::Preview { .. } => PREVIEW_ATTEMPT,
         _ => item.map_or(1, ItemState::next_attempt),
     };
-    if let Some(limit) = limit_reached(log.state(), counts, &spend) {
+    // Why none of the others: they are provost's own, and no part of the plan.
+    let values = match counts {
+        true => added(log.state(), &slot, true, &operation, &args),
+        false => Totals::new(),
+    };
+    if let Some(limit) = limit_reached(log.state(), counts, &spend, &values) {
         return Ok(Err(Hindrance::Limit(limit)));
     }
     match log.said().denials.get(&slot) {
@@ -183,6 +190,7 @@ pub(crate) fn begin_read(
         sinks: None,
         money: (spend.money > Money::ZERO).then_some(spend.money),
         tokens: (spend.tokens > 0).then_some(spend.tokens),
+        values: known(&values),
         earlier: EarlierCalls::default(),
         slot,
     };

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use provost_plan::catalog::{Idempotency, Operation, Spend};
+use provost_plan::catalog::{Idempotency, Operation};
 use provost_plan::check::StepRecord;
 use provost_plan::check::policy::with_own_caution;
 use provost_plan::digest::{Digest, Domain, canonical};
@@ -24,6 +24,7 @@ use super::dependency::{guard, need_for};
 use super::doubt::{is_reconciling, settle_in_doubt};
 use super::earlier::{Before, before, forbidden, look_up};
 use super::fresh::{is_wanted_still, put_off_all, start_fresh};
+use super::limit::{added, is_first, known, limit_reached};
 use super::origin::{reads_accepted, values_from_goal};
 use super::poll::{in_time, polling_over};
 use super::settle::{may_repeat, settle_failed, settle_list};
@@ -424,6 +425,7 @@ fn decide(at: Basis<'_>, step: &Step, record: &StepRecord, call: &CandidateCall<
         inputs_validated: reads_accepted(at, step, CallRole::Own),
         values_from_goal: values_from_goal(at, record, args),
         repeats: Some(repeats),
+        totals: at.state.plan().map(|plan| &plan.checked().record().totals),
     };
     at.rules.policy.decide(&facts)
 }
@@ -477,7 +479,9 @@ pub(super) fn start(
         ..
     } = candidate;
     let spend = operation.spend(Some(args_bytes));
-    if let Some(limit) = limit_reached(log.state(), is_first(log.state(), &slot), &spend) {
+    let first = is_first(log.state(), &slot);
+    let values = added(log.state(), &slot, first, &operation, &args);
+    if let Some(limit) = limit_reached(log.state(), first, &spend, &values) {
         return log.emit(Event::AdmissionRefused { slot, limit });
     }
     if let Some(denial) = log.said().denials.get(&slot).cloned() {
@@ -506,6 +510,7 @@ pub(super) fn start(
         sinks: (!operation.effect.is_read()).then_some(sinks),
         money: (spend.money > Money::ZERO).then_some(spend.money),
         tokens: (spend.tokens > 0).then_some(spend.tokens),
+        values: known(&values),
         earlier: before.calls,
     };
     match call_of_intent(log.basis(), &intent) {
@@ -523,53 +528,6 @@ fn key_of(state: &State, slot: &Slot, operation: &Operation, closure: Digest) ->
     let sent = state.item(slot).and_then(|item| item.history.key.clone());
     let new = || idempotency_key(&state.head.run, slot, closure);
     keyed.then(|| sent.unwrap_or_else(new))
-}
-
-/// Whether an attempt would be the first of a call.
-fn is_first(state: &State, slot: &Slot) -> bool {
-    state.item(slot).is_none_or(|item| {
-        // Why the second: the reading is there, and taking it again is a call of its own.
-        let again = item.success().is_some_and(|it| it.retaking.is_none());
-        item.history.attempt == 0 || again
-    })
-}
-
-/// The limit that an attempt would pass which uses up as much as it can; the first of a call
-/// counts as one.
-pub(super) fn limit_reached(state: &State, first: bool, spend: &Spend) -> Option<String> {
-    let limits = state.limits_in_force();
-    if first && state.spend.calls >= limits.calls {
-        return Some(format!("its limit of {} calls is reached", limits.calls));
-    }
-    if state.spend.attempts >= limits.attempts {
-        return Some(format!(
-            "its limit of {} attempts is reached",
-            limits.attempts
-        ));
-    }
-    let money = state.spend.money.checked_add(spend.money);
-    if let Some(limit) = limits.money
-        && money.is_none_or(|money| money > limit)
-    {
-        return Some(format!(
-            "its limit of {limit} in money is reached: {} is reserved and this may cost {}",
-            state.spend.money, spend.money
-        ));
-    }
-    let tokens = state.spend.tokens.checked_add(spend.tokens);
-    if let Some(limit) = limits.tokens
-        && tokens.is_none_or(|tokens| tokens > limit)
-    {
-        return Some(format!(
-            "its limit of {limit} tokens is reached: {} are reserved and this may take {}",
-            state.spend.tokens, spend.tokens
-        ));
-    }
-    let wall = i64::try_from(limits.wall_ms).unwrap_or(i64::MAX);
-    if state.spend.active_ms >= wall {
-        return Some(format!("its limit of {wall} ms of running is reached"));
-    }
-    None
 }
 
 /// What an approved candidate is shown as.

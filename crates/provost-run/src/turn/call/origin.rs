@@ -43,14 +43,18 @@ pub(crate) fn origins(at: Basis<'_>, candidate: &Candidate) -> BTreeMap<String, 
         .collect()
 }
 
-/// Whether every argument is trusted, or has a place.
+/// Whether every argument is trusted, or has a place; of one that was left out, whether what
+/// decided that is trusted.
 pub(super) fn values_from_goal(at: Basis<'_>, record: &StepRecord, args: &Value) -> bool {
     let trusted = |name: &String| {
         let label = record.labels.get(name);
         label.is_some_and(|label| label.integrity == Integrity::Trusted)
     };
-    let mut args = args.as_object().into_iter().flatten();
-    args.all(|(name, value)| trusted(name) || place_of(at, value).is_some())
+    let value_of = |name: &String| args.get(name.as_str());
+    let mut names = record.labels.keys();
+    let mut sent = args.as_object().into_iter().flatten();
+    names.all(|name| trusted(name) || value_of(name).is_some())
+        && sent.all(|(name, value)| trusted(name) || place_of(at, value).is_some())
 }
 
 /// Whether a call of a step reads nothing of a step that failed.

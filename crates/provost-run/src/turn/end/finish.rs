@@ -186,15 +186,27 @@ pub(crate) fn end_cancelled(log: &mut TurnLog<'_>) -> Result<(), StepError> {
     let Some((by, reason)) = log.state().ending.cancelled.clone() else {
         return Ok(());
     };
-    let mut message = match reason {
-        Some(reason) => format!("cancelled by {by}: {reason}"),
-        None => format!("cancelled by {by}"),
-    };
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    if log.state().ending.reopened {
+        return end_reopened(log, &format!("{by}{reason}"));
+    }
+    let mut message = format!("cancelled by {by}{reason}");
     if log.state().ending.undo.placed().is_some() {
         let undone = log.state().undone().len();
         message.push_str(&format!("; undone: {undone}"));
     }
     end_with(log, RunStatus::Cancelled, Class::Cancelled, None, message)
+}
+
+/// Ends a run anew that a person had undone after its end.
+fn end_reopened(log: &mut TurnLog<'_>, by: &str) -> Result<(), StepError> {
+    let (status, undone, left) = log.state().result_of_undo();
+    let mut message = format!("undo requested by {by}; undone: {undone}, not undone: {left}");
+    if let Some((_, limit)) = &log.state().spend.limit {
+        message.push_str(&format!("; no other call may begin: {limit}"));
+    }
+    // Why no class: nothing went wrong that ended it.
+    end_with(log, status, None, None, message)
 }
 
 /// Ends a run that a planner or a person gave up on.
@@ -301,7 +313,7 @@ pub(crate) fn end_moved(log: &mut TurnLog<'_>, message: &str) -> Result<(), Step
 fn end_with(
     log: &mut TurnLog<'_>,
     status: RunStatus,
-    class: Class,
+    class: impl Into<Option<Class>>,
     step: Option<String>,
     message: String,
 ) -> Result<(), StepError> {
@@ -314,7 +326,7 @@ fn end_with(
         log,
         RunEnded {
             status,
-            class: Some(class),
+            class: class.into(),
             step,
             message: Some(message),
             proven_by: proven_by(log.state(), &criteria),

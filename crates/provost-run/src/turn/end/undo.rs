@@ -1,27 +1,27 @@
-//! Undoing: what a cancelled run did is taken back, the newest first.
+//! Undoing: what a run did is taken back, the newest first.
 //!
 //! Owns what there is to undo, and the revision that does it: one step for each call, with the
 //! values that its `undo` has by then. Makes no call itself: these steps are checked, asked about
 //! and carried out like any other. INVARIANT: only what surely happened is undone, and once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::catalog::Idempotency;
 use provost_plan::check::{Checked, CheckedPlan, Draft, RevisionBase, check};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::digest::{Digest, Domain};
-use provost_plan::expr::{Root, Template};
+use provost_plan::expr::{Root, Template, as_written};
 use provost_plan::plan::Step;
 use provost_plan::plan::read::plan_from_value;
-use provost_plan::plan::undo::undo_id;
-use serde_json::{Map, Value, json};
+use provost_plan::plan::undo::{undo_id, undone_by};
+use serde_json::{Value, json};
 
 use crate::call::Slot;
 use crate::event::{Event, NotUndone};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
-use crate::state::{ItemState, State, WriteRecord};
+use crate::state::{GONE, ItemState, State, WITHOUT_UNDO, WriteRecord};
 use crate::turn::basis::Basis;
 use crate::turn::call::doubt::{reconcile_ready, settle_in_doubt};
 use crate::turn::log::TurnLog;
@@ -47,7 +47,7 @@ impl UndoCall {
             "id": self.id,
             "description": format!("Undo what step {} did", self.slot),
             "tool": self.tool,
-            "args": literal(&self.args),
+            "args": as_written(&self.args),
             "needs": after,
         });
         if let Value::Object(step) = &mut step {
@@ -112,12 +112,18 @@ pub(crate) fn plan_undo(log: &mut TurnLog<'_>) -> Result<Option<SuppliedPlan>, S
 /// The calls that take back what happened, the newest first; and what none takes back.
 fn takings(at: Basis<'_>) -> (Vec<UndoCall>, Vec<NotUndone>) {
     let (mut takings, mut left) = (Vec::new(), Vec::new());
+    let before = at.state.ending.undo.placed().into_iter();
+    let undoing: BTreeSet<&String> = before.flat_map(|before| before.steps.keys()).collect();
     for effect in at.state.writes.effects.iter().rev() {
-        let taking = match effect.landing {
-            // Why not listed: whoever asks what is left finds the doubt, or what became of it.
-            Landing::None | Landing::Unknown => continue,
-            Landing::Happened => taking(at, &takings, effect),
+        // Why not listed: whoever asks what is left finds the doubt, or what became of it; and a
+        // call that undid another is not undone itself.
+        if effect.landing != Landing::Happened || undoing.contains(&effect.slot.step) {
+            continue;
+        }
+        let Some(time) = at.state.time_to_undo(&effect.slot) else {
+            continue;
         };
+        let taking = taking(at, &takings, effect, time);
         match taking {
             Ok(taking) => takings.push(taking),
             Err(because) => left.push(NotUndone {
@@ -129,13 +135,18 @@ fn takings(at: Basis<'_>) -> (Vec<UndoCall>, Vec<NotUndone>) {
     (takings, left)
 }
 
-fn taking(at: Basis<'_>, newer: &[UndoCall], effect: &WriteRecord) -> Result<UndoCall, String> {
+fn taking(
+    at: Basis<'_>,
+    newer: &[UndoCall],
+    effect: &WriteRecord,
+    time: usize,
+) -> Result<UndoCall, String> {
     let slot = &effect.slot;
     let plan = at.state.plan();
     let step = plan.and_then(|plan| plan.checked().plan().step(&slot.step));
-    let step = step.ok_or("its step is not in the plan any more")?;
+    let step = step.ok_or(GONE)?;
     let args = undo_args(at, step, slot)?;
-    let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
+    let undo = step.undo.as_ref().ok_or(WITHOUT_UNDO)?;
     let tool = undo.tool.value.clone();
     let same = |taking: &UndoCall| taking.tool == tool && taking.args == args;
     let digest = Digest::of_value(Domain::Args, &args);
@@ -144,7 +155,7 @@ fn taking(at: Basis<'_>, newer: &[UndoCall], effect: &WriteRecord) -> Result<Und
     let operation = at.rules.catalog.get(&tool);
     let natural = operation.is_some_and(|op| op.idempotency == Idempotency::Natural);
     Ok(UndoCall {
-        id: undo_id(&slot.step, slot.item),
+        id: undo_id(&slot.step, slot.item, time),
         slot: slot.clone(),
         asks: step.approval_required || !natural && (repeats || newer.iter().any(same)),
         retry: step.value.get("retry").cloned(),
@@ -156,7 +167,7 @@ fn taking(at: Basis<'_>, newer: &[UndoCall], effect: &WriteRecord) -> Result<Und
 
 /// The arguments of the `undo` of a slot, as the expressions in it have their values now.
 fn undo_args(at: Basis<'_>, step: &Step, slot: &Slot) -> Result<Value, String> {
-    let undo = step.undo.as_ref().ok_or("its step has no `undo`")?;
+    let undo = step.undo.as_ref().ok_or(WITHOUT_UNDO)?;
     let output = at.state.item(slot).and_then(ItemState::output);
     let templates = undo.args.templates().into_iter();
     let named: Vec<_> = templates.flat_map(Template::references).collect();
@@ -203,26 +214,14 @@ fn compile_undo(
     }
 }
 
-/// A value as a plan holds it: what looks like an expression is none.
-fn literal(value: &Value) -> Value {
-    match value {
-        Value::String(text) => text.replace("${", "$${").into(),
-        Value::Array(items) => items.iter().map(literal).collect(),
-        Value::Object(map) => {
-            let entries = map
-                .iter()
-                .map(|(name, value)| (name.clone(), literal(value)));
-            Value::Object(entries.collect::<Map<_, _>>())
-        }
-        other => other.clone(),
-    }
-}
-
 /// Takes out what the check does not let pass; the oldest, where it says that of no step.
 fn leave_out(takings: &mut Vec<UndoCall>, left: &mut Vec<NotUndone>, found: &[Diagnostic]) {
+    // Why not of the steps before: they withhold nothing while it is undone.
+    let counts = |step: &str| undone_by(step).is_some();
     let errors: Vec<&Diagnostic> = found
         .iter()
         .filter(|finding| finding.severity() == Severity::Error)
+        .filter(|error| error.step.as_deref().is_none_or(counts))
         .collect();
     let about = |taking: &UndoCall| {
         let mut errors = errors.iter();

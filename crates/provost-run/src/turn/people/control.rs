@@ -40,6 +40,35 @@ pub(crate) fn go_on(log: &mut TurnLog<'_>, signer: Signer) -> Result<(), StepErr
     })
 }
 
+/// Records that a person has taken back what a run did that has ended.
+pub(crate) fn undo(
+    log: &mut TurnLog<'_>,
+    signer: Signer,
+    reason: Option<String>,
+) -> Result<(), StepError> {
+    let Signer { by, record } = signer;
+    log.basis().may(Act::Amend, &by)?;
+    if log.state().ending.ended.is_none() {
+        return Err(StepError::NotEnded);
+    }
+    let catalog = &log.rules().catalog;
+    let tells = |operation: &str| {
+        let operation = catalog.get(operation);
+        operation.is_some_and(|operation| operation.reconcile.is_some())
+    };
+    if !log.state().can_be_undone(tells) {
+        return Err(StepError::NothingToUndo {
+            undone: log.state().undone().len(),
+            left: log.state().would_stay(),
+        });
+    }
+    log.emit(Event::UndoRequested {
+        by: by.id,
+        reason,
+        record,
+    })
+}
+
 /// Records that a person ends the run.
 pub(crate) fn cancel(
     log: &mut TurnLog<'_>,

@@ -15,7 +15,7 @@ use provost_plan::plan::request::FindingView;
 use super::planning::views;
 use crate::event::{Event, PlannerView};
 use crate::machine::StepError;
-use crate::state::State;
+use crate::state::{State, UndoProgress};
 use crate::turn::end::finish::end_moved;
 use crate::turn::log::TurnLog;
 use crate::turn::terms::{SuppliedPlan, compile, in_force};
@@ -159,6 +159,10 @@ pub(crate) fn recheck(log: &mut TurnLog<'_>) -> Result<PlanChange, StepError> {
     let Some(plan) = plan.filter(|_| log.state().goals.unplanned.is_none()) else {
         return Ok(PlanChange::None);
     };
+    // Why not: nothing of it begins any more, and what undoes it is checked when it is placed.
+    if matches!(log.state().ending.undo, UndoProgress::Wanted(_)) {
+        return Ok(PlanChange::None);
+    }
     let old = plan.checked().record();
     let tools_same = old
         .terms

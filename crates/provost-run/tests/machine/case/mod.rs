@@ -390,7 +390,7 @@ impl Case {
     }
 
     /// People were heard, if the run is not over by then.
-    fn proceed(self) -> Self {
+    pub fn proceed(self) -> Self {
         match self.state().ending.ended {
             None => self.give(Input::Proceed),
             Some(_) => self,
@@ -509,6 +509,13 @@ impl Case {
         writeln!(self.transcript, "< {by} cancels, undoing").unwrap();
         let (reason, undo) = (None, true);
         self.says(by, Statement::Cancel { reason, undo })
+    }
+
+    /// Somebody takes a run up that has ended, and has undone what it did.
+    pub fn undo(mut self, by: &str) -> Self {
+        writeln!(self.transcript, "< {by} has it undone").unwrap();
+        let reason = Some("wrong list".to_owned());
+        self.says(by, Statement::Undo { reason })
     }
 
     /// A person settles a doubt.

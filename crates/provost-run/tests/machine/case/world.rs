@@ -60,6 +60,7 @@ fn operation(name: &str, effect: Effect, idempotency: Idempotency, output: Value
         reconcile: None,
         preview: None,
         creates: None,
+        values: Default::default(),
         cost: None,
         endpoint: Value::Null,
     }

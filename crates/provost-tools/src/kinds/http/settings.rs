@@ -250,7 +250,7 @@ fn request(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<(Method, Re
     let rest = [("json", Encoding::Json), ("form", Encoding::Form)];
     let body = match (body_node, fields.choice("rest", &rest)) {
         // Why: the text of the file is not at hand here, so an expression is placed at its string.
-        (Some(node), _) => BodyTemplate::Json(ArgTree::read(node, "", fields.diagnostics())),
+        (Some(node), _) => BodyTemplate::Json(ArgTree::read_plain(node, "", fields.diagnostics())),
         (None, Some(encoding)) => BodyTemplate::Rest(encoding),
         (None, None) => BodyTemplate::None,
     };
@@ -274,7 +274,12 @@ fn trees(fields: &mut Fields<'_, '_>, name: &'static str) -> Vec<(Spanned<String
     let entries = fields.map(name).unwrap_or_default();
     entries
         .iter()
-        .map(|(name, node)| (name.clone(), ArgTree::read(node, "", fields.diagnostics())))
+        .map(|(name, node)| {
+            (
+                name.clone(),
+                ArgTree::read_plain(node, "", fields.diagnostics()),
+            )
+        })
         .collect()
 }
 

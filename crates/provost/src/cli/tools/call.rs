@@ -3,6 +3,7 @@
 use clap::Args;
 use provost_engine::engine::NewRun;
 use provost_plan::catalog::Operation;
+use provost_plan::expr::as_written;
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 use serde_json::{Map, Value, json};
@@ -52,7 +53,7 @@ pub fn run(verb: &CallArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         },
         "success": [{ "for": "called", "check": "${ steps.call.status == \"succeeded\" }" }],
         "steps": [{
-            "id": "call", "tool": verb.name, "args": literal(&Value::Object(args)),
+            "id": "call", "tool": verb.name, "args": as_written(&Value::Object(args)),
             "description": format!("Call {} with the arguments that were typed", verb.name),
         }],
         "answer": [answer(tool)],
@@ -110,17 +111,4 @@ fn given(tool: &Operation, typed: &[String]) -> Result<Map<String, Value>, Failu
         }
     }
     Ok(args)
-}
-
-/// The value as a plan holds it that means just that: nothing in it is an expression.
-fn literal(value: &Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(text.replace("${", "$${")),
-        Value::Array(items) => items.iter().map(literal).collect(),
-        Value::Object(map) => {
-            let entry = |(name, value): (&String, &Value)| (name.clone(), literal(value));
-            Value::Object(map.iter().map(entry).collect())
-        }
-        other => other.clone(),
-    }
 }

@@ -9,11 +9,13 @@ use std::time::Duration;
 use provost_plan::catalog::Effect;
 use provost_plan::digest::canonical;
 use provost_plan::duration;
+use provost_plan::expr::Key;
 use provost_plan::label::Integrity;
 use provost_plan::plan::OnFailure;
 use provost_plan::policy::Decision;
 use provost_plan::reach::{
-    ArgumentReview, LimitsReview, LostReply, ReviewKind, SideCallReview, StepReview, ValueOrigin,
+    ArgumentReview, LeftOut, LimitsReview, LostReply, ReviewKind, SideCallReview, StepReview,
+    ValueOrigin,
 };
 use serde_json::Value;
 
@@ -269,9 +271,14 @@ fn groups(args: &[ArgumentReview], sink: bool) -> Vec<(String, String, TextStyle
     groups.into_iter().map(row).collect()
 }
 
-/// A name and its value: as JSON if it is known, as written if not.
+/// A name and its value: as JSON if it is known, as written if not; and when it is not sent.
 fn argument(arg: &ArgumentReview) -> String {
-    format!("{}: {}", arg.name, value(&arg.value, arg.known))
+    let value = value(&arg.value, arg.known);
+    match arg.left_out {
+        None => format!("{}: {value}", arg.name),
+        Some(LeftOut::IfNull) => format!("{} (if not null): {value}", arg.name),
+        Some(LeftOut::Always) => format!("{}: left out ({value} is null)", arg.name),
+    }
 }
 
 fn value(value: &Value, known: bool) -> String {
@@ -287,7 +294,10 @@ fn value(value: &Value, known: bool) -> String {
 fn side_call(call: &SideCallReview) -> String {
     let args = call.args.as_object().into_iter().flatten();
     let args: Vec<String> = args
-        .map(|(name, one)| format!("{name}: {}", value(one, false)))
+        .map(|(written, one)| match Key::parts(written) {
+            (name, true) => format!("{name} (if not null): {}", value(one, false)),
+            (name, false) => format!("{name}: {}", value(one, false)),
+        })
         .collect();
     with(&call.tool, &args)
 }

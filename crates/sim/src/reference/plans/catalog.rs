@@ -273,6 +273,7 @@ fn operation(row: &Row) -> Result<Operation, SchemaError> {
         reconcile: None,
         preview: None,
         creates: None,
+        values: BTreeMap::new(),
         cost: None,
         endpoint: Value::Null,
     })

@@ -1,0 +1,93 @@
+//! How steps ended in a world, and which of them ran wherever a place is come to.
+//!
+//! Owns the rule of equal conditions: a place under each term of the `when` of a step is come to
+//! only where that step was not skipped. INVARIANT: a world in which a step ended otherwise than
+//! its
+//! own guard says is none.
+
+use std::collections::BTreeSet;
+
+use provost_plan::expr::Template;
+use provost_plan::expr::tree::{Expr, ExprKind};
+use provost_plan::plan::Step;
+
+use super::{ENDS, Evaluator, Following, Setting, Stop};
+
+impl Evaluator<'_> {
+    /// The conditions that a place stands under.
+    pub fn under(&mut self, conditions: &[&Template]) {
+        self.ran = ran_under(self.setting, conditions);
+    }
+
+    /// How a step ended. A person may leave any step out, so only a step that succeeded says that
+    /// its guard held.
+    pub(super) fn status(&mut self, step: &Step) -> Result<&'static str, Stop> {
+        let key = format!("status {}", step.id.value);
+        let option = self.choose(key.clone(), ENDS.len())?;
+        let end = ENDS.get(option).copied().unwrap_or("succeeded");
+        if let Some(when) = &step.when
+            && end == "succeeded"
+            && !(self.watching && self.following == Following::Plainly)
+            && self.settled.insert(key)
+        {
+            // What stands in another step is not what is looked at here.
+            let watching = std::mem::replace(&mut self.watching, false);
+            let guard = self.guard(when);
+            self.watching = watching;
+            if !guard? {
+                return Err(Stop::Impossible);
+            }
+        }
+        Ok(end)
+    }
+
+    /// Whether there is an output: only a guard of its own or `continue` makes it absent.
+    pub(super) fn has_output(&mut self, step: &Step) -> Result<bool, Stop> {
+        let is_skipped = step.when.is_some() && !self.ran.contains(&step.id.value);
+        let may_be_absent = is_skipped || step.on_failure.may_go_on();
+        let has = !may_be_absent || self.status(step)? == "succeeded";
+        let can_be = !has || self.was_accepted(step)?;
+        can_be.then_some(has).ok_or(Stop::Impossible)
+    }
+}
+
+/// The steps that ran wherever all these conditions hold.
+fn ran_under(setting: &Setting<'_>, conditions: &[&Template]) -> BTreeSet<String> {
+    let guarded = || {
+        let steps = setting.plan.steps.iter();
+        steps.filter_map(|step| Some((step, step.when.as_ref()?)))
+    };
+    let mut held: BTreeSet<String> = conditions.iter().flat_map(|when| terms(when)).collect();
+    let mut ran = BTreeSet::new();
+    loop {
+        let before = (held.len(), ran.len());
+        for (step, when) in guarded() {
+            let id = &step.id.value;
+            if succeeds(id).is_some_and(|says| held.contains(&says)) {
+                held.extend(terms(when));
+            }
+            if !step.on_failure.may_go_on() && terms(when).is_subset(&held) {
+                ran.insert(id.clone());
+            }
+        }
+        if before == (held.len(), ran.len()) {
+            return ran;
+        }
+    }
+}
+
+fn terms(when: &Template) -> BTreeSet<String> {
+    let whole = when.whole().map(|whole| whole.ast());
+    let terms = match whole.map(|whole| &whole.kind) {
+        Some(ExprKind::And(terms)) => terms.as_slice(),
+        _ => whole.map(std::slice::from_ref).unwrap_or_default(),
+    };
+    terms.iter().map(Expr::form).collect()
+}
+
+/// The condition that a step succeeded, as the generator writes it.
+fn succeeds(id: &str) -> Option<String> {
+    let text = format!("${{ steps.{id}.status == \"succeeded\" }}");
+    let template = Template::parse(&text, provost_plan::source::Span::default(), "").ok()?;
+    terms(&template).pop_first()
+}
