@@ -189,7 +189,7 @@ def statement(kind, event):
     said = {k: v for k, v in event.items() if k in STATED}
     by, verbs = event.get("by"), {"ApprovalGiven": "approve", "ApprovalRejected": "reject",
                                   "QuestionAnswered": "answer", "DoubtSettled": "settle",
-                                  "CancelRequested": "cancel"}
+                                  "CancelRequested": "cancel", "UndoRequested": "undo"}
     if kind == "DoubtSettled" and by["kind"] == "person":
         by = by["id"]
     elif kind in ("GoalAmended", "PlanAmended"):
@@ -221,6 +221,7 @@ def stands(store, run, seen, last, kind, event, people):
     need(record["nonce"] not in seen["nonces"] or kind == "PlanAmended" and last == "GoalAmended",
          "it was recorded before")
     need(seen["at"] < record["expires_at"] + 300_000, "it had lapsed")
+    need(kind != "UndoRequested" or seen["ended"], "the run had not ended")
     asked = seen["asked"].get(said.get("card") or said.get("question"))
     if kind in ("ApprovalGiven", "ApprovalRejected", "QuestionAnswered"):
         need(asked and asked["open"], "nothing waited for it")
@@ -251,6 +252,7 @@ def take_in(seen, kind, event):
         seen["asked"][event["card"]]["open"] = False
     seen["nonces"].add((event.get("said") or {}).get("nonce"))
     seen["over"] = kind == "RunEnded"
+    seen["ended"] = kind == "RunEnded" or seen["ended"] and kind != "UndoRequested"
 
 
 def people_said(db, store, people):
@@ -263,6 +265,7 @@ def people_said(db, store, people):
         if kind == "RunCreated":
             signing = signing or event.get("signed", False)
             runs[run] = {"nonces": set(), "asked": {}, "solo": event["solo"], "over": False,
+                         "ended": False,
                          "before": not signing, "last": kind}
         if run not in runs:
             continue
