@@ -20,6 +20,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::expr::tree::{Arith, Expr, ExprKind, Function};
 use crate::expr::{ArgTree, Key, Root, Scope, Segment};
+use crate::fix::Fix;
 use crate::plan::{CallRole, Field, Limits, Step};
 use crate::schema::{PathType, Type};
 use crate::source::{Span, Spanned};
@@ -280,7 +281,13 @@ pub(super) fn findings(
     let names: BTreeSet<&str> = worst.keys().map(String::as_str).collect();
     let named = pass.plan.value_limits.iter();
     let unknown = named.filter(|name| !names.contains(name.value.as_str()));
-    let mut found: Vec<Diagnostic> = unknown.map(|name| no_value(name, &names)).collect();
+    // Why: to write a name that is limited already would make the text no document.
+    let limited = |fix: &Fix| match fix {
+        Fix::Rename { to, .. } => pass.plan.value_limits.iter().any(|name| name.value == *to),
+        _ => false,
+    };
+    let unknown = unknown.map(|name| no_value(name, &names).fix_only_if(|fix| !limited(fix)));
+    let mut found: Vec<Diagnostic> = unknown.collect();
     for (name, limit) in &limits.values {
         let Some(value) = worst.get(name) else {
             continue;
