@@ -34,10 +34,11 @@ pub mod openapi;
 mod protected_paths;
 mod toolbox;
 
-pub use config::{ConfigScope, ToolConfig};
+pub use config::{ConfigScope, ToolConfig, description_of};
 pub use fault::Request;
 pub use kinds::custom::{ReplyFuture, Tool};
 pub use kinds::mcp::{Definition, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings};
+pub use kinds::sql::SQLITE_EFFECTS;
 pub use toolbox::{OpenError, Toolbox, Trouble};
 
 #[cfg(test)]

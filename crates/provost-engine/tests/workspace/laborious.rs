@@ -8,7 +8,7 @@ use provost_engine::engine::{Engine, NewRun};
 use provost_engine::run::outcome::Reply;
 use provost_engine::session::{DriveEnd, Session, Unwatched};
 use provost_engine::tools::{ReplyFuture, Request, Tool};
-use provost_engine::workspace::{Workspace, scaffold};
+use provost_engine::workspace::{Example, Workspace, scaffold};
 use provost_plan::catalog::{Effect, Operation};
 use provost_plan::plan::Goal;
 use provost_plan::schema::Schema;
@@ -55,7 +55,7 @@ fn plan() -> String {
 /// on the thread that drives it.
 fn driven(rows: usize, change: impl Fn(&mut Session)) -> (RunEnded, Duration, Duration) {
     let dir = tempfile::tempdir().unwrap();
-    scaffold(dir.path(), "ada").unwrap();
+    scaffold(dir.path(), "ada", Example::Files).unwrap();
     fs::remove_file(dir.path().join("provost.lock")).unwrap_or_default();
     let tool: Arc<dyn Tool> = Arc::new(Rows(rows));
     let workspace = Workspace::open_with(dir.path(), &OPENING, &[tool]).unwrap();

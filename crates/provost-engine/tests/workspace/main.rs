@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use provost_engine::workspace::{Findings, LockUse, Opening, Workspace, WorkspaceError, scaffold};
+use provost_engine::workspace::{
+    Example, Findings, LockUse, Opening, Workspace, WorkspaceError, scaffold,
+};
 use provost_plan::check::{CheckedPlan, Draft, Origin, RevisionBase, Terms, check};
 use provost_plan::money::Money;
 use provost_plan::plan::read::read_plan;
@@ -388,7 +390,7 @@ fn a_tool_that_is_not_what_the_lock_holds_is_a_finding() {
 fn what_init_writes_opens_and_matches_its_own_goal() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), &[("notes/welcome.md", "mine\n")]);
-    let written = scaffold(dir.path(), "ada").unwrap();
+    let written = scaffold(dir.path(), "ada", Example::Files).unwrap();
     let names: Vec<_> = written
         .iter()
         .map(|path| path.display().to_string())
@@ -425,7 +427,7 @@ fn what_init_writes_opens_and_matches_its_own_goal() {
         goal.params.get("words"),
         Some(&serde_json::json!("approval"))
     );
-    let again = scaffold(dir.path(), "ada").unwrap_err();
+    let again = scaffold(dir.path(), "ada", Example::Files).unwrap_err();
     assert!(
         again.to_string().ends_with("is a workspace already"),
         "{again}"
@@ -437,7 +439,7 @@ fn what_init_writes_opens_and_matches_its_own_goal() {
 #[test]
 fn the_plans_of_what_init_writes_pass_the_check() {
     let dir = tempfile::tempdir().unwrap();
-    scaffold(dir.path(), "ada").unwrap();
+    scaffold(dir.path(), "ada", Example::Files).unwrap();
     let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
     let Route::Playbook { playbook, goal } = workspace
         .playbooks()

@@ -3,7 +3,7 @@
 use provost_engine::engine::{Engine, NewRun};
 use provost_engine::proposal::of_file;
 use provost_engine::session::{DriveEnd, Watcher};
-use provost_engine::workspace::{Workspace, scaffold};
+use provost_engine::workspace::{Example, Workspace, scaffold};
 use provost_plan::plan::read::read_plan_once;
 use provost_plan::source::Source;
 use provost_planner::Route;
@@ -22,7 +22,7 @@ impl Watcher for Nobody {
 /// Runs a goal in a new workspace; its status, its answer and the kinds of its events.
 fn run(goal: &str) -> (RunStatus, String, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
-    scaffold(dir.path(), "ada").unwrap();
+    scaffold(dir.path(), "ada", Example::Files).unwrap();
     let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
     let Route::Playbook { playbook, goal } = workspace.playbooks().route(goal, false) else {
         panic!("no playbook");
@@ -86,7 +86,7 @@ fn a_new_workspace_revises_its_plan_where_nothing_is_found() {
 #[test]
 fn a_plan_that_is_judged_before_its_run_is_read_once() {
     let dir = tempfile::tempdir().unwrap();
-    scaffold(dir.path(), "ada").unwrap();
+    scaffold(dir.path(), "ada", Example::Files).unwrap();
     let workspace = Workspace::open(dir.path(), &OPENING).unwrap();
     let text = r#"
 schema: provost/plan/v1

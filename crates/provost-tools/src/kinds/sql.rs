@@ -24,6 +24,8 @@ mod rows;
 mod settings;
 mod sqlite;
 
+pub use effects::SQLITE as SQLITE_EFFECTS;
+
 pub(crate) use settings::SqlSettings;
 
 use address::DatabaseAddress;

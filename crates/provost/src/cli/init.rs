@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use provost_engine::workspace::scaffold;
+use clap::{Args, ValueEnum};
+use provost_engine::workspace::{Example, scaffold};
 use serde_json::json;
 
 use crate::advice::Advice as _;
@@ -19,16 +19,33 @@ pub struct InitArgs {
     /// directory [default: the current one]
     #[arg(value_name = "DIR")]
     at: Option<PathBuf>,
+    /// what the workspace does
+    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
+    example: ExampleName,
     /// print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// A workspace to begin with, as it is typed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum ExampleName {
+    /// searches a folder of notes
+    #[default]
+    Files,
+    /// gives money back, once a person approves
+    Refunds,
 }
 
 /// Does it.
 pub fn run(verb: InitArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let dir = verb.at.or_else(|| place.dir().map(PathBuf::from));
     let dir = dir.unwrap_or_else(|| PathBuf::from("."));
-    let written = scaffold(&dir, &user())
+    let example = match verb.example {
+        ExampleName::Files => Example::Files,
+        ExampleName::Refunds => Example::Refunds,
+    };
+    let written = scaffold(&dir, &user(), example)
         .map_err(|error| Failure::usage(error.to_string()).maybe_hint(error.advice()))?;
     if verb.json {
         let files: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();
@@ -48,10 +65,7 @@ pub fn run(verb: InitArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         format!(" -C {}", quoted(&dir.to_string_lossy()))
     };
     next.line("the workspace is solo: the requester may also approve (policies/solo.cedar)");
-    next.line(&format!("try it: provost{at} run \"{}\"", TRY));
+    next.line(&format!("try it: provost{at} run \"{}\"", example.goal()));
     output::note(&next.finish());
     Ok(Exit::Done)
 }
-
-/// A goal that the playbook of a new workspace matches.
-const TRY: &str = "Find welcome in my notes";

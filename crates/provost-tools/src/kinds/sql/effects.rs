@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::fault::{Fault, Request};
 
-/// What makes the table in SQLite.
-pub(super) const SQLITE: &str = "\
+/// The SQL that makes the table in SQLite.
+pub const SQLITE: &str = "\
 CREATE TABLE IF NOT EXISTS provost_effects (
   key TEXT NOT NULL PRIMARY KEY,
   operation TEXT NOT NULL,
