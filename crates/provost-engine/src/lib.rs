@@ -55,7 +55,7 @@ pub mod tools {
     pub use provost_tools::ToolConfig;
     pub use provost_tools::openapi;
     pub use provost_tools::{
-        ConfigScope, Definition, Listing, Listings, ReplyFuture, Request, Tool,
+        ConfigScope, Definition, Listing, Listings, ReplyFuture, Request, Tool, description_of,
     };
 }
 pub mod work;

@@ -49,9 +49,10 @@ pub use lock::{Drift, LOCK_FILE, Lock};
 pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
 pub use provost_wire::model::ModelConfig;
-pub use scaffold::{ScaffoldError, scaffold};
+pub use scaffold::{Example, ScaffoldError, scaffold};
 pub use servers::{
-    ServerDrift, ServerError, append_to_config, list_servers, list_servers_of, server_drift,
+    ServerAnswers, ServerDrift, ServerError, append_to_config, list_servers, list_servers_of,
+    server_drift,
 };
 pub use statements::{StatementSettings, statement_settings};
 

@@ -32,6 +32,7 @@ mod sandbox;
 mod schemas;
 mod template_fields;
 
+pub use operation::description_of;
 pub(crate) use operation::{
     KeySupport, OperationFields, OperationParts, property_names, read_operations,
 };

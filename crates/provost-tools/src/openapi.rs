@@ -25,6 +25,9 @@ pub struct ImportRequest<'a> {
     pub base_url: Option<&'a str>,
     /// Ids of operations and tags; every operation if there are none.
     pub only: &'a [String],
+    /// The name of the secret that is its bearer token; without it the document says how a caller
+    /// names itself.
+    pub bearer: Option<&'a str>,
 }
 
 /// Entries that a person reads, corrects and commits.

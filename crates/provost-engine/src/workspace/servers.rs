@@ -26,16 +26,21 @@ pub struct ServerError {
     pub reason: String,
 }
 
-/// Starts every MCP server of the workspace at `root` and asks what it can do. The inner errors
-/// are of servers that do not say it within `time`.
+/// What the MCP servers of a workspace say that they can do.
+#[derive(Clone, Debug, Default)]
+pub struct ServerAnswers {
+    /// What each lists that answered, by its name.
+    pub listings: BTreeMap<String, Listing>,
+    /// The others, in the order of their names.
+    pub failed: Vec<ServerError>,
+}
+
+/// Starts every MCP server of the workspace at `root` and asks what it can do, within `time`.
 ///
 /// # Errors
 /// [`WorkspaceError`] if `provost.toml` has a finding. Policies and playbooks are not looked at,
 /// since they rest on what the servers say.
-pub async fn list_servers(
-    root: &Path,
-    time: Duration,
-) -> Result<Result<BTreeMap<String, Listing>, Vec<ServerError>>, WorkspaceError> {
+pub async fn list_servers(root: &Path, time: Duration) -> Result<ServerAnswers, WorkspaceError> {
     let mut found = Collector::new();
     match files::required(root, CONFIG_FILE, &mut found) {
         Some(source) => list_servers_of(root, &source, time).await,
@@ -51,7 +56,7 @@ pub async fn list_servers_of(
     root: &Path,
     source: &Source,
     time: Duration,
-) -> Result<Result<BTreeMap<String, Listing>, Vec<ServerError>>, WorkspaceError> {
+) -> Result<ServerAnswers, WorkspaceError> {
     let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
     let mut found = Collector::new();
     let lenient = Listings::default().lenient();
@@ -73,27 +78,26 @@ pub async fn list_servers_of(
                 server: error.tool().to_owned(),
                 reason: error.to_string(),
             });
-            return Ok(Err(failed.collect()));
+            return Ok(ServerAnswers {
+                listings: BTreeMap::new(),
+                failed: failed.collect(),
+            });
         }
     };
     let asked = names.iter().map(|name| toolbox.listing(name, time));
-    let (mut listings, mut failed) = (BTreeMap::new(), Vec::new());
+    let mut answers = ServerAnswers::default();
     for (name, answer) in names.iter().zip(join_all(asked).await) {
         match answer {
             Ok(listing) => {
-                listings.insert(name.clone(), listing);
+                answers.listings.insert(name.clone(), listing);
             }
-            Err(reply) => failed.push(ServerError {
+            Err(reply) => answers.failed.push(ServerError {
                 server: name.clone(),
                 reason: reply.message.unwrap_or_default(),
             }),
         }
     }
-    Ok(if failed.is_empty() {
-        Ok(listings)
-    } else {
-        Err(failed)
-    })
+    Ok(answers)
 }
 
 /// Puts `text` at the end of `provost.toml`, whole or not at all.

@@ -14,6 +14,7 @@ use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::plan::read::is_step_id;
+use provost_plan::render::escape;
 use provost_plan::schema::Schema;
 use provost_plan::source::{Span, Spanned};
 use serde_json::{Value, json};
@@ -232,6 +233,26 @@ pub(crate) fn property_names(input: &Schema) -> Vec<&str> {
         Some(Value::Object(map)) => map.keys().map(String::as_str).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Somebody else's words as a description: one paragraph, cut between two words if it is longer
+/// than a description may be.
+#[must_use]
+pub fn description_of(said: &str) -> String {
+    let mut text = String::new();
+    for word in said.split_whitespace() {
+        let word = escape(word);
+        // Why two more: the space before it, and the mark of what is left out.
+        if text.chars().count() + word.chars().count() + 2 > DESCRIPTION_CHARS_MAX - 1 {
+            text.push_str(" …");
+            return text;
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(&word);
+    }
+    text
 }
 
 fn description(fields: &mut Fields<'_, '_>) -> Option<String> {

@@ -53,6 +53,9 @@ use template::RenderedRequest;
 /// Most characters of a server's own words in a message.
 const WORDS_CHARS_MAX: usize = 200;
 
+/// What a request asks for whose answer is read as JSON.
+const JSON_FIRST: &str = "application/json, */*;q=0.1";
+
 /// An open HTTP tool.
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
@@ -115,6 +118,11 @@ impl Http {
         let mut headers = self.settings.headers.clone();
         headers.append(&mut filled.headers);
         headers.extend(key_header);
+        // Why: some services answer with XML unless they are asked for JSON.
+        let asks = |(name, _): &(String, String)| name.eq_ignore_ascii_case("accept");
+        if endpoint.answer == ResponseFormat::Json && !headers.iter().any(asks) {
+            headers.push(("accept".to_owned(), JSON_FIRST.to_owned()));
+        }
         filled.headers = headers;
         Ok(filled)
     }

@@ -41,7 +41,12 @@ pub(super) fn write(
         comment(version.unwrap_or_default()),
         quoted(base),
     );
-    write_auth(&mut text, document, tool, found);
+    match wanted.bearer {
+        Some(secret) => {
+            let _ = writeln!(text, "auth = {{ bearer = {} }}", quoted(secret));
+        }
+        None => write_auth(&mut text, document, tool, found),
+    }
     let mut schemas = Vec::new();
     for operation in found {
         write_operation(&mut text, tool, operation, &mut schemas);
@@ -124,11 +129,11 @@ fn write_operation(
 ) {
     let method = operation.method.to_ascii_uppercase();
     let name = &operation.name;
-    let _ = write!(text, "\n# {method} {}", comment(operation.path));
-    if !operation.summary.is_empty() {
-        let _ = write!(text, ": {}", comment(&operation.summary));
+    let path = comment(operation.path);
+    let _ = writeln!(text, "\n# {method} {path}\n[tools.{tool}.ops.{name}]");
+    if !operation.description.is_empty() {
+        let _ = writeln!(text, "description = {}", quoted(&operation.description));
     }
-    let _ = writeln!(text, "\n[tools.{tool}.ops.{name}]");
     let request = &operation.request;
     for without in &request.without {
         let _ = writeln!(

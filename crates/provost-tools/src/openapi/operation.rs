@@ -10,11 +10,10 @@ use serde_json::Value;
 
 use super::request::{RequestEntry, is_json};
 use super::schemas::ApiDocument;
+use crate::config::description_of;
 
 /// Longest name of an operation, in characters.
 const NAME_CHARS_MAX: usize = 40;
-/// Longest summary that is shown, in characters.
-const SUMMARY_CHARS_MAX: usize = 120;
 /// The methods that a tool of kind `http` can send.
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -32,7 +31,8 @@ pub(super) struct ImportedOperation<'d> {
     pub(super) method: &'static str,
     /// Its path as the document writes it.
     pub(super) path: &'d str,
-    pub(super) summary: String,
+    /// What the document says of it, whole.
+    pub(super) description: String,
     pub(super) request: RequestEntry<'d>,
     pub(super) input: Value,
     pub(super) output: Option<Value>,
@@ -106,17 +106,18 @@ impl<'d> DocumentOperation<'d> {
         }
         let (output, text) = self.answer(document)?;
         let output = output.filter(|schema| Schema::compile(schema.clone()).is_ok());
-        let summary = ["summary", "description"]
-            .iter()
-            .find_map(|key| self.operation.get(*key).and_then(Value::as_str))
-            .and_then(|text| text.lines().find(|line| !line.trim().is_empty()))
-            .unwrap_or_default();
-        let summary: String = summary.trim().chars().take(SUMMARY_CHARS_MAX).collect();
+        let said = |key| self.operation.get(key).and_then(Value::as_str);
+        let summary = said("summary").unwrap_or_default().trim();
+        let rest = said("description").unwrap_or_default().trim();
+        let description = match summary.is_empty() || rest.starts_with(summary) {
+            true => description_of(rest),
+            false => description_of(&format!("{}. {rest}", summary.trim_end_matches('.'))),
+        };
         Ok(ImportedOperation {
             name: names.give(self.id(), self.method, self.path),
             method: self.method,
             path: self.path,
-            summary,
+            description,
             request,
             input,
             output,

@@ -11,6 +11,31 @@ use serde_json::Map;
 use super::*;
 use crate::kinds::mcp::{Definition, definition_of};
 
+/// A time without a zone is what many servers give: it must not fail a call after its effect.
+#[test]
+fn formats_of_a_server_bind_only_what_a_call_gives_it() {
+    let text = |format: &str| json!({ "type": "string", "format": format });
+    let properties = json!({
+        "at": text("date-time"), "id": text("uuid"), "format": { "enum": ["date-time"] },
+    });
+    let schema = json!({ "type": "object", "properties": properties });
+    let given = json!({ "inputSchema": schema, "outputSchema": schema });
+    let one = Definition::new("add", given.as_object().unwrap()).unwrap();
+    let formats = |field: &str| {
+        let schema = one.schema(field).unwrap();
+        let of = |name: &str| {
+            schema
+                .pointer(&format!("/properties/{name}/format"))
+                .cloned()
+        };
+        // A property that is called `format` stays.
+        assert!(schema.pointer("/properties/format/enum").is_some());
+        (of("at"), of("id"))
+    };
+    assert_eq!(formats("outputSchema"), (None, None));
+    assert_eq!(formats("inputSchema"), (None, Some(json!("uuid"))));
+}
+
 /// A source of choices, the same for the same seed.
 struct Choice(u64);
 

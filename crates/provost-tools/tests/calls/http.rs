@@ -85,6 +85,24 @@ async fn a_request_is_the_template_filled() {
     assert!(notify.trusted && !notify.is_plain_write() && !notify.is_sink("message"));
 }
 
+/// Some services answer with XML unless they are asked for JSON.
+#[tokio::test]
+async fn json_is_asked_for_where_it_is_read() {
+    let asked = async |more: &str, operation: &str| {
+        let server = Server::start(|_| json(200, "{}")).await;
+        let bench = Workspace::new().open(&tool(&server.url(), more));
+        bench.call(operation, json!({})).await;
+        let seen = server.seen();
+        seen[0].header("accept").map(str::to_owned)
+    };
+    let json_first = Some("application/json, */*;q=0.1".to_owned());
+    assert_eq!(asked("", "pager.plain").await, json_first);
+    let own = r#"headers = { Accept = "application/vnd.api+json" }"#;
+    let wanted = Some("application/vnd.api+json".to_owned());
+    assert_eq!(asked(own, "pager.plain").await, wanted);
+    assert_ne!(asked("", "pager.text").await, json_first);
+}
+
 #[tokio::test]
 async fn an_argument_stays_in_its_place() {
     let (server, bench) = against(|_| json(200, "{}")).await;

@@ -4,6 +4,7 @@ use provost_plan::node::parse_yaml;
 
 use super::server::{Server, json};
 use super::*;
+use crate::config::description_of;
 use crate::openapi::{ImportRequest, OpenApiError, Proposal, propose};
 
 const PAYMENTS: &str = include_str!("openapi/payments.yaml");
@@ -18,6 +19,7 @@ fn wanted<'a>(base_url: Option<&'a str>, only: &'a [String]) -> ImportRequest<'a
         source: "payments.yaml",
         base_url,
         only,
+        bearer: None,
     }
 }
 
@@ -34,6 +36,37 @@ fn workspace(proposal: &Proposal) -> Workspace {
 }
 
 #[test]
+fn a_bearer_that_is_named_goes_before_what_the_document_says() {
+    let wanted = ImportRequest {
+        bearer: Some("file:token"),
+        ..wanted(None, &[])
+    };
+    let entries = propose(&document(PAYMENTS), &wanted).unwrap().entries;
+    assert!(
+        entries.contains("auth = { bearer = \"file:token\" }"),
+        "{entries}"
+    );
+    assert!(!entries.contains("PAY_TOKEN"), "{entries}");
+}
+
+#[test]
+fn a_description_is_whole_or_ends_with_a_word() {
+    let short = "Reads mail.\n\nThe emails are marked as read.";
+    assert_eq!(
+        description_of(short),
+        "Reads mail. The emails are marked as read."
+    );
+    let long = description_of(&"twelve chars ".repeat(400));
+    assert!(
+        long.ends_with("chars …") || long.ends_with("twelve …"),
+        "{long}"
+    );
+    assert!((1_980..=2_000).contains(&long.chars().count()));
+    assert_eq!(description_of(&"x".repeat(3_000)), " …");
+    assert!(!description_of("a\u{202e}b\u{7}").contains(['\u{202e}', '\u{7}']));
+}
+
+#[test]
 fn entries_say_what_the_document_says_and_what_is_a_guess() {
     let proposal = payments(None);
     insta::assert_snapshot!(proposal.entries, @r#"
@@ -44,8 +77,9 @@ fn entries_say_what_the_document_says_and_what_is_a_guess() {
     base_url = "https://eu.payments.example/v1"
     auth = { bearer = "env:PAY_TOKEN" } # `token` of the document; set the secret
 
-    # GET /payments/{payment-id}/refunds: The refunds of a payment
+    # GET /payments/{payment-id}/refunds
     [tools.pay.ops.list_refunds]
+    description = "The refunds of a payment."
     # left out, since it cannot be sent: `filter`: its parameter `filter` is written in the style `deepObject`
     request.method = "GET"
     request.path = "/payments/${ args.payment_id }/refunds"
@@ -57,8 +91,9 @@ fn entries_say_what_the_document_says_and_what_is_a_guess() {
     output = "schemas/pay/list_refunds.output.json"
     effect = "read" # a GET changes nothing, if the server keeps to HTTP
 
-    # POST /payments/{payment-id}/refunds: Refunds it.
+    # POST /payments/{payment-id}/refunds
     [tools.pay.ops.create_refund]
+    description = "Refunds it. effect = \"read\"."
     request.method = "POST"
     request.path = "/payments/${ args.payment_id }/refunds"
     request.rest = "json" # every other argument, as a map

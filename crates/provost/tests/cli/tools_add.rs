@@ -125,6 +125,29 @@ fn servers_are_taken_from_the_file_of_a_client() {
 }
 
 #[test]
+fn of_many_servers_those_are_added_that_start() {
+    let place = workplace();
+    let file = r#"{ "mcpServers": {
+        "helper": { "command": "./server", "args": ["--state", "state"] },
+        "absent": { "command": "./no-such-server" }
+    } }"#;
+    std::fs::write(place.path("mcp.json"), file).unwrap();
+    assert_snapshot!(place.run(&["tools", "add", "--from", "mcp.json"]), @"
+    exit 1
+    --- stderr
+    added helper to provost.toml: 25 operations, each with a guess of its effect and the reason
+    read them, correct the effects, delete what no plan is to call; then pin them:
+      provost tools lock
+    error: the server `absent` does not say what it can do: `./no-such-server` cannot be started: No such file or directory (os error 2)
+
+    hint: start its `command` by hand to see what is wrong with it
+    ");
+    let toml = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    assert!(toml.contains("[tools.helper]") && !toml.contains("absent"));
+    place.run(&["tools", "lock"]).exits(0);
+}
+
+#[test]
 fn nothing_is_written_of_a_server_that_does_not_answer() {
     let place = workplace();
     let before = std::fs::read_to_string(place.path("provost.toml")).unwrap();
@@ -225,7 +248,7 @@ fn an_api_is_added_by_its_document() {
     assert_snapshot!(place.run(&["tools", "show", "pay.create_refund"]), @r##"
     exit 0
     --- stdout
-    pay.create_refund: calls the operator's request `pay.create_refund`
+    pay.create_refund: Gives money back, by default to where it came from.
       effect     destructive, high risk
       retry      safe for 1d, by an idempotency key in the header Idempotency-Key
       breaker    closed; 5 failures of `pay` in a row open it for 30.0 s

@@ -54,6 +54,9 @@ const LISTED: [(&str, bool); 4] = [
 /// The keywords that say something to readers and hold no value to anything.
 const WORDS: [&str; 5] = ["title", "description", "$comment", "examples", "default"];
 
+/// The formats of texts that need a zone, which many servers leave out.
+const ZONED: [&str; 2] = ["date-time", "time"];
+
 /// One tool of a server, as the server describes it and `provost.lock` pins it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
@@ -117,10 +120,16 @@ impl Definition {
         self.fields.get(name)
     }
 
-    /// A schema of it without what the server says in it to whoever reads: planners read schemas.
+    /// A schema of it as provost uses it: without what the server says in it to whoever reads, as
+    /// planners read schemas, and without the formats that it may not keep.
+    ///
+    /// Why: a call whose output is refused for its format has had its effect. Many servers say
+    /// `date-time` of texts without a zone, of what they give and of what they take.
     #[must_use]
     pub fn schema(&self, field: &str) -> Option<Value> {
-        self.field(field).map(without_prose)
+        let gives = field == "outputSchema";
+        let is_kept = |format: &str| !gives && !ZONED.contains(&format);
+        self.field(field).map(|schema| binding(schema, &is_kept))
     }
 
     /// What the server says the tool is for.
@@ -146,26 +155,29 @@ impl Definition {
     }
 }
 
-fn without_prose(schema: &Value) -> Value {
+/// What of a schema binds: no prose, and of formats those that are kept.
+fn binding(schema: &Value, is_kept: &dyn Fn(&str) -> bool) -> Value {
+    let each = |one: &Value| binding(one, is_kept);
     let Value::Object(map) = schema else {
         return schema.clone();
     };
     let entry = |(name, value): (&String, &Value)| {
         let listed = name == "items" || LISTED.iter().any(|(keyword, _)| keyword == name);
         let value = match value {
-            Value::Array(items) if listed => items.iter().map(without_prose).collect(),
+            Value::Array(items) if listed => items.iter().map(each).collect(),
             Value::Object(named) if NAMED.contains(&name.as_str()) => {
-                let each = named.iter().map(|(k, v)| (k.clone(), without_prose(v)));
+                let each = named.iter().map(|(k, v)| (k.clone(), each(v)));
                 Value::Object(each.collect())
             }
-            Value::Object(_) if ONE.contains(&name.as_str()) => without_prose(value),
+            Value::Object(_) if ONE.contains(&name.as_str()) => each(value),
             other => other.clone(),
         };
         (name.clone(), value)
     };
-    let kept = map
-        .iter()
-        .filter(|(name, _)| !WORDS.contains(&name.as_str()));
+    let kept = map.iter().filter(|(name, value)| match name.as_str() {
+        "format" => value.as_str().is_some_and(is_kept),
+        word => !WORDS.contains(&word),
+    });
     Value::Object(kept.map(entry).collect())
 }
 

@@ -473,6 +473,7 @@ fn proposed(workspace: &Workspace, document: &str, url: &str) -> String {
         source: "openapi.json",
         base_url: Some(url),
         only: &only,
+        bearer: None,
     };
     let proposal = propose(&parse_yaml(document).unwrap().to_value(), &wanted).unwrap();
     for (path, schema) in &proposal.schemas {

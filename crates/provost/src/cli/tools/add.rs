@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
-use provost_engine::tools::{Definition, Listing};
+use provost_engine::tools::{Definition, Listing, description_of};
 use provost_engine::workspace::{CONFIG_FILE, append_to_config};
 use provost_plan::catalog::Effect;
 use provost_plan::render::escape;
 use serde_json::{Value, json};
 
 use super::import;
-use super::servers::listings_of;
+use super::servers::{listings_of, unanswered};
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -23,7 +23,7 @@ use crate::screen::page::{Page, cut};
 use crate::screen::words::count;
 use crate::workspace_path::WorkspacePath;
 
-/// Columns of what a server says of itself.
+/// Columns of what a server calls itself.
 const COLUMNS: usize = 94;
 /// Words in the name of a variable whose value is a secret.
 const SECRET_WORDS: [&str; 4] = ["TOKEN", "SECRET", "PASS", "KEY"];
@@ -45,18 +45,18 @@ pub struct Add {
     openapi: Option<PathBuf>,
     /// URL of a remote server, or of an API
     #[arg(long, value_name = "URL", requires = "name", conflicts_with_all = ["command", "from"])]
-    url: Option<String>,
-    /// bearer token of a remote server: env:NAME or file:PATH
+    pub(super) url: Option<String>,
+    /// bearer token of a remote server or an API: env:NAME or file:PATH
     #[arg(
         long,
         value_name = "env:NAME|file:PATH",
-        requires = "url",
-        conflicts_with = "openapi"
+        requires = "name",
+        conflicts_with_all = ["command", "from"]
     )]
-    bearer: Option<String>,
+    pub(super) bearer: Option<String>,
     /// add only this operation id or tag; repeatable
     #[arg(long, value_name = "ID", requires = "openapi")]
-    only: Vec<String>,
+    pub(super) only: Vec<String>,
 }
 
 /// A server as it is to be written.
@@ -81,7 +81,7 @@ enum AddedServer {
 /// Does it.
 pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
     if let (Some(file), Some(name)) = (&verb.openapi, &verb.name) {
-        return import::run(place, name, file, verb.url.as_deref(), &verb.only);
+        return import::run(place, name, file, verb);
     }
     let entries = match (&verb.from, &verb.name) {
         (Some(file), _) => of_file(file)?,
@@ -115,12 +115,16 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
             .hint(format!("choose another name, or edit it in {CONFIG_FILE}")));
     }
     let heads: String = entries.iter().map(|one| head(one) + "ops = {}\n").collect();
-    let listings = listings_of(place, &heads)?;
-    let nothing = Listing::default();
+    let answers = listings_of(place, &heads)?;
+    if answers.listings.is_empty() && !answers.failed.is_empty() {
+        return Err(unanswered(&answers.failed));
+    }
     let mut text = String::new();
     let mut page = Page::new();
     for entry in &entries {
-        let listing = listings.get(&entry.name).unwrap_or(&nothing);
+        let Some(listing) = answers.listings.get(&entry.name) else {
+            continue;
+        };
         text.push_str(&written(entry, listing));
         page.line(&format!(
             "added {} to {CONFIG_FILE}: {}, each with a guess of its effect and the reason",
@@ -137,7 +141,10 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
     page.line("read them, correct the effects, delete what no plan is to call; then pin them:");
     page.line(&format!("  {}", place.command("provost tools lock")));
     output::note(&page.finish());
-    Ok(Exit::Done)
+    match answers.failed.is_empty() {
+        true => Ok(Exit::Done),
+        false => Err(unanswered(&answers.failed)),
+    }
 }
 
 /// The servers of a file such as `mcp.json`.
@@ -251,7 +258,7 @@ fn written(entry: &ToolEntry, listing: &Listing) -> String {
             text.push_str(&format!("tool = {}\n", json!(tool)));
         }
         if let Some(said) = definition.description() {
-            text.push_str(&format!("description = {}\n", json!(comment(said))));
+            text.push_str(&format!("description = {}\n", json!(description_of(said))));
         }
         let (effect, why) = guess(definition);
         text.push_str(&format!(

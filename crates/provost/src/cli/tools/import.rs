@@ -5,11 +5,13 @@
 
 use std::path::Path;
 
+use provost_engine::secrets::SecretName;
 use provost_engine::tools::openapi::{ImportRequest, OpenApiError, Proposal, propose};
 use provost_engine::workspace::{CONFIG_FILE, append_to_config};
 use provost_plan::node::parse_yaml;
 use serde_json::Value;
 
+use super::add::Add;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -27,8 +29,7 @@ pub(super) fn run(
     place: &WorkspacePath,
     name: &str,
     file: &Path,
-    url: Option<&str>,
-    only: &[String],
+    verb: &Add,
 ) -> Result<Exit, Failure> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
@@ -36,6 +37,11 @@ pub(super) fn run(
         return Err(Failure::usage(format!("`{name}` cannot name a tool")).hint(
             "a name has up to 40 lower-case letters, digits and `_`, and begins with a letter",
         ));
+    }
+    let bearer = verb.bearer.as_deref();
+    if let Some(given) = bearer.filter(|given| SecretName::parse(given).is_err()) {
+        return Err(Failure::usage(format!("`{given}` does not name a secret"))
+            .hint("`env:NAME` names a variable, `file:PATH` a file"));
     }
     let root = place.root()?;
     let known = place.unlocked()?;
@@ -48,8 +54,9 @@ pub(super) fn run(
     let wanted = ImportRequest {
         tool: name,
         source: &source,
-        base_url: url,
-        only,
+        base_url: verb.url.as_deref(),
+        only: &verb.only,
+        bearer,
     };
     let proposal = propose(&document(file)?, &wanted).map_err(|error| {
         let failure = Failure::usage(format!("nothing can be imported from `{shown}`: {error}"));

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use provost_engine::tools::Listing;
-use provost_engine::workspace::{ServerError, WorkspaceError, list_servers, list_servers_of};
+use provost_engine::workspace::{
+    ServerAnswers, ServerError, WorkspaceError, list_servers, list_servers_of,
+};
 use provost_plan::source::Source;
 
 use crate::failure::Failure;
@@ -13,33 +15,36 @@ use crate::workspace_path::WorkspacePath;
 /// How long a server may take to say what it can do: a first start may fetch it.
 const TIME: Duration = Duration::from_secs(60);
 
-/// What every server of the workspace can do.
+/// What every server of the workspace can do; an error if one does not say it.
 pub fn listings(place: &WorkspacePath) -> Result<BTreeMap<String, Listing>, Failure> {
     let root = place.root()?;
-    asked(list_servers(&root, TIME))
+    let answers = asked(list_servers(&root, TIME))?;
+    match answers.failed.is_empty() {
+        true => Ok(answers.listings),
+        false => Err(unanswered(&answers.failed)),
+    }
 }
 
 /// What the servers of these tables can do, which are in no provost.toml yet.
-pub fn listings_of(
-    place: &WorkspacePath,
-    tables: &str,
-) -> Result<BTreeMap<String, Listing>, Failure> {
+pub fn listings_of(place: &WorkspacePath, tables: &str) -> Result<ServerAnswers, Failure> {
     let (root, source) = (place.root()?, Source::new("the new tables", tables));
     asked(list_servers_of(&root, &source, TIME))
 }
 
-type Listed = Result<Result<BTreeMap<String, Listing>, Vec<ServerError>>, WorkspaceError>;
+/// The failure of servers that do not say what they can do.
+pub fn unanswered(failed: &[ServerError]) -> Failure {
+    let lines: Vec<String> = failed.iter().map(ServerError::to_string).collect();
+    Failure::failed(lines.join("\n"))
+        .hint("start its `command` by hand to see what is wrong with it")
+}
 
-fn asked(asking: impl Future<Output = Listed>) -> Result<BTreeMap<String, Listing>, Failure> {
+fn asked(
+    asking: impl Future<Output = Result<ServerAnswers, WorkspaceError>>,
+) -> Result<ServerAnswers, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
-    let listed = runtime.block_on(asking)?;
-    listed.map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ServerError::to_string).collect();
-        Failure::failed(lines.join("\n"))
-            .hint("start its `command` by hand to see what is wrong with it")
-    })
+    Ok(runtime.block_on(asking)?)
 }
