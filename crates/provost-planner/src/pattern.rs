@@ -10,9 +10,11 @@ use regex::{Regex, RegexBuilder};
 
 mod near;
 mod param;
+mod similar;
 
 pub use near::Near;
 pub use param::{ParamKind, ParamType};
+pub use similar::Similar;
 
 /// Longest goal that is compared, in bytes.
 pub const GOAL_BYTES_MAX: usize = 16 * 1024;
@@ -150,12 +152,22 @@ impl Pattern {
             return None;
         }
         let goal = spaced(goal);
-        let found = self.regex.captures(&goal)?;
+        // Why both: a mark may be part of the sentence or of a value, or only end the goal.
+        let whole = self.values(&goal, params);
+        whole.or_else(|| self.values(near::ended(&goal), params))
+    }
+
+    /// The values in the holes, if `goal` is this sentence to the last mark.
+    fn values(&self, goal: &str, params: &BTreeMap<String, ParamType>) -> Option<Params> {
+        let found = self.regex.captures(goal)?;
         self.holes
             .iter()
             .zip(found.iter().skip(1))
             .map(|(name, text)| {
-                let value = params.get(name)?.value(text?.as_str())?;
+                let text = text?.as_str();
+                // Why: "the latency spike" leaves the value out, it does not say `the`.
+                let value = (!text.split(' ').all(near::is_article))
+                    .then(|| params.get(name)?.value(text))??;
                 Some((name.clone(), value))
             })
             .collect()
@@ -165,6 +177,12 @@ impl Pattern {
     #[must_use]
     pub fn near(&self, goal: &str, params: &BTreeMap<String, ParamType>) -> Option<Near> {
         self.loose.matches(goal, &self.holes, params)
+    }
+
+    /// This sentence with the values that a goal says, if it has most of the sentence's words.
+    #[must_use]
+    pub fn similar(&self, goal: &str, params: &BTreeMap<String, ParamType>) -> Option<Similar> {
+        similar::similar(&self.text, goal, params)
     }
 }
 

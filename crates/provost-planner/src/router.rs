@@ -5,6 +5,7 @@ use std::sync::Arc;
 use provost_plan::plan::Goal;
 
 use crate::Playbook;
+use crate::pattern::Similar;
 
 /// All playbooks of a workspace, by name.
 #[derive(Clone, Debug, Default)]
@@ -39,16 +40,27 @@ pub enum Route {
 pub struct NoMatch {
     /// The name and the sentences of each there is.
     pub playbooks: Vec<(String, Vec<String>)>,
+    /// Sentences that the goal may mean, the likeliest first.
+    pub similar: Vec<Similar>,
 }
+
+/// Most sentences that are offered.
+const SIMILAR_MAX: usize = 3;
+/// How much less than the likeliest they may have in common with the goal, in hundredths.
+const COMMON_GAP_MAX: usize = 20;
 
 impl NoMatch {
     /// What there is and what to do, in words.
     #[must_use]
     pub fn hint(&self) -> String {
-        let lines = self.playbooks.iter().flat_map(|(name, sentences)| {
-            sentences
-                .iter()
-                .map(move |sentence| format!("\n  {name}: {sentence}"))
+        let lines = self.playbooks.iter().map(|(name, sentences)| {
+            let first = sentences.first().map_or("", String::as_str);
+            let more = match sentences.len().saturating_sub(1) {
+                0 => String::new(),
+                1 => " (or 1 other wording)".to_owned(),
+                more => format!(" (or {more} other wordings)"),
+            };
+            format!("\n  {name}: {first}{more}")
         });
         let list: String = lines.collect();
         if list.is_empty() {
@@ -131,8 +143,15 @@ impl Router {
             let sentences = playbook.sentences().map(str::to_owned).collect();
             (playbook.name().to_owned(), sentences)
         };
+        let similar = self.playbooks.iter().filter_map(|one| one.similar(text));
+        let mut similar: Vec<Similar> = similar.collect();
+        similar.sort_by_key(|one| std::cmp::Reverse((one.is_complete, one.common)));
+        similar.truncate(SIMILAR_MAX);
+        let best = similar.first().map_or(0, |one| one.common);
+        similar.retain(|one| one.common + COMMON_GAP_MAX >= best);
         Route::NoMatch(NoMatch {
             playbooks: self.playbooks.iter().map(of).collect(),
+            similar,
         })
     }
 }

@@ -9,6 +9,8 @@ use provost_engine::store::heads::HeadsError;
 use provost_engine::store::{FindError, StoreError};
 use provost_engine::workspace::{ScaffoldError, WorkspaceError};
 
+use crate::workspace_path::quoted;
+
 /// An error about which something can be done.
 pub trait Advice {
     /// What to do, where there is something.
@@ -99,7 +101,12 @@ impl Advice for ScaffoldError {
 
 /// What to do where no playbook matches a goal and no other planner is configured.
 pub fn no_match(none: &NoMatch) -> String {
-    let own = format!("{} with `provost apply FILE`", none.hint());
+    let offered = none.similar.iter().map(|one| match one.is_complete {
+        true => format!("did you mean `provost run {}`?\n", quoted(&one.sentence)),
+        false => format!("did you mean \"{}\", with its value?\n", one.sentence),
+    });
+    let offered: String = offered.collect();
+    let own = format!("{offered}{} with `provost apply FILE`", none.hint());
     match known_key() {
         Some((variable, kind)) => format!("{own}\n{}", model_planner(variable, kind)),
         None => own,

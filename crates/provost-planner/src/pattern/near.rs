@@ -95,15 +95,15 @@ impl Loose {
 }
 
 /// A sentence without the mark at its end.
-fn ended(sentence: &str) -> &str {
+pub(super) fn ended(sentence: &str) -> &str {
     sentence.trim_end_matches(['.', '!', '?'])
 }
 
-fn begins_phrase(word: &str) -> bool {
+pub(super) fn begins_phrase(word: &str) -> bool {
     PHRASES.contains(&word.to_lowercase().as_str())
 }
 
-fn is_article(word: &str) -> bool {
+pub(super) fn is_article(word: &str) -> bool {
     ARTICLES.contains(&word.to_lowercase().as_str())
 }
 

@@ -1,13 +1,16 @@
 //! `run`: a goal, from plan to answer.
 
 use clap::{Args, ValueEnum};
-use provost_engine::proposal::{planner_first, route};
+use provost_engine::planners::NoMatch;
+use provost_engine::proposal::{RouteError, planner_first, route};
 use provost_engine::run::event::AskMode;
 use provost_plan::plan::request;
+use provost_plan::render::escape;
 
 use super::Watching;
-use crate::drive::{Start, drive};
+use crate::drive::{Start, drive, typed_yes};
 use crate::failure::{Exit, Failure};
+use crate::output;
 use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `run`.
@@ -81,6 +84,19 @@ impl Beginning {
     }
 }
 
+/// The sentence that a person at the terminal says they meant.
+fn meant(none: &NoMatch) -> Result<Option<&str>, Failure> {
+    let first = none
+        .similar
+        .first()
+        .filter(|one| one.is_complete && one.begins_alike);
+    let Some(similar) = first.filter(|_| output::is_attended()) else {
+        return Ok(None);
+    };
+    let prompt = format!("did you mean \"{}\"? [y/N] ", escape(&similar.sentence));
+    Ok(typed_yes(&prompt)?.then_some(similar.sentence.as_str()))
+}
+
 /// Does it.
 pub fn run(verb: &RunArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let workspace = place.workspace()?;
@@ -88,7 +104,13 @@ pub fn run(verb: &RunArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let routed = if verb.planner_first {
         planner_first(&workspace, &verb.goal, mode)?
     } else {
-        route(&workspace, &verb.goal, mode)?
+        match route(&workspace, &verb.goal, mode) {
+            Err(RouteError::NoMatch(none)) => match meant(&none)? {
+                Some(sentence) => route(&workspace, sentence, mode)?,
+                None => return Err(RouteError::NoMatch(none).into()),
+            },
+            other => other?,
+        }
     };
     let ask = verb.begin.ask_mode(workspace.ask());
     let new = routed.into_run(ask, verb.begin.again);

@@ -393,3 +393,43 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(place.status(), "succeeded");
 }
+
+#[test]
+fn a_goal_in_other_words_is_answered_with_the_sentence() {
+    let place = Workplace::new();
+    assert_snapshot!(place.run(&["run", "please count ada's orders"]), @"
+    exit 2
+    --- stderr
+    error: no playbook matches the goal
+
+    hint: did you mean `provost run 'Count the orders of ada'`?
+    the playbooks are:
+      ask: Ask whose orders count
+      count: Count the orders of {customer}
+      note: Note the orders of {customer}
+    word the goal as one of them, write another playbook, or give a plan of your own with `provost apply FILE`
+    ");
+    assert_snapshot!(place.run(&["run", "Count all orders for the customer ada"]), @"
+    exit 2
+    --- stderr
+    error: no playbook matches the goal
+
+    hint: did you mean `provost run 'Count the orders of ada'`?
+    the playbooks are:
+      ask: Ask whose orders count
+      count: Count the orders of {customer}
+      note: Note the orders of {customer}
+    word the goal as one of them, write another playbook, or give a plan of your own with `provost apply FILE`
+    ");
+    assert_snapshot!(place.run(&["run", "Do not count the orders of ada"]), @"
+    exit 2
+    --- stderr
+    error: no playbook matches the goal
+
+    hint: the playbooks are:
+      ask: Ask whose orders count
+      count: Count the orders of {customer}
+      note: Note the orders of {customer}
+    word the goal as one of them, write another playbook, or give a plan of your own with `provost apply FILE`
+    ");
+}
