@@ -17,7 +17,7 @@ use crate::source::{Source, Span};
 
 mod sarif;
 
-pub use sarif::{Report, to_sarif};
+pub use sarif::{FileReport, Report, to_sarif};
 
 /// Longest line shown, in bytes; of a longer one only what is around the findings.
 const LINE_BYTES_MAX: usize = 4_096;

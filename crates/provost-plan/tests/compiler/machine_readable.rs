@@ -11,7 +11,7 @@ use provost_plan::fix::{Editor, edited, mend};
 use provost_plan::node::parse_yaml;
 use provost_plan::plan::Plan;
 use provost_plan::plan::read::{PLAN_JSON_SCHEMA, read_plan};
-use provost_plan::render::{Report, to_sarif};
+use provost_plan::render::{FileReport, Report, to_sarif};
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 use serde_json::{Value, json};
@@ -59,10 +59,13 @@ fn every_log_is_valid_sarif() {
     for (name, text) in documents() {
         let case = Case::of(&Document::parse(&text));
         let (source, diagnostics, not_checked) = case.report();
-        let log = to_sarif(&Report {
+        let file = FileReport {
             source,
             diagnostics,
             not_checked,
+        };
+        let log = to_sarif(&Report {
+            files: &[file],
             version: "0.1.0",
             exit_code: 1,
         });

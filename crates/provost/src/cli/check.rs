@@ -1,13 +1,13 @@
 //! `check`: the compiler's word on a plan, a saved plan or a playbook.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use provost_engine::proposal::{CheckedFile, of_bundle, of_file, of_playbook};
 use provost_engine::workspace::Workspace;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
-use provost_plan::render::{self, Report, Style, to_sarif};
+use provost_plan::render::{self, FileReport, Report, Style, to_sarif};
 use provost_plan::source::Source;
 use serde_json::{Value, json};
 
@@ -24,9 +24,9 @@ mod fix;
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// plan, saved plan or playbook
+    /// plans, saved plans and playbooks [default: every playbook of the workspace]
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    files: Vec<PathBuf>,
     /// output format
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -57,65 +57,160 @@ enum Format {
     Sarif,
 }
 
+/// A file that was checked.
+struct Checked {
+    judged: CheckedFile,
+    /// What `--fix` did.
+    outcome: Option<fix::Outcome>,
+    fails: bool,
+    /// What is not shown, in words.
+    hidden: String,
+}
+
 /// Does it.
 pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     if verb.convert {
-        return convert::run(&verb.file, verb.json, &place.workspace()?);
+        let [file] = verb.files.as_slice() else {
+            return Err(Failure::usage("`--convert` takes one FILE"));
+        };
+        return convert::run(file, verb.json, &place.workspace()?);
     }
-    let document = Document::read(&verb.file)?;
+    // Why read first: a file that is not there is told before what is wrong with the workspace.
+    let read = |path: &PathBuf| Ok((path.clone(), Document::read(path)?));
+    let mut documents = verb
+        .files
+        .iter()
+        .map(read)
+        .collect::<Result<Vec<_>, Failure>>()?;
     let workspace = place.workspace()?;
-    let (mut judged, outcome) = if verb.fix {
-        let (judged, outcome) = fix::run(&verb.file, document, &workspace)?;
-        (judged, Some(outcome))
-    } else {
-        (judge(&workspace, document), None)
-    };
+    if verb.files.is_empty() {
+        let playbooks = playbook_files(&place.root()?);
+        documents = playbooks.iter().map(read).collect::<Result<_, Failure>>()?;
+    }
     let around = around(&workspace);
-    let found = around.iter().map(|(_, finding)| finding);
-    let found = judged.diagnostics.iter().chain(found);
-    let worst = found.map(Diagnostic::severity).max();
-    let fails = match worst {
+    let around = around.iter().map(|(_, finding)| finding.severity()).max();
+    let fails = |worst: Option<Severity>| match worst {
         Some(Severity::Error) => true,
         Some(Severity::Warning) => verb.deny_warnings,
         Some(Severity::Note) | None => false,
     };
+    let mut all = Vec::new();
+    for (path, document) in documents {
+        let (mut judged, outcome) = if verb.fix {
+            let (judged, outcome) = fix::run(&path, document, &workspace)?;
+            (judged, Some(outcome))
+        } else {
+            (judge(&workspace, document), None)
+        };
+        let worst = judged.diagnostics.iter().map(Diagnostic::severity).max();
+        let hidden = match verb.errors_only {
+            true => hide_all_but_errors(&mut judged),
+            false => String::new(),
+        };
+        all.push(Checked {
+            judged,
+            outcome,
+            fails: fails(worst.max(around)),
+            hidden,
+        });
+    }
+    let fails = all.iter().any(|one| one.fails) || fails(around);
     let exit = if fails { Exit::Failed } else { Exit::Done };
-    let hidden = if verb.errors_only {
-        hide_all_but_errors(&mut judged)
-    } else {
-        String::new()
-    };
     let format = if verb.json { Format::Json } else { verb.format };
     match format {
-        Format::Human => {
-            let mut page = Page::new();
-            outcome.iter().for_each(|outcome| outcome.put(&mut page));
-            if !verb.errors_only {
-                warnings(&mut page, &workspace);
-            }
-            page.page(human(&judged, fails, &workspace));
-            if !hidden.is_empty() {
-                page.faint(&format!("not shown: {hidden}")).end();
-            }
-            output::data(&page.finish());
-        }
-        Format::Json => {
-            let mut value = to_json(&judged, !fails);
-            if let Value::Object(map) = &mut value {
-                map.insert("workspace".to_owned(), warnings_json(&workspace));
-                map.extend(outcome.map(|outcome| ("fixes".to_owned(), outcome.to_json())));
-            }
-            output::json(&value);
-        }
-        Format::Sarif => output::json(&to_sarif(&Report {
-            source: &judged.source,
-            diagnostics: &judged.diagnostics,
-            not_checked: &judged.not_checked,
-            version: env!("CARGO_PKG_VERSION"),
-            exit_code: exit.code(),
-        })),
+        Format::Human => output::data(&page(&all, verb.errors_only, &workspace).finish()),
+        Format::Json => output::json(&all_to_json(&all, verb.files.len() == 1, &workspace)),
+        Format::Sarif => output::json(&sarif(&all, exit)),
     }
     Ok(exit)
+}
+
+/// The playbooks of a workspace, in the order of their names, as one writes them from here.
+fn playbook_files(root: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root.join("playbooks"));
+    let paths = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|one| one.path());
+    let ends = ["yaml", "yml", "json"];
+    let is_one = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|end| ends.iter().any(|e| end == *e))
+    };
+    let mut paths: Vec<PathBuf> = paths.filter(is_one).collect();
+    paths.sort();
+    let here = std::env::current_dir().unwrap_or_default();
+    let from_here = |path: PathBuf| match path.strip_prefix(&here) {
+        Ok(short) => short.to_owned(),
+        Err(_) => path,
+    };
+    paths.into_iter().map(from_here).collect()
+}
+
+fn page(all: &[Checked], errors_only: bool, workspace: &Workspace) -> Page {
+    let mut page = Page::new();
+    let outcomes = all.iter().filter_map(|one| one.outcome.as_ref());
+    outcomes.for_each(|outcome| outcome.put(&mut page));
+    if !errors_only {
+        warnings(&mut page, workspace);
+    }
+    for (at, one) in all.iter().enumerate() {
+        if at > 0 {
+            page.line("");
+        }
+        page.page(human(&one.judged, one.fails, workspace));
+        if !one.hidden.is_empty() {
+            page.faint(&format!("not shown: {}", one.hidden)).end();
+        }
+    }
+    if all.is_empty() {
+        page.line("nothing to check: the workspace has no playbook, and no FILE is named");
+    }
+    page
+}
+
+/// One file as an object of its own, several as a list.
+fn all_to_json(all: &[Checked], is_one: bool, workspace: &Workspace) -> Value {
+    let of = |one: &Checked| {
+        let mut value = to_json(&one.judged, !one.fails);
+        if let (Value::Object(map), Some(outcome)) = (&mut value, &one.outcome) {
+            map.insert("fixes".to_owned(), outcome.to_json());
+        }
+        value
+    };
+    let around = warnings_json(workspace);
+    match all {
+        [one] if is_one => {
+            let mut value = of(one);
+            if let Value::Object(map) = &mut value {
+                map.insert("workspace".to_owned(), around);
+            }
+            value
+        }
+        _ => json!({
+            "schema": "provost/check-files/v1",
+            "ok": !all.iter().any(|one| one.fails),
+            "files": all.iter().map(of).collect::<Value>(),
+            "workspace": around,
+        }),
+    }
+}
+
+fn sarif(all: &[Checked], exit: Exit) -> Value {
+    fn file(one: &Checked) -> FileReport<'_> {
+        FileReport {
+            source: &one.judged.source,
+            diagnostics: &one.judged.diagnostics,
+            not_checked: &one.judged.not_checked,
+        }
+    }
+    let files: Vec<FileReport<'_>> = all.iter().map(file).collect();
+    to_sarif(&Report {
+        files: &files,
+        version: env!("CARGO_PKG_VERSION"),
+        exit_code: exit.code(),
+    })
 }
 
 /// Reads and checks a document.

@@ -271,7 +271,7 @@ fn a_log_for_code_hosts() {
           }
         ],
         "partialFingerprints": {
-          "provostFinding/v1": "ebb779202c6a3c3e77352304e504fd9749ce8aa0aaadaf6977050389f3812b5d"
+          "provostFinding/v2": "110403c4c89d3f3f96551d07a4ad06746dbad9fb1f831d104e9d16ae5cdc3b63"
         }
       }
     ]
@@ -430,5 +430,57 @@ fn a_plan_that_leaves_open_what_nobody_refines_passes_nowhere() {
         let runs = place.json(&["runs", "--json"]);
         let begun = runs["runs"].as_array().unwrap().len();
         assert_eq!(begun, 1 - usize::try_from(code).unwrap(), "{file}");
+    }
+}
+
+#[test]
+fn without_a_file_every_playbook_is_checked() {
+    let place = Workplace::new();
+    assert_snapshot!(place.run(&["check", "--errors-only"]), @"
+    exit 0
+    --- stdout
+    ok: `playbooks/ask.yaml`, 2 steps, 1 read; approval needed for 1 step
+    not checked:
+      how long people take to answer: whose
+      the plans of up to 5 revisions
+      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
+      what tools do beyond their declared effect
+    not shown: 1 note
+
+    ok: `playbooks/count.yaml`, 1 step, 1 read; no approval needed
+    not checked:
+      the plans of up to 5 revisions
+      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
+      what tools do beyond their declared effect
+
+    ok: `playbooks/note.yaml`, 2 steps, 1 read, 1 write; approval needed for 1 step
+    not checked:
+      how long people take to answer: note
+      whether a lost reply can be settled without a person: note
+      the plans of up to 5 revisions
+      worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
+      what tools do beyond their declared effect
+    not shown: 2 notes
+    ");
+    let all = place.json(&["check", "--json"]);
+    assert_eq!(all["schema"], "provost/check-files/v1");
+    assert_eq!(all["files"].as_array().unwrap().len(), 3);
+    // The control: an error in one of them is the command's.
+    place.edit("playbooks/count.yaml", "shop.orders", "shop.order");
+    let ran = place.run(&[
+        "check",
+        "playbooks/note.yaml",
+        "playbooks/count.yaml",
+        "--json",
+    ]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    let sarif = place.run(&["check", "--format", "sarif"]).exits(1);
+    let log: serde_json::Value = serde_json::from_str(&sarif.raw_stdout).unwrap();
+    let run = &log["runs"][0];
+    assert_eq!(run["artifacts"].as_array().unwrap().len(), 3);
+    for result in run["results"].as_array().unwrap() {
+        let at = &result["locations"][0]["physicalLocation"]["artifactLocation"];
+        let index = usize::try_from(at["index"].as_u64().unwrap()).unwrap();
+        assert_eq!(run["artifacts"][index]["location"]["uri"], at["uri"]);
     }
 }

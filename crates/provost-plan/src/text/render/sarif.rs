@@ -17,38 +17,57 @@ use crate::source::{Source, Span};
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 /// The name under which fingerprints are kept; a new way to make them gets a new one.
-const FINGERPRINT: &str = "provostFinding/v1";
+const FINGERPRINT: &str = "provostFinding/v2";
 
 /// What a log tells of.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
-    /// The text.
-    pub source: &'a Source,
-    /// What was found in it.
-    pub diagnostics: &'a [Diagnostic],
-    /// What was not looked at.
-    pub not_checked: &'a [String],
+    /// The files that were looked at.
+    pub files: &'a [FileReport<'a>],
     /// The version of the program.
     pub version: &'a str,
     /// How the command ends.
     pub exit_code: u8,
 }
 
+/// What a log tells of one file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileReport<'a> {
+    /// The text.
+    pub source: &'a Source,
+    /// What was found in it.
+    pub diagnostics: &'a [Diagnostic],
+    /// What was not looked at.
+    pub not_checked: &'a [String],
+}
+
 /// The log of one check.
 #[must_use]
 pub fn to_sarif(report: &Report<'_>) -> Value {
-    let mut codes: Vec<Code> = report.diagnostics.iter().map(|d| d.code).collect();
+    let found = report.files.iter().flat_map(|file| file.diagnostics);
+    let mut codes: Vec<Code> = found.map(|finding| finding.code).collect();
     codes.sort_by_key(|code| code.as_str());
     codes.dedup();
-    let editor = Editor::new(report.source);
-    let mut log = Log {
-        source: report.source,
-        editor: &editor,
-        codes: &codes,
-        seen: BTreeMap::new(),
+    let mut results: Vec<Value> = Vec::new();
+    for (index, file) in report.files.iter().enumerate() {
+        let mut log = Log {
+            source: file.source,
+            index,
+            editor: &Editor::new(file.source),
+            codes: &codes,
+            seen: BTreeMap::new(),
+        };
+        results.extend(file.diagnostics.iter().map(|finding| log.result(finding)));
+    }
+    let unseen = report.files.iter().flat_map(|file| file.not_checked);
+    let unseen: Vec<Value> = unseen.map(|what| self::unseen(what)).collect();
+    let artifact = |file: &FileReport<'_>| {
+        json!({
+            "location": { "uri": uri(&file.source.name) },
+            "roles": ["analysisTarget"],
+            "sourceLanguage": "yaml",
+        })
     };
-    let results: Vec<Value> = report.diagnostics.iter().map(|d| log.result(d)).collect();
-    let unseen: Vec<Value> = report.not_checked.iter().map(|what| unseen(what)).collect();
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -65,11 +84,7 @@ pub fn to_sarif(report: &Report<'_>) -> Value {
                 }],
             }},
             "columnKind": "unicodeCodePoints",
-            "artifacts": [{
-                "location": { "uri": uri(&report.source.name) },
-                "roles": ["analysisTarget"],
-                "sourceLanguage": "yaml",
-            }],
+            "artifacts": report.files.iter().map(artifact).collect::<Value>(),
             "invocations": [{
                 "executionSuccessful": true,
                 "exitCode": report.exit_code,
@@ -110,6 +125,8 @@ fn unseen(what: &str) -> Value {
 
 struct Log<'a> {
     source: &'a Source,
+    /// Its place among the artifacts.
+    index: usize,
     editor: &'a Editor<'a>,
     codes: &'a [Code],
     /// How often a finding came before, for its fingerprint.
@@ -168,7 +185,7 @@ impl Log<'_> {
     }
 
     fn artifact(&self) -> Value {
-        json!({ "uri": uri(&self.source.name), "index": 0 })
+        json!({ "uri": uri(&self.source.name), "index": self.index })
     }
 
     fn region(&self, span: Span) -> Value {
@@ -200,7 +217,7 @@ impl Log<'_> {
             .or_default();
         let nth = *count;
         *count += 1;
-        let of = json!({ "code": finding.code, "message": finding.message,
+        let of = json!({ "file": &*self.source.name, "code": finding.code, "message": finding.message,
                          "step": finding.step, "nth": nth });
         json!({ FINGERPRINT: Digest::of_value(Domain::Finding, &of).hex() })
     }
