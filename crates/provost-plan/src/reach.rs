@@ -2,13 +2,15 @@
 //!
 //! Owns the facts that a reviewer decides by, as sets that can be compared. Judges nothing and
 //! repeats no rule: every fact is read from the record of the check. INVARIANT: two plans of equal
-//! reach call the same tools on the same targets, under the same asks, at the same worst case.
+//! reach call the same tools on the same targets, under the same asks, at the same worst case, and
+//! add up to the same sums.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::amount::Totals;
 use crate::approve::Delta;
 use crate::catalog::{Catalog, Effect, Operation};
 use crate::check::budget::WorstCase;
@@ -105,12 +107,14 @@ impl<'a> CheckedUnder<'a> {
 
 mod review;
 mod safeguards;
+mod sums;
 
 pub use review::{
     ArgumentReview, LimitsReview, ListReview, LostReply, PollReview, QuestionReview, ReviewKind,
     SideCallReview, StepReview, SubgoalReview, ValueOrigin,
 };
 pub use safeguards::Safeguards;
+pub use sums::SumChange;
 
 /// When an argument is not sent that the plan gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -181,6 +185,8 @@ pub struct Reach {
     pub facts: BTreeMap<Facet, BTreeSet<String>>,
     /// Counts: of steps by effect, and the worst case.
     pub counts: Vec<Count>,
+    /// The most of each counted value; none of one without a bound.
+    pub sums: Totals,
     /// What is read on the way to a destination, or at all if there is none.
     pub sources: Vec<String>,
     /// What changes something or reaches somebody, with its effect.
@@ -206,6 +212,7 @@ impl Reach {
     pub fn of(checkup: &CheckedUnder<'_>) -> Self {
         let mut reach = Self {
             safeguards: Safeguards::of(checkup),
+            sums: sums::of(checkup.worst),
             ..Self::default()
         };
         let mut effects: BTreeMap<Effect, u64> = BTreeMap::new();
@@ -438,6 +445,9 @@ pub struct ReachDiff {
     pub shrank: BTreeMap<Facet, Vec<String>>,
     /// Numbers that changed.
     pub counts: Vec<CountChange>,
+    /// Sums of counted values that changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sums: Vec<SumChange>,
     /// What held the earlier plan back and does not hold the later one: guards, acceptances,
     /// approvals, undo, proofs, limits, order.
     pub weaker: Vec<String>,
@@ -488,6 +498,7 @@ impl ReachDiff {
             grew: only(after, before),
             shrank: only(before, after),
             counts: counts.collect(),
+            sums: sums::moved(&before.sums, &after.sums),
             weaker: before.safeguards.lost(&after.safeguards),
         }
     }
@@ -558,11 +569,9 @@ pub fn approvals(before: &CheckedPlan, after: &CheckedPlan) -> Delta {
 pub fn to_json(checkup: &CheckedUnder<'_>) -> Map<String, Value> {
     let worst = worst_counts(checkup.worst).map(|(of, n)| (of.to_owned(), Value::from(n)));
     let mut worst: Map<String, Value> = worst.collect();
-    let values = checkup.worst.values.iter();
-    let sums = values.map(|(name, value)| (name.clone(), json!(value.most)));
-    let sums: Map<String, Value> = sums.collect();
+    let sums = sums::of(checkup.worst);
     if !sums.is_empty() {
-        worst.insert("values".to_owned(), Value::Object(sums));
+        worst.insert("values".to_owned(), json!(sums));
     }
     let mut map = Map::new();
     map.insert("at_most".to_owned(), Value::Object(worst));

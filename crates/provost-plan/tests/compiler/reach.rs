@@ -126,6 +126,45 @@ fn an_argument_that_may_be_left_out_is_named() {
     );
 }
 
+/// A plan of grants, each a step and an amount, or `${ … }` of which nobody knows how much it is.
+fn grants(amounts: &[&str]) -> Reach {
+    let step = |(n, amount): (usize, &&str)| {
+        format!(
+            "  - {{ id: g{n}, tool: fund.grant, needs: [want], args: {{ to: t{n}, euros: {amount} }}, \
+             accept: ['${{ output.paid }}'] }}\n"
+        )
+    };
+    let steps: String = amounts.iter().enumerate().map(step).collect();
+    let text = format!(
+        "# Grants\n\n```yaml catalog\n\
+         fund.want:\n  effect: read\n  trusted: true\n  gives: {{ euros: integer }}\n\
+         fund.grant:\n  effect: external\n  args: {{ to: string, euros: integer }}\n  \
+         gives: {{ paid: boolean }}\n  idempotency: key\n  values: {{ granted: euros }}\n```\n\n\
+         ```yaml plan\nsteps:\n  - {{ id: want, tool: fund.want }}\n{steps}answer: done\n```\n"
+    );
+    Reach::of(&Case::of(&Document::parse(&text)).checkup())
+}
+
+#[test]
+fn a_larger_sum_reaches_further() {
+    let free = "'${ steps.want.output.euros }'";
+    let sums = |before: &[&str], after: &[&str]| {
+        let diff = ReachDiff::between(&grants(before), &grants(after));
+        let line = |sum: &provost_plan::reach::SumChange| {
+            let side = |most: Option<_>| most.map_or("none".to_owned(), |m| format!("{m}"));
+            let word = if sum.is_more() { "more" } else { "less" };
+            format!("{} {} {} {word}", sum.of, side(sum.from), side(sum.to))
+        };
+        diff.sums.iter().map(line).collect::<Vec<String>>()
+    };
+    assert_eq!(sums(&["400"], &["400", "300"]), ["granted 400 700 more"]);
+    assert_eq!(sums(&["400", "300"], &["400"]), ["granted 700 400 less"]);
+    assert_eq!(sums(&["400"], &[free]), ["granted 400 none more"]);
+    assert_eq!(sums(&[free], &["400"]), ["granted none 400 less"]);
+    assert_eq!(sums(&["400"], &["100", "300"]), [""; 0]);
+    assert_eq!(sums(&[free], &[free, "300"]), [""; 0]);
+}
+
 #[test]
 fn what_is_gone_is_named() {
     let growth = growth(

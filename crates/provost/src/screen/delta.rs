@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use provost_plan::amount::Amount;
 use provost_plan::approve::Delta;
 use provost_plan::reach::{CountChange, Facet, ReachDiff};
 use serde_json::{Map, Value, json};
@@ -59,6 +60,19 @@ pub fn growth(page: &mut Page, growth: &ReachDiff) {
         page.put(look, &format!("  {mark} {:<9} ", counted(of)));
         page.line(&format!("{} → {}", amount(of, *from), amount(of, *to)));
     }
+    for change in &growth.sums {
+        let (look, mark) = match change.is_more() {
+            true => (TextStyle::Warn, "+"),
+            false => (TextStyle::Good, "-"),
+        };
+        page.put(look, &format!("  {mark} {:<9} ", "adds up"));
+        let (from, to) = (sum(change.from), sum(change.to));
+        page.line(&format!("{}: {from} → {to}", change.of));
+    }
+}
+
+fn sum(most: Option<Amount>) -> String {
+    most.map_or_else(|| "no bound".to_owned(), |most| most.to_string())
 }
 
 fn counted(of: &str) -> &str {

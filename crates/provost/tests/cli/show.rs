@@ -67,6 +67,32 @@ fn the_sums_of_counted_values_are_shown() {
         &serde_json::json!({ "posted": null, "spend": "550" }),
         "{data}"
     );
+    let less = std::fs::read_to_string(place.path("pay.yaml")).unwrap();
+    place.write("less.yaml", less.replace("n: 250, p: 0.5", "n: 50, p: 0.5"));
+    place.write("told.yaml", less.replace("n: 300 }", "n: 300, p: 2 }"));
+    let diff = |one: &str, two: &str| {
+        let shown = place.run(&["diff", one, two]).exits(0).stdout;
+        let lines = shown.lines().filter(|line| line.contains("adds up"));
+        lines.map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(
+        diff("less.yaml", "pay.yaml"),
+        ["  + adds up   spend: 350 → 550"]
+    );
+    assert_eq!(
+        diff("pay.yaml", "less.yaml"),
+        ["  - adds up   spend: 550 → 350"]
+    );
+    assert_eq!(
+        diff("pay.yaml", "told.yaml"),
+        ["  - adds up   posted: no bound → 2.5"]
+    );
+    let data = place.json(&["diff", "told.yaml", "pay.yaml", "--json"]);
+    assert_eq!(
+        data.pointer("/reach/sums"),
+        Some(&serde_json::json!([{ "of": "posted", "from": "2.5", "to": null }])),
+        "{data}"
+    );
     // The control: a plan that adds to nothing has no such line.
     place
         .run(&["plan", "Count the orders of ada", "-o", "saved.json"])
