@@ -14,11 +14,37 @@ pub fn known(setting: &Setting<'_>, tree: &ArgTree) -> Option<Value> {
         ArgTree::Template(template) => known_text(setting, template),
         ArgTree::List(items, _) => items.iter().map(|item| known(setting, item)).collect(),
         ArgTree::Map(entries, _) => {
-            let entry =
-                |(name, value): &(Key, ArgTree)| Some((name.to_string(), known(setting, value)?));
-            let map: Option<Map<_, _>> = entries.iter().map(entry).collect();
-            map.map(Value::Object)
+            let mut map = Map::new();
+            for entry in entries {
+                match sent(setting, entry) {
+                    Sent::Value(value) => _ = map.insert(entry.0.to_string(), value),
+                    Sent::Nothing => {}
+                    Sent::Later => return None,
+                }
+            }
+            Some(Value::Object(map))
         }
+    }
+}
+
+/// What a call is given of an entry of its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sent {
+    /// This value.
+    Value(Value),
+    /// Nothing: it is left out, for it is null.
+    Nothing,
+    /// What only the run shows.
+    Later,
+}
+
+/// What is sent of an entry, if no step has a part in that.
+#[must_use]
+pub fn sent(setting: &Setting<'_>, (key, tree): &(Key, ArgTree)) -> Sent {
+    match known(setting, tree) {
+        Some(Value::Null) if key.may_be_left_out() => Sent::Nothing,
+        Some(value) => Sent::Value(value),
+        None => Sent::Later,
     }
 }
 
@@ -58,10 +84,16 @@ fn value(setting: &Setting<'_>, expr: &Expr) -> Option<Value> {
     let of = |expr: &Expr| value(setting, expr);
     let truth = |expr: &Expr| of(expr)?.as_bool();
     match &expr.kind {
+        ExprKind::Null => Some(Value::Null),
         ExprKind::Bool(flag) => Some(json!(flag)),
         ExprKind::Int(number) => Some(json!(number)),
         ExprKind::Text(text) => Some(json!(text)),
         ExprKind::List(items) => items.iter().map(of).collect(),
+        ExprKind::Map(entries) => {
+            let entry = |(key, value)| Some((of(key)?.as_str()?.to_owned(), of(value)?));
+            let map: Option<Map<_, _>> = entries.iter().map(|(k, v)| entry((k, v))).collect();
+            map.map(Value::Object)
+        }
         ExprKind::Path(base, accesses) => match (&base.kind, accesses.as_slice()) {
             (ExprKind::Root(Root::Params), [Access::Field(name)]) => {
                 setting.params.get(name).cloned()

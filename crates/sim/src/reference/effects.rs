@@ -7,7 +7,7 @@ use provost_plan::expr::{ArgTree, Key, Part, Root, Template};
 use provost_plan::plan::{Step, StepKind};
 use serde_json::{Map, Value, json};
 
-use super::constants::known;
+use super::constants::{Sent, known, sent};
 use super::refs::is_after;
 use super::{Answers, Setting, place_of};
 
@@ -96,9 +96,12 @@ fn one_target(
         let sinks = entries
             .iter()
             .filter(|(name, _)| !op.content.contains(&**name));
-        sinks
-            .map(|(name, tree)| Some((name.to_string(), known(setting, tree)?)))
-            .collect()
+        let given = sinks.filter_map(|entry| match sent(setting, entry) {
+            Sent::Value(value) => Some(Some((entry.0.to_string(), value))),
+            Sent::Nothing => None,
+            Sent::Later => Some(None),
+        });
+        given.collect()
     };
     let (Some(of_a), Some(of_b)) = (targets(first, a), targets(second, b)) else {
         return false;
@@ -187,13 +190,12 @@ fn args(step: &Step) -> Option<&ArgTree> {
 /// Whether an argument that decides who is reached is constant in both steps and different.
 fn surely_apart(setting: &Setting<'_>, a: &Step, b: &Step, operation: &Operation) -> bool {
     let entries = args(a).map(ArgTree::entries).unwrap_or_default();
-    entries.iter().any(|(name, of_a)| {
-        let of_b = args(b)
-            .and_then(|args| args.get(name))
-            .map(|(_, tree)| tree);
-        let known = |tree| known(setting, tree);
-        match (known(of_a), of_b.and_then(known)) {
-            (Some(x), Some(y)) => !operation.content.contains(&**name) && x != y,
+    entries.iter().any(|of_a| {
+        let name = &*of_a.0;
+        let of_b = args(b).and_then(|args| args.get(name));
+        // What one of them is not given tells nothing of what it reaches.
+        match (sent(setting, of_a), of_b.map(|of_b| sent(setting, of_b))) {
+            (Sent::Value(x), Some(Sent::Value(y))) => !operation.content.contains(name) && x != y,
             _ => false,
         }
     })
@@ -231,9 +233,13 @@ fn written(setting: &Setting<'_>, tree: &ArgTree) -> Value {
         }
         ArgTree::List(items, _) => items.iter().map(|item| written(setting, item)).collect(),
         ArgTree::Map(entries, _) => {
-            let entry =
-                |(name, value): &(Key, ArgTree)| (name.to_string(), written(setting, value));
-            json!({ "map": entries.iter().map(entry).collect::<Map<_, _>>() })
+            let entry = |entry: &(Key, ArgTree)| match sent(setting, entry) {
+                Sent::Nothing => None,
+                Sent::Value(value) => Some((entry.0.to_string(), json!({ "known": value }))),
+                // One that may be left out is not one that is always there.
+                Sent::Later => Some((entry.0.written(), written(setting, &entry.1))),
+            };
+            json!({ "map": entries.iter().filter_map(entry).collect::<Map<_, _>>() })
         }
     }
 }

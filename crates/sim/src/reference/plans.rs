@@ -301,14 +301,38 @@ impl Generator<'_> {
         for (name, field) in fields.into_iter().flatten() {
             let is_required = required.is_some_and(|names| names.contains(&json!(name)));
             if is_required || self.rng.permille(500) {
-                let value = self.argument(field, guarded);
-                args.push(format!("{name}: {value}"));
+                args.push(match !is_required && self.rng.permille(400) {
+                    true => self.left_out(name, field),
+                    false => format!("{name}: {}", self.argument(field, guarded)),
+                });
             }
         }
         match args.as_slice() {
             [] => String::new(),
             args => format!("    args: {{ {} }}\n", args.join(", ")),
         }
+    }
+
+    /// An entry that is left out where its value is null: by what a step gave, or by the goal alone.
+    fn left_out(&mut self, name: &str, field: &Value) -> String {
+        let is = |word: &str| field.get("type") == Some(&json!(word));
+        let test = match self.rng.between(0, 4) {
+            0 => "params.most > 700".to_owned(),
+            1 => "params.most > 1".to_owned(),
+            _ => self.condition(1),
+        };
+        let value = match () {
+            () if field.get("enum").is_some() => "'high'".to_owned(),
+            () if is("integer") => self.number(1),
+            () if is("object") => "{'a': 1}".to_owned(),
+            () if self.rng.permille(300) => "'eve'".to_owned(),
+            () => self.text(1),
+        };
+        let value = match self.rng.permille(500) {
+            true => format!("{test} ? {value} : null"),
+            false => format!("{test} ? null : {value}"),
+        };
+        format!("\"?{name}\": {}", whole(&value))
     }
 
     fn argument(&mut self, field: &Value, guarded: Option<&str>) -> String {

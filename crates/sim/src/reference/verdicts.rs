@@ -12,7 +12,7 @@ use provost_plan::expr::{ArgTree, Root};
 use provost_plan::plan::{CallRole, Field, Step, StepKind};
 use serde_json::Value;
 
-use super::constants::known;
+use super::constants::{Sent, sent};
 use super::{Answers, Setting, Tag, Trust, Word, place_of};
 
 /// The policies beside the default ones.
@@ -32,6 +32,14 @@ when { context.args.amount > 10000 };
 @id("never-eve")
 forbid (principal, action == Action::"notes.add", resource)
 when { context.args.list == "eve" };
+
+@id("said-eve")
+forbid (principal, action == Action::"tickets.close", resource)
+when { !resource.attended && context.args has note && context.args.note == "eve" };
+
+@id("whole-list")
+forbid (principal, action == Action::"tickets.list", resource)
+when { !resource.attended && !(context.args has limit) };
 "#;
 
 /// Whether something holds.
@@ -81,11 +89,14 @@ fn word(
         amount_over(setting, step, operation, 500),
         amount_over(setting, step, operation, 10_000),
         reaches_eve(setting, step, operation),
+        says_eve(setting, step, operation),
+        lists_all(setting, step, operation),
+        carries_free_keys(setting, step, operation),
     ];
     let mut words = BTreeSet::new();
-    for [large, huge, eve] in ways(rules) {
+    for [large, huge, eve, said, all, opaque] in ways(rules) {
         let forbidden = operation.tags.contains("banned") || huge || eve || unvalidated;
-        words.insert(match (forbidden, asks || large) {
+        words.insert(match (forbidden, asks || large || said || all || opaque) {
             (true, _) => Word::Forbid,
             (false, true) => Word::Ask,
             (false, false) => Word::Permit,
@@ -151,10 +162,9 @@ fn asks(operation: &Operation, sink: bool, control: bool, step: &Step) -> bool {
         "production",
     ];
     let by_effect = matches!(operation.effect, Effect::External | Effect::Destructive);
-    let opaque = carries_free_keys(operation, step);
     step.approval_required
         || by_effect
-        || (!is_read && (by_tag.into_iter().any(tagged) || sink || control || opaque))
+        || (!is_read && (by_tag.into_iter().any(tagged) || sink || control))
 }
 
 fn args(step: &Step) -> Option<&ArgTree> {
@@ -164,54 +174,88 @@ fn args(step: &Step) -> Option<&ArgTree> {
     }
 }
 
-/// Whether an argument is given whose type lets keys free.
-fn carries_free_keys(operation: &Operation, step: &Step) -> bool {
+/// What a call is given as an argument; nothing if the step does not write it.
+fn given(setting: &Setting<'_>, step: &Step, name: &str) -> Sent {
+    let entry = args(step).and_then(|args| args.get(name));
+    entry.map_or(Sent::Nothing, |entry| sent(setting, entry))
+}
+
+/// Whether a call that changes something is given an argument whose type lets keys free: of those
+/// no policy sees all, so that a person does.
+fn carries_free_keys(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Holds {
     let fields = operation.input.value().get("properties");
-    let entries = args(step).map(ArgTree::entries).unwrap_or_default();
-    entries.iter().any(|(name, _)| {
-        let field = fields.and_then(|fields| fields.get(&**name));
+    let is_free = |name: &str| {
+        let field = fields.and_then(|fields| fields.get(name));
         field.is_some_and(|field| {
             field.get("type") == Some(&Value::from("object")) && field.get("properties").is_none()
         })
-    })
+    };
+    let entries = args(step).map(ArgTree::entries).unwrap_or_default();
+    let free = entries.iter().filter(|(name, _)| is_free(name));
+    let sent: Vec<Sent> = free.map(|entry| sent(setting, entry)).collect();
+    let is_value = |sent: &Sent| matches!(sent, Sent::Value(_));
+    match operation.effect {
+        Effect::Read => Holds::No,
+        _ if sent.iter().any(is_value) => Holds::Yes,
+        _ if sent.contains(&Sent::Later) => Holds::Later,
+        _ => Holds::No,
+    }
 }
 
 fn amount_over(setting: &Setting<'_>, step: &Step, operation: &Operation, most: i64) -> Holds {
     if operation.name != "ledger.post" {
         return Holds::No;
     }
-    let Some((_, amount)) = args(step).and_then(|args| args.get("amount")) else {
-        return Holds::No;
-    };
-    match known(setting, amount) {
-        Some(value) => value.as_i64().is_some_and(|amount| amount > most).into(),
-        None => Holds::Later,
+    match given(setting, step, "amount") {
+        Sent::Value(value) => value.as_i64().is_some_and(|amount| amount > most).into(),
+        Sent::Nothing => Holds::No,
+        Sent::Later => Holds::Later,
     }
 }
 
 fn reaches_eve(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Holds {
-    if operation.name != "notes.add" {
+    match operation.name.as_str() {
+        "notes.add" => is_eve(given(setting, step, "list")),
+        _ => Holds::No,
+    }
+}
+
+fn says_eve(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Holds {
+    match operation.name.as_str() {
+        "tickets.close" => is_eve(given(setting, step, "note")),
+        _ => Holds::No,
+    }
+}
+
+fn is_eve(sent: Sent) -> Holds {
+    match sent {
+        Sent::Value(value) => (value == "eve").into(),
+        Sent::Nothing => Holds::No,
+        Sent::Later => Holds::Later,
+    }
+}
+
+fn lists_all(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Holds {
+    if operation.name != "tickets.list" {
         return Holds::No;
     }
-    let Some((_, list)) = args(step).and_then(|args| args.get("list")) else {
-        return Holds::No;
-    };
-    match known(setting, list) {
-        Some(value) => (value == "eve").into(),
-        None => Holds::Later,
+    match given(setting, step, "limit") {
+        Sent::Value(_) => Holds::No,
+        Sent::Nothing => Holds::Yes,
+        Sent::Later => Holds::Later,
     }
 }
 
 /// Every way in which what comes later may turn out.
-fn ways(rules: [Holds; 3]) -> Vec<[bool; 3]> {
-    let mut all = vec![[false; 3]];
+fn ways<const N: usize>(rules: [Holds; N]) -> Vec<[bool; N]> {
+    let mut all = vec![[false; N]];
     for (place, rule) in rules.into_iter().enumerate() {
         let choices: &[bool] = match rule {
             Holds::Yes => &[true],
             Holds::No => &[false],
             Holds::Later => &[false, true],
         };
-        let with = |way: &[bool; 3], choice: bool| {
+        let with = |way: &[bool; N], choice: bool| {
             let mut way = *way;
             if let Some(slot) = way.get_mut(place) {
                 *slot = choice;
