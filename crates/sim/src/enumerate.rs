@@ -27,6 +27,7 @@ pub mod reading;
 mod refusals;
 mod statements;
 pub mod stops;
+pub mod sums;
 mod world;
 
 pub use catalog::Kind;
@@ -84,6 +85,8 @@ pub struct Bounds {
     pub stops: bool,
     /// Whether another run makes the same calls.
     pub repeats: bool,
+    /// The limit of the sum that its calls add to, which is less than that of the plan.
+    pub sum: Option<u64>,
     /// How the driver has the store confirm what a turn rests on.
     pub looks: Looks,
 }
@@ -184,9 +187,13 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
         seen: HashMap::new(),
         machines: HashMap::new(),
         inbox: people::inbox(catalog::people()?, !bounds.two_people),
+        prior: Vec::new(),
     };
     search.tally.plans = 1;
-    let begun = search.begin(run, output);
+    let begun = match bounds.sum {
+        Some(limit) => search.begin_under(limit, (run, output)),
+        None => search.begin(run, output),
+    };
     // Why: machines know what follows them, and what goes round is never freed.
     for machine in search.machines.values() {
         machine.steps.borrow_mut().clear();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use sim::enumerate::judge::{BEGUN_UNHEARD, DOUBLED_KEYED, DOUBLED_PLAIN, LOST};
 use sim::enumerate::reading::COUNTED_TWICE;
+use sim::enumerate::sums::{self, REACHED};
 use sim::enumerate::{Bounds, Budget, Kind, PlanCase, Tally, catalog, explore, plans};
 use sim::polls::{POLLED_EARLY, POLLED_LATE};
 use sim::repeats::{BEGUN_FORBIDDEN, BEGUN_UNSHOWN, CARD_SILENT, Looks, NOT_RECORDED};
@@ -45,6 +46,7 @@ fn family(name: &'static str, cases: Vec<PlanCase>, numbers: Numbers) -> Family 
         two_people: false,
         stops: false,
         repeats: false,
+        sum: None,
         looks: Looks::Always,
     };
     Family {
@@ -100,15 +102,24 @@ fn repeated(mut family: Family) -> Family {
     family
 }
 
+/// The same family, where each call adds to a sum whose limit has room for two.
+fn summed(mut family: Family) -> Family {
+    family.cases = family.cases.into_iter().map(sums::adding).collect();
+    family.bounds.sum = Some(5);
+    family
+}
+
 /// Explores every plan, on two threads: what is added up does not depend on which came first.
 fn run(families: &[Family], naive: bool) -> Tally {
     let (solo, two) = (catalog::rules(naive), catalog::rules_of_two());
     let (solo, two) = (solo.unwrap(), two.unwrap());
     let repeats = catalog::rules_of_repeats().unwrap();
+    let sums = catalog::rules_of_sums().unwrap();
     let mut all = Tally::default();
     for family in families {
         let rules = match family.bounds {
             Bounds { repeats: true, .. } => &repeats,
+            Bounds { sum: Some(_), .. } => &sums,
             Bounds {
                 two_people: true, ..
             } => &two,
@@ -536,6 +547,33 @@ fn no_call_is_repeated_against_a_rule_and_no_card_hides_a_repetition() {
     let tally = run(&families, false);
     holds(&tally);
     tried(&tally, &["another run makes the same call"]);
+}
+
+/// Three writes of which the limit of a sum lets two begin: one after the other, two at once, and
+/// over a list. Wherever the process dies, no call begins beyond it, none is counted twice, and
+/// one whose outcome nobody knows is spent.
+#[test]
+fn no_call_begins_beyond_the_limit_of_a_sum() {
+    let cases = vec![
+        plans::chain(&[Kind::Keyed, Kind::Plain, Kind::Keyed]),
+        plans::fan_out(&[Kind::Plain, Kind::Keyed, Kind::Found]),
+        plans::list(Kind::Keyed, 3, false),
+    ];
+    let few = if is_whole() {
+        [2, 2, 0, 1, 1]
+    } else {
+        [1, 1, 0, 0, 1]
+    };
+    let tally = run(&[probed(summed(family("a sum", cases, few)))], false);
+    holds(&tally);
+    tried(
+        &tally,
+        &[
+            REACHED,
+            "crash before the commit",
+            "crash with calls in flight",
+        ],
+    );
 }
 
 fn control(naive: bool, forget_sync: bool, numbers: Numbers) -> Tally {

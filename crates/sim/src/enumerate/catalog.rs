@@ -16,6 +16,7 @@ use provost_run::machine::Rules;
 use serde_json::{Value, json};
 
 use super::people::LISTED;
+use super::sums;
 use crate::repeats::Rule;
 
 /// How old a reading may be before what acts on it begins, in milliseconds.
@@ -117,7 +118,18 @@ impl Kind {
 /// A sentence, if a schema or a policy does not load.
 pub fn rules(naive: bool) -> Result<Rules, String> {
     let solo = Source::new(SOLO_FILE, SOLO_POLICY);
-    ruled(naive, &people()?, vec![solo])
+    ruled(operations(naive)?, &people()?, vec![solo])
+}
+
+/// The same rules where each write adds an argument to a sum.
+///
+/// # Errors
+/// As [`rules`].
+pub fn rules_of_sums() -> Result<Rules, String> {
+    let solo = Source::new(SOLO_FILE, SOLO_POLICY);
+    let operations = operations(false)?.into_iter().map(sums::counting);
+    let operations: Result<Vec<Operation>, String> = operations.collect();
+    ruled(operations?, &people()?, vec![solo])
 }
 
 /// The same rules where nobody may approve what they asked for.
@@ -125,7 +137,7 @@ pub fn rules(naive: bool) -> Result<Rules, String> {
 /// # Errors
 /// As [`rules`].
 pub fn rules_of_two() -> Result<Rules, String> {
-    ruled(false, &people()?, Vec::new())
+    ruled(operations(false)?, &people()?, Vec::new())
 }
 
 /// The same rules as [`rules`], and some about calls that were made before.
@@ -135,7 +147,7 @@ pub fn rules_of_two() -> Result<Rules, String> {
 pub fn rules_of_repeats() -> Result<Rules, String> {
     let more = [(SOLO_FILE, SOLO_POLICY), ("repeats.cedar", REPEATS)];
     let more = more.map(|(name, text)| Source::new(name, text));
-    let mut rules = ruled(false, &people()?, more.to_vec())?;
+    let mut rules = ruled(operations(false)?, &people()?, more.to_vec())?;
     // Why so long: how old an equal call is changes nothing here.
     rules.admission.repeats_ms = 1_000 * KEY_LIVES_MS;
     Ok(rules)
@@ -148,8 +160,8 @@ pub(super) fn people() -> Result<People, String> {
     People::read(&Source::new("entities.json", listed)).map_err(|d| format!("{d:?}"))
 }
 
-fn ruled(naive: bool, people: &People, more: Vec<Source>) -> Result<Rules, String> {
-    let catalog = Catalog::new(operations(naive)?);
+fn ruled(operations: Vec<Operation>, people: &People, more: Vec<Source>) -> Result<Rules, String> {
+    let catalog = Catalog::new(operations);
     let mut texts = vec![
         Source::new("default.cedar", DEFAULT_POLICY),
         Source::new("wipes.cedar", WIPES),

@@ -34,6 +34,8 @@ pub(super) struct Search<'a> {
     pub(super) seen: HashMap<u64, Vec<Budget>>,
     pub(super) machines: HashMap<Prints, Rc<Machine>>,
     pub(super) inbox: Inbox,
+    /// What the journal holds where the search begins.
+    pub(super) prior: Vec<Event>,
 }
 
 impl Search<'_> {
@@ -275,7 +277,12 @@ impl Search<'_> {
         let mut journal = from.map(|from| from.journal.clone()).unwrap_or_default();
         let mut fold = from.map(|from| from.fold.clone());
         let at = state.spend.last_at;
-        for event in events {
+        let prior = if from.is_none() {
+            self.prior.clone()
+        } else {
+            Vec::new()
+        };
+        for event in prior.iter().chain(events) {
             let read = super::machine::stored(event)?;
             match &mut fold {
                 Some(fold) => fold.apply(&read, at).map_err(|error| error.to_string())?,
@@ -307,7 +314,11 @@ impl Search<'_> {
         let reading = from.map(|from| from.reading.clone());
         let mut reading = reading.unwrap_or_else(|| {
             let polls = Polls::strict(self.bounds.strict_polls);
-            Reading::of(&LISTED).with_polls(polls)
+            let mut reading = Reading::of(&LISTED).with_polls(polls);
+            self.prior
+                .iter()
+                .for_each(|event| _ = reading.read(event, now));
+            reading
         });
         for event in &output.append {
             for what in reading.read(event, now) {
@@ -315,6 +326,7 @@ impl Search<'_> {
                 self.broke(what, lines.collect());
             }
         }
+        self.judge_sum(state, &reading, &output.append);
         let (flights, asks_planner, timer) = self.open(state, again, through, output.commands)?;
         let timer = timer.map(|at| (at - now).max(0));
         let prints = Prints::of(&run, &reading, (self.case, again), now);

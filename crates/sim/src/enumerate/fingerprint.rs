@@ -150,6 +150,7 @@ fn of_whole(state: &State, reading: &Reading) -> u64 {
         debug(&(&asked.question, &asked.answer, asked.open), &mut hasher);
     }
     spend.limit.is_some().hash(&mut hasher);
+    debug(&spend.values, &mut hasher);
     (ending.cancelled.is_some(), ending.paused.is_some()).hash(&mut hasher);
     ending.reopened.hash(&mut hasher);
     debug(&ending.undo, &mut hasher);
@@ -372,8 +373,7 @@ fn of_history(history: &CallHistory, now: i64, hasher: &mut DefaultHasher) {
         tool: _,
         key,
         earlier,
-        // Why not: no tool here counts a value.
-        counted: _,
+        counted,
         deferrals,
         landing,
         class,
@@ -382,6 +382,7 @@ fn of_history(history: &CallHistory, now: i64, hasher: &mut DefaultHasher) {
     } = history;
     let lives = first_at.is_some_and(|first| now < first + KEY_LIVES_MS);
     (*attempt > 0, tries, deferrals).hash(hasher);
+    debug(counted, hasher);
     (key.is_some() && lives, landing, class).hash(hasher);
     let others = earlier.as_ref().is_some_and(|(_, calls)| calls.count > 0);
     others.hash(hasher);

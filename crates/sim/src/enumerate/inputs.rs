@@ -247,7 +247,7 @@ impl Search<'_> {
     }
 }
 
-fn plan(text: String) -> PlanReply {
+pub(super) fn plan(text: String) -> PlanReply {
     PlanReply::Plan {
         text,
         name: "plan".to_owned(),

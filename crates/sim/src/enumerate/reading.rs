@@ -382,6 +382,11 @@ impl Reading {
         self.revision
     }
 
+    /// How many writes began, each counted once however often it was tried.
+    pub(super) fn writes(&self) -> u64 {
+        self.last.len() as u64
+    }
+
     /// Steps that began.
     pub(super) fn begun(&self) -> &BTreeSet<String> {
         &self.begun
