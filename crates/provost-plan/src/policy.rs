@@ -243,7 +243,8 @@ pub struct CallFacts<'a> {
     pub values_from_goal: bool,
     /// How often the same call was made before, as far as that is known; of a read, zero.
     pub repeats: Option<u64>,
-    /// The most of each counted value in all calls of the plan; none where no plan is known.
+    /// The most of each counted value in all calls of the plan; none where no plan is known. A
+    /// value that it does not name has no bound, as far as policy is told.
     pub totals: Option<&'a Totals>,
 }
 

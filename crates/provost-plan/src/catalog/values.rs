@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{Catalog, Operation};
 use crate::amount::Amount;
 use crate::expr::Segment;
-use crate::schema::{Kinds, PathType};
+use crate::schema::{Kinds, PathType, Type};
 
 /// A setting `values` that counts nothing.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -67,6 +67,17 @@ impl Operation {
         let of = |arg: &String| args.get(arg).and_then(Amount::of_value);
         let each = self.values.iter();
         each.map(|(name, arg)| (name.clone(), of(arg))).collect()
+    }
+
+    /// The largest number that the schema admits at an argument; `None` without a bound.
+    #[must_use]
+    pub fn ceiling(&self, arg: &str) -> Option<Amount> {
+        match self.input.at(&[Segment::Field(arg.to_owned())]) {
+            PathType::Known { ty, .. } => Type::amount_max(&ty),
+            PathType::Unknown { .. } | PathType::Undeclared { .. } | PathType::Absent { .. } => {
+                None
+            }
+        }
     }
 
     fn kinds_of(&self, arg: &str) -> Option<Kinds> {

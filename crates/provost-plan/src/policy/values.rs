@@ -10,7 +10,7 @@ use serde_json::{Number, Value};
 
 use super::hosts::hosts_in;
 use super::shape::{EntityShape, ShapeField, ShapeFields};
-use crate::amount::{Amount, Totals};
+use crate::amount::Totals;
 use crate::catalog::Operation;
 use crate::digest::normalize_number;
 
@@ -88,8 +88,8 @@ impl DecisionInput {
     /// Adds what the plan of the call comes to: of each of the `values`, in whole units or not.
     pub fn add_totals(&mut self, values: &BTreeMap<String, bool>, totals: &Totals) {
         for (name, is_whole) in values {
-            // Why nothing else: a plan is silent about what none of its tools counts.
-            let Some(most) = totals.get(name).copied().unwrap_or(Some(Amount::ZERO)) else {
+            // Why nothing at all where none is told: zero would be the smallest sum there is.
+            let Some(most) = totals.get(name).copied().flatten() else {
                 continue;
             };
             let value = match is_whole {

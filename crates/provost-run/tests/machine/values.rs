@@ -1,8 +1,12 @@
 //! Counted values: what the calls of a run add up to, and its limit.
 
-use crate::case::{Case, failed, ok, rules_with};
+use std::sync::Arc;
+
+use crate::case::world::PEOPLE;
+use crate::case::{Case, failed, ok, rules_of, rules_with};
 use provost_plan::amount::Amount;
 use provost_plan::catalog::Operation;
+use provost_plan::source::Source;
 use provost_run::event::Event;
 use provost_run::outcome::{Class, Landing};
 use serde_json::json;
@@ -133,4 +137,41 @@ fn the_amounts_of_all_revisions_are_counted() {
         "{}",
         case.transcript()
     );
+}
+
+/// The record of an older check has no sums: policy is told of none, and not of small ones.
+#[test]
+fn a_plan_without_recorded_sums_is_not_taken_for_a_small_one() {
+    const SMALL: &str = r#"
+@id("calls")
+permit (principal, action in Action::"call", resource);
+@id("much-in-all")
+forbid (principal, action == Action::"note.put", resource)
+unless { resource.attended || context.total has spend && context.total.spend <= 500 };
+"#;
+    let run = |is_old: bool| {
+        let rules = rules_of(&[Source::new("test.cedar", SMALL)], PEOPLE, counting);
+        let case = Case::of(rules, TWO).started();
+        let mut case = case.ends("a", failed(Class::Unavailable, Landing::None));
+        for (event, _) in case.journal.iter_mut().filter(|_| is_old) {
+            if let Event::PlanChecked { record, .. } = event {
+                Arc::make_mut(record).totals.clear();
+            }
+        }
+        case.crash().tick(60_000)
+    };
+    let case = run(true);
+    assert!(
+        case.state().open_cards().next().is_some(),
+        "{}",
+        case.transcript()
+    );
+    // The control: the same run with the sums of its plan.
+    let case = run(false);
+    assert!(
+        case.state().open_cards().next().is_none(),
+        "{}",
+        case.transcript()
+    );
+    assert_eq!(spent(&case), "300");
 }

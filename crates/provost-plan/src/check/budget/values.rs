@@ -21,8 +21,7 @@ use crate::diagnostic::{Diagnostic, nearest};
 use crate::expr::tree::{Arith, Expr, ExprKind, Function};
 use crate::expr::{ArgTree, Key, Root, Scope, Segment};
 use crate::fix::Fix;
-use crate::plan::{CallRole, Field, Limits, Step};
-use crate::schema::{PathType, Type};
+use crate::plan::{CallRole, Field, ForEach, Limits, Step};
 use crate::source::{Span, Spanned};
 
 /// Most steps that one is compared with, to see whether they exclude each other.
@@ -156,7 +155,7 @@ fn of_call(pass: &Pass<'_>, step: &Step, role: CallRole, name: &str) -> Option<V
         step: step.id.value.clone(),
         tool: operation.name.clone(),
         arg: arg.clone(),
-        calls: items(step),
+        calls: items_of(pass, step),
         most,
         open: tree.is_some_and(reads_open),
     })
@@ -170,7 +169,7 @@ fn of_entry(
     (key, tree): &(Key, ArgTree),
 ) -> Option<Amount> {
     if let Some(value) = pass.fixed_tree(tree) {
-        return Amount::of_value(&value).map(|one| one.times(items(step)));
+        return Amount::of_value(&value).map(|one| one.times(items_of(pass, step)));
     }
     if let Some(total) = of_items(pass, step, tree) {
         return Some(total);
@@ -179,7 +178,7 @@ fn of_entry(
     if key.may_be_left_out() {
         return None;
     }
-    let declared = ceiling(operation, key);
+    let declared = operation.ceiling(key);
     let site = Site::of(pass, step, Field::Args(role));
     let names = |root: &Root, path: &[Segment]| pass.place(&site, root, path);
     let written = match tree {
@@ -193,7 +192,7 @@ fn of_entry(
         (Some(written), Some(declared)) => Some(written.min(declared)),
         (written, declared) => written.or(declared),
     };
-    one.map(|one| one.times(items(step)))
+    one.map(|one| one.times(items_of(pass, step)))
 }
 
 /// The most that an expression comes to. Why not its type alone: that says little of a sum, and
@@ -221,6 +220,22 @@ fn of_expr(expr: &Expr, names: &TypedNames<'_>) -> Option<Amount> {
     }
 }
 
+/// The calls of a step, one an item: of a list that is known before the run, as many as it has.
+fn items_of(pass: &Pass<'_>, step: &Step) -> u64 {
+    let list = step.for_each.as_ref().and_then(|each| list_of(pass, each));
+    let known = list.and_then(|list| u64::try_from(list.len()).ok());
+    // Why not more: with more items than that, no call of the step begins.
+    known.map_or(items(step), |known| known.min(items(step)))
+}
+
+/// The items of a list that is known before the run.
+fn list_of(pass: &Pass<'_>, each: &ForEach) -> Option<Vec<Value>> {
+    match pass.fixed(&each.list)? {
+        Value::Array(list) => Some(list),
+        _ => None,
+    }
+}
+
 /// The sum over the items of a list that is known before the run.
 fn of_items(pass: &Pass<'_>, step: &Step, tree: &ArgTree) -> Option<Amount> {
     let (each, ArgTree::Template(template)) = (step.for_each.as_ref()?, tree) else {
@@ -230,9 +245,7 @@ fn of_items(pass: &Pass<'_>, step: &Step, tree: &ArgTree) -> Option<Amount> {
     if pass.open.leaves_open(template) || !template.references().all(|read| known(&read.root)) {
         return None;
     }
-    let Value::Array(list) = pass.fixed(&each.list)? else {
-        return None;
-    };
+    let list = list_of(pass, each)?;
     list.iter()
         .enumerate()
         .try_fold(Amount::ZERO, |sum, (at, item)| {
@@ -244,21 +257,13 @@ fn of_items(pass: &Pass<'_>, step: &Step, tree: &ArgTree) -> Option<Amount> {
         })
 }
 
-/// The largest number that the schema of an operation admits at an argument.
-fn ceiling(operation: &Operation, arg: &str) -> Option<Amount> {
-    match operation.input.at(&[Segment::Field(arg.to_owned())]) {
-        PathType::Known { ty, .. } => Type::amount_max(&ty),
-        PathType::Unknown { .. } | PathType::Undeclared { .. } | PathType::Absent { .. } => None,
-    }
-}
-
 /// What the steps of a subgoal may still add: as many calls as may come, of the tool that adds the
 /// most.
 fn of_subgoal(pass: &Pass<'_>, step: &Step, name: &str) -> Option<ValueShare> {
     let calls = pass.still_to_come(step);
     let counting = pass.may_call(step);
     let counting = counting.filter_map(|operation| Some((operation, operation.values.get(name)?)));
-    let most = |(operation, arg): &(&Operation, &String)| ceiling(operation, arg);
+    let most = |(operation, arg): &(&Operation, &String)| operation.ceiling(arg);
     // Why unbounded first: what has no bound adds more than all that has one.
     let by_most = |one: &(&Operation, &String)| (most(one).is_none(), most(one));
     let (operation, arg) = counting.max_by_key(by_most)?;
@@ -267,7 +272,7 @@ fn of_subgoal(pass: &Pass<'_>, step: &Step, name: &str) -> Option<ValueShare> {
         tool: operation.name.clone(),
         arg: arg.clone(),
         calls,
-        most: ceiling(operation, arg).map(|one| one.times(calls)),
+        most: operation.ceiling(arg).map(|one| one.times(calls)),
         open: false,
     })
 }

@@ -21,6 +21,8 @@ use crate::policy::{
 };
 use crate::source::{Source, Span, Spanned};
 
+mod sums;
+
 /// The version marker of a file of cases.
 pub const CASES_SCHEMA: &str = "provost/policy-test/v1";
 
@@ -324,10 +326,10 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery
         }
     }
     mark_secret(&secret, &mut facts, fields.diagnostics());
-    let given = args
-        .iter()
-        .map(|(name, value)| (name.value.clone(), value.to_value()))
-        .collect();
+    let given = args.iter();
+    let given = given.map(|(name, value)| (name.value.clone(), value.to_value()));
+    let given: Map<String, Value> = given.collect();
+    let totals = sums::of_case(fields, catalog, operation, (&given, &unknown));
     let trusted = |label: &Label| label.integrity == Integrity::Trusted;
     let values_from_goal = from_goal.unwrap_or_else(|| facts.values().all(trusted));
     Some(CaseQuery::Call {
@@ -340,27 +342,8 @@ fn read_call(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery
         inputs_validated,
         values_from_goal,
         repeats: fields.count("repeats").map_or(0, |count| count.value),
-        totals: totals(fields, catalog),
+        totals,
     })
-}
-
-/// What the plan of a case comes to; what the case does not name, nothing adds to.
-fn totals(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Totals {
-    let known = catalog.values();
-    let given = fields.amounts("total").into_iter();
-    let given = given.map(|(name, most)| (name, Some(most)));
-    let unbounded = fields.texts("unbounded").into_iter();
-    let all: Vec<_> = given.chain(unbounded.map(|name| (name, None))).collect();
-    for (name, _) in &all {
-        if !known.contains_key(&name.value) {
-            let message = format!("no tool counts `{}`", name.value);
-            let finding = Diagnostic::new(Code::UnknownValue, name.span, message)
-                .did_you_mean(&name.value, known.keys().map(String::as_str));
-            fields.diagnostics().push(finding);
-        }
-    }
-    let all = all.into_iter();
-    all.map(|(name, most)| (name.value, most)).collect()
 }
 
 /// Marks the arguments that a case says are secret.

@@ -25,6 +25,8 @@ fn totals(value: &Value) -> Totals {
 fn a_call_is_judged_by_what_its_plan_comes_to() {
     let asks = "!resource.attended && context.total has spend && context.total.spend > 500";
     let unless = "!(context.total has spend && context.total.spend <= 500)";
+    let asks_otherwise = "!resource.attended && \
+                          !(context.total has spend && context.total.spend <= 500)";
     let dotted = "context has total.spend && context.total.spend > 500";
     let weight = "context.total has weight && \
                   context.total.weight.greaterThan(decimal(\"0.3\"))";
@@ -38,6 +40,10 @@ fn a_call_is_judged_by_what_its_plan_comes_to() {
         (asks, Some(json!({ "spend": null })), "permit by all"),
         (unless, Some(json!({ "spend": null })), "forbid by rule"),
         (unless, Some(json!({ "spend": 500 })), "permit by all"),
+        // Why not zero: what a record does not name has no bound that anybody knows.
+        (unless, Some(json!({})), "forbid by rule"),
+        (unless, Some(json!({ "weight": 1 })), "forbid by rule"),
+        (asks_otherwise, Some(json!({})), "ask by rule"),
         (dotted, Some(json!({ "spend": 501 })), "forbid by rule"),
         (dotted, Some(json!({ "spend": null })), "permit by all"),
         // Why forbidden: sums are rounded up, never down.
@@ -100,6 +106,50 @@ fn a_sum_is_typed_by_the_catalog() {
     }
 }
 
+/// A sum that nobody has told is not a small one: a policy that permits up to a sum permits nothing.
+#[test]
+fn what_no_sum_is_told_of_is_not_permitted() {
+    let small = "permit (principal, action in Action::\"call\", resource) when { context.total has spend && \
+                 context.total.spend <= 500 };";
+    let policy = policy(&[&format!("@id(\"small\") {small}")]);
+    for (given, decision) in [
+        (json!({ "spend": 500 }), "permit"),
+        (json!({ "spend": 501 }), "forbid"),
+        (json!({ "spend": null }), "forbid"),
+        (json!({ "weight": 1 }), "forbid"),
+        (json!({}), "forbid"),
+    ] {
+        let mut case = Case::call("db.put");
+        case.totals = Some(totals(&given));
+        assert_eq!(case.decide(&policy).decision.word(), decision, "{given}");
+    }
+}
+
+/// A case that is silent about a sum is about a plan of its call alone.
+#[test]
+fn a_case_without_sums_is_a_plan_of_one_call() {
+    let rule = "!(context.total has spend && context.total.spend <= 500)";
+    let policy = with_rule(rule);
+    for (args, expected) in [
+        ("args: { to: x, amount: 500 }", "permit"),
+        ("args: { to: x, amount: 501 }", "forbid"),
+        (
+            "args: { to: x, amount: 501 }, total: { spend: 9 }",
+            "permit",
+        ),
+        ("args: { to: x }, unknown: [amount]", "forbid"),
+        ("args: { to: x }", "forbid"),
+    ] {
+        let text = format!(
+            "schema: provost/policy-test/v1\ncases:\n\
+             - {{ name: one, call: bank.pay, {args}, expect: permit }}\n"
+        );
+        let cases = Cases::read(&Source::new("cases.yaml", text), &catalog()).unwrap();
+        let given = cases.judge(&policy, &catalog()).remove(0).given.word();
+        assert_eq!(given, expected, "{args}");
+    }
+}
+
 /// A case of a policy test says what the plan of its call comes to.
 #[test]
 fn a_case_gives_the_sums_of_its_plan() {
@@ -120,6 +170,7 @@ fn a_case_gives_the_sums_of_its_plan() {
     assert_eq!(given(", total: { spend: 500 }"), "permit");
     assert_eq!(given(", total: { spend: 500.5 }"), "forbid");
     assert_eq!(given(", unbounded: spend"), "forbid");
+    assert_eq!(given(", total: { weight: 9 }"), "permit");
     let codes = |sums: &str| {
         let found = read(sums).unwrap_err();
         let codes: Vec<&str> = found.iter().map(|finding| finding.code.as_str()).collect();
