@@ -287,6 +287,45 @@ fn limits_count_from_the_undo_on() {
     assert_eq!(run.state().spend.active_ms, 0);
 }
 
+/// A run that met its limit of attempts has none left, and its undo begins all the same.
+#[test]
+fn a_run_that_a_limit_ended_is_taken_back() {
+    // Why once: then the worst case is five attempts, two of them to undo.
+    let plan = PLAN
+        .replace("undo:", "retry: { attempts: 1, backoff: 1s }\n    undo:")
+        .replace(
+            "tool: page.send, needs: [mail], args: { to: bob }, accept: ['${ output.done }']",
+            "tool: look.up, needs: [mail], retry: { attempts: 1, backoff: 1s }",
+        );
+    let until_last = |attempts: u64| {
+        Case::of(open_rules(), &plan)
+            .limits(|limits| limits.attempts = attempts)
+            .started()
+            .ends("put", done())
+            .ends("mail", done())
+            .crash()
+            .crash()
+    };
+    let case = until_last(5).crash();
+    let ended = case.state().ending.ended.as_ref().expect("the run is over");
+    assert_eq!(
+        ended.class,
+        Some(Class::BudgetExceeded),
+        "{}",
+        case.transcript()
+    );
+    assert_eq!(case.state().spend.attempts, 5);
+    let case = case
+        .undo("ada")
+        .ends("undo/mail", done())
+        .ends("undo/put", done());
+    assert_eq!(case.status(), "undone", "{}", case.transcript());
+    assert_eq!(begun(&case.journal), ["undo/mail", "undo/put"]);
+    assert_eq!(case.state().spend.attempts, 2);
+    // The control: what ended it was the limit.
+    assert!(until_last(6).crash().state().ending.ended.is_none());
+}
+
 /// Wherever the process died, nothing is undone twice, and the newest is undone first.
 #[test]
 fn a_journal_cut_anywhere_undoes_once_and_in_order() {
