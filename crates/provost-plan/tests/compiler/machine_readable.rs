@@ -171,6 +171,28 @@ fn fixes_help_and_reach_no_further() {
     }
 }
 
+/// A misspelt limit is not renamed to one that the plan has: the text would be no document.
+#[test]
+fn no_limit_is_written_twice() {
+    let offered = |limits: &str| {
+        let text = format!(
+            "# Fuel\n\n```yaml catalog\nfuel.book:\n  effect: write\n  \
+             args: {{ litres: {{ type: integer, maximum: 9 }} }}\n  gives: {{ done: boolean }}\n  \
+             idempotency: key\n  values: {{ litres: litres }}\n```\n\n\
+             ```yaml plan\nlimits: {{ values: {{ {limits} }} }}\nsteps:\n  \
+             - {{ id: a, tool: fuel.book, args: {{ litres: 1 }}, accept: ['${{ output.done }}'] }}\n\
+             answer: done\n```\n"
+        );
+        let case = Case::of(&Document::parse(&text));
+        let (_, found, _) = case.report();
+        let of_value = found.iter().find(|one| one.code == Code::UnknownValue);
+        of_value.map(|one| one.fix.is_some())
+    };
+    assert_eq!(offered("litres: 30, liters: 10"), Some(false));
+    // The control.
+    assert_eq!(offered("liters: 10"), Some(true));
+}
+
 /// The control: a fix that is taken without being judged does harm that this test can see.
 #[test]
 fn an_unjudged_fix_is_noticed() {

@@ -20,7 +20,6 @@ use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::expr::tree::{Arith, Expr, ExprKind, Function};
 use crate::expr::{ArgTree, Key, Root, Scope, Segment};
-use crate::fix::Fix;
 use crate::plan::{CallRole, Field, ForEach, Limits, Step};
 use crate::source::{Span, Spanned};
 
@@ -286,12 +285,15 @@ pub(super) fn findings(
     let names: BTreeSet<&str> = worst.keys().map(String::as_str).collect();
     let named = pass.plan.value_limits.iter();
     let unknown = named.filter(|name| !names.contains(name.value.as_str()));
-    // Why: to write a name that is limited already would make the text no document.
-    let limited = |fix: &Fix| match fix {
-        Fix::Rename { to, .. } => pass.plan.value_limits.iter().any(|name| name.value == *to),
-        _ => false,
-    };
-    let unknown = unknown.map(|name| no_value(name, &names).fix_only_if(|fix| !limited(fix)));
+    let limited = pass
+        .plan
+        .value_limits
+        .iter()
+        .map(|name| name.value.as_str());
+    let limited: BTreeSet<&str> = limited.collect();
+    // Why not what has a limit: written once more, the text would be no document.
+    let free: BTreeSet<&str> = names.difference(&limited).copied().collect();
+    let unknown = unknown.map(|name| no_value(name, &names, &free));
     let mut found: Vec<Diagnostic> = unknown.collect();
     for (name, limit) in &limits.values {
         let Some(value) = worst.get(name) else {
@@ -306,12 +308,12 @@ pub(super) fn findings(
     found
 }
 
-fn no_value(name: &Spanned<String>, known: &BTreeSet<&str>) -> Diagnostic {
+fn no_value(name: &Spanned<String>, known: &BTreeSet<&str>, free: &BTreeSet<&str>) -> Diagnostic {
     let message = format!("no tool counts `{}`", name.value);
     let found = Diagnostic::new(Code::UnknownValue, name.span, message);
     let list: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-    match nearest(&name.value, known.iter().copied()) {
-        Some(_) => found.did_you_mean(&name.value, known.iter().copied()),
+    match nearest(&name.value, free.iter().copied()) {
+        Some(_) => found.did_you_mean(&name.value, free.iter().copied()),
         None if list.is_empty() => found.hint("no tool of this workspace counts a value"),
         None => found.hint(format!("the tools count {}", list.join(", "))),
     }
