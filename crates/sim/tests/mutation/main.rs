@@ -182,7 +182,8 @@ impl std::fmt::Display for Table {
 }
 
 /// Plans in which there is something for each operator.
-const ALWAYS: [&str; 10] = [
+const ALWAYS: [&str; 11] = [
+    "content-post-corrected-once",
     "calls-that-exclude-each-other-bakery",
     "guards",
     "operators",
