@@ -313,7 +313,7 @@ impl Generator<'_> {
         }
     }
 
-    /// An entry that is left out where its value is null: by what a step gave, or by the goal alone.
+    /// An entry that is left out where its value is null: by what a step gave, or by the goal.
     fn left_out(&mut self, name: &str, field: &Value) -> String {
         let is = |word: &str| field.get("type") == Some(&json!(word));
         let test = match self.rng.between(0, 4) {

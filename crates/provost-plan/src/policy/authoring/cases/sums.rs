@@ -1,7 +1,7 @@
 //! What the plan of a case adds up to.
 //!
 //! Owns what a case that is silent about a sum means: a plan of this one call. Never makes a sum
-//! smaller than that in silence. INVARIANT: every value of the catalog has a sum or has none because
+//! smaller than that in silence. INVARIANT: every value of the catalog has a sum, or none because
 //! nothing bounds it, as in the record of a checked plan.
 
 use std::collections::BTreeSet;
