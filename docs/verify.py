@@ -226,6 +226,8 @@ def stands(store, run, seen, last, kind, event, people):
     if kind in ("ApprovalGiven", "ApprovalRejected", "QuestionAnswered"):
         need(asked and asked["open"], "nothing waited for it")
         need(asked["fits"], "what is recorded is not what was asked")
+        until = asked["what"].get("expires_at") or asked["what"].get("expires", {}).get("at")
+        need(until is None or seen["at"] < until, "what it answers had expired")
         authors = {asked["what"].get("requester"), *asked["what"].get("amended_by", ())}
         need(seen["solo"] or by not in authors, f"{by} asked for it")
         need(by not in asked["by"], f"{by} said yes already")
@@ -248,8 +250,9 @@ def take_in(seen, kind, event):
             fits = named(digest(tag, canonical(event[what]))) == event["digest"]
             seen["asked"][event["digest"]] = {"what": event[what], "fits": fits, "open": True,
                                               "by": set()}
-    if kind == "ApprovalExpired" and event["card"] in seen["asked"]:
-        seen["asked"][event["card"]]["open"] = False
+    if kind in ("ApprovalExpired", "QuestionExpired"):
+        lapsed = seen["asked"].get(event.get("card") or event.get("question"), {})
+        lapsed["open"] = False
     seen["nonces"].add((event.get("said") or {}).get("nonce"))
     seen["over"] = kind == "RunEnded"
     seen["ended"] = kind == "RunEnded" or seen["ended"] and kind != "UndoRequested"

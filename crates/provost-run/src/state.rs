@@ -164,6 +164,8 @@ pub struct QuestionState {
     pub answer: Option<Value>,
     /// Whether it is still open: not answered, and not withdrawn with what it was for.
     pub open: bool,
+    /// Whether it is closed because nobody answered in time.
+    pub expired: bool,
     /// When it was asked, in milliseconds since the epoch.
     pub asked_at: i64,
 }
@@ -409,8 +411,10 @@ impl State {
     pub fn next_timer(&self, now: i64) -> Option<i64> {
         // Why: an attempt whose time has come and that did not start waits for room, not for time.
         let retries = self.retries().filter(|at| *at > now);
-        let expiries = self.open_cards().filter_map(|(_, card)| card.expires_at);
-        retries.chain(expiries).min()
+        let cards = self.open_cards().filter_map(|(_, card)| card.expires_at);
+        let questions = self.open_questions();
+        let questions = questions.filter_map(|(_, asked)| Some(asked.expires.as_ref()?.at));
+        retries.chain(cards).chain(questions).min()
     }
 }
 

@@ -269,7 +269,7 @@ impl Driver<'_> {
         };
         match session.hear(&envelope, view).await {
             Ok(()) => Ok(true),
-            Err(DriveError::Step(StepError::NotOpen { .. })) => {
+            Err(DriveError::Step(StepError::NotOpen { .. } | StepError::Lapsed { .. })) => {
                 // Why: the card lapsed while the person thought; the run has to hear of it.
                 session.give(Input::Tick, view).await?;
                 Ok(true)

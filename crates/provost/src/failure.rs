@@ -201,6 +201,9 @@ impl From<StepError> for Failure {
     fn from(error: StepError) -> Self {
         let hint = match &error {
             StepError::Over { .. } => Some("`provost show RUN` tells how it ended"),
+            StepError::Lapsed { .. } => {
+                Some("`provost show RUN` says what followed without an answer")
+            }
             StepError::NotOpen { .. } => Some("`provost inbox` lists what waits, with commands"),
             StepError::NotAllowed { .. } => {
                 Some("another person must answer: `policies/` says who may")

@@ -291,6 +291,19 @@ pub struct Question {
     /// Who is asked; anybody if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
+    /// When it lapses; never if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<QuestionExpiry>,
+}
+
+/// When a question lapses, and what its step comes to then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuestionExpiry {
+    /// The moment, in milliseconds since the epoch.
+    pub at: i64,
+    /// The output of the step, as its plan says; without it, the step fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
 }
 
 /// What an answer is for.
@@ -321,7 +334,26 @@ pub enum QuestionPurpose {
     },
 }
 
+impl QuestionPurpose {
+    /// The step whose output the answer is, if it is one's.
+    #[must_use]
+    pub fn step(&self) -> Option<&String> {
+        match self {
+            Self::Step { step } => Some(step),
+            Self::Planner { .. } | Self::Escalation { .. } | Self::Review { .. } => None,
+        }
+    }
+}
+
 impl Question {
+    /// Whether nobody is waited for any more at a moment.
+    #[must_use]
+    pub fn has_lapsed(&self, now: i64) -> bool {
+        self.expires
+            .as_ref()
+            .is_some_and(|expires| expires.at <= now)
+    }
+
     /// The question's identity.
     #[must_use]
     pub fn digest(&self) -> Digest {

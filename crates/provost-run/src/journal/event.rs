@@ -233,6 +233,11 @@ pub enum Event {
         #[serde(default, rename = "said", skip_serializing_if = "Option::is_none")]
         record: Option<StatementRecord>,
     },
+    /// Nobody answered a question in time; its default is no word of a person.
+    QuestionExpired {
+        /// The digest of the question.
+        question: Digest,
+    },
     /// The first plan passed the check, and steps may start.
     RunStarted {
         /// The number of its revision.
@@ -537,6 +542,7 @@ impl Event {
             Self::ApprovalsRevised { .. } => "ApprovalsRevised",
             Self::QuestionAsked { .. } => "QuestionAsked",
             Self::QuestionAnswered { .. } => "QuestionAnswered",
+            Self::QuestionExpired { .. } => "QuestionExpired",
             Self::RunStarted { .. } => "RunStarted",
             Self::ListEvaluated { .. } => "ListEvaluated",
             Self::StepSkipped { .. } => "StepSkipped",

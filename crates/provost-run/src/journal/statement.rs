@@ -237,6 +237,7 @@ impl Event {
             | Self::ApprovalExpired { .. }
             | Self::ApprovalsRevised { .. }
             | Self::QuestionAsked { .. }
+            | Self::QuestionExpired { .. }
             | Self::RunStarted { .. }
             | Self::ListEvaluated { .. }
             | Self::StepSkipped { .. }

@@ -39,6 +39,12 @@ pub enum StepError {
         /// The digest.
         digest: String,
     },
+    /// Nobody answered in time, and what follows from that counts.
+    #[error("the question `{digest}` expired: an answer counts no more")]
+    Lapsed {
+        /// The digest.
+        digest: String,
+    },
     /// Policy does not let this person say that.
     #[error(transparent)]
     Denied(#[from] ActionDenied),

@@ -94,6 +94,7 @@ fn view_of(event: &Event) -> TraceView {
         | Event::ApprovalsRevised { .. }
         | Event::QuestionAsked { .. }
         | Event::QuestionAnswered { .. }
+        | Event::QuestionExpired { .. }
         | Event::GoalAmended { .. }
         | Event::PlanAmended { .. }
         | Event::ReplanRequested { .. } => TraceView::Planning,

@@ -214,7 +214,10 @@ fn by_people(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
         matches!(
             (ended.status, event),
             (RunStatus::Rejected, Event::ApprovalRejected { .. })
-                | (RunStatus::Expired, Event::ApprovalExpired { .. })
+                | (
+                    RunStatus::Expired,
+                    Event::ApprovalExpired { .. } | Event::QuestionExpired { .. }
+                )
                 | (RunStatus::Cancelled, Event::CancelRequested { .. })
         )
     });

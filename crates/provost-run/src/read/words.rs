@@ -137,6 +137,7 @@ pub fn words(event: &Event) -> Words {
         Event::ApprovalsRevised { .. } => people::revised(event),
         Event::QuestionAsked { question, digest } => people::question(question, digest),
         Event::QuestionAnswered { .. } => people::answered(event),
+        Event::QuestionExpired { question } => people::unanswered(question),
         Event::GoalAmended { .. } | Event::PlanAmended { .. } => people::amended(event),
         Event::CancelRequested { .. } => people::cancelled(event),
         Event::UndoRequested { .. } => people::undone(event),

@@ -28,7 +28,7 @@ use ending::{close, end_all, reopen};
 
 use people::{
     approval_given, approval_requested, approvals_revised, close_card, plan_amended,
-    question_answered, yes_lasts,
+    question_answered, question_expired, yes_lasts,
 };
 use plan::{plan_checked, plan_requested, planner_paid};
 
@@ -278,6 +278,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 question: question.clone(),
                 answer: None,
                 open: true,
+                expired: false,
                 asked_at: at,
             };
             state.people.questions.insert(*digest, asked);
@@ -290,6 +291,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
         } => {
             question_answered(state, *question, value, by)?;
         }
+        Event::QuestionExpired { question } => question_expired(state, *question)?,
         Event::ListEvaluated { step, items, .. } => {
             let step = step_mut(state, step, kind)?;
             step.listed = true;

@@ -131,6 +131,9 @@ impl State {
                 if asked.question.digest() != digest {
                     return Err(Objection::OtherContent { digest });
                 }
+                if asked.question.has_lapsed(at) {
+                    return Err(Objection::Lapsed);
+                }
                 match &asked.question.of {
                     // Why only here: otherwise policy was asked, which sees whom it names.
                     Some(of)

@@ -142,9 +142,11 @@ impl Waiting {
             }
             QuestionPurpose::Planner { .. } | QuestionPurpose::Review { .. } => None,
         };
+        let expires = known.question.expires.as_ref();
         Self {
             digest: Some(digest),
             slot,
+            expires_at: expires.map(|expires| expires.at),
             ..Self::new(WaitKind::Answer, known.asked_at)
         }
     }

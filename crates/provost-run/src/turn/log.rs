@@ -150,15 +150,19 @@ impl<'r> TurnLog<'r> {
         purpose: QuestionPurpose,
         text: String,
         answer: Value,
-        of: Option<String>,
     ) -> Result<(), StepError> {
-        let question = Question {
+        self.ask(Question {
             run: self.state.head.run.clone(),
             purpose,
             text,
             answer,
-            of,
-        };
+            of: None,
+            expires: None,
+        })
+    }
+
+    /// [`Self::ask_question`], as it is written.
+    pub(super) fn ask(&mut self, question: Question) -> Result<(), StepError> {
         let digest = question.digest();
         self.emit(Event::QuestionAsked { question, digest })
     }

@@ -156,8 +156,12 @@ fn event_of_people(words: &[&str], text: Option<String>) -> Event {
                 text: said,
                 answer: json!({ "type": "string" }),
                 of: None,
+                expires: None,
             },
             digest: digest(words[1]),
+        },
+        "unanswered" => Event::QuestionExpired {
+            question: digest(words[1]),
         },
         "answered" => Event::QuestionAnswered {
             question: digest(words[1]),

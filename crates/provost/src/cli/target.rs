@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use provost_engine::engine::{Engine, FoldedRun, Record};
 use provost_engine::history::History;
+use provost_engine::run::machine::StepError;
 use provost_engine::run::state::State;
 use provost_engine::store::Store;
 use provost_plan::digest::Digest;
@@ -126,6 +127,9 @@ impl Target {
         waiting: TargetWait,
         place: &WorkspacePath,
     ) -> Result<Option<Digest>, Failure> {
+        if let (Some(text), TargetWait::Questions) = (&self.digest, waiting) {
+            not_lapsed(state, text)?;
+        }
         let open = waiting.open(state);
         let Some(first) = open.first() else {
             return Err(nothing(state, waiting));
@@ -161,6 +165,17 @@ impl Target {
             None if open.len() == 1 => Ok(Some(*first)),
             None => Ok(None),
         }
+    }
+}
+
+/// Refuses a question that nobody answered in time, in the words of the run.
+fn not_lapsed(state: &State, text: &str) -> Result<(), StepError> {
+    let mut lapsed = state.people.questions.iter();
+    match lapsed.find(|(digest, asked)| asked.expired && digest.matches(text)) {
+        Some((digest, _)) => Err(StepError::Lapsed {
+            digest: digest.to_string(),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -195,6 +195,7 @@ impl Narrator {
             | Event::ApprovalExpired { .. }
             | Event::QuestionAsked { .. }
             | Event::QuestionAnswered { .. }
+            | Event::QuestionExpired { .. }
             | Event::CancelRequested { .. }
             | Event::UndoRequested { .. }
             | Event::DoubtSettled { .. }

@@ -6,6 +6,7 @@ use provost_plan::schema::Schema;
 use serde_json::Value;
 
 use super::page::{Page, TextStyle};
+use super::words::moment;
 
 /// The question.
 pub fn page(digest: &Digest, question: &Question) -> Page {
@@ -22,6 +23,16 @@ pub fn page(digest: &Digest, question: &Question) -> Page {
         page.field("of", of);
     }
     page.field("answer", &expected(&question.answer));
+    if let Some(expires) = &question.expires {
+        let then = match &expires.default {
+            Some(default) => format!("it is {default}"),
+            None => "the step fails".to_owned(),
+        };
+        page.field(
+            "expires",
+            &format!("at {}, then {then}", moment(expires.at)),
+        );
+    }
     page.field("run", &question.run);
     page.field("digest", &digest.to_string());
     page
@@ -97,6 +108,7 @@ mod tests {
             text: "?".to_owned(),
             answer: schema,
             of: None,
+            expires: None,
         };
         read(&question, typed)
     }

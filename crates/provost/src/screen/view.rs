@@ -113,7 +113,10 @@ impl Live {
                 None => {
                     let told = self.narrator.execution(event, state.spend.last_at);
                     let of_people = event.statement().is_some()
-                        || matches!(event, Event::ApprovalExpired { .. });
+                        || matches!(
+                            event,
+                            Event::ApprovalExpired { .. } | Event::QuestionExpired { .. }
+                        );
                     if let Some(told) = told.filter(|_| of_people) {
                         above.page(told);
                     }

@@ -301,6 +301,7 @@ pub(super) fn refusal(error: &StepError) -> &'static str {
         StepError::NoRequest { .. } => "no request",
         StepError::NoAttempt { .. } => "no attempt",
         StepError::NotOpen { .. } => "not open",
+        StepError::Lapsed { .. } => "lapsed",
         StepError::NotAllowed { .. } | StepError::Denied(_) => "not allowed",
         StepError::NotOnCard { .. } => "not on the card",
         StepError::BadAnswer { .. } => "bad answer",

@@ -62,6 +62,7 @@ const EVENTS: [(&str, &[&str]); 4] = [
             "Paused",
             "PlanAmended",
             "QuestionAnswered",
+            "QuestionExpired",
             "ReplanRequested",
             "Resumed",
             "StepSkipped",

@@ -289,7 +289,7 @@ fn waiting(events: &[(Event, i64)]) -> i64 {
             | Event::ApprovalExpired { card } => {
                 open.remove(card);
             }
-            Event::QuestionAnswered { question, .. } => {
+            Event::QuestionAnswered { question, .. } | Event::QuestionExpired { question } => {
                 open.remove(question);
             }
             Event::ApprovalsRevised { replace, clear, .. }

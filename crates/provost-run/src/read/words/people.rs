@@ -148,6 +148,13 @@ pub(super) fn answered(event: &Event) -> Words {
         .text(Some(value))
 }
 
+pub(super) fn unanswered(question: &Digest) -> Words {
+    Words::new("question", "expired")
+        .tone(Tone::Bad)
+        .rest(", nobody answered in time")
+        .detail(question.short())
+}
+
 pub(super) fn amended(event: &Event) -> Words {
     let words =
         |subject, person: &str, record| Words::new(subject, "changed").rest(by(person, record));

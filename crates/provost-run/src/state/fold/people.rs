@@ -210,6 +210,17 @@ pub(super) fn question_answered(
     Ok(())
 }
 
+/// Nobody answered in time: what its step comes to is another event, and nobody's word.
+pub(super) fn question_expired(state: &mut State, digest: Digest) -> Result<(), FoldError> {
+    let asked = state.people.questions.get_mut(&digest);
+    let asked = asked.ok_or_else(|| FoldError::Unknown {
+        kind: "QuestionExpired",
+        name: digest.to_string(),
+    })?;
+    (asked.open, asked.expired) = (false, true);
+    Ok(())
+}
+
 /// Closes questions of steps that no longer wait for an answer.
 pub(super) fn withdraw_questions(state: &mut State) {
     let steps = &state.steps;

@@ -31,7 +31,7 @@ use super::settle::{may_repeat, settle_failed, settle_list};
 use super::sinks::{same_sinks, sinks_digest};
 use super::subgoal::settle_subgoal;
 use crate::call::{Purpose, Slot, idempotency_key};
-use crate::card::{ConcreteCall, QuestionPurpose};
+use crate::card::{ConcreteCall, Question, QuestionPurpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
@@ -139,11 +139,14 @@ fn consider(log: &mut TurnLog<'_>, step: &Step, record: &StepRecord) -> Result<D
     }
     if let StepKind::Question { text, answer, of } = &step.kind {
         match question_text(log.basis(), text) {
-            Ok(text) => {
-                let of = of.as_ref().map(|of| of.value.clone());
-                let purpose = QuestionPurpose::Step { step: id.clone() };
-                log.ask_question(purpose, text, answer.value().clone(), of)?;
-            }
+            Ok(text) => log.ask(Question {
+                run: log.state().head.run.clone(),
+                purpose: QuestionPurpose::Step { step: id.clone() },
+                text,
+                answer: answer.value().clone(),
+                of: of.as_ref().map(|of| of.value.clone()),
+                expires: None,
+            })?,
             Err((class, message)) => settle_failed(log, &slot, class, message)?,
         }
         return Ok(Due::Nothing);

@@ -32,6 +32,9 @@ use crate::turn::end::finish::end_because;
 use crate::turn::log::TurnLog;
 use crate::turn::work::bytes_of;
 
+/// Why a step failed that people were asked about.
+const UNANSWERED: &str = "nobody answered in time";
+
 /// Asks about a plan before anything runs, where the run wants that.
 pub(crate) fn ask_for_plan(log: &mut TurnLog<'_>) -> Result<(), StepError> {
     // Why not while undoing: each call is asked about when it is its turn.
@@ -277,7 +280,7 @@ pub(crate) fn reject(
     card_failed(log, &card, Class::Rejected, reason)
 }
 
-/// Lets cards lapse whose time is over.
+/// Lets cards and questions lapse whose time is over.
 pub(crate) fn expire(log: &mut TurnLog<'_>) -> Result<(), StepError> {
     let lapsed: Vec<(Digest, Card)> = log
         .state()
@@ -292,9 +295,46 @@ pub(crate) fn expire(log: &mut TurnLog<'_>) -> Result<(), StepError> {
             continue;
         }
         log.emit(Event::ApprovalExpired { card: digest })?;
-        card_failed(log, &card, Class::Expired, "nobody answered in time")?;
+        card_failed(log, &card, Class::Expired, UNANSWERED)?;
+    }
+    expire_questions(log)
+}
+
+fn expire_questions(log: &mut TurnLog<'_>) -> Result<(), StepError> {
+    let open = log.state().open_questions();
+    let lapsed: Vec<Digest> = open
+        .filter(|(_, asked)| asked.has_lapsed(log.now()))
+        .map(|(digest, _)| *digest)
+        .collect();
+    for question in lapsed {
+        // Why looked at again: as of a card.
+        let asked = log.state().question(&question).filter(|asked| asked.open);
+        if asked.is_none() || log.state().ending.ended.is_some() {
+            continue;
+        }
+        log.emit(Event::QuestionExpired { question })?;
+        finish_lapsed(log, question)?;
     }
     Ok(())
+}
+
+/// Settles the step of a question that lapsed: by its default, or as failed.
+fn finish_lapsed(log: &mut TurnLog<'_>, question: Digest) -> Result<(), StepError> {
+    let Some(asked) = log.state().question(&question) else {
+        return Ok(());
+    };
+    let QuestionPurpose::Step { step } = &asked.question.purpose else {
+        return Ok(());
+    };
+    let slot = Slot {
+        step: step.clone(),
+        item: None,
+    };
+    let expires = asked.question.expires.as_ref();
+    match expires.and_then(|expires| expires.default.clone()) {
+        Some(default) => accept_answer(log, &slot, &default),
+        None => settle_failed(log, &slot, Class::Expired, UNANSWERED.to_owned()),
+    }
 }
 
 fn card_failed(
@@ -386,6 +426,11 @@ pub(crate) fn answer(
         digest: digest.to_string(),
     };
     let asked = log.state().question(&digest).ok_or_else(not_open)?;
+    if asked.expired || asked.open && asked.question.has_lapsed(log.now()) {
+        return Err(StepError::Lapsed {
+            digest: digest.to_string(),
+        });
+    }
     if !asked.open {
         return Err(not_open());
     }
@@ -423,7 +468,7 @@ pub(crate) fn answer(
     }
 }
 
-/// Settles steps whose answer is recorded and what followed from it is not.
+/// Settles steps whose answer, or its lapse, is recorded and what followed from it is not.
 pub(crate) fn finish_answers(log: &mut TurnLog<'_>) -> Result<(), StepError> {
     let waits = |id: &String| {
         log.state()
@@ -443,13 +488,20 @@ pub(crate) fn finish_answers(log: &mut TurnLog<'_>) -> Result<(), StepError> {
             _ => None,
         })
         .collect();
+    let lapsed = log.state().people.questions.iter().filter(|(_, asked)| {
+        let step = asked.question.purpose.step();
+        asked.expired && step.is_some_and(&waits)
+    });
+    let lapsed: Vec<Digest> = lapsed.map(|(digest, _)| *digest).collect();
     for (step, answer) in pending {
         accept_answer(log, &Slot { step, item: None }, &answer)?;
     }
-    Ok(())
+    lapsed
+        .into_iter()
+        .try_for_each(|question| finish_lapsed(log, question))
 }
 
-/// Records what a person answered as what the step came to; the answer is its evidence.
+/// Records what was answered, or its default, as what the step came to; it is its own evidence.
 fn accept_answer(log: &mut TurnLog<'_>, slot: &Slot, answer: &Value) -> Result<(), StepError> {
     let bytes = canonical(answer).into_bytes();
     let evidence = log.keep("application/json".to_owned(), bytes);
@@ -473,6 +525,5 @@ pub(crate) fn escalate(log: &mut TurnLog<'_>, id: &str, class: Class) -> Result<
         },
         text,
         answer,
-        None,
     )
 }

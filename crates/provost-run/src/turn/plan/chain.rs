@@ -154,7 +154,7 @@ pub(crate) fn review(log: &mut TurnLog<'_>) -> Result<(), StepError> {
         }
         let text = review_text(log.state(), &review, again);
         let answer = json!({ "enum": answers });
-        log.ask_question(QuestionPurpose::Review { request }, text, answer, None)?;
+        log.ask_question(QuestionPurpose::Review { request }, text, answer)?;
     }
     Ok(())
 }

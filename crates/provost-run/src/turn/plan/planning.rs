@@ -202,7 +202,7 @@ fn planner_asks(
             id: question.id,
             request: id,
         };
-        log.ask_question(purpose, question.text, question.answer, None)?;
+        log.ask_question(purpose, question.text, question.answer)?;
     }
     Ok(())
 }
