@@ -31,7 +31,7 @@ pub mod undo;
 pub use goal::{Criterion, Goal};
 pub use names::Names;
 pub use side_call::{CallRole, SideCall};
-pub use step::{Field, ForEach, OnFailure, Retry, Step, StepKind, Until};
+pub use step::{Expiry, Field, ForEach, OnFailure, Retry, Step, StepKind, Until};
 pub use subgoal::Subgoal;
 
 /// The version marker of a plan document.

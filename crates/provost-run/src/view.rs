@@ -165,12 +165,12 @@ impl<'a> Reader<'a> {
     }
 
     fn integrity(&self, path: &[Segment]) -> Integrity {
+        let labels = &self.record.labels;
         // Why: what a subgoal computes is as trusted as what it is computed from.
-        let computed = self
-            .step
-            .subgoal()
-            .and(self.record.labels.get(flow::RESULT));
-        computed.map_or_else(
+        let computed = self.step.subgoal().and(labels.get(flow::RESULT));
+        // Why: of a question with a default, this says whichever its output is.
+        let default = self.step.default_answer().and(labels.get(flow::DEFAULT));
+        computed.or(default).map_or_else(
             || flow::output_integrity(self.operation, self.step, path),
             |label| label.integrity,
         )

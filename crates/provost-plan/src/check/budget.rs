@@ -58,7 +58,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> WorstCase {
         found.push(time_finding(pass, &limits, &worst, wall_max));
     }
     for step in &pass.plan.steps {
-        if matches!(step.kind, StepKind::Question { .. }) {
+        if matches!(step.kind, StepKind::Question { expires: None, .. }) {
             let message = format!(
                 "nothing bounds how long `{}` waits for an answer",
                 step.id.value

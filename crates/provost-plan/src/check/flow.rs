@@ -82,10 +82,15 @@ struct Known<'a> {
     secrets: Option<BTreeSet<String>>,
     /// Of what is called [`RESULT`]: of a subgoal, its output.
     result: Option<Label>,
+    /// Of what is called [`DEFAULT`]: of a question, what it comes to without an answer.
+    default: Option<Label>,
 }
 
 /// The name under which the label of the result of a subgoal is kept.
 pub const RESULT: &str = "result";
+
+/// The name under which the label of the default of a question is kept.
+pub const DEFAULT: &str = "default";
 
 impl<'a> Known<'a> {
     fn of(control: Cow<'a, Label>, args: &BTreeMap<String, Label>) -> Self {
@@ -94,6 +99,7 @@ impl<'a> Known<'a> {
         Self {
             control,
             result: args.get(RESULT).cloned(),
+            default: args.get(DEFAULT).cloned(),
             secrets: sources.fold(None, |all: Option<BTreeSet<String>>, more| {
                 let mut all = all.unwrap_or_default();
                 all.extend(more.iter().cloned());
@@ -211,7 +217,13 @@ impl<'a> Labels<'a> {
         let integrity = self.integrity(operation, step, path);
         let mut label = Label::from_step(step.id.value.as_str(), integrity);
         label.secret = operation.is_some_and(|operation| operation.secret);
-        label
+        let known = self.steps.get(step.id.value.as_str());
+        let default = known.and_then(|known| known.default.as_ref());
+        // Why always: before the run nobody knows whether a person answers.
+        match default.filter(|_| step.default_answer().is_some()) {
+            Some(default) => label.join(default),
+            None => label,
+        }
     }
 
     /// The label of what a subgoal yields: of all that its result reads, and until that is known
@@ -479,13 +491,25 @@ fn of_step(
         }
         calls.insert(role, labelled);
     }
-    if let Some(result) = step.subgoal().and_then(|subgoal| subgoal.result.as_ref()) {
-        let label = labels.template(Some(step), result, literals);
-        let was = before.and_then(|record| record.labels.get(RESULT));
+    if let Some((name, label)) = of_itself(labels, step) {
+        let was = before.and_then(|record| record.labels.get(name));
         let label = with_before(label, was);
-        calls.insert(CallRole::Own, BTreeMap::from([(RESULT.to_owned(), label)]));
+        calls.insert(CallRole::Own, BTreeMap::from([(name.to_owned(), label)]));
     }
     StepLabels { calls, control }
+}
+
+/// The label of what a step that calls nothing comes to by its own text, and its name.
+fn of_itself(labels: &Labels<'_>, step: &Step) -> Option<(&'static str, Label)> {
+    let literals = &labels.literals;
+    match step.subgoal() {
+        Some(subgoal) => {
+            let result = subgoal.result.as_ref()?;
+            Some((RESULT, labels.template(Some(step), result, literals)))
+        }
+        // Why as its author's, and no person's: nobody agreed to it.
+        None => step.default_answer().map(|_| (DEFAULT, literals.clone())),
+    }
 }
 
 /// A label, joined with what it was in the plan before.

@@ -169,7 +169,7 @@ pub(crate) fn not_checked(pass: &Pass<'_>, worst: &budget::WorstCase) -> Vec<Str
     let asks = |step: &Step| {
         let verdict = pass.verdict(step, CallRole::Own);
         let asked = verdict.is_some_and(|verdict| verdict.decision == Decision::Ask);
-        asked || matches!(step.kind, StepKind::Question { .. })
+        asked || matches!(step.kind, StepKind::Question { expires: None, .. })
     };
     if let Some(names) = named(&asks) {
         list.push(format!("how long people take to answer: {names}"));

@@ -24,6 +24,7 @@ use crate::source::Span;
 mod declared;
 mod left_out;
 mod subgoal;
+mod unanswered;
 
 use declared::{NOT_NAMED, cannot_stand_at, has_only_fields};
 use left_out::{Called, MarkedEntry};
@@ -114,7 +115,10 @@ impl Types {
         }
         let (call, after) = (Site::call(pass, step), Site::after(pass, step));
         match &step.kind {
-            StepKind::Question { text, .. } => self.text(pass, &call, text),
+            StepKind::Question { text, answer, .. } => {
+                self.text(pass, &call, text);
+                self.unanswered(answer, step.default_answer());
+            }
             StepKind::Subgoal(subgoal) => self.result(pass, &call, subgoal),
             StepKind::Tool { .. } => {}
         }

@@ -22,6 +22,7 @@ use crate::source::{Source, Span, Spanned};
 mod again;
 mod kept;
 mod names;
+mod question;
 mod schemas;
 mod step;
 mod subgoal;

@@ -77,12 +77,32 @@ pub enum StepKind {
         answer: Schema,
         /// Who is asked; anybody who may approve if empty.
         of: Option<Spanned<String>>,
+        /// When it lapses; never if empty.
+        expires: Option<Expiry>,
     },
     /// Is refined into other steps, and computes from them.
     Subgoal(Box<Subgoal>),
 }
 
+/// When a question lapses, and what its step comes to then.
+#[derive(Clone, Debug)]
+pub struct Expiry {
+    /// How long after it was asked.
+    pub after: Duration,
+    /// The output of the step if nobody answered; without it, the step fails.
+    pub default: Option<Spanned<Value>>,
+}
+
 impl Step {
+    /// What it comes to where its question lapses, if it has such a value.
+    #[must_use]
+    pub fn default_answer(&self) -> Option<&Spanned<Value>> {
+        match &self.kind {
+            StepKind::Question { expires, .. } => expires.as_ref()?.default.as_ref(),
+            StepKind::Tool { .. } | StepKind::Subgoal(_) => None,
+        }
+    }
+
     /// The tool it calls.
     #[must_use]
     pub fn tool(&self) -> Option<&Spanned<String>> {

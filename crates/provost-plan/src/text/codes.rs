@@ -94,6 +94,7 @@ codes! {
     OperandType = "T209", Error, "an operator on kinds of value it does not support";
     NotAList = "T210", Error, "a `for_each` over what is not a list";
     OtherUnit = "T211", Error, "a number of one unit where another is meant";
+    DefaultType = "T212", Error, "a default that the schema of its answer refuses";
     RiskUnderstated = "E301", Error, "a step that declares less risk than it has";
     NoAcceptance = "E302", Warning, "a write with no acceptance";
     NoIdempotency = "E303", Note, "a write that cannot be repeated safely";

@@ -26,6 +26,8 @@ pub const SUBGOAL_STEPS_MAX: u64 = 50;
 pub const FOR_EACH_ITEMS_MAX: usize = 1_000;
 /// Most polls of one `until`, whatever the plan says.
 pub const POLLS_MAX: u64 = 10_000;
+/// Longest that a question may say it waits, in days.
+pub const QUESTION_EXPIRES_DAYS_MAX: u64 = 366;
 /// Largest integer that every JSON reader holds exactly: 2^53.
 pub const INTEGER_MAX: i64 = 1 << 53;
 /// Largest value of the arguments of one call, in bytes of canonical JSON.

@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::duration;
 use crate::plan::{Step, StepKind};
 
-/// What stands on a question and is of a call: a person is asked once, without a limit of time.
+/// What stands on a question and is of a call: a person is asked once.
 pub(super) fn of_question(step: &Step) -> Vec<Diagnostic> {
     if !matches!(step.kind, StepKind::Question { .. }) {
         return Vec::new();
@@ -37,7 +37,8 @@ pub(super) fn of_question(step: &Step) -> Vec<Diagnostic> {
             id.value
         );
         let hint = match field {
-            "timeout" | "retry" => "leave it out: a question stays open until it is answered",
+            "timeout" => "say it as `expires` of the question: how long an answer is waited for",
+            "retry" => "leave it out: a person is asked once",
             "expect" => "say it as `answer` of the question: the schema of the answer",
             _ => "leave it out, or put it on the step that acts on the answer",
         };

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::question::question_of;
 use super::subgoal::subgoal;
 use super::until::until;
-use super::{bad_id, expression, head, is_step_id, optional, present, template};
+use super::{bad_id, expression, head, is_step_id, optional, present};
 use crate::catalog::Risk;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -245,37 +246,6 @@ fn side_call_of(
         args: args?,
         accept: accepts,
         span: node.span,
-    })
-}
-
-fn question_of(
-    node: &Node,
-    source: &Source,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<StepKind> {
-    if matches!(node.kind, Kind::Text(_)) {
-        let text = template("question", node, source, diagnostics)?;
-        let answer = Schema::compile(json!({"type": "string"})).ok()?;
-        return Some(StepKind::Question {
-            text,
-            answer,
-            of: None,
-        });
-    }
-    let mut fields = Fields::new("a question", node, diagnostics)?;
-    let text = fields
-        .required("text")
-        .and_then(|node| template("text", node, source, fields.diagnostics()));
-    let answer = match fields.node("answer") {
-        None => Schema::compile(json!({"type": "string"})).ok(),
-        Some(node) => schema("answer", node, fields.diagnostics()),
-    };
-    let of = fields.text("of");
-    fields.finish();
-    Some(StepKind::Question {
-        text: text?,
-        answer: answer?,
-        of,
     })
 }
 

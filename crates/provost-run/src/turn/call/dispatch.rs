@@ -12,7 +12,7 @@ use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::expr::Template;
 use provost_plan::limits::ARGS_BYTES_MAX;
 use provost_plan::money::Money;
-use provost_plan::plan::{CallRole, ForEach, Step, StepKind};
+use provost_plan::plan::{CallRole, Expiry, ForEach, Step, StepKind};
 use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ use super::settle::{may_repeat, settle_failed, settle_list};
 use super::sinks::{same_sinks, sinks_digest};
 use super::subgoal::settle_subgoal;
 use crate::call::{Purpose, Slot, idempotency_key};
-use crate::card::{ConcreteCall, Question, QuestionPurpose};
+use crate::card::{ConcreteCall, Question, QuestionExpiry, QuestionPurpose};
 use crate::event::{AttemptStarted, Event, SkipReason, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing};
@@ -137,7 +137,13 @@ fn consider(log: &mut TurnLog<'_>, step: &Step, record: &StepRecord) -> Result<D
         log.emit(Event::StepSkipped { slot, because })?;
         return Ok(Due::Nothing);
     }
-    if let StepKind::Question { text, answer, of } = &step.kind {
+    if let StepKind::Question {
+        text,
+        answer,
+        of,
+        expires,
+    } = &step.kind
+    {
         match question_text(log.basis(), text) {
             Ok(text) => log.ask(Question {
                 run: log.state().head.run.clone(),
@@ -145,7 +151,7 @@ fn consider(log: &mut TurnLog<'_>, step: &Step, record: &StepRecord) -> Result<D
                 text,
                 answer: answer.value().clone(),
                 of: of.as_ref().map(|of| of.value.clone()),
-                expires: None,
+                expires: expires.as_ref().map(|expires| expiry(expires, log.now())),
             })?,
             Err((class, message)) => settle_failed(log, &slot, class, message)?,
         }
@@ -158,6 +164,16 @@ fn consider(log: &mut TurnLog<'_>, step: &Step, record: &StepRecord) -> Result<D
         return Ok(Due::Nothing);
     }
     run_items(log, step, record)
+}
+
+/// When a question lapses that is asked now.
+fn expiry(expires: &Expiry, now: i64) -> QuestionExpiry {
+    let after = i64::try_from(expires.after.as_millis()).unwrap_or(i64::MAX);
+    let default = expires.default.as_ref();
+    QuestionExpiry {
+        at: now.saturating_add(after),
+        default: default.map(|default| default.value.clone()),
+    }
 }
 
 /// What a list is now.
