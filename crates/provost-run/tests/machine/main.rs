@@ -33,6 +33,7 @@ mod hearing;
 mod hold;
 mod interpreted;
 mod item_progress;
+mod lapses;
 mod left_out;
 mod limits;
 mod lists;
