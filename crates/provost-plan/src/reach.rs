@@ -18,7 +18,7 @@ use crate::check::{CheckedPlan, StepRecord};
 use crate::digest::canonical;
 use crate::expr::{ArgTree, Key, Root, Scope};
 use crate::label::{Integrity, Label};
-use crate::plan::{Goal, Step, StepKind};
+use crate::plan::{Expiry, Goal, Step, StepKind};
 use crate::policy::{AskTerms, Decision, hosts_named};
 
 /// A plan with what it was checked under.
@@ -262,7 +262,11 @@ impl Reach {
         for (step, _) in checkup.steps() {
             let named = from.contains(step.id.value.as_str()) || all;
             if step.subgoal().is_none() && checkup.operation(step).is_none() && named {
-                push(&mut self.sources, "a person's answer".to_owned());
+                let answer = match step.default_answer() {
+                    Some(_) => "a person's answer or its default",
+                    None => "a person's answer",
+                };
+                push(&mut self.sources, answer.to_owned());
             }
             for operation in checkup.calls(step) {
                 let name = operation.name.clone();
@@ -354,11 +358,13 @@ fn worst_counts(worst: &WorstCase) -> impl Iterator<Item = (&'static str, u64)> 
 /// What is asked about a step, of whom and until when; none if nobody is asked.
 #[must_use]
 pub fn asked(step: &Step, record: &StepRecord) -> Option<String> {
-    if let StepKind::Question { of, .. } = &step.kind {
-        return Some(match of {
-            Some(of) => format!("an answer from {}", of.value),
-            None => "an answer from anyone who may approve".to_owned(),
-        });
+    if let StepKind::Question { of, expires, .. } = &step.kind {
+        let of = of.as_ref().map(|of| of.value.as_str());
+        let of = of.unwrap_or("anyone who may approve");
+        let lapse = expires
+            .as_ref()
+            .map(|expires| format!(" {}", lapse(expires)));
+        return Some(format!("an answer from {of}{}", lapse.unwrap_or_default()));
     }
     let verdict = record.verdict.as_ref()?;
     if verdict.decision != Decision::Ask {
@@ -369,6 +375,16 @@ pub fn asked(step: &Step, record: &StepRecord) -> Option<String> {
         words.push_str(&format!("; {condition}"));
     }
     Some(words)
+}
+
+/// How long an answer is waited for, and what follows without one.
+#[must_use]
+pub fn lapse(expires: &Expiry) -> String {
+    let within = crate::duration::words(expires.after);
+    match &expires.default {
+        Some(default) => format!("within {within}, without one it is {}", default.value),
+        None => format!("within {within}, without one it fails"),
+    }
 }
 
 /// Whose yes is needed, how many of them and until when.

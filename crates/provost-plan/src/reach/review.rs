@@ -142,6 +142,9 @@ pub struct ValueOrigin {
     pub steps: BTreeSet<String>,
     /// Those among them that are answers of people.
     pub answers: BTreeSet<String>,
+    /// Those among the answers that nobody may have given: their question has a default.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub defaults: BTreeSet<String>,
     /// Those among them that give what nobody vouches for.
     pub untrusted: BTreeSet<String>,
 }
@@ -167,6 +170,15 @@ pub struct QuestionReview {
     pub text: String,
     /// Who is asked; whoever may approve if nobody is named.
     pub of: Option<String>,
+    /// How long an answer is waited for, in milliseconds; until there is one if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<u64>,
+    /// What it comes to without an answer; without it, the step fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// Both in words.
+    #[serde(skip)]
+    pub lapse: Option<String>,
 }
 
 /// A step that others refine.
@@ -308,6 +320,7 @@ impl CheckedUnder<'_> {
             params: BTreeSet::new(),
             steps: BTreeSet::new(),
             answers: BTreeSet::new(),
+            defaults: BTreeSet::new(),
             untrusted: BTreeSet::new(),
         };
         let list = step.for_each.iter().flat_map(|each| each.list.references());
@@ -322,6 +335,8 @@ impl CheckedUnder<'_> {
             let step = self.plan.plan().step(id);
             if step.is_some_and(|step| matches!(step.kind, StepKind::Question { .. })) {
                 origin.answers.insert(id.clone());
+                let default = step.and_then(Step::default_answer);
+                origin.defaults.extend(default.map(|_| id.clone()));
             } else if !step
                 .and_then(|step| self.operation(step))
                 .is_some_and(|op| op.trusted)
@@ -391,12 +406,18 @@ fn side_call(step: &Step, record: &StepRecord, role: CallRole) -> Option<SideCal
 }
 
 fn question(step: &Step) -> Option<QuestionReview> {
-    let StepKind::Question { text, of, .. } = &step.kind else {
+    let StepKind::Question {
+        text, of, expires, ..
+    } = &step.kind
+    else {
         return None;
     };
     Some(QuestionReview {
         text: text.text().to_owned(),
         of: of.as_ref().map(|of| of.value.clone()),
+        expires_ms: expires.as_ref().map(|expires| ms(expires.after)),
+        default: step.default_answer().map(|default| default.value.clone()),
+        lapse: expires.as_ref().map(super::lapse),
     })
 }
 

@@ -14,7 +14,7 @@ use crate::catalog::Effect;
 use crate::duration::words;
 use crate::expr::tree::{Expr, ExprKind};
 use crate::expr::{ArgTree, Template};
-use crate::plan::{OnFailure, Plan, SideCall, Step, StepKind};
+use crate::plan::{Expiry, OnFailure, Plan, SideCall, Step, StepKind};
 use crate::source::Span;
 
 /// What the plan itself, and no step of it, is held by.
@@ -25,6 +25,8 @@ const PLAN: &str = "";
 pub struct Safeguards {
     of: BTreeMap<String, BTreeMap<String, String>>,
     polls: BTreeMap<(String, &'static str), Duration>,
+    /// How long each question waits, and whether it comes to something without an answer.
+    questions: BTreeMap<String, (Option<Duration>, bool)>,
     /// The entries of arguments of what acts, and whether each is sent whatever its value is.
     args: BTreeMap<(String, String), bool>,
     limits: BTreeMap<String, Amount>,
@@ -71,6 +73,12 @@ impl Safeguards {
                 all.polls.insert(of("every"), until.every);
                 all.polls.insert(of("at_most"), until.at_most);
             }
+            if let StepKind::Question { expires, .. } = &step.kind {
+                let after = expires.as_ref().map(|expires| expires.after);
+                let has_default = step.default_answer().is_some();
+                let of = (after, has_default);
+                all.questions.insert(step.id.value.clone(), of);
+            }
             all.of.insert(step.id.value.clone(), own);
         }
         all
@@ -97,6 +105,17 @@ impl Safeguards {
                 lost.push(format!("{step}: {name}: {most} → {now}"));
             }
         }
+        for (step, (most, _)) in &self.questions {
+            if let Some((now, has_default)) = after.questions.get(step)
+                && weakens(*most, *now, *has_default)
+            {
+                lost.push(format!(
+                    "{step}: expires: {} → {}",
+                    until(*most),
+                    until(*now)
+                ));
+            }
+        }
         for ((step, name), is_sent) in &self.args {
             let now = after.args.get(&(step.clone(), name.clone()));
             // Why not where it is gone: that is another call, and no call that may reach further.
@@ -113,6 +132,17 @@ impl Safeguards {
         }
         lost
     }
+}
+
+/// Whether a question of the second deadline holds back less than one of the first: it waits
+/// longer, or people have less time before its default counts.
+fn weakens(most: Option<Duration>, now: Option<Duration>, has_default: bool) -> bool {
+    let ends = |time: Option<Duration>| time.unwrap_or(Duration::MAX);
+    ends(now) > ends(most) || has_default && ends(now) < ends(most)
+}
+
+fn until(time: Option<Duration>) -> String {
+    time.map_or_else(|| "never".to_owned(), words)
 }
 
 /// Gives every entry of arguments, by its path, and whether it is sent whatever its value is.
@@ -164,18 +194,27 @@ fn of_step(step: &Step) -> BTreeMap<String, String> {
         more.push("a failure of it stops what follows".to_owned());
     }
     match &step.kind {
-        StepKind::Question { of: Some(of), .. } => {
-            more.push(format!("asks {}", of.value));
+        StepKind::Question { of, expires, .. } => {
+            more.extend(of.iter().map(|of| format!("asks {}", of.value)));
+            more.push(without_answer(expires.as_ref()));
         }
         StepKind::Subgoal(_) => more.extend(
             ["tools", "effect_max", "steps_max"]
                 .iter()
                 .filter_map(|name| field(name)),
         ),
-        StepKind::Question { of: None, .. } | StepKind::Tool { .. } => {}
+        StepKind::Tool { .. } => {}
     }
     own.extend(more.into_iter().map(plain));
     own
+}
+
+/// What counts as the answer to a question.
+fn without_answer(expires: Option<&Expiry>) -> String {
+    match expires.and_then(|expires| expires.default.as_ref()) {
+        Some(default) => format!("without an answer: {}", default.value),
+        None => "goes on with a person's answer only".to_owned(),
+    }
 }
 
 /// The limits that a plan sets for itself.

@@ -389,3 +389,46 @@ fn an_approval_stands_only_for_the_same_step() {
     let gone = approvals(before.checkup().plan, after.checkup().plan);
     assert_eq!(gone.clear, ["mail"]);
 }
+
+const ASKS: &str = r#"
+goal: Ask
+steps:
+  - id: go
+    question: { text: "Page them?", answer: { enum: [yes, no] }, expires: 4h, default: no }
+  - id: page
+    tool: pager.notify
+    args: { message: done }
+    when: "${ steps.go.output == 'yes' }"
+    accept: ["${ output.delivered }"]
+success: [{ for: goal, check: '${ steps.go.status == "succeeded" }' }]
+answer: "${ steps.go.output }"
+"#;
+
+/// A default is judged, and a deadline by what follows from it.
+#[test]
+fn a_question_that_waits_otherwise_is_named() {
+    let reach = |plan: &str| Reach::of(&case(plan).checkup());
+    let without = ASKS.replace(", default: no", "");
+    let ever = without.replace(", expires: 4h", "");
+    let with = |plan: &str, to: &str| plan.replace("4h", to);
+    let other = ASKS.replace("default: no", "default: yes");
+    let weaker = |from: &str, to: &str| ReachDiff::between(&reach(from), &reach(to)).weaker;
+    for (from, to, lost) in [
+        (ASKS, with(ASKS, "1h"), "go: expires: 4h → 1h"),
+        (ASKS, with(ASKS, "8h"), "go: expires: 4h → 8h"),
+        (ASKS, other, "go: without an answer: \"no\""),
+        (
+            &without,
+            ASKS.to_owned(),
+            "go: goes on with a person's answer only",
+        ),
+        (&without, with(&without, "8h"), "go: expires: 4h → 8h"),
+        (&without, ever.clone(), "go: expires: 4h → never"),
+    ] {
+        assert_eq!(weaker(from, &to), [lost]);
+    }
+    // The control: without a default, less time holds it back no less.
+    assert_eq!(weaker(&without, &with(&without, "1h")), [""; 0]);
+    assert_eq!(weaker(&ever, &without), [""; 0]);
+    assert_eq!(weaker(ASKS, ASKS), [""; 0]);
+}

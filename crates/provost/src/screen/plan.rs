@@ -5,6 +5,7 @@ use provost_plan::check::{CheckedPlan, StepRecord};
 use provost_plan::duration;
 use provost_plan::plan::{Step, StepKind, Subgoal};
 use provost_plan::policy::{Decision, Verdict};
+use provost_plan::reach::lapse;
 pub use provost_plan::reach::waves;
 
 use super::page::{Cell, Page, TextStyle};
@@ -109,7 +110,12 @@ pub fn envelope(subgoal: &Subgoal) -> String {
 
 fn from_whom(step: &Step) -> String {
     match &step.kind {
-        StepKind::Question { of: Some(of), .. } => format!("from {}", of.value),
+        StepKind::Question { of, expires, .. } => {
+            let of = of.as_ref().map(|of| of.value.as_str());
+            let of = of.unwrap_or("anyone who may approve");
+            let lapse = expires.iter().map(|expires| format!(" {}", lapse(expires)));
+            format!("from {of}{}", lapse.collect::<String>())
+        }
         _ => "from anyone who may approve".to_owned(),
     }
 }

@@ -118,10 +118,12 @@ pub fn origin(value: &ValueOrigin) -> String {
         return format!("{words}{}", nearest(&sources));
     }
     let outputs: Vec<&String> = value.steps.difference(&value.answers).collect();
+    let answers: Vec<&String> = value.answers.difference(&value.defaults).collect();
     let mut parts = Vec::new();
     for (kind, names) in [
         ("trusted, from", outputs),
-        ("answer of", value.answers.iter().collect()),
+        ("answer of", answers),
+        ("answer or default of", value.defaults.iter().collect()),
         ("parameter", value.params.iter().collect()),
     ] {
         let names: Vec<&str> = names.into_iter().map(String::as_str).collect();

@@ -146,6 +146,97 @@ fn a_card_that_lapsed_ends_its_run_without_anybody() {
     );
 }
 
+const LAPSES: &str = r#"schema: provost/plan/v1
+goal: { text: Note whose orders count, success: [ { id: noted, text: the note is written } ] }
+steps:
+  - id: whose
+    question: { text: "Whose orders?", answer: { enum: [ada, grace] }, expires: 1s, default: grace }
+  - id: note
+    tool: notes.write
+    args: { path: "whose.txt", text: "${ steps.whose.output }" }
+    accept: ["${ output.bytes > 0 }"]
+success:
+  - { for: noted, check: '${ steps.note.status == "succeeded" }' }
+answer: "${ steps.whose.output }"
+"#;
+
+/// No process waits for it: whoever works takes it up when it is due.
+#[test]
+fn a_question_that_lapsed_goes_on_by_its_default_without_anybody() {
+    let place = Workplace::new();
+    place.write("plan.yaml", LAPSES);
+    let shown = place.run(&["show", "plan.yaml"]).exits(0);
+    insta::assert_snapshot!(shown.stdout, @r#"
+    goal       Note whose orders count
+    reach      a person's answer or its default → notes.write (write)
+    plan       2 steps, 1 write, 1 question; 2 wait for a person
+    at most    1 call, 3 attempts, 1 min 31 s without waits for people; cost not set
+    requester  ada; solo workspace: the requester may also approve
+    digest     sha256:DIGEST
+
+    1  whose  asks   anyone who may approve: "Whose orders?", within 1s, without one it is "grace"
+    2  note   write  notes.write, high risk, no undo
+       to       path: "whose.txt"  ← literal
+       with     text: steps.whose.output  ← answer or default of whose
+       accept   output.bytes > 0
+       asks     approval by one person (production-writes)
+       limits   1 call, 3 attempts of 30s, then another plan; a lost reply needs a person
+
+    proof      the note is written: steps.note.status == "succeeded"
+    unchecked  how long people take to answer: note; the plans of up to 5 revisions; what tools do
+               beyond their declared effect
+    "#);
+    let ran = place.run(&["apply", "plan.yaml"]).exits(3);
+    insta::assert_snapshot!(ran, @r#"
+    exit 3
+    --- stdout
+    question: Whose orders?
+      asked by   step `whose`
+      answer     one of ada, grace
+      expires    at MOMENT, then it is "grace"
+      run        RUN
+      digest     sha256:DIGEST
+
+    answer: provost answer RUN@CARD VALUE
+    --- stderr
+    run RUN: Note whose orders count
+    solo workspace: the requester may also approve
+
+    plan, revision 1: 2 steps, 1 write; approval needed for 2 steps
+      1  whose  (question)   -      answer  from anyone who may approve within 1s, without one it is "grace"
+      2  note   notes.write  write  ask     by production-writes
+
+    question: Whose orders?
+    "#);
+    let (run, card) = place.card();
+    let waits = place.json(&["show", &run, "--json"]);
+    assert!(waits.pointer("/waits/0/expires").unwrap().is_string());
+    let worker = place.spawn(&["work"]);
+    let begun = Instant::now();
+    while place.status() == "waiting_answer" && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    signal(&worker, "-TERM");
+    let worked = Ran::new(&worker.wait_with_output().unwrap(), &place.path(""));
+    assert_eq!(worked.code, Some(0), "{worked}");
+    let trace = place.run(&["trace", &run, "--planning"]).exits(0);
+    assert!(
+        trace
+            .stdout
+            .contains("question: expired, nobody answered in time"),
+        "{trace}"
+    );
+    let late = place.run(&["answer", &format!("{run}@{card}"), "ada"]);
+    insta::assert_snapshot!(late, @"
+    exit 2
+    --- stderr
+    error: the question `sha256:DIGEST` expired: an answer counts no more
+
+    hint: `provost show RUN` says what followed without an answer
+    ");
+    place.run(&["audit", "verify"]).exits(0);
+}
+
 #[test]
 fn a_signal_drains_it() {
     let place = slow("6000000");

@@ -93,7 +93,9 @@ impl Columns {
         let text = match (&review.question, &review.subgoal) {
             (Some(question), _) => {
                 let of = question.of.as_deref().unwrap_or("anyone who may approve");
-                format!("{of}: \"{}\"{}", question.text, condition(review))
+                let lapse = question.lapse.iter().map(|lapse| format!(", {lapse}"));
+                let lapse: String = lapse.collect();
+                format!("{of}: \"{}\"{lapse}{}", question.text, condition(review))
             }
             (_, Some(subgoal)) => format!("{}{}", subgoal.text, condition(review)),
             _ => format!("{}{}", called(review), condition(review)),
