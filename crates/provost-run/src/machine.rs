@@ -20,6 +20,8 @@
 //! | preview in flight | reply | `AttemptEnded ApprovalRequested` | `Ask`, with what it showed or why it showed nothing |
 //! | card open | yes | `ApprovalGiven` (`StepSkipped` for items not named) | dispatch |
 //! | card open | no, lapse | `ApprovalRejected`/`ApprovalExpired StepSettled{failed}` | replan; a lapse ends the run where policy says `fail` |
+//! | question open | answer | `QuestionAnswered ObservationMade StepSettled` | dispatch |
+//! | question open | its time is over | `QuestionExpired`, then `ObservationMade StepSettled` of its default or `StepSettled{failed}` | dispatch, or as a failure |
 //! | step may begin, readings too old | – | `AttemptStarted{retakes_for}`; (`Deferred`) while another call rests on them | `Call` |
 //! | reading on its way again | reply ok | `AttemptEnded ObservationMade` | dispatch |
 //! | reading on its way again | reply failed | `AttemptEnded` (`Deferred` or `StepSettled{failed}` of the step) | |

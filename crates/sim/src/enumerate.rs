@@ -12,6 +12,7 @@ use provost_run::machine::{Rules, Run};
 
 use crate::repeats::Looks;
 
+mod asked;
 mod beside;
 pub mod catalog;
 mod crash;
@@ -30,6 +31,7 @@ pub mod stops;
 pub mod sums;
 mod world;
 
+pub use asked::FirstQuestion;
 pub use catalog::Kind;
 pub use plans::{Place, PlanCase};
 

@@ -146,6 +146,14 @@ pub struct Spot<'a> {
 }
 
 impl<'a> Setting<'a> {
+    /// The label of what the author of the plan wrote.
+    fn by_its_author(&self) -> Tag {
+        Tag {
+            trust: self.literals,
+            secret: false,
+        }
+    }
+
     /// The first step called `id`, with its number.
     #[must_use]
     pub fn step(&self, id: &str) -> Option<(usize, &'a Step)> {

@@ -200,6 +200,28 @@ pub const ROWS: &[Row] = &[
         ],
     ),
     row(
+        "question open",
+        "answer",
+        &[small("answered", |t| {
+            t.has("QuestionAnswered") && t.has("ObservationMade")
+        })],
+    ),
+    row(
+        "question open",
+        "its time is over",
+        &[
+            small("its default counts", |t| {
+                t.has("QuestionExpired") && t.has("ObservationMade")
+            }),
+            worlds("a question lapses beside others", |t| {
+                t.has("QuestionExpired")
+            }),
+            small("nobody answered", |t| {
+                t.has("QuestionExpired") && t.settled(StepStatus::Failed)
+            }),
+        ],
+    ),
+    row(
         "step may begin, readings too old",
         "–",
         &[small("taken again", |t| t.retakes())],

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use sim::enumerate::judge::{BEGUN_UNHEARD, DOUBLED_KEYED, DOUBLED_PLAIN, LOST};
 use sim::enumerate::reading::COUNTED_TWICE;
 use sim::enumerate::sums::{self, REACHED};
-use sim::enumerate::{Bounds, Budget, Kind, PlanCase, Tally, catalog, explore, plans};
+use sim::enumerate::{
+    Bounds, Budget, FirstQuestion, Kind, PlanCase, Tally, catalog, explore, plans,
+};
 use sim::polls::{POLLED_EARLY, POLLED_LATE};
 use sim::repeats::{BEGUN_FORBIDDEN, BEGUN_UNSHOWN, CARD_SILENT, Looks, NOT_RECORDED};
 use sim::table::{self, Where};
@@ -83,11 +85,22 @@ fn of_two(mut family: Family) -> Family {
 }
 
 /// The same family, where nothing begins before a person answers a question.
-fn asked_first(mut family: Family) -> Family {
-    let asked = family.cases.into_iter().map(PlanCase::with_question);
-    family.cases = asked.collect();
+fn asked_first(family: Family) -> Family {
+    first_asked(family, FirstQuestion::Open)
+}
+
+/// The same, with what is asked.
+fn first_asked(mut family: Family, asked: FirstQuestion) -> Family {
+    let cases = family.cases.into_iter();
+    family.cases = cases.map(|case| case.with_question(asked)).collect();
     family.bounds.two_people = true;
     family
+}
+
+/// A question that lapses, then one step; the process dies at every boundary.
+fn lapsing(name: &'static str, asked: FirstQuestion) -> Family {
+    let cases = plans::all(1, &[Kind::Plain]);
+    probed(first_asked(family(name, cases, [1, 0, 1, 1, 0]), asked))
 }
 
 /// The same family, where people stop more than the run.
@@ -251,6 +264,8 @@ fn reduced() -> Vec<Family> {
         family("a write undone", undone(1), [2, 2, 0, 1, 1]),
         family("a write that is shown", shown(), [1, 2, 0, 1, 1]),
         family("two writes undone", undone(2), [1, 1, 0, 0, 1]),
+        lapsing("a question with a default", FirstQuestion::Defaults),
+        lapsing("a question that lapses", FirstQuestion::Fails),
     ]
 }
 
@@ -268,6 +283,14 @@ fn people() -> Vec<Family> {
             plans::all(1, &[Kind::Plain]),
             [1, 1, 0, 0, 1],
         ))),
+        probed(first_asked(
+            family(
+                "a question with a default",
+                plans::all(1, &[Kind::Plain]),
+                [1, 0, 0, 1, 1],
+            ),
+            FirstQuestion::Defaults,
+        )),
         probed(stopped(family(
             "one step, stopped from outside",
             plans::all(1, &[Kind::Plain]),
@@ -369,6 +392,8 @@ fn full() -> Vec<Family> {
             plans::all(1, &Kind::ALL),
             [2, 1, 0, 1, 1],
         ))),
+        lapsing("a question with a default", FirstQuestion::Defaults),
+        lapsing("a question that lapses", FirstQuestion::Fails),
         asked_first(family(
             "a question, then two steps",
             plans::all(2, &Kind::ALL),

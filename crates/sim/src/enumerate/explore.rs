@@ -314,7 +314,10 @@ impl Search<'_> {
         let reading = from.map(|from| from.reading.clone());
         let mut reading = reading.unwrap_or_else(|| {
             let polls = Polls::strict(self.bounds.strict_polls);
-            let mut reading = Reading::of(&LISTED).with_polls(polls);
+            let lasts = self.case.question_lasts();
+            let mut reading = Reading::of(&LISTED)
+                .with_polls(polls)
+                .with_questions_of(lasts);
             self.prior
                 .iter()
                 .for_each(|event| _ = reading.read(event, now));

@@ -74,7 +74,7 @@ impl Prints {
         };
         of_slot(state, &added, now, &mut hasher);
         Self {
-            whole: of_whole(state, reading),
+            whole: of_whole(state, reading, now),
             hears,
             places: case.places.iter().enumerate().map(place).collect(),
             again: hasher.finish(),
@@ -117,7 +117,7 @@ fn debug(value: &impl std::fmt::Debug, hasher: &mut DefaultHasher) {
 }
 
 /// The facts that are about no call in particular.
-fn of_whole(state: &State, reading: &Reading) -> u64 {
+fn of_whole(state: &State, reading: &Reading, now: i64) -> u64 {
     let State {
         head: _,
         goals: _,
@@ -147,7 +147,11 @@ fn of_whole(state: &State, reading: &Reading) -> u64 {
     debug(&route.progress.bearing(), &mut hasher);
     ending.stopping.as_ref().map(kind).hash(&mut hasher);
     for asked in people.questions.values() {
-        debug(&(&asked.question, &asked.answer, asked.open), &mut hasher);
+        let of = &asked.question;
+        let expires = of.expires.as_ref().filter(|_| asked.open);
+        let left = expires.map(|expires| (expires.at - now, &expires.default));
+        debug(&(&of.purpose, &of.text, left), &mut hasher);
+        debug(&(&asked.answer, asked.open, asked.expired), &mut hasher);
     }
     spend.limit.is_some().hash(&mut hasher);
     debug(&spend.values, &mut hasher);

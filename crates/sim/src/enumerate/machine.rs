@@ -101,7 +101,7 @@ pub(super) struct Facts {
     pub(super) cards: Vec<Digest>,
     /// Open questions, each with how many answers it takes.
     pub(super) questions: Vec<(Digest, usize)>,
-    /// In how many milliseconds the first open card lapses.
+    /// In how many milliseconds the first open card or question lapses.
     pub(super) lapses: Option<i64>,
     /// Whether a long absence changes what follows.
     pub(super) ages: bool,
@@ -143,8 +143,10 @@ impl Facts {
             proposals: proposals(state, case),
             ..Self::default()
         };
-        let lapses = state.open_cards().filter_map(|(_, card)| card.expires_at);
-        facts.lapses = lapses.min().map(|at| at - now);
+        let cards = state.open_cards().filter_map(|(_, card)| card.expires_at);
+        let asked = state.open_questions();
+        let asked = asked.filter_map(|(_, asked)| Some(asked.expires.as_ref()?.at));
+        facts.lapses = cards.chain(asked).min().map(|at| at - now);
         facts.ages = !facts.cards.is_empty();
         facts.ages |= state.items().any(|(slot, item)| {
             let polls = place(&slot).is_some_and(|(place, again)| !again && case.polls(place));

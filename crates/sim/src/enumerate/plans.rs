@@ -12,14 +12,13 @@ use provost_plan::plan::undo::{undo_id, undone_by};
 use provost_run::earlier::CallKey;
 use serde_json::json;
 
+use super::asked::{self, FirstQuestion};
 use super::catalog::{FIND, FRESH_MS, Kind, POLL_AT_MOST_MS, POLL_EVERY_MS};
 
 /// The id of the step that a revision adds.
 pub(super) const AGAIN: &str = "again";
 /// The id of the step that a person adds, and what it reaches.
 const MINE: &str = "mine";
-/// The id of the question that is asked before all else.
-const QUESTION: &str = "q";
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +56,8 @@ pub struct PlanCase {
     pub equals: Vec<Vec<usize>>,
     /// Whether people amend it.
     amended: bool,
-    /// Whether a question is answered before all else.
-    asked: bool,
+    /// What is asked before all else.
+    asked: FirstQuestion,
 }
 
 /// A call that a plan may make.
@@ -96,7 +95,7 @@ impl PlanCase {
             steps,
             places,
             amended: false,
-            asked: false,
+            asked: FirstQuestion::None,
         }
     }
 
@@ -120,10 +119,15 @@ impl PlanCase {
 
     /// The same plan, of which nothing begins before a question is answered.
     #[must_use]
-    pub fn with_question(mut self) -> Self {
-        self.asked = true;
+    pub fn with_question(mut self, asked: FirstQuestion) -> Self {
+        self.asked = asked;
         self.text = self.form().text();
         self
+    }
+
+    /// How long its question waits, in milliseconds, where it lapses.
+    pub(super) fn question_lasts(&self) -> Option<i64> {
+        self.asked.lasts()
     }
 
     fn form(&self) -> Form<'_> {
@@ -462,7 +466,7 @@ struct Form<'p> {
     steps: &'p [Sketch],
     /// The only ones of them that it has, if not all.
     only: Option<&'p BTreeSet<String>>,
-    asked: bool,
+    asked: FirstQuestion,
     mine: Option<Kind>,
     again: Option<&'p Place>,
 }
@@ -472,7 +476,7 @@ impl<'p> Form<'p> {
         Self {
             steps,
             only: None,
-            asked: false,
+            asked: FirstQuestion::None,
             mine: None,
             again: None,
         }
@@ -509,13 +513,7 @@ impl<'p> Form<'p> {
             text.push_str("limits: { concurrency: 1 }\n");
         }
         text.push_str("steps:\n");
-        if self.asked {
-            let _ = writeln!(
-                text,
-                "  - id: {QUESTION}\n    question: {{ text: \"shall it begin?\", \
-                 answer: {{ type: string, enum: [go, begin] }} }}"
-            );
-        }
+        text.push_str(&self.asked.step());
         for (index, step) in self.steps.iter().enumerate() {
             if self.has(index) {
                 self.push(&mut text, index, step);
@@ -577,8 +575,8 @@ impl<'p> Form<'p> {
             let _ = writeln!(text, "    fresh: {FRESH_MS}ms");
             return;
         }
-        if needs.is_empty() && self.asked {
-            needs.push(QUESTION.to_owned());
+        if needs.is_empty() && self.asked != FirstQuestion::None {
+            needs.push(asked::QUESTION.to_owned());
         }
         if !needs.is_empty() {
             let _ = writeln!(text, "    needs: [{}]", needs.join(", "));

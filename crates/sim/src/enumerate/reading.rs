@@ -23,6 +23,8 @@ pub const BEGUN_AGAINST: &str = "a call began against a statement heard before";
 pub const COUNTED_TWICE: &str = "a statement counted twice";
 /// A statement counted for another attempt, revision, card or question than it names.
 pub const COUNTED_FOR_ANOTHER: &str = "a statement counted for something else than it names";
+/// An answer counted after its question had lapsed, or a question lapsed before its time.
+pub const LAPSED_WRONGLY: &str = "a question lapsed and was answered, or lapsed too early";
 /// A statement counted although whoever made it may not.
 pub const COUNTED_OF_ANYBODY: &str = "a statement counted of somebody who may not make it";
 /// A write began under a goal that nobody had planned it for.
@@ -61,6 +63,10 @@ pub(crate) struct Reading {
     cards: BTreeMap<Digest, Asked>,
     /// Questions, and whether they wait for an answer.
     questions: BTreeMap<Digest, bool>,
+    /// When those lapse that do: so long after they were asked as their plan says.
+    lapses: BTreeMap<Digest, i64>,
+    /// How long that is.
+    lasts: Option<i64>,
     /// The last attempt of each write, as a settlement names it.
     last: BTreeMap<Slot, Digest>,
     /// Attempts that were in doubt and are not the last of their write.
@@ -102,6 +108,11 @@ impl Reading {
         Self { polls, ..self }
     }
 
+    /// The same, which judges when questions lapse by this, in milliseconds.
+    pub(crate) fn with_questions_of(self, lasts: Option<i64>) -> Self {
+        Self { lasts, ..self }
+    }
+
     /// Reads on, an event and when it was recorded; says what must not be.
     pub(crate) fn read(&mut self, event: &Event, at: i64) -> Vec<&'static str> {
         let mut broken = self.polls.read(event, at);
@@ -111,8 +122,29 @@ impl Reading {
         if let Event::AttemptStarted(started) = event {
             self.judge_start(started, &mut broken);
         }
+        broken.extend(self.judge_lapse(event, at).then_some(LAPSED_WRONGLY));
         self.note(event);
         broken
+    }
+
+    /// Whether a question lapses too early, is answered too late or is both at once.
+    fn judge_lapse(&mut self, event: &Event, at: i64) -> bool {
+        match event {
+            Event::QuestionAsked { question, digest } => {
+                let lasts = self.lasts.filter(|_| question.expires.is_some());
+                self.lapses.extend(lasts.map(|lasts| (*digest, at + lasts)));
+                false
+            }
+            Event::QuestionAnswered { question, .. } => self
+                .lapses
+                .get(question)
+                .is_some_and(|lapses| at >= *lapses),
+            Event::QuestionExpired { question } => {
+                let early = self.lapses.get(question).is_none_or(|lapses| at < *lapses);
+                early || self.questions.get(question) != Some(&true)
+            }
+            _ => false,
+        }
     }
 
     fn judge_statement(
@@ -294,7 +326,7 @@ impl Reading {
             Event::QuestionAsked { digest, .. } => {
                 self.questions.insert(*digest, true);
             }
-            Event::QuestionAnswered { question, .. } => {
+            Event::QuestionAnswered { question, .. } | Event::QuestionExpired { question } => {
                 self.questions.insert(*question, false);
             }
             _ => self.note_planned(event),
@@ -400,6 +432,13 @@ impl Reading {
             cards.map(|(digest, _)| *digest).collect(),
             questions.map(|(digest, _)| *digest).collect(),
         )
+    }
+
+    /// Open questions that lapse, and when.
+    pub(super) fn due(&self) -> impl Iterator<Item = (Digest, i64)> {
+        let open = |digest: &Digest| self.questions.get(digest) == Some(&true);
+        let due = self.lapses.iter().filter(move |(digest, _)| open(digest));
+        due.map(|(digest, at)| (*digest, *at))
     }
 
     /// Attempts that no settlement may count for.

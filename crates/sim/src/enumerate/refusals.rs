@@ -13,7 +13,7 @@ use super::explore::Search;
 use super::fingerprint::Prints;
 use super::machine::{Machine, Settled, slot_of};
 use super::people::{Amendment, NONCE, Person, Saying, settlement};
-use super::reading::{COUNTED_FOR_ANOTHER, COUNTED_OF_ANYBODY, COUNTED_TWICE};
+use super::reading::{COUNTED_FOR_ANOTHER, COUNTED_OF_ANYBODY, COUNTED_TWICE, LAPSED_WRONGLY};
 use super::world::{Class, Flight};
 
 /// A statement that was refused changed the run.
@@ -55,9 +55,21 @@ impl Search<'_> {
                 return Ok(());
             }
         }
+        self.judge_late(machine, &mut run);
         self.judge_unchanged(machine, &run);
         self.tally.faults.insert("a statement that must not count");
         Ok(())
+    }
+
+    /// Answers each open question at the very moment at which it lapses.
+    fn judge_late(&mut self, machine: &Machine, run: &mut Run) {
+        for (question, at) in machine.reading.due() {
+            let value = json!("go");
+            let late = direct(Person::Bob, Statement::Answer { question, value });
+            if run.step(late, at).is_ok() {
+                self.broke(LAPSED_WRONGLY, Vec::new());
+            }
+        }
     }
 
     /// Looks at a run that refused something in this state.

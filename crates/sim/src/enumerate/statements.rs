@@ -39,8 +39,9 @@ impl Search<'_> {
     fn sayings(&self, node: &Node) -> Vec<(Person, Saying)> {
         let facts = &node.at.facts;
         let mut all = Vec::new();
-        // Why not then: a card that lapsed is not there, also before that is recorded.
-        if facts.lapses.is_none_or(|left| left > node.waited) {
+        // Why not then: what lapsed is not there, also before that is recorded.
+        let in_time = facts.lapses.is_none_or(|left| left > node.waited);
+        if in_time {
             for (card, digest) in facts.cards.iter().enumerate() {
                 for by in [Person::Ada, Person::Bob] {
                     let one = by == Person::Ada || self.bounds.two_people;
@@ -58,7 +59,8 @@ impl Search<'_> {
             Person::Ada
         };
         for (question, (_, choices)) in facts.questions.iter().enumerate() {
-            all.extend((0..*choices).map(|choice| (other, Saying::Answer(question, choice))));
+            let choices = if in_time { *choices } else { 0 };
+            all.extend((0..choices).map(|choice| (other, Saying::Answer(question, choice))));
         }
         all.extend(self.settlements(node).into_iter().map(|s| (other, s)));
         all.extend(facts.paused.then_some((Person::Ada, Saying::GoOn)));
@@ -227,7 +229,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The moment comes that is waited for; if a card lapses by it, that is a refusal.
+    /// The moment comes that is waited for; if something lapses by it, that is a refusal.
     pub(super) fn time_passes(&mut self, node: &Node) -> Result<(), String> {
         let Some(wait) = node.timer else {
             return Ok(());

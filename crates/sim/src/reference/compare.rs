@@ -26,9 +26,9 @@ use super::verdicts::EXTRA;
 use super::{Answers, Setting, Tag, Trust, Word, judge, place_of, refs};
 
 /// The codes that are compared.
-pub const CODES: [&str; 20] = [
+pub const CODES: [&str; 21] = [
     "R101", "R102", "R103", "R104", "R105", "R106", "R107", "R113", "E301", "E302", "E303", "E304",
-    "E305", "E311", "F401", "F402", "F403", "V601", "V602", "V603",
+    "E305", "E311", "F401", "F402", "F403", "T212", "V601", "V602", "V603",
 ];
 
 /// What plans are checked under.

@@ -32,9 +32,16 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
         }
         let args = match &step.kind {
             StepKind::Tool { args, .. } => args,
-            StepKind::Question { text, .. } => {
+            StepKind::Question { text, answer, .. } => {
                 if flow.template(text).secret {
                     answers.find("F403", place.clone());
+                }
+                if let Some(default) = step.default_answer() {
+                    if !is_answer(answer.value(), &default.value) {
+                        answers.find("T212", place.clone());
+                    }
+                    let written = (place.clone(), "default".to_owned());
+                    answers.labels.insert(written, setting.by_its_author());
                 }
                 continue;
             }
@@ -417,6 +424,11 @@ impl<'a> Flow<'a> {
                     secret: operation.is_some_and(|op| op.secret)
                         || self.is_given_secret(number, step),
                 };
+                // Nobody said what its author wrote in advance.
+                let secret = match step.default_answer() {
+                    Some(_) => secret.worse(self.setting.by_its_author()),
+                    None => secret,
+                };
                 output(self.setting, step, control.worse(secret), vouched)
             }
             _ => {
@@ -485,6 +497,14 @@ impl<'a> Flow<'a> {
             WalkKind::Map | WalkKind::Filter => Made::List(count, Box::new(body.with(count))),
             _ => Made::Flat(count.worse(body.whole())),
         }
+    }
+}
+
+/// Whether a person could give this answer, by the schemas that are drawn: a text, or one of a few.
+fn is_answer(schema: &Value, value: &Value) -> bool {
+    match schema.get("enum").and_then(Value::as_array) {
+        Some(words) => words.contains(value),
+        None => value.is_string(),
     }
 }
 

@@ -255,9 +255,25 @@ impl Generator<'_> {
             false => "'which?'".to_owned(),
         };
         let what = quoted(&format!("Say ${{ {what} }}"));
+        let answer = match self.rng.permille(300) {
+            true => "{ enum: [go, stay] }",
+            false => "{ type: string }",
+        };
+        let lapse = if self.rng.permille(400) {
+            let default = match self.mistake(200) {
+                true => "3",
+                false => "go",
+            };
+            match self.rng.permille(700) {
+                true => format!(", expires: 2h, default: {default}"),
+                false => ", expires: 2h".to_owned(),
+            }
+        } else {
+            String::new()
+        };
         let _ = writeln!(
             text,
-            "    question: {{ text: {what}, answer: {{ type: string }} }}"
+            "    question: {{ text: {what}, answer: {answer}{lapse} }}"
         );
         let has_when = !self.steps.is_empty() && self.rng.permille(400);
         if has_when {

@@ -132,8 +132,8 @@ impl Turn<'_> {
                     matches!(e, Event::AttemptEnded(ended)
                     if ended.slot.step == slot.step)
                 };
-                let of_card = self.has("ApprovalRejected") || self.has("ApprovalExpired");
-                !self.any(same_step) && !of_card
+                let of_people = ["ApprovalRejected", "ApprovalExpired", "QuestionExpired"];
+                !self.any(same_step) && !of_people.iter().any(|kind| self.has(kind))
             }
             _ => false,
         })

@@ -16,7 +16,7 @@ use provost_run::outcome::{Class, Landing};
 use provost_run::state::{ItemState, State, UndoProgress};
 
 use super::scenario::PEOPLE;
-use super::sketch::CHILDREN_MAX;
+use super::sketch::{CHILDREN_MAX, QUESTION_MS};
 use super::tools::Effect;
 use crate::enumerate::reading::Reading;
 
@@ -80,7 +80,7 @@ impl<'j> Judge<'j> {
         let Some(((first, began), rest)) = self.events.split_first() else {
             return vec!["the journal is empty".to_owned()];
         };
-        let mut reading = Reading::of(&PEOPLE);
+        let mut reading = Reading::of(&PEOPLE).with_questions_of(Some(QUESTION_MS));
         reading.read(first, *began);
         let mut state = match State::begin(first, *began) {
             Ok(state) => state,

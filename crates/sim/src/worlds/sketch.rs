@@ -73,7 +73,7 @@ pub(super) fn draw(rng: &mut Rng) -> Sketch {
 fn draw_step(rng: &mut Rng, index: u64, before: &[Step]) -> Step {
     let id = format!("s{index}");
     if rng.permille(70) {
-        return question(id);
+        return question(id, index % 2 == 1);
     }
     let reads = rng.permille(400) || index == 0;
     let tool = if reads {
@@ -150,11 +150,18 @@ fn polling(rng: &mut Rng, text: &mut String, args: &mut String) {
     );
 }
 
-fn question(id: String) -> Step {
+/// How long a question waits that lapses, in milliseconds.
+pub(super) const QUESTION_MS: i64 = 3_600_000;
+
+fn question(id: String, lapses: bool) -> Step {
+    let lapse = match lapses {
+        true => format!(", expires: {QUESTION_MS}ms, default: {{ total: 0 }}"),
+        false => String::new(),
+    };
     let text = format!(
         "  - id: {id}\n    question: {{ text: \"how many?\", answer: {{ type: object, \
          properties: {{ total: {{ type: integer }} }}, required: [total], \
-         additionalProperties: false }} }}\n"
+         additionalProperties: false }}{lapse} }}\n"
     );
     Step {
         id,
