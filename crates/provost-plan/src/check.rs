@@ -18,6 +18,7 @@ use crate::expr::{ArgTree, Key, Root, Scope, Template};
 use crate::fix::hold_back;
 use crate::label::Label;
 use crate::limits::{SUGGESTIONS_MAX, TURN_WORK_MAX, TYPE_WORK_MAX};
+use crate::plan::assertion::before;
 use crate::plan::undo::undone_by;
 use crate::plan::{CallRole, Goal, Limits, Plan, Step};
 use crate::policy::{Principal, Verdict};
@@ -271,6 +272,13 @@ impl CheckedPlan {
     #[must_use]
     pub fn shared_record(&self) -> &Arc<PlanRecord> {
         &self.record
+    }
+
+    /// The assertions that hold a step back.
+    #[must_use]
+    pub fn assertions(&self, id: &str) -> Vec<&Step> {
+        let after = |id: &str| self.record.steps.get(id).map(|record| &record.after);
+        before(&self.plan, &after, id)
     }
 
     /// A step with its record.

@@ -16,6 +16,7 @@ use crate::expr::Template;
 use crate::money::Money;
 use crate::source::{Source, Span, Spanned};
 
+pub mod assertion;
 pub mod foreign;
 pub mod goal;
 pub mod names;
@@ -28,6 +29,7 @@ mod step;
 pub mod subgoal;
 pub mod undo;
 
+pub use assertion::Assertion;
 pub use goal::{Criterion, Goal};
 pub use names::Names;
 pub use side_call::{CallRole, SideCall};

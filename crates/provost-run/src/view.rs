@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
     fn declares(&self, key: &str, path: &[Segment]) -> bool {
         match (self.operation, &self.step.kind) {
             // Why: a question has no operation; its answer is a person's.
-            (_, StepKind::Question { .. }) => true,
+            (_, StepKind::Question { .. } | StepKind::Assertion(_)) => true,
             (_, StepKind::Subgoal(subgoal)) => {
                 let typed = matches!(subgoal.output.at(path), PathType::Known { .. });
                 self.names.contains(key) && typed

@@ -217,6 +217,8 @@ fn field_word(field: Field) -> &'static str {
         Field::Args(CallRole::Own) => "args",
         Field::Question => "question",
         Field::Result => "result",
+        Field::Assert => "assert",
+        Field::Message => "message",
         Field::Until => "until",
         Field::Accept(CallRole::Own) => "accept",
         Field::Args(CallRole::Confirm) => "confirm.args",

@@ -39,6 +39,8 @@ pub fn output_integrity(operation: Option<&Operation>, step: &Step, path: &[Segm
         StepKind::Question { .. } => return Integrity::Trusted,
         // Why: what it computes is as trusted as what that reads, which the record says.
         StepKind::Subgoal(_) => return Integrity::Text,
+        // Why: that it holds is all it yields, and what it looks at decides that.
+        StepKind::Assertion(_) => return Integrity::Trusted,
         StepKind::Tool { .. } => {}
     }
     let Some(operation) = operation else {
@@ -449,9 +451,15 @@ fn of_step(
     let deciding = step
         .when
         .iter()
-        .chain(step.for_each.iter().map(|each| &each.list));
+        .chain(step.for_each.iter().map(|each| &each.list))
+        .chain(step.assertion().map(|assertion| &assertion.condition));
     for template in deciding {
         control = control.join(&labels.template(Some(step), template, literals));
+    }
+    // Why: it runs only where these hold.
+    for assertion in pass.order.assertions(&step.id.value) {
+        let known = labels.steps.get(assertion.id.value.as_str());
+        control = known.map_or(control.clone(), |known| control.join(&known.control));
     }
     // Why: what refines a subgoal runs only where that would.
     if let Some((parent, _)) = pass.plan.parent(&step.id.value)
@@ -565,9 +573,14 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             StepKind::Question { text, .. } => {
                 found.extend(secret::in_question(&labels, step, text));
             }
+            StepKind::Assertion(assertion) => {
+                let message = assertion.message.iter();
+                found.extend(message.filter_map(|text| secret::in_message(&labels, step, text)));
+            }
             StepKind::Subgoal(_) => {}
         }
-        if own.control.integrity == Integrity::Text {
+        // Why not of an assertion: nothing is called, and what waits for it is told.
+        if own.control.integrity == Integrity::Text && step.assertion().is_none() {
             found.push(control(&labels, step, &own.control));
         }
     }

@@ -76,11 +76,11 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
         use crate::plan::{CallRole, Field};
         let before = found.len();
         match inner {
-            (Field::Question, inner) => {
+            (Field::Question | Field::Message, inner) => {
                 let printed = |given: &GuardFacts| inner.printed_reads(given);
                 found.extend(look(pass, &call, inner, &given, &printed));
             }
-            (Field::Args(CallRole::Own) | Field::Result, inner) => {
+            (Field::Args(CallRole::Own) | Field::Result | Field::Assert, inner) => {
                 template(pass, &call, inner, &given, found);
             }
             (Field::When | Field::ForEach, _) => {}
@@ -137,10 +137,27 @@ pub(crate) fn before_when(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step) -> 
     let parent = pass.plan.parent(&step.id.value);
     let of_parent = parent.and_then(|(parent, _)| guards.facts(&parent.id.value));
     let terms = parent.map(|(parent, _)| guards.terms(parent));
-    guards.implied(
-        of_parent.cloned().unwrap_or_default(),
-        terms.unwrap_or_default(),
-    )
+    let mut facts = of_parent.cloned().unwrap_or_default();
+    facts.extend(asserted(pass, step));
+    guards.implied(facts, terms.unwrap_or_default())
+}
+
+/// That the assertions held which hold a step back: those that cannot be passed by.
+fn asserted<'p>(pass: &'p Pass<'_>, step: &Step) -> impl Iterator<Item = Fact> + use<'p> {
+    // Why none: its readings are taken again after these were looked at.
+    let id = Some(&step.id.value).filter(|_| step.fresh.is_none());
+    let before = id.into_iter().flat_map(|id| pass.order.assertions(id));
+    let held = before.filter(|asserted| {
+        let id = &asserted.id.value;
+        let parent = pass.plan.parent(id);
+        let is_skipped = asserted.when.is_some() || parent.is_some_and(|(p, _)| p.when.is_some());
+        !is_skipped && !asserted.on_failure.may_go_on()
+    });
+    let facts = held.map(|asserted| Fact::Status {
+        step: asserted.id.value.clone(),
+        words: BTreeSet::from(["succeeded".to_owned()]),
+    });
+    facts.collect::<Vec<_>>().into_iter()
 }
 
 /// What holds where a step runs.

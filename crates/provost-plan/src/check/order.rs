@@ -69,6 +69,8 @@ pub(crate) struct OrderNode<'a> {
     pub(crate) operation: Option<&'a Operation>,
     /// All that has ended before it starts.
     pub(crate) before: StepSet,
+    /// What of that certainly went as it had to, for it to start.
+    pub(crate) certain: StepSet,
     /// All that starts only after it has ended.
     pub(crate) after: StepSet,
 }
@@ -98,11 +100,15 @@ impl<'a> Order<'a> {
             let own: Vec<usize> = named
                 .filter_map(|id| places.get(id.as_str()).copied())
                 .collect();
-            let mut before = none.clone();
+            let (mut before, mut certain) = (none.clone(), none.clone());
             for first in &own {
                 before.insert(*first);
                 if let Some(earlier) = nodes.get(*first) {
                     before.add(&earlier.before);
+                    if step.rests_on(&earlier.step.id.value) {
+                        certain.insert(*first);
+                        certain.add(&earlier.certain);
+                    }
                 }
             }
             waits.push(own);
@@ -111,6 +117,7 @@ impl<'a> Order<'a> {
                 step,
                 operation: operation.map(AsRef::as_ref),
                 before,
+                certain,
                 after: none.clone(),
             });
         }
@@ -164,6 +171,14 @@ impl<'a> Order<'a> {
             }
         }
         writers
+    }
+
+    /// The assertions that hold a step back.
+    pub(crate) fn assertions(&self, id: &str) -> impl Iterator<Item = &'a Step> {
+        let node = self.place(id).and_then(|place| self.node(place));
+        let certain = node.into_iter().flat_map(|node| node.certain.iter());
+        let steps = certain.filter_map(|place| Some(self.node(place)?.step));
+        steps.filter(|step| step.asserted().is_some())
     }
 
     /// Whether `first` always ends before `second` starts.

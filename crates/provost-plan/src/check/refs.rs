@@ -179,7 +179,12 @@ impl Refs<'_, '_> {
                 Field::Accept(role) => role.field().or(Some("accept")),
                 Field::Args(role) => role.field(),
                 Field::Until => Some("until"),
-                Field::When | Field::ForEach | Field::Question | Field::Result => None,
+                Field::When
+                | Field::ForEach
+                | Field::Question
+                | Field::Result
+                | Field::Assert
+                | Field::Message => None,
             };
             for reference in template.references() {
                 if let (true, Some(asked)) = (step_of(reference) == Some(own), asked) {

@@ -97,7 +97,9 @@ impl<'a> Site<'a> {
     /// Where a field of a step stands.
     pub(crate) fn of(pass: &Pass<'_>, step: &'a Step, field: Field) -> Self {
         match field {
-            Field::When | Field::ForEach | Field::Result => Self::before(step),
+            Field::When | Field::ForEach | Field::Result | Field::Assert | Field::Message => {
+                Self::before(step)
+            }
             Field::Args(CallRole::Own) | Field::Question => Self::call(pass, step),
             Field::Args(_) | Field::Until | Field::Accept(CallRole::Own) => Self::after(pass, step),
             Field::Accept(_) => Self::confirmed(pass, step),
@@ -211,6 +213,7 @@ pub(crate) fn output_schema<'s>(pass: &'s Pass<'_>, step: &'s Step) -> Option<&'
     match &step.kind {
         StepKind::Question { answer, .. } => Some(answer),
         StepKind::Subgoal(subgoal) => Some(&subgoal.output),
+        StepKind::Assertion(assertion) => Some(&assertion.output),
         StepKind::Tool { .. } => {
             let declared = pass.operation(step).and_then(|op| op.output.as_ref());
             declared.or(step.expect.as_ref())

@@ -120,6 +120,11 @@ impl Types {
                 self.unanswered(answer, step.default_answer());
             }
             StepKind::Subgoal(subgoal) => self.result(pass, &call, subgoal),
+            StepKind::Assertion(assertion) => {
+                self.guard(pass, &call, &assertion.condition, "`assert`");
+                let message = assertion.message.iter();
+                message.for_each(|message| self.text(pass, &call, message));
+            }
             StepKind::Tool { .. } => {}
         }
         for (role, _, args) in step.calls() {

@@ -180,7 +180,7 @@ fn is_own(text: &str) -> bool {
         return node.get("schema").is_some() && node.get("goal").is_none_or(is_text);
     };
     let own = |step: &&Node| {
-        ["tool", "question", "subgoal"]
+        ["tool", "question", "subgoal", "assert"]
             .iter()
             .any(|kind| step.get(kind).is_some())
     };

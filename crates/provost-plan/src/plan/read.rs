@@ -20,6 +20,7 @@ use crate::node::{Fields, Kind, Node, parse_yaml};
 use crate::source::{Source, Span, Spanned};
 
 mod again;
+mod assertion;
 mod kept;
 mod names;
 mod question;

@@ -18,9 +18,9 @@ pub(crate) fn acted_on(step: &Step) -> impl Iterator<Item = &Reference> {
     step.templates()
         .into_iter()
         .filter(|(field, _)| match field {
-            Field::When | Field::ForEach | Field::Question | Field::Result => true,
+            Field::When | Field::ForEach | Field::Question | Field::Result | Field::Assert => true,
             Field::Args(role) => *role == CallRole::Own,
-            Field::Until | Field::Accept(_) => false,
+            Field::Until | Field::Accept(_) | Field::Message => false,
         })
         .flat_map(|(_, template)| template.references())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{CallRole, SideCall, Subgoal};
+use super::{Assertion, CallRole, SideCall, Subgoal};
 use crate::catalog::Risk;
 use crate::expr::{ArgTree, Template};
 use crate::schema::Schema;
@@ -21,7 +21,7 @@ pub struct Step {
     pub id: Spanned<String>,
     /// What it is for.
     pub description: Option<Spanned<String>>,
-    /// What it does: call a tool, ask a person, or stand for a subgoal.
+    /// What it does: call a tool, ask a person, stand for a subgoal, or assert.
     pub kind: StepKind,
     /// The role it is in: a narrower allow list.
     pub role: Option<Spanned<String>>,
@@ -82,6 +82,8 @@ pub enum StepKind {
     },
     /// Is refined into other steps, and computes from them.
     Subgoal(Box<Subgoal>),
+    /// Calls nothing, and says what must hold.
+    Assertion(Box<Assertion>),
 }
 
 /// When a question lapses, and what its step comes to then.
@@ -108,7 +110,7 @@ impl Step {
     pub fn tool(&self) -> Option<&Spanned<String>> {
         match &self.kind {
             StepKind::Tool { tool, .. } => Some(tool),
-            StepKind::Question { .. } | StepKind::Subgoal(_) => None,
+            StepKind::Question { .. } | StepKind::Subgoal(_) | StepKind::Assertion(_) => None,
         }
     }
 
@@ -136,6 +138,10 @@ impl Step {
             StepKind::Question { text, .. } => all.push((Field::Question, text)),
             StepKind::Subgoal(subgoal) => {
                 all.extend(subgoal.result.iter().map(|t| (Field::Result, t)));
+            }
+            StepKind::Assertion(assertion) => {
+                all.push((Field::Assert, &assertion.condition));
+                all.extend(assertion.message.iter().map(|t| (Field::Message, t)));
             }
         }
         all.extend(self.until.iter().map(|u| (Field::Until, &u.condition)));
@@ -172,6 +178,10 @@ pub enum Field {
     Question,
     /// `result`
     Result,
+    /// `assert`
+    Assert,
+    /// `message`
+    Message,
     /// `until`
     Until,
     /// `accept` of a call

@@ -66,7 +66,7 @@ impl Step {
     pub fn subgoal(&self) -> Option<&Subgoal> {
         match &self.kind {
             StepKind::Subgoal(subgoal) => Some(subgoal),
-            StepKind::Tool { .. } | StepKind::Question { .. } => None,
+            StepKind::Tool { .. } | StepKind::Question { .. } | StepKind::Assertion(_) => None,
         }
     }
 

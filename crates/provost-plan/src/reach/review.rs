@@ -31,6 +31,8 @@ pub enum ReviewKind {
     Question,
     /// It stands for other steps.
     Subgoal,
+    /// It says what must hold.
+    Assertion,
 }
 
 /// A step as a reviewer sees it.
@@ -60,6 +62,9 @@ pub struct StepReview {
     pub needs: Vec<String>,
     /// The condition under which it runs.
     pub when: Option<String>,
+    /// What must hold before it runs, asserted by other steps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asserted: Vec<AssertedReview>,
     /// The list it runs over.
     pub for_each: Option<ListReview>,
     /// Where what decides that it runs comes from, and over what.
@@ -80,12 +85,33 @@ pub struct StepReview {
     pub question: Option<QuestionReview>,
     /// What it stands for.
     pub subgoal: Option<SubgoalReview>,
+    /// What it asserts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assertion: Option<AssertionReview>,
     /// Policy's word, and how a person is asked; none of a question.
     pub verdict: Option<Verdict>,
     /// What bounds its calls; none of what makes no call.
     pub limits: Option<LimitsReview>,
     /// What a failure leads to.
     pub on_failure: OnFailure,
+}
+
+/// What another step asserts of a step that waits for it.
+#[derive(Clone, Debug, Serialize)]
+pub struct AssertedReview {
+    /// The step that asserts it.
+    pub by: String,
+    /// The condition.
+    pub condition: String,
+}
+
+/// What a step asserts.
+#[derive(Clone, Debug, Serialize)]
+pub struct AssertionReview {
+    /// The condition.
+    pub condition: String,
+    /// What is said where it does not hold.
+    pub message: Option<String>,
 }
 
 /// A list that a step runs over.
@@ -240,6 +266,7 @@ impl CheckedUnder<'_> {
         let kind = match &step.kind {
             StepKind::Question { .. } => ReviewKind::Question,
             StepKind::Subgoal(_) => ReviewKind::Subgoal,
+            StepKind::Assertion(_) => ReviewKind::Assertion,
             StepKind::Tool { .. } if effect == Some(Effect::Read) => ReviewKind::Read,
             StepKind::Tool { .. } => ReviewKind::Write,
         };
@@ -256,6 +283,7 @@ impl CheckedUnder<'_> {
             after: record.after.clone(),
             needs: record.after.difference(&record.reads).cloned().collect(),
             when: step.when.as_ref().map(written),
+            asserted: self.asserted(step),
             for_each: step.for_each.as_ref().map(|each| ListReview {
                 list: written(&each.list),
                 max_items: each.max_items.value,
@@ -273,10 +301,27 @@ impl CheckedUnder<'_> {
             undo: side_call(step, record, CallRole::Undo),
             question: question(step),
             subgoal: subgoal(step),
+            assertion: step.assertion().map(|asserted| AssertionReview {
+                condition: written(&asserted.condition),
+                message: asserted.message.as_ref().map(|text| text.text().to_owned()),
+            }),
             verdict: record.verdict.clone(),
             limits: operation.map(|operation| self.limits(step, operation)),
             on_failure: step.on_failure,
         }
+    }
+
+    /// What the assertions say that hold a step back.
+    fn asserted(&self, step: &Step) -> Vec<AssertedReview> {
+        let before = self.plan.assertions(&step.id.value).into_iter();
+        let review = |by: &Step| {
+            let asserted = by.asserted()?;
+            Some(AssertedReview {
+                by: by.id.value.clone(),
+                condition: written(&asserted.condition),
+            })
+        };
+        before.filter_map(review).collect()
     }
 
     fn arguments(&self, step: &Step, record: &StepRecord) -> Vec<ArgumentReview> {

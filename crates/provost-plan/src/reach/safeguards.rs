@@ -61,6 +61,9 @@ impl Safeguards {
                     });
                 }
                 own.extend(step.when.iter().flat_map(|when| parts("when", when)));
+                let asserted = checkup.plan.assertions(&step.id.value).into_iter();
+                let asserted = asserted.filter_map(Step::asserted);
+                own.extend(asserted.flat_map(|held| parts("asserted", &held.condition)));
                 let waits = checkup.plan.record().before(&step.id.value);
                 own.extend(
                     waits
@@ -203,7 +206,7 @@ fn of_step(step: &Step) -> BTreeMap<String, String> {
                 .iter()
                 .filter_map(|name| field(name)),
         ),
-        StepKind::Tool { .. } => {}
+        StepKind::Tool { .. } | StepKind::Assertion(_) => {}
     }
     own.extend(more.into_iter().map(plain));
     own

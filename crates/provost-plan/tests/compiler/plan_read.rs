@@ -167,7 +167,7 @@ answer: [ { txt: x } ]
             "9:11 P006 `when` must be one expression, `${ … }` [steps.a.output.x > 1]",
             "10:14 P006 `soon` is not a duration: write a whole number and a unit, such as `500ms`, `30s`, `5m`, `24h` or `7d` [soon]",
             "11:17 P006 `on_failure` must be one of `replan`, `stop`, `continue`, `escalate` [retry]",
-            "12:5 P006 a step is one of `tool`, `question` and `subgoal` [id: two]",
+            "12:5 P006 a step is one of `tool`, `question`, `subgoal` and `assert` [id: two]",
             "15:5 P005 a step needs the field `tools` []",
             "15:5 P005 a step needs the field `effect_max` []",
             "15:5 P005 a step needs the field `output` []",

@@ -227,6 +227,7 @@ fn shown(step: &Step, catalog: &Catalog) -> Value {
     let operation = operation.map(|operation| &**operation);
     let schema = match (&step.kind, operation) {
         (StepKind::Subgoal(subgoal), _) => Some(&subgoal.output),
+        (StepKind::Assertion(assertion), _) => Some(&assertion.output),
         (_, Some(operation)) => operation.output.as_ref().or(step.expect.as_ref()),
         (_, None) => None,
     };

@@ -6,6 +6,7 @@
 
 pub(crate) mod admit;
 pub(crate) mod approval;
+pub(crate) mod assertion;
 pub(crate) mod beside;
 pub(crate) mod confirm;
 pub(crate) mod dependency;

@@ -117,9 +117,19 @@ pub(super) fn question_text(at: Basis<'_>, text: &Template) -> Result<String, (C
         let message = "the text of the question would tell a secret".to_owned();
         return Err((Class::PolicyDenied, message));
     }
+    told_text(at, text).map_err(|error| (Class::Expression, error))
+}
+
+/// What the message of an assertion says, unless it would tell a secret.
+pub(super) fn message_text(at: Basis<'_>, text: &Template) -> Option<String> {
+    let is_secret = label_of(at, text).secret;
+    (!is_secret).then(|| told_text(at, text).ok()).flatten()
+}
+
+fn told_text(at: Basis<'_>, text: &Template) -> Result<String, String> {
     let roots = Roots::new(at.purse);
     let text = text.eval(&roots.scope(at.state));
-    let text = text.map_err(|error| (Class::Expression, error.to_string()))?;
+    let text = text.map_err(|error| error.to_string())?;
     let plain = text.as_str().map(str::to_owned);
     Ok(plain.unwrap_or_else(|| text.to_string()))
 }

@@ -14,6 +14,7 @@ mod case;
 mod admission;
 mod amend;
 mod answers;
+mod assertions;
 mod cancel;
 mod chain;
 mod confirm;

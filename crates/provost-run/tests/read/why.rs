@@ -119,6 +119,21 @@ fn every_class_has_its_party() {
 }
 
 #[test]
+fn what_a_plan_asserts_in_vain_is_nobodys_fault() {
+    insta::assert_snapshot!(judged(
+        "created | enough
+         asked 1
+         checked 1 1 | [{\"id\":\"enough\",\"assert\":\"${ params.n > 3 }\"}]
+         settled enough failed acceptance_failed | only 2 are free
+         over failed acceptance_failed at:enough"
+    ), @"
+    neither: what step `enough` asserts does not hold
+      4 StepSettled enough: failed, acceptance_failed: only 2 are free
+      5 RunEnded run: failed at `enough`, acceptance_failed
+    ");
+}
+
+#[test]
 fn a_timeout_is_the_executions() {
     insta::assert_snapshot!(one(
         "start count 1 tickets.count | {}

@@ -177,9 +177,11 @@ fn differing(old: &Value, new: &Value, without: &[&str]) -> Vec<(String, Value, 
 /// Every field that differs.
 pub fn change(page: &mut Page, change: &CountDelta) {
     let tool = |step: &Value| {
-        let other = match step.get("subgoal") {
-            Some(_) => "(subgoal)",
-            None => "(question)",
+        let is = |field: &str| step.get(field).is_some();
+        let other = match (is("subgoal"), is("assert")) {
+            (true, _) => "(subgoal)",
+            (false, true) => "(assert)",
+            (false, false) => "(question)",
         };
         let tool = step.get("tool").and_then(Value::as_str);
         tool.unwrap_or(other).to_owned()

@@ -40,6 +40,7 @@ pub fn what(step: &Step) -> &str {
         StepKind::Tool { tool, .. } => &tool.value,
         StepKind::Question { .. } => "(question)",
         StepKind::Subgoal(_) => "(subgoal)",
+        StepKind::Assertion(_) => "(assert)",
     }
 }
 
@@ -77,6 +78,10 @@ fn verdict_cells(step: &Step, verdict: Option<&Verdict>) -> [Cell; 2] {
             true => [Cell::new(TextStyle::Warn, "open"), envelope],
             false => [Cell::plain("refined"), envelope],
         };
+    }
+    if let Some(assertion) = step.assertion() {
+        let condition = bare(assertion.condition.text());
+        return [Cell::plain("looks"), Cell::new(TextStyle::Faint, condition)];
     }
     let Some(verdict) = verdict else {
         return [
@@ -187,7 +192,7 @@ pub fn summary(plan: &CheckedPlan, catalog: &Catalog) -> String {
 
 /// Whether a person is asked about a step.
 pub fn asks(plan: &CheckedPlan, step: &Step) -> bool {
-    if step.subgoal().is_some() {
+    if step.subgoal().is_some() || step.assertion().is_some() {
         return false;
     }
     let verdict = plan

@@ -154,6 +154,7 @@ fn output(step: &Step, catalog: &Catalog, rng: &mut Rng) -> Value {
         StepKind::Tool { tool, .. } => typed(&tool.value, step.expect.as_ref(), catalog, rng),
         StepKind::Question { answer, .. } => sample(answer.value(), rng),
         StepKind::Subgoal(subgoal) => sample(subgoal.output.value(), rng),
+        StepKind::Assertion(assertion) => sample(assertion.output.value(), rng),
     };
     match step.for_each {
         Some(_) => json!([one(rng), one(rng)]),

@@ -357,7 +357,7 @@ fn place(setting: &Setting<'_>, code: &str, span: Span) -> String {
         "F401" | "F403" => {
             let entries = match &step.kind {
                 StepKind::Tool { args, .. } => args.entries(),
-                StepKind::Question { .. } | StepKind::Subgoal(_) => &[],
+                StepKind::Question { .. } | StepKind::Subgoal(_) | StepKind::Assertion(_) => &[],
             };
             let found = entries.iter().find(|(_, value)| holds(value.span(), span));
             found.map_or(place.clone(), |(name, _)| format!("{place}.{}", &**name))

@@ -183,7 +183,7 @@ pub fn may_exclude(setting: &Setting<'_>, place: &str) -> bool {
 fn args(step: &Step) -> Option<&ArgTree> {
     match &step.kind {
         StepKind::Tool { args, .. } => Some(args),
-        StepKind::Question { .. } | StepKind::Subgoal(_) => None,
+        StepKind::Question { .. } | StepKind::Subgoal(_) | StepKind::Assertion(_) => None,
     }
 }
 

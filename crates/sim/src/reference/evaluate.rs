@@ -559,6 +559,7 @@ fn output_schema(setting: &Setting<'_>, step: &Step, of_item: bool) -> Option<Js
     let own = match &step.kind {
         StepKind::Question { answer, .. } => Some(answer.value().clone()),
         StepKind::Subgoal(subgoal) => Some(subgoal.output.value().clone()),
+        StepKind::Assertion(assertion) => Some(assertion.output.value().clone()),
         StepKind::Tool { .. } => {
             let declared = setting.operation(step).and_then(|op| op.output.as_ref());
             declared

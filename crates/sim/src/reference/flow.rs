@@ -45,7 +45,7 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
                 }
                 continue;
             }
-            StepKind::Subgoal(_) => continue,
+            StepKind::Subgoal(_) | StepKind::Assertion(_) => continue,
         };
         let operation = setting.operation(step);
         let keeps = operation.is_some_and(|op| op.accepts_secrets);
@@ -520,6 +520,7 @@ fn output(setting: &Setting<'_>, step: &Step, tag: Tag, vouched: bool) -> Made {
     let own = match &step.kind {
         StepKind::Question { answer, .. } => Some(answer.value().clone()),
         StepKind::Subgoal(subgoal) => Some(subgoal.output.value().clone()),
+        StepKind::Assertion(assertion) => Some(assertion.output.value().clone()),
         StepKind::Tool { .. } => {
             // Why not `expect`: it is the planner's, and only the operator's schema closes.
             let declared = setting.operation(step).and_then(|op| op.output.as_ref());

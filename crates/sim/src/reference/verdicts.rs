@@ -170,7 +170,7 @@ fn asks(operation: &Operation, sink: bool, control: bool, step: &Step) -> bool {
 fn args(step: &Step) -> Option<&ArgTree> {
     match &step.kind {
         StepKind::Tool { args, .. } => Some(args),
-        StepKind::Question { .. } | StepKind::Subgoal(_) => None,
+        StepKind::Question { .. } | StepKind::Subgoal(_) | StepKind::Assertion(_) => None,
     }
 }
 

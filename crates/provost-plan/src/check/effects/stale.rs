@@ -47,6 +47,11 @@ fn acted_on_by(order: &Order<'_>) -> Vec<StepSet> {
                 readings.add(through);
             }
         }
+        // Why: it runs because of what these looked at.
+        for assertion in order.assertions(&node.step.id.value) {
+            let looked = order.place(&assertion.id.value).and_then(|at| all.get(at));
+            looked.into_iter().for_each(|looked| readings.add(looked));
+        }
         all.push(readings);
     }
     all

@@ -63,9 +63,18 @@ pub(super) fn in_reconcile(pass: &Pass<'_>, step: &Step, own: &StepLabels) -> Op
 
 /// The text of a question: it goes to people, to notices and to the planner.
 pub(super) fn in_question(labels: &Labels<'_>, step: &Step, text: &Template) -> Option<Diagnostic> {
+    in_text(labels, step, text, "the text of a question")
+}
+
+/// The message of an assertion, which goes the same ways.
+pub(super) fn in_message(labels: &Labels<'_>, step: &Step, text: &Template) -> Option<Diagnostic> {
+    in_text(labels, step, text, "the message of an assertion")
+}
+
+fn in_text(labels: &Labels<'_>, step: &Step, text: &Template, place: &str) -> Option<Diagnostic> {
     let label = labels.template(Some(step), text, &Label::trusted());
     let found = || {
-        let finding = finding(text.span(), "the text of a question", &label, NAME);
+        let finding = finding(text.span(), place, &label, NAME);
         Provenance::new(labels, Want::Secret).into_template(
             finding.step(&step.id.value),
             Some(step),

@@ -14,9 +14,11 @@ use crate::plan::Step;
 /// The forms of the terms of conditions that are true.
 pub(crate) type Terms = BTreeSet<String>;
 
-/// The condition of a step, and what it says if it is true.
+/// The condition of a step, what it says if it is true, and what the step asserts.
 struct StepGuard {
     facts: GuardFacts,
+    /// What it asserts: known of it once it has succeeded.
+    asserted: GuardFacts,
     terms: Terms,
     /// Whether it alone keeps the step from its output where the plan goes on.
     is_all: bool,
@@ -42,9 +44,12 @@ impl<'a> Guards<'a> {
     pub(crate) fn of(pass: &Pass<'a>) -> Self {
         let mut guards = Self::default();
         for step in &pass.plan.steps {
-            let Some(when) = &step.when else { continue };
+            if step.when.is_none() && step.assertion().is_none() {
+                continue;
+            }
             let id = step.id.value.as_str();
-            let mut terms = terms_of(when);
+            let when = step.when.as_ref();
+            let mut terms = when.map(terms_of).unwrap_or_default();
             let parent = pass
                 .plan
                 .parent(id)
@@ -54,7 +59,8 @@ impl<'a> Guards<'a> {
                 guards.with.entry(term.clone()).or_default().push(id);
             }
             let guard = StepGuard {
-                facts: when.facts_if_true(),
+                facts: when.map(Template::facts_if_true).unwrap_or_default(),
+                asserted: asserted(step),
                 terms,
                 is_all: !step.on_failure.may_go_on(),
             };
@@ -113,12 +119,21 @@ impl<'a> Guards<'a> {
                 && let Some(more) = more
             {
                 new.extend(succeeded(&more.facts));
-                facts.extend(more.facts.iter().cloned());
+                let known = more.facts.iter().chain(&more.asserted);
+                new.extend(succeeded(&more.asserted));
+                facts.extend(known.cloned());
                 heard.extend(more.terms.iter().cloned());
             }
         }
         facts
     }
+}
+
+/// What an assertion says if it holds.
+fn asserted(step: &Step) -> GuardFacts {
+    let asserted = step.assertion();
+    let asserted = asserted.map(|asserted| asserted.condition.facts_if_true());
+    asserted.unwrap_or_default()
 }
 
 /// The steps that have succeeded if these facts hold.

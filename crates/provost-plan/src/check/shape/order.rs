@@ -13,60 +13,30 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Template;
 use crate::fix::Fix;
-use crate::plan::subgoal::parent_of;
 use crate::plan::{OnFailure, StepKind};
 
 /// Most places that one finding points at beside its own.
 const RELATED_MAX: usize = 8;
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
-    // Calls whose failure ends the plan or sends it back, and that are no effect of E's weight.
+    // What ends the plan or sends it back if it fails, and is no effect of E's weight.
     let can_fail = pass.order.all(|node| {
         let is_light = node.is_call_of(|op| op.effect <= Effect::Write);
+        let is_light = is_light || node.step.assertion().is_some();
         // Why not what has ended: it fails no more.
         let is_over = pass.base.over.contains(&node.step.id.value);
         is_light && !is_over && node.step.on_failure != OnFailure::Continue
     });
-    let certain = certain(pass);
     for node in pass.order.nodes() {
-        needless(pass, node, &certain, found);
+        needless(pass, node, found);
         early(&pass.order, node, &can_fail, found);
     }
+    unheeded(pass, found);
     repeated(pass, found);
 }
 
-/// What each step certainly waited for, and that went as it had to, once it has ended well: the
-/// steps by their places, in the order of the nodes.
-///
-/// Why not what the steps of a subgoal wait for: it goes on once they have ended, however they did.
-fn certain(pass: &Pass<'_>) -> Vec<StepSet> {
-    let order = &pass.order;
-    let mut all: Vec<StepSet> = Vec::with_capacity(order.nodes().len());
-    for node in order.nodes() {
-        let id = node.step.id.value.as_str();
-        let mut own = order.none();
-        let waits = pass.graph.after.get(id).into_iter().flatten();
-        for place in waits
-            .filter(|other| parent_of(other) != Some(id))
-            .filter_map(|other| order.place(other))
-        {
-            own.insert(place);
-            if let Some(earlier) = all.get(place) {
-                own.add(earlier);
-            }
-        }
-        all.push(own);
-    }
-    all
-}
-
 /// S709: an entry of `needs` that something else implies.
-fn needless(
-    pass: &Pass<'_>,
-    node: &OrderNode<'_>,
-    certain: &[StepSet],
-    found: &mut Vec<Diagnostic>,
-) {
+fn needless(pass: &Pass<'_>, node: &OrderNode<'_>, found: &mut Vec<Diagnostic>) {
     let (order, id) = (&pass.order, &node.step.id.value);
     // Why of its `when` alone, where it is a subgoal: the steps that refine it wait for what that
     // reads, and not for what its result does.
@@ -91,10 +61,10 @@ fn needless(
         .collect();
     let mut implied = order.none();
     for (_, other) in &after {
-        certain
-            .get(*other)
+        order
+            .node(*other)
             .into_iter()
-            .for_each(|set| implied.add(set));
+            .for_each(|node| implied.add(&node.certain));
     }
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for need in &node.step.needs {
@@ -107,7 +77,11 @@ fn needless(
         } else if reads.is_some_and(|reads| reads.contains(&need.value)) {
             format!("`{id}` reads `{}`, so it waits for it anyway", need.value)
         } else if implied.contains(place) {
-            let holds = |at: usize| certain.get(at).is_some_and(|set| set.contains(place));
+            let holds = |at: usize| {
+                order
+                    .node(at)
+                    .is_some_and(|node| node.certain.contains(place))
+            };
             let through = after.iter().find(|(_, other)| holds(*other));
             let through = through.map_or("", |(other, _)| *other);
             format!(
@@ -161,6 +135,32 @@ fn early(order: &Order<'_>, node: &OrderNode<'_>, can_fail: &StepSet, found: &mu
         finding = finding.related(other.step.id.span, "may still fail");
     }
     found.push(finding);
+}
+
+/// S702: an assertion that nothing waits for, beside a write that it may be meant for.
+fn unheeded(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
+    let order = &pass.order;
+    let writes = order.all(|node| node.is_call_of(|op| !op.effect.is_read()));
+    // Why not what weighs more: S711 says it of that.
+    let plain = order.all(|node| node.is_call_of(|op| op.effect == Effect::Write));
+    for node in order.nodes() {
+        let id = &node.step.id.value;
+        if node.step.asserted().is_none() || !writes.clone().and(&node.after).is_empty() {
+            continue;
+        }
+        let beside = plain.clone().without(&node.before);
+        let first = beside.iter().find_map(|at| order.node(at));
+        if let Some(write) = first.map(|node| node.step) {
+            let other = &write.id.value;
+            let message = format!("nothing waits for `{id}`: `{other}` may run although it fails");
+            found.push(
+                Diagnostic::new(Code::UnreadOutput, node.step.id.span, message)
+                    .related(write.id.span, "does not wait for it")
+                    .hint(format!("add `{id}` to the `needs` of `{other}`"))
+                    .step(id),
+            );
+        }
+    }
 }
 
 /// S710: a plain read that an earlier step made already.

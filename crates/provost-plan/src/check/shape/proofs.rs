@@ -53,6 +53,12 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
                 together.add(accept, found, |finding| finding.step(id));
             }
         }
+        if let Some(asserted) = step.assertion() {
+            let site = Site::before(step);
+            let solver = guarding(pass, accepted, &site);
+            let finding = assertion(&solver, id, &asserted.condition);
+            found.extend(finding.map(|finding| finding.step(id)));
+        }
         if let Some(when) = &step.when
             && let Some(finding) = guard(&guarding(pass, accepted, &Site::before(step)), when)
         {
@@ -165,12 +171,7 @@ pub(super) fn never_holds(pass: &Pass<'_>, condition: &Template) -> bool {
 fn guard(careless: &Solver<'_, '_>, when: &Template) -> Option<Diagnostic> {
     let whole = when.whole()?;
     let finding = |message: String| Diagnostic::new(Code::ConstantGuard, when.span(), message);
-    // Why: a day of the week, say, decides something; the id of a run does not.
-    let reads_something = when.references().any(|reference| match reference.root {
-        Root::Run => reference.path != [Segment::Field("id".to_owned())],
-        _ => true,
-    });
-    if !reads_something {
+    if !reads_something(when) {
         let message = "`when` reads no step, item or parameter, so it is always the same";
         return Some(
             finding(message.to_owned()).hint("leave it out, or read what a step observed"),
@@ -203,6 +204,41 @@ fn guard(careless: &Solver<'_, '_>, when: &Template) -> Option<Diagnostic> {
             .label("this decides nothing")
             .hint("leave it out, or ask for what you mean"),
     )
+}
+
+/// Whether a condition may be true in one run and false in another: a day of the week, say, decides
+/// something; the id of a run does not.
+fn reads_something(condition: &Template) -> bool {
+    condition
+        .references()
+        .any(|reference| match reference.root {
+            Root::Run => reference.path != [Segment::Field("id".to_owned())],
+            _ => true,
+        })
+}
+
+/// An assertion that never holds, or holds whatever was read.
+fn assertion(careless: &Solver<'_, '_>, id: &str, asserted: &Template) -> Option<Diagnostic> {
+    let whole = asserted.whole()?;
+    if !reads_something(asserted) {
+        let message = format!("`{id}` asserts what reads no step and no parameter");
+        return Some(
+            Diagnostic::new(Code::HollowCondition, asserted.span(), message)
+                .label("always the same, whatever happens")
+                .hint("read what a step observed: `steps.ID.output`"),
+        );
+    }
+    let never = whole.cases(true).and_then(|cases| careless.never(&cases));
+    if let Some(never) = never {
+        let message = format!("what `{id}` asserts can never hold: {}", never.reason);
+        let finding = Diagnostic::new(Code::ImpossibleProof, asserted.span(), message);
+        let finding = finding.label("this is never true");
+        return Some(match &never.slip {
+            Some(word) => finding.did_you_mean(word, StepStatus::words()),
+            None => finding,
+        });
+    }
+    hollow(careless, asserted, &format!("what `{id}` asserts"))
 }
 
 /// The conditions of `until`, `accept` and `confirm` that hold whatever comes.

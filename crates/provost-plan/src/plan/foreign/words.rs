@@ -29,7 +29,7 @@ const FIELDS: [(&str, &str); 19] = [
     ("retry", "retry retries max_attempts"),
     ("retry.backoff", "delay retry_delay interval backoff"),
     ("timeout", "timeout timeout_seconds timeout_minutes"),
-    ("accept", "accept acceptance assert success_when"),
+    ("accept", "accept acceptance success_when"),
     ("accept (not)", "failed_when fail_when"),
     ("undo", "undo rollback compensate compensation"),
     ("next", "next next_step goto"),

@@ -23,8 +23,8 @@ mod items;
 mod order;
 
 /// The fields of a step that hold expressions, in all their texts.
-const FIELDS: [&str; 8] = [
-    "when", "for_each", "until", "args", "accept", "confirm", "undo", "result",
+const FIELDS: [&str; 10] = [
+    "when", "for_each", "until", "args", "accept", "confirm", "undo", "result", "assert", "message",
 ];
 
 /// What a name stands for.

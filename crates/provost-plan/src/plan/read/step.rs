@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::assertion::assertion;
 use super::question::question_of;
 use super::subgoal::subgoal;
 use super::until::until;
@@ -144,17 +145,18 @@ fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<Ste
     let arguments = fields.node("args");
     let question = fields.node("question");
     let subgoal = subgoal(fields, node, source);
-    let kinds = ["tool", "question", "subgoal"];
+    let assertion = assertion(fields, node, source);
+    let kinds = ["tool", "question", "subgoal", "assert"];
     let written = kinds
         .iter()
         .filter(|kind| node.get(kind).is_some_and(|n| n.kind != Kind::Null))
         .count();
     if written != 1 {
         let (code, span, message) = if written == 0 {
-            let message = "a step needs the field `tool`, `question` or `subgoal`";
+            let message = "a step needs the field `tool`, `question`, `subgoal` or `assert`";
             (Code::MissingField, head(node.span), message)
         } else {
-            let message = "a step is one of `tool`, `question` and `subgoal`";
+            let message = "a step is one of `tool`, `question`, `subgoal` and `assert`";
             (Code::WrongShape, node.span, message)
         };
         fields
@@ -164,6 +166,9 @@ fn kind(fields: &mut Fields<'_, '_>, node: &Node, source: &Source) -> Option<Ste
     }
     if node.get("subgoal").is_some_and(|n| n.kind != Kind::Null) {
         return subgoal;
+    }
+    if node.get("assert").is_some_and(|n| n.kind != Kind::Null) {
+        return assertion;
     }
     if let Some(tool) = tool {
         let args = args_of(fields, arguments, node, source)?;

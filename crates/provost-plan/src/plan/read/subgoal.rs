@@ -53,15 +53,8 @@ pub(super) fn subgoal(
         }
         return None;
     }
-    for name in OF_OTHERS {
-        if let Some(value) = node.get(name).filter(|_| is_there(name)) {
-            let message =
-                format!("`{name}` is of a step that calls a tool, and a subgoal calls none");
-            let finding = Diagnostic::new(Code::WrongShape, value.span, message);
-            let finding = finding.hint("say it of the steps that it is refined into");
-            fields.diagnostics().push(finding);
-        }
-    }
+    let hint = "say it of the steps that it is refined into";
+    not_of(fields, node, "a subgoal", &[], hint);
     let tools = tools(fields);
     fields.required("effect_max");
     let effect = fields.node("effect_max").map(|node| node.span);
@@ -82,6 +75,24 @@ pub(super) fn subgoal(
             None => None,
         },
     })))
+}
+
+/// Refuses what only a step has which calls a tool or asks a person, on a step that does neither.
+pub(super) fn not_of(
+    fields: &mut Fields<'_, '_>,
+    node: &Node,
+    what: &str,
+    more: &[&str],
+    hint: &str,
+) {
+    for name in OF_OTHERS.iter().chain(more) {
+        let value = node.get(name).filter(|value| value.kind != Kind::Null);
+        if let Some(value) = value {
+            let message = format!("`{name}` is of a step that calls a tool, and {what} calls none");
+            let finding = Diagnostic::new(Code::WrongShape, value.span, message).hint(hint);
+            fields.diagnostics().push(finding);
+        }
+    }
 }
 
 fn tools(fields: &mut Fields<'_, '_>) -> Option<Vec<Spanned<String>>> {

@@ -39,8 +39,8 @@ pub(super) fn until(
             let message = "`until` repeats the read of a tool, and the step calls none";
             report(fields, Code::WrongShape, span, message.to_owned());
         }
-        // Why silent: a subgoal refuses each field of a call itself.
-        Some(StepKind::Subgoal(_)) => return None,
+        // Why silent: these refuse each field of a call themselves.
+        Some(StepKind::Subgoal(_) | StepKind::Assertion(_)) => return None,
         Some(StepKind::Tool { .. }) | None => {}
     }
     for (name, place) in WAITS.into_iter().zip(places) {

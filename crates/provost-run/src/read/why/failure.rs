@@ -139,6 +139,10 @@ fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
         ),
         Class::Conflict => conflict(story, slot),
         Class::BudgetExceeded => limit(story),
+        Class::AcceptanceFailed if is_assertion(story, slot) => says(
+            Cause::Neither,
+            format!("what step `{slot}` asserts does not hold"),
+        ),
         Class::AcceptanceFailed => says(
             Cause::Undecided,
             format!("the output of step `{slot}` does not meet its acceptance"),
@@ -176,6 +180,19 @@ fn not_found(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
             JudgedFailure::new(Cause::Undecided, sentence, Vec::new()).decided_by(&decides)
         }
     }
+}
+
+/// Whether a step asserts, and so was failed by what others came to.
+fn is_assertion(story: &Story<'_>, slot: &Slot) -> bool {
+    let known = story
+        .plans()
+        .rfind(|(_, _, record)| record.steps.contains_key(&slot.step));
+    let plan =
+        known.and_then(|(_, document, _)| plan_from_value(document, "the current plan").ok());
+    plan.is_some_and(|plan| {
+        plan.step(&slot.step)
+            .is_some_and(|s| s.assertion().is_some())
+    })
 }
 
 /// The steps whose output the arguments of a slot were made of; `None` if nobody can tell.

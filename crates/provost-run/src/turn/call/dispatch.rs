@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::admit::put_off;
 use super::approval::{ApprovalState, approval_of, not_approved, with_caution};
+use super::assertion::settle_assertion;
 use super::beside::call_of_intent;
 use super::confirm::{is_to_be_read_back, read_back};
 use super::dependency::{guard, need_for};
@@ -155,6 +156,10 @@ fn consider(log: &mut TurnLog<'_>, step: &Step, record: &StepRecord) -> Result<D
             })?,
             Err((class, message)) => settle_failed(log, &slot, class, message)?,
         }
+        return Ok(Due::Nothing);
+    }
+    if let Some(assertion) = step.assertion() {
+        settle_assertion(log, &slot, assertion)?;
         return Ok(Due::Nothing);
     }
     if let Some(subgoal) = step.subgoal() {

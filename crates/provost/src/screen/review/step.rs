@@ -45,9 +45,10 @@ pub fn steps(page: &mut Page, reviews: &[StepReview], width: usize) {
     for review in reviews {
         match review.kind {
             ReviewKind::Write => columns.write(page, review),
-            ReviewKind::Read | ReviewKind::Question | ReviewKind::Subgoal => {
-                columns.line(page, review);
-            }
+            ReviewKind::Read
+            | ReviewKind::Question
+            | ReviewKind::Subgoal
+            | ReviewKind::Assertion => columns.line(page, review),
         }
     }
 }
@@ -57,6 +58,7 @@ fn word(review: &StepReview) -> &'static str {
     match review.kind {
         ReviewKind::Question => "asks",
         ReviewKind::Subgoal => "subgoal",
+        ReviewKind::Assertion => "asserts",
         ReviewKind::Read | ReviewKind::Write => review.effect.map_or("", Effect::word),
     }
 }
@@ -98,7 +100,10 @@ impl Columns {
                 format!("{of}: \"{}\"{lapse}{}", question.text, condition(review))
             }
             (_, Some(subgoal)) => format!("{}{}", subgoal.text, condition(review)),
-            _ => format!("{}{}", called(review), condition(review)),
+            _ => match &review.assertion {
+                Some(asserted) => format!("{}{}", asserted.condition, condition(review)),
+                None => format!("{}{}", called(review), condition(review)),
+            },
         };
         let whole = review.kind != ReviewKind::Read;
         let text = match whole {
@@ -230,6 +235,8 @@ fn when(review: &StepReview) -> String {
     if let Some(fresh) = review.fresh_ms {
         parts.push(format!("on readings of the last {}", time(fresh)));
     }
+    let asserted = review.asserted.iter();
+    parts.extend(asserted.map(|held| format!("{} holds: {}", held.by, held.condition)));
     match (&review.when, parts.is_empty()) {
         (Some(when), true) => return when.clone(),
         (Some(when), false) => parts.push(format!("if {when}")),
