@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use sim::enumerate::judge::{BEGUN_UNHEARD, DOUBLED_KEYED, DOUBLED_PLAIN, LOST};
+use sim::enumerate::judge::{BEGUN_UNHEARD, DOUBLED_KEYED, DOUBLED_PLAIN, HELD_BACK, LOST};
+use sim::enumerate::plans::Asserted;
 use sim::enumerate::reading::COUNTED_TWICE;
 use sim::enumerate::sums::{self, REACHED};
 use sim::enumerate::{
@@ -235,6 +236,25 @@ fn polled() -> Vec<PlanCase> {
     ]
 }
 
+/// An assertion after the first step, for which all others wait: one that holds, one that does not.
+fn asserted() -> Vec<PlanCase> {
+    let ways = [true, false].map(|holds| Asserted {
+        holds,
+        heeded: true,
+    });
+    let plans = || {
+        [
+            plans::chain(&[Kind::Read, Kind::Plain]),
+            plans::chain(&[Kind::Keyed, Kind::Wipe]),
+            plans::fan_out(&[Kind::Plain, Kind::Plain, Kind::Read]),
+        ]
+    };
+    let cases = ways
+        .into_iter()
+        .flat_map(|way| plans().map(|plan| plan.with_assertion(way)));
+    cases.collect()
+}
+
 fn lists(items: usize, same: bool) -> Vec<PlanCase> {
     // Why: the check refuses a list that destroys one thing again and again.
     let kinds = Kind::ALL
@@ -266,6 +286,7 @@ fn reduced() -> Vec<Family> {
         family("two writes undone", undone(2), [1, 1, 0, 0, 1]),
         lapsing("a question with a default", FirstQuestion::Defaults),
         lapsing("a question that lapses", FirstQuestion::Fails),
+        probed(family("an assertion between", asserted(), [1, 1, 0, 1, 1])),
     ]
 }
 
@@ -422,6 +443,7 @@ fn full() -> Vec<Family> {
         probed(family("a write undone", undone(1), [2, 2, 0, 1, 2])),
         probed(family("a write that is shown", shown(), [2, 2, 1, 1, 1])),
         family("two writes undone", undone(2), [1, 1, 0, 1, 2]),
+        probed(family("an assertion between", asserted(), [2, 2, 0, 1, 2])),
         probed(family(
             "a list of two, one by one",
             lists(2, true),
@@ -606,6 +628,18 @@ fn control(naive: bool, forget_sync: bool, numbers: Numbers) -> Tally {
     let mut family = family("control", plans::all(2, &kinds), numbers);
     family.bounds.forget_sync = forget_sync;
     run(&[family], naive)
+}
+
+/// Control: steps that do not wait for an assertion are not held back by it.
+#[test]
+fn an_assertion_that_nothing_waits_for_is_caught() {
+    let unheeded = Asserted {
+        holds: false,
+        heeded: false,
+    };
+    let case = plans::chain(&[Kind::Read, Kind::Plain]).with_assertion(unheeded);
+    let tally = run(&[family("control", vec![case], [0, 1, 0, 0, 0])], false);
+    assert!(tally.times(HELD_BACK) > 0);
 }
 
 /// Control: an executor that takes a plain write for repeatable doubles it.

@@ -261,6 +261,44 @@ fn what_holds_a_plan_back_and_is_gone_is_named() {
 }
 
 /// A guard written in another way is the same guard, and a text with other spaces another text.
+/// The plan whose page waits for what is asserted.
+fn asserting(condition: &str, more: &str) -> String {
+    let assertion = format!("  - id: open\n    assert: ${{ {condition} }}\n{more}  - id: page\n");
+    let plan = PLAN.replace("  - id: page\n", &assertion);
+    plan.replace("needs: [mail]", "needs: [mail, open]")
+}
+
+#[test]
+fn a_weaker_assertion_is_named() {
+    let plan = asserting(
+        "steps.list.output.total > 5 && size(steps.list.output.items) > 0",
+        "",
+    );
+    let lost = |after: &str| {
+        let (before, after) = (case(&plan), case(after));
+        ReachDiff::between(&Reach::of(&before.checkup()), &Reach::of(&after.checkup())).weaker
+    };
+    let gone = "page: asserted: size(steps.list.output.items) > 0";
+    let all = ["page: asserted: steps.list.output.total > 5", gone];
+    assert_eq!(lost(&asserting("steps.list.output.total > 5", "")), [gone]);
+    for after in [
+        PLAN.to_owned(),
+        plan.replace("needs: [mail, open]", "needs: [mail]"),
+        plan.replace("    assert: $", "    on_failure: continue\n    assert: $"),
+    ] {
+        let lost = lost(&after);
+        assert!(
+            all.iter().all(|one| lost.iter().any(|l| l == one)),
+            "{lost:?}"
+        );
+    }
+    // Control: what is said if it does not hold, and another name, hold nothing back.
+    assert_eq!(
+        lost(&plan.replace("    assert: $", "    message: too few\n    assert: $")),
+        [""; 0]
+    );
+}
+
 #[test]
 fn conditions_are_compared_as_trees() {
     let guard = "${ steps.list.output.total > steps.sla.output.max }";

@@ -9,13 +9,15 @@ use unicode_width::UnicodeWidthStr as _;
 use super::workplace::{Ran, Workplace};
 
 /// The plans, with what each has of the language.
-const PLANS: [&str; 3] = [
+const PLANS: [&str; 4] = [
     // Ten steps: a question, items, `confirm`, `undo`, money.
     "late-orders",
     // A poll, a secret, an undo that asks, a short approval.
     "rollout",
     // A subgoal with its steps, untrusted text, approval by the plan.
     "newsletter",
+    // What is asserted before money goes.
+    "refund",
 ];
 
 fn corpus() -> PathBuf {

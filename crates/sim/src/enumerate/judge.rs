@@ -22,6 +22,9 @@ pub const DOUBLED_KEYED: &str = "a keyed write took place twice";
 /// A write took place that the journal does not know.
 pub const LOST: &str = "a write took place whose intent is lost";
 
+/// A call was made that an assertion held back which did not hold.
+pub const HELD_BACK: &str = "a call was made that an assertion held back";
+
 /// A call began before what a person had posted was heard.
 pub const BEGUN_UNHEARD: &str = "a call began before a posted statement was heard";
 
@@ -146,6 +149,14 @@ impl Search<'_> {
                 || (added && !facts.intended.contains(&(place, true)));
             if lost {
                 found.push((LOST, story()));
+            }
+            let held = self
+                .case
+                .places
+                .get(place)
+                .filter(|place| self.case.is_held_back(place));
+            if held.is_some() && count.called.contains(&true) {
+                found.push((HELD_BACK, story()));
             }
         }
         if !facts

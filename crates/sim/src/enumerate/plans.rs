@@ -19,6 +19,8 @@ use super::catalog::{FIND, FRESH_MS, Kind, POLL_AT_MOST_MS, POLL_EVERY_MS};
 pub(super) const AGAIN: &str = "again";
 /// The id of the step that a person adds, and what it reaches.
 const MINE: &str = "mine";
+/// The id of the assertion after the first step.
+const HELD: &str = "held";
 
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,17 @@ pub struct PlanCase {
     amended: bool,
     /// What is asked before all else.
     asked: FirstQuestion,
+    /// What is asserted after the first step.
+    asserted: Option<Asserted>,
+}
+
+/// What is asserted after the first step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asserted {
+    /// Whether it holds.
+    pub holds: bool,
+    /// Whether the other steps wait for it: a control that must begin what it holds back.
+    pub heeded: bool,
 }
 
 /// A call that a plan may make.
@@ -96,6 +109,7 @@ impl PlanCase {
             places,
             amended: false,
             asked: FirstQuestion::None,
+            asserted: None,
         }
     }
 
@@ -130,9 +144,24 @@ impl PlanCase {
         self.asked.lasts()
     }
 
+    /// The same plan, with an assertion after the first step, for which all others wait.
+    #[must_use]
+    pub fn with_assertion(mut self, asserted: Asserted) -> Self {
+        self.asserted = Some(asserted);
+        self.text = self.form().text();
+        self
+    }
+
+    /// Whether an assertion that does not hold holds the call of a place back.
+    #[must_use]
+    pub fn is_held_back(&self, place: &Place) -> bool {
+        self.asserted.is_some_and(|asserted| !asserted.holds) && place.step != "s0"
+    }
+
     fn form(&self) -> Form<'_> {
         Form {
             asked: self.asked,
+            asserted: self.asserted,
             ..Form::of(&self.steps)
         }
     }
@@ -467,6 +496,7 @@ struct Form<'p> {
     /// The only ones of them that it has, if not all.
     only: Option<&'p BTreeSet<String>>,
     asked: FirstQuestion,
+    asserted: Option<Asserted>,
     mine: Option<Kind>,
     again: Option<&'p Place>,
 }
@@ -477,6 +507,7 @@ impl<'p> Form<'p> {
             steps,
             only: None,
             asked: FirstQuestion::None,
+            asserted: None,
             mine: None,
             again: None,
         }
@@ -518,6 +549,14 @@ impl<'p> Form<'p> {
             if self.has(index) {
                 self.push(&mut text, index, step);
             }
+        }
+        if let Some(asserted) = self.asserted {
+            let is = if asserted.holds { "!=" } else { "==" };
+            let _ = writeln!(
+                text,
+                "  - id: {HELD}\n    assert: '${{ run.started_at {is} \"\" }}'\n    \
+                 needs: [s0]\n    on_failure: stop"
+            );
         }
         if let Some(kind) = self.mine {
             push_step(&mut text, MINE, kind, MINE);
@@ -577,6 +616,9 @@ impl<'p> Form<'p> {
         }
         if needs.is_empty() && self.asked != FirstQuestion::None {
             needs.push(asked::QUESTION.to_owned());
+        }
+        if index > 0 && self.asserted.is_some_and(|asserted| asserted.heeded) {
+            needs.push(HELD.to_owned());
         }
         if !needs.is_empty() {
             let _ = writeln!(text, "    needs: [{}]", needs.join(", "));

@@ -12,7 +12,7 @@ use provost_plan::plan::{Claim, Field};
 use provost_plan::source::Span;
 
 use super::evaluate::{Evaluator, Following, Stop};
-use super::{Answers, Setting, Spot};
+use super::{Answers, Setting, Spot, refs};
 
 /// Most worlds tried for one place; one that has more is given up, and counted.
 pub const WORLDS_MAX: usize = 60_000;
@@ -138,6 +138,14 @@ fn comes_to(
             None => Ok(true),
         };
     };
+    // What is asserted was looked at before any other field; `fresh` reads again after that.
+    let number = spot.step.filter(|_| step.fresh.is_none());
+    let asserted = number.map(|number| refs::surely_asserted(setting, number));
+    for condition in asserted.into_iter().flatten() {
+        if !evaluator.guard(condition)? {
+            return Ok(false);
+        }
+    }
     if spot.field == Some(Field::When) {
         return Ok(true);
     }

@@ -27,7 +27,8 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
         let place = place_of(number, step);
         let control = controls.get(&number).copied().unwrap_or(Tag::TRUSTED);
         answers.controls.insert(place.clone(), control);
-        if control.trust == Trust::Text {
+        // An assertion calls nothing: what waits for it is told.
+        if control.trust == Trust::Text && step.assertion().is_none() {
             answers.find("F402", place.clone());
         }
         let args = match &step.kind {
@@ -86,8 +87,12 @@ fn controls(setting: &Setting<'_>) -> Controls {
         for (number, step) in setting.plan.steps.iter().enumerate() {
             let flow = Flow::new(setting, &controls, Some(number));
             let lists = step.for_each.iter().map(|each| &each.list);
-            let parts = step.when.iter().chain(lists);
+            let asserted = step.assertion().map(|asserted| &asserted.condition);
+            let parts = step.when.iter().chain(lists).chain(asserted);
             let tag = parts.fold(chosen, |tag, part| tag.worse(flow.template(part)));
+            let held = refs::held_back_by(setting, number).into_iter();
+            let held = held.filter_map(|(at, _)| controls.get(&at));
+            let tag = held.fold(tag, |tag, control| tag.worse(*control));
             next.insert(number, tag);
         }
         if next == controls {
@@ -408,7 +413,10 @@ impl<'a> Flow<'a> {
         };
         let control = self.controls.get(&number).copied().unwrap_or(Tag::TRUSTED);
         let operation = self.setting.operation(step);
-        let asked = matches!(step.kind, StepKind::Question { .. });
+        let asked = matches!(
+            step.kind,
+            StepKind::Question { .. } | StepKind::Assertion(_)
+        );
         let vouched = asked || operation.is_some_and(|op| op.trusted);
         let untrusted = |trust| Tag {
             trust: if vouched { Trust::Trusted } else { trust },

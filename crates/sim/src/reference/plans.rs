@@ -60,6 +60,8 @@ pub(crate) struct Generator<'a> {
     pub faulty: bool,
     /// Whether `item` and `index` are in scope.
     pub in_item: Option<Item>,
+    /// Assertions, each with the step that it makes sure of.
+    pub asserted: Vec<(String, Option<String>)>,
     /// The operation and the arguments of the step before.
     pub last: Option<(&'static str, String)>,
 }
@@ -84,6 +86,7 @@ pub fn draw(seed: u64, operations: &BTreeMap<String, Operation>) -> Drawn {
         steps: Vec::new(),
         faulty,
         in_item: None,
+        asserted: Vec::new(),
         last: None,
     };
     let trust = |rng: &mut Rng| match rng.between(0, 19) {
@@ -187,6 +190,10 @@ impl Generator<'_> {
             self.question(&id, &mut text);
             return text;
         }
+        if !self.steps.is_empty() && self.rng.permille(110) {
+            self.assertion(&id, &mut text);
+            return text;
+        }
         let again = self.last.take().filter(|_| self.rng.permille(170));
         let name = match &again {
             Some((name, _)) => name,
@@ -202,12 +209,11 @@ impl Generator<'_> {
         };
         let _ = writeln!(text, "    tool: {shown}");
         self.role(name, &mut text);
-        self.order(&mut text);
-        let mut guarded = None;
+        let mut guarded = self.order(&mut text);
         let has_when = !self.steps.is_empty() && self.rng.permille(380);
         if has_when {
             let (when, step) = self.guard();
-            guarded = step;
+            guarded = step.or(guarded);
             let _ = writeln!(text, "    when: {}", whole(&when));
         }
         let is_list = self.for_each(&mut text);
@@ -288,15 +294,45 @@ impl Generator<'_> {
         });
     }
 
-    fn order(&mut self, text: &mut String) {
+    /// A step that asserts, mostly something that makes a read of another step sure.
+    fn assertion(&mut self, id: &str, text: &mut String) {
+        let (condition, of) = match self.rng.permille(700) {
+            true => self.guard(),
+            false => (self.condition(2), None),
+        };
+        let _ = writeln!(text, "    assert: {}", whole(&condition));
+        if self.rng.permille(150) {
+            let when = self.condition(1);
+            let _ = writeln!(text, "    when: {}", whole(&when));
+        }
+        let after = match self.rng.between(0, 7) {
+            0 => "    on_failure: continue\n",
+            1 => "    on_failure: escalate\n",
+            2 => "    on_failure: stop\n",
+            _ => "",
+        };
+        text.push_str(after);
+        self.asserted.push((id.to_owned(), of));
+    }
+
+    /// What it waits for; the step that is surely there by an assertion among that.
+    fn order(&mut self, text: &mut String) -> Option<String> {
+        if !self.asserted.is_empty() && self.rng.permille(450) {
+            let last = self.asserted.len() as i64 - 1;
+            let at = usize::try_from(self.rng.between(0, last)).unwrap_or(0);
+            let (id, of) = self.asserted.get(at).cloned().unwrap_or_default();
+            let _ = writeln!(text, "    needs: [{id}]");
+            return of;
+        }
         if !self.rng.permille(if self.faulty { 450 } else { 350 }) || self.steps.is_empty() {
-            return;
+            return None;
         }
         let count = self.rng.between(1, 2);
         let mut ids: Vec<String> = (0..count).map(|_| self.some_id()).collect();
         ids.sort();
         ids.dedup();
         let _ = writeln!(text, "    needs: [{}]", ids.join(", "));
+        None
     }
 
     fn for_each(&mut self, text: &mut String) -> bool {

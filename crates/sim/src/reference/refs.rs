@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use provost_plan::expr::Root;
 use provost_plan::expr::tree::{Access, Expr, ExprKind};
-use provost_plan::plan::{CallRole, Field};
+use provost_plan::expr::{Root, Template};
+use provost_plan::plan::{CallRole, Field, OnFailure, Step};
 
 use super::{Answers, Setting, Spot, place_of};
 
@@ -152,6 +152,26 @@ pub fn is_after(setting: &Setting<'_>, after: usize, before: usize) -> bool {
         }
     }
     false
+}
+
+/// The assertions that hold a step back: those it waits for, but for those the plan goes on without.
+#[must_use]
+pub fn held_back_by<'a>(setting: &Setting<'a>, number: usize) -> Vec<(usize, &'a Step)> {
+    let steps = setting.plan.steps.iter().enumerate();
+    let own = steps.filter(|(at, step)| {
+        let asserts = step.assertion().is_some() && step.on_failure != OnFailure::Continue;
+        asserts && is_after(setting, number, *at)
+    });
+    own.collect()
+}
+
+/// The conditions of those among them that nothing passes by.
+#[must_use]
+pub fn surely_asserted<'a>(setting: &Setting<'a>, number: usize) -> Vec<&'a Template> {
+    let all = held_back_by(setting, number).into_iter();
+    let sure = all.filter(|(_, step)| step.when.is_none() && !step.on_failure.may_go_on());
+    sure.filter_map(|(_, step)| Some(&step.assertion()?.condition))
+        .collect()
 }
 
 /// The step that stands for all that wait for each other with this one: the first of them.

@@ -13,7 +13,7 @@ use provost_plan::plan::{CallRole, Field, Step, StepKind};
 use serde_json::Value;
 
 use super::constants::{Sent, sent};
-use super::{Answers, Setting, Tag, Trust, Word, place_of};
+use super::{Answers, Setting, Tag, Trust, Word, place_of, refs};
 
 /// The policies beside the default ones.
 pub const EXTRA: &str = r#"
@@ -114,7 +114,11 @@ fn word(
 /// Who asks about the status of that list is taken to read it only if it succeeded.
 fn reads_unaccepted(setting: &Setting<'_>, number: usize) -> bool {
     let spots = setting.spots();
-    let own = spots.iter().filter(|spot| spot.step == Some(number));
+    let asserted = refs::surely_asserted(setting, number);
+    let own = spots.iter().filter(|spot| {
+        let asserts = asserted.iter().any(|one| std::ptr::eq(*one, spot.template));
+        spot.step == Some(number) || asserts
+    });
     let mut read = BTreeSet::new();
     let mut asked = BTreeSet::new();
     for spot in own {

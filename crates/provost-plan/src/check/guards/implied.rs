@@ -89,8 +89,9 @@ impl<'a> Guards<'a> {
     /// does not go on without it.
     pub(crate) fn implied(&self, mut facts: GuardFacts, terms: Terms) -> GuardFacts {
         // Each step's guard is added once, the nearest first.
-        let mut added: BTreeSet<String> = BTreeSet::new();
-        let mut new: VecDeque<String> = succeeded(&facts).into();
+        let mut added: BTreeSet<(String, bool)> = BTreeSet::new();
+        // With each, whether it is known to have ended: what is only sure to run may still be to come.
+        let mut new: VecDeque<(String, bool)> = ended(&facts).collect();
         let mut known = Terms::new();
         let mut heard: Vec<String> = terms.into_iter().collect();
         loop {
@@ -102,7 +103,7 @@ impl<'a> Guards<'a> {
                 for id in self.with.get(&term).into_iter().flatten() {
                     let guard = self.of_steps.get(id);
                     if guard.is_some_and(|guard| guard.is_all && guard.terms.is_subset(&known)) {
-                        new.push_back((*id).to_owned());
+                        new.push_back(((*id).to_owned(), false));
                         facts.insert(Fact::Status {
                             step: (*id).to_owned(),
                             words: BTreeSet::from(["succeeded".to_owned()]),
@@ -110,19 +111,23 @@ impl<'a> Guards<'a> {
                     }
                 }
             }
-            let Some(id) = new.pop_front() else { break };
+            let Some((id, has_ended)) = new.pop_front() else {
+                break;
+            };
             if added.len() >= GUARDS_FOLLOWED_MAX || facts.len() >= GUARD_FACTS_MAX {
                 break;
             }
             let more = self.of_steps.get(id.as_str());
-            if added.insert(id)
+            if added.insert((id, has_ended))
                 && let Some(more) = more
             {
-                new.extend(succeeded(&more.facts));
-                let known = more.facts.iter().chain(&more.asserted);
-                new.extend(succeeded(&more.asserted));
-                facts.extend(known.cloned());
+                new.extend(ended(&more.facts));
+                facts.extend(more.facts.iter().cloned());
                 heard.extend(more.terms.iter().cloned());
+                if has_ended {
+                    new.extend(ended(&more.asserted));
+                    facts.extend(more.asserted.iter().cloned());
+                }
             }
         }
         facts
@@ -134,6 +139,11 @@ fn asserted(step: &Step) -> GuardFacts {
     let asserted = step.assertion();
     let asserted = asserted.map(|asserted| asserted.condition.facts_if_true());
     asserted.unwrap_or_default()
+}
+
+/// The same, as steps that have ended: somebody has asked.
+fn ended(facts: &GuardFacts) -> impl Iterator<Item = (String, bool)> + use<> {
+    succeeded(facts).into_iter().map(|id| (id, true))
 }
 
 /// The steps that have succeeded if these facts hold.

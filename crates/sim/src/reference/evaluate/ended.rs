@@ -20,21 +20,24 @@ impl Evaluator<'_> {
     }
 
     /// How a step ended. A person may leave any step out, so only a step that succeeded says that
-    /// its guard held.
+    /// its guard held, and what it asserts.
     pub(super) fn status(&mut self, step: &Step) -> Result<&'static str, Stop> {
         let key = format!("status {}", step.id.value);
         let option = self.choose(key.clone(), ENDS.len())?;
         let end = ENDS.get(option).copied().unwrap_or("succeeded");
-        if let Some(when) = &step.when
+        let asserted = step.assertion().map(|asserted| &asserted.condition);
+        let conditions: Vec<&Template> = step.when.iter().chain(asserted).collect();
+        if !conditions.is_empty()
             && end == "succeeded"
             && !(self.watching && self.following == Following::Plainly)
             && self.settled.insert(key)
         {
             // What stands in another step is not what is looked at here.
             let watching = std::mem::replace(&mut self.watching, false);
-            let guard = self.guard(when);
+            let guards = conditions.iter().map(|condition| self.guard(condition));
+            let guards: Result<Vec<bool>, Stop> = guards.collect();
             self.watching = watching;
-            if !guard? {
+            if guards?.contains(&false) {
                 return Err(Stop::Impossible);
             }
         }
