@@ -456,11 +456,7 @@ fn of_step(
     for template in deciding {
         control = control.join(&labels.template(Some(step), template, literals));
     }
-    // Why: it runs only where these hold.
-    for assertion in pass.order.assertions(&step.id.value) {
-        let known = labels.steps.get(assertion.id.value.as_str());
-        control = known.map_or(control.clone(), |known| control.join(&known.control));
-    }
+    control = with_assertions(pass, labels, step, control);
     // Why: what refines a subgoal runs only where that would.
     if let Some((parent, _)) = pass.plan.parent(&step.id.value)
         && let Some(when) = &parent.when
@@ -518,6 +514,16 @@ fn of_itself(labels: &Labels<'_>, step: &Step) -> Option<(&'static str, Label)> 
         // Why as its author's, and no person's: nobody agreed to it.
         None => step.default_answer().map(|_| (DEFAULT, literals.clone())),
     }
+}
+
+/// A label, joined with what decides whether the assertions hold that hold a step back.
+fn with_assertions(pass: &Pass<'_>, labels: &Labels<'_>, step: &Step, mut label: Label) -> Label {
+    for assertion in pass.order.assertions(&step.id.value) {
+        if let Some(known) = labels.steps.get(assertion.id.value.as_str()) {
+            label = label.join(&known.control);
+        }
+    }
+    label
 }
 
 /// A label, joined with what it was in the plan before.

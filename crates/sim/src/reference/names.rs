@@ -317,6 +317,10 @@ impl Naming {
     /// A term over the items of a step: over something that its arguments read of them.
     fn term(&mut self, step: &mut Value) -> Option<ItemTerm> {
         field(step, "for_each")?;
+        // Why: two terms of items are one filter, and written out one after the other they are two.
+        if field(step, "when").is_some_and(|when| item_path(&when).is_some()) {
+            return None;
+        }
         let mut paths = BTreeSet::new();
         texts(step.get_mut("args")?, &mut |text| {
             let mut found = |expression: &str| {

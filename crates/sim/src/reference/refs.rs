@@ -154,7 +154,7 @@ pub fn is_after(setting: &Setting<'_>, after: usize, before: usize) -> bool {
     false
 }
 
-/// The assertions that hold a step back: those it waits for, but for those the plan goes on without.
+/// The assertions that hold a step back: those it waits for and the plan does not go on without.
 #[must_use]
 pub fn held_back_by<'a>(setting: &Setting<'a>, number: usize) -> Vec<(usize, &'a Step)> {
     let steps = setting.plan.steps.iter().enumerate();

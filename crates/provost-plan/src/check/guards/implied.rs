@@ -90,7 +90,7 @@ impl<'a> Guards<'a> {
     pub(crate) fn implied(&self, mut facts: GuardFacts, terms: Terms) -> GuardFacts {
         // Each step's guard is added once, the nearest first.
         let mut added: BTreeSet<(String, bool)> = BTreeSet::new();
-        // With each, whether it is known to have ended: what is only sure to run may still be to come.
+        // With each, whether it has ended: what is only sure to run may still be to come.
         let mut new: VecDeque<(String, bool)> = ended(&facts).collect();
         let mut known = Terms::new();
         let mut heard: Vec<String> = terms.into_iter().collect();
