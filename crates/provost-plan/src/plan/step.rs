@@ -101,7 +101,7 @@ impl Step {
     pub fn default_answer(&self) -> Option<&Spanned<Value>> {
         match &self.kind {
             StepKind::Question { expires, .. } => expires.as_ref()?.default.as_ref(),
-            StepKind::Tool { .. } | StepKind::Subgoal(_) => None,
+            StepKind::Tool { .. } | StepKind::Subgoal(_) | StepKind::Assertion(_) => None,
         }
     }
 
