@@ -23,13 +23,13 @@ use crate::schema::{PathType, Schema};
 
 mod argument;
 mod author;
+mod control;
 pub(super) mod opinion;
 mod path;
 mod secret;
 
 use author::Author;
 use opinion::Opinions;
-use path::{Provenance, Want};
 
 /// How far a part of a step's output may be believed, by the operator's schema alone. `path` is
 /// what follows `output` in one call's output: of a step with `for_each`, without the position.
@@ -587,29 +587,9 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         }
         // Why not of an assertion: nothing is called, and what waits for it is told.
         if own.control.integrity == Integrity::Text && step.assertion().is_none() {
-            found.push(control(&labels, step, &own.control));
+            found.push(control::finding(&labels, step, &own.control));
         }
     }
     found.extend(secret::in_answer(&labels));
     pass.diagnostics.extend(found);
-}
-
-fn control(labels: &Labels<'_>, step: &Step, label: &Label) -> Diagnostic {
-    let ways = Provenance::new(labels, Want::AtLeast(Integrity::Text));
-    let message = format!("untrusted text decides whether `{}` runs", step.id.value);
-    // Why: a step without a guard of its own was chosen by a revision, as a whole.
-    let place = step.when.as_ref();
-    let place = place.or(step.for_each.as_ref().map(|each| &each.list));
-    let span = place.map_or(step.id.span, Template::span);
-    let finding = Diagnostic::new(Code::UntrustedControl, span, message)
-        .note(from(label))
-        .step(&step.id.value);
-    ways.into_control(finding, step)
-}
-
-fn from(label: &Label) -> String {
-    if label.sources.is_empty() {
-        return "it was written by an author who had seen untrusted text".to_owned();
-    }
-    format!("it comes from {}", path::names(label))
 }

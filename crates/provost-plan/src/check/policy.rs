@@ -16,7 +16,7 @@ use crate::expr::ArgTree;
 use crate::label::{Integrity, Label};
 use crate::plan::readings::reads_unaccepted;
 use crate::plan::{CallRole, Step};
-use crate::policy::{AskTerms, CallFacts, Decision, Verdict};
+use crate::policy::{CallFacts, Decision, Verdict};
 use crate::source::Spanned;
 
 mod asked;
@@ -30,17 +30,9 @@ pub const ASKED_BY_PLAN: &str = "plan:approval-required";
 /// A verdict with what the step itself asks for: `approval: required` makes a permit an ask.
 #[must_use]
 pub fn with_own_caution(step: &Step, verdict: Verdict) -> Verdict {
-    if !step.approval_required || verdict.decision != Decision::Permit {
-        return verdict;
-    }
-    let mut policies = verdict.policies;
-    policies.push(ASKED_BY_PLAN.to_owned());
-    Verdict {
-        decision: Decision::Ask,
-        policies,
-        ask: Some(AskTerms::default()),
-        condition: None,
-        errors: verdict.errors,
+    match step.approval_required {
+        true => verdict.asked_by(ASKED_BY_PLAN),
+        false => verdict,
     }
 }
 

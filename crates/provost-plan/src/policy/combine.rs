@@ -141,6 +141,27 @@ fn terms(asking: &BTreeSet<String>, entries: &[PolicyEntry]) -> AskTerms {
         .unwrap_or_default()
 }
 
+impl Verdict {
+    /// The same, where the plan has a person asked whatever the values are: what is left open then
+    /// is only what policy may forbid.
+    #[must_use]
+    pub fn asked_by(mut self, by: &str) -> Self {
+        // Why the first words: what may forbid stands before what may ask (`condition`).
+        let only_asks = |condition: &String| condition.starts_with(ASKS);
+        let is_open = self.condition.as_ref().is_some_and(only_asks);
+        if self.decision == Decision::Permit || (self.decision == Decision::Ask && is_open) {
+            self.decision = Decision::Ask;
+            self.policies.push(by.to_owned());
+            self.ask.get_or_insert_default();
+            self.condition = None;
+        }
+        self
+    }
+}
+
+/// How a condition begins that forbids nothing.
+const ASKS: &str = "asks ";
+
 /// What the verdict hangs on, in words.
 fn condition(unattended: &Side, attended: &Side) -> String {
     let any = |open: &[Open]| {

@@ -2,8 +2,9 @@
 //!
 //! Owns F401: an untrusted value at a sink. Never forbids it: policy is told.
 
+use super::path::from;
 use super::path::{Provenance, Want};
-use super::{Labels, from, secret};
+use super::{Labels, secret};
 use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;

@@ -240,3 +240,11 @@ pub(super) fn names(label: &Label) -> String {
 fn is_of_item(reference: &Reference) -> bool {
     matches!(reference.root, Root::Item | Root::Index)
 }
+
+/// Where untrusted data comes from, in words.
+pub(super) fn from(label: &Label) -> String {
+    if label.sources.is_empty() {
+        return "it was written by an author who had seen untrusted text".to_owned();
+    }
+    format!("it comes from {}", names(label))
+}

@@ -6,8 +6,9 @@
 //! found here is an error, so no plan in force has such a way.
 
 use super::argument::LabelledArgument;
+use super::path::from;
 use super::path::{Provenance, Want};
-use super::{Labels, Pass, StepLabels, from};
+use super::{Labels, Pass, StepLabels};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Template;

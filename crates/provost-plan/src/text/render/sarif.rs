@@ -217,8 +217,8 @@ impl Log<'_> {
             .or_default();
         let nth = *count;
         *count += 1;
-        let of = json!({ "file": &*self.source.name, "code": finding.code, "message": finding.message,
-                         "step": finding.step, "nth": nth });
+        let of = json!({ "file": &*self.source.name, "code": finding.code,
+                         "message": finding.message, "step": finding.step, "nth": nth });
         json!({ FINGERPRINT: Digest::of_value(Domain::Finding, &of).hex() })
     }
 }
