@@ -48,7 +48,11 @@ fn counted(name: &str) -> (usize, usize, usize) {
             right += usize::from(fate != Fate::Refused);
             runs += usize::from(fate == Fate::Runs);
         }
-        let word = ["runs", "offered", "refused"][fate as usize];
+        let word = match fate {
+            Fate::Runs => "runs",
+            Fate::Offered => "offered",
+            Fate::Refused => "refused",
+        };
         println!("{word:<8} {kind:<6} {workspace:<14} {goal}");
     }
     println!(

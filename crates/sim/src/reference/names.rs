@@ -318,7 +318,7 @@ impl Naming {
     fn term(&mut self, step: &mut Value) -> Option<ItemTerm> {
         field(step, "for_each")?;
         // Why: two terms of items are one filter, and written out one after the other they are two.
-        if field(step, "when").is_some_and(|when| item_path(&when).is_some()) {
+        if field(step, "when").is_some_and(|when| item_path(when).is_some()) {
             return None;
         }
         let mut paths = BTreeSet::new();
