@@ -400,11 +400,11 @@ fn what_init_writes_opens_and_matches_its_own_goal() {
         names,
         [
             ".gitignore",
-            "playbooks/find.yaml",
             "policies/default.cedar",
             "policies/statements.cedar",
             "policies/solo.cedar",
             "policies/entities.json",
+            "playbooks/find.yaml",
             "provost.toml",
         ]
     );
