@@ -446,11 +446,25 @@ impl Stage {
     }
 }
 
-/// The one child of this process that is no zombie.
+/// The one child of this process that is no zombie. Why waited for: a server that was given up a
+/// moment ago is still ending while its successor answers already.
 fn server_pid() -> Pid {
+    let began = std::time::Instant::now();
+    loop {
+        let found = children();
+        if let [pid] = found[..] {
+            return Pid::from_raw(pid).unwrap();
+        }
+        assert!(began.elapsed() < LONG, "not one server but {found:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The children of this process that are no zombies.
+fn children() -> Vec<i32> {
     let own = std::process::id().to_string();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let mut found = entries.filter_map(|entry| {
+    let found = entries.filter_map(|entry| {
         let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
         let (head, tail) = stat.rsplit_once(") ")?;
         let mut fields = tail.split(' ');
@@ -458,9 +472,7 @@ fn server_pid() -> Pid {
         let pid = head.split(' ').next()?.parse().ok()?;
         (parent == own && state != "Z").then_some(pid)
     });
-    let pid = found.next().unwrap();
-    assert!(found.next().is_none(), "two servers");
-    Pid::from_raw(pid).unwrap()
+    found.collect()
 }
 
 /// The entries for an OpenAPI document, its schemas put in their place.
