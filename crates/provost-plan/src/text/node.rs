@@ -129,6 +129,43 @@ impl Node {
         Self { kind, span }
     }
 
+    /// A tree for `value`, which is another form of what stands here: a part that is written has
+    /// its own place, what came to it has that of the part around it.
+    #[must_use]
+    pub fn with_places_for(&self, value: &Value) -> Self {
+        if self.to_value() == *value {
+            return self.clone();
+        }
+        let kind = match (value, &self.kind) {
+            (Value::Object(map), Kind::Map(written)) => {
+                let entry = |(key, value): (&String, &Value)| {
+                    let own = written.iter().find(|(name, _)| name.value == *key);
+                    own.map_or_else(
+                        || {
+                            let name = Spanned::new(key.clone(), self.span);
+                            (name, Self::from_value(value, self.span))
+                        },
+                        |(name, node)| (name.clone(), node.with_places_for(value)),
+                    )
+                };
+                Kind::Map(map.iter().map(entry).collect())
+            }
+            (Value::Array(items), Kind::List(written)) if items.len() == written.len() => {
+                let pairs = written.iter().zip(items);
+                Kind::List(
+                    pairs
+                        .map(|(node, item)| node.with_places_for(item))
+                        .collect(),
+                )
+            }
+            _ => return Self::from_value(value, self.span),
+        };
+        Self {
+            kind,
+            span: self.span,
+        }
+    }
+
     /// What kind of value it is, in words.
     #[must_use]
     pub fn kind_word(&self) -> &'static str {

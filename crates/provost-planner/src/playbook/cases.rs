@@ -327,7 +327,19 @@ impl Playbook {
                     _ => None,
                 }
             });
-            let node = found.unwrap_or_else(|| Node::from_value(value, self.written.plan.span));
+            // Why by the id: a step in its canonical form has values that nobody wrote, such as the
+            // most items of a list, and names of `let` written out.
+            let id = value.get("id").filter(|_| key == "steps");
+            let named = || {
+                let mut known = self.pool().filter(|(of, _)| *of == key);
+                let id = id?;
+                known.find_map(|(_, node)| {
+                    let own = node.get("id")?;
+                    (own.to_value() == *id).then(|| node.with_places_for(value))
+                })
+            };
+            let node = found.or_else(named);
+            let node = node.unwrap_or_else(|| Node::from_value(value, self.written.plan.span));
             parts.push(node.span);
             node
         };
