@@ -145,6 +145,39 @@ fn of_many_servers_those_are_added_that_start() {
     let toml = std::fs::read_to_string(place.path("provost.toml")).unwrap();
     assert!(toml.contains("[tools.helper]") && !toml.contains("absent"));
     place.run(&["tools", "lock"]).exits(0);
+    // The same command again: what was added is left alone, what is missing is tried.
+    assert_snapshot!(place.run(&["tools", "add", "--from", "mcp.json"]), @"
+    exit 1
+    --- stderr
+    error: the server `absent` does not say what it can do: `./no-such-server` cannot be started: No such file or directory (os error 2)
+
+    hint: start its `command` by hand to see what is wrong with it
+    ");
+    assert_eq!(
+        toml,
+        std::fs::read_to_string(place.path("provost.toml")).unwrap()
+    );
+    let file = r#"{ "mcpServers": { "helper": { "command": "./server", "args": ["--state", "state"] } } }"#;
+    std::fs::write(place.path("mcp.json"), file).unwrap();
+    assert_snapshot!(place.run(&["tools", "add", "--from", "mcp.json"]), @"
+    exit 0
+    --- stderr
+    helper is in provost.toml already: left as it is
+    ");
+}
+
+#[test]
+fn a_secret_of_a_clients_file_is_asked_for_by_its_name() {
+    let place = workplace();
+    let file = r#"{ "mcpServers": { "shrimp": { "command": "./server", "env": { "API_TOKEN": "abcd1234" } } } }"#;
+    std::fs::write(place.path("mcp.json"), file).unwrap();
+    assert_snapshot!(place.run(&["tools", "add", "--from", "mcp.json"]), @"
+    exit 1
+    --- stderr
+    error: the server `shrimp` does not say what it can do: the secret `env:API_TOKEN` is not set; export it before you start
+
+    hint: a value that may be secret is not copied: export it under that name
+    ");
 }
 
 #[test]

@@ -107,12 +107,11 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
             ));
         }
     };
-    let known = place.unlocked()?;
-    let taken = |entry: &&ToolEntry| known.tools().iter().any(|tool| tool.name() == entry.name);
-    if let Some(entry) = entries.iter().find(taken) {
-        let message = format!("there is a tool `{}` already", entry.name);
-        return Err(Failure::usage(message)
-            .hint(format!("choose another name, or edit it in {CONFIG_FILE}")));
+    let mut page = Page::new();
+    let entries = not_there_yet(place, entries, verb.from.is_some(), &mut page)?;
+    if entries.is_empty() {
+        output::note(&page.finish());
+        return Ok(Exit::Done);
     }
     let heads: String = entries.iter().map(|one| head(one) + "ops = {}\n").collect();
     let answers = listings_of(place, &heads)?;
@@ -120,7 +119,6 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
         return Err(unanswered(&answers.failed));
     }
     let mut text = String::new();
-    let mut page = Page::new();
     for entry in &entries {
         let Some(listing) = answers.listings.get(&entry.name) else {
             continue;
@@ -145,6 +143,31 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
         true => Ok(Exit::Done),
         false => Err(unanswered(&answers.failed)),
     }
+}
+
+/// The entries that the workspace does not have. One that it has is left alone if it comes from a
+/// file, so that the same command can be given again once a server is mended.
+fn not_there_yet(
+    place: &WorkspacePath,
+    entries: Vec<ToolEntry>,
+    of_file: bool,
+    page: &mut Page,
+) -> Result<Vec<ToolEntry>, Failure> {
+    let known = place.unlocked()?;
+    let taken = |entry: &ToolEntry| known.tools().iter().any(|tool| tool.name() == entry.name);
+    let (there, new): (Vec<_>, Vec<_>) = entries.into_iter().partition(taken);
+    for entry in &there {
+        if !of_file {
+            let message = format!("there is a tool `{}` already", entry.name);
+            return Err(Failure::usage(message)
+                .hint(format!("choose another name, or edit it in {CONFIG_FILE}")));
+        }
+        page.line(&format!(
+            "{} is in {CONFIG_FILE} already: left as it is",
+            entry.name
+        ));
+    }
+    Ok(new)
 }
 
 /// The servers of a file such as `mcp.json`.

@@ -34,8 +34,15 @@ pub fn listings_of(place: &WorkspacePath, tables: &str) -> Result<ServerAnswers,
 /// The failure of servers that do not say what they can do.
 pub fn unanswered(failed: &[ServerError]) -> Failure {
     let lines: Vec<String> = failed.iter().map(ServerError::to_string).collect();
-    Failure::failed(lines.join("\n"))
-        .hint("start its `command` by hand to see what is wrong with it")
+    // Why two: a secret is never copied out of a client's file, so its server could not start.
+    let hint = match failed
+        .iter()
+        .all(|one| one.reason.starts_with("the secret `"))
+    {
+        true => "a value that may be secret is not copied: export it under that name",
+        false => "start its `command` by hand to see what is wrong with it",
+    };
+    Failure::failed(lines.join("\n")).hint(hint)
 }
 
 fn asked(
