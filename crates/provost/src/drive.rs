@@ -258,6 +258,10 @@ impl Driver<'_> {
                 session.hear_posted(view).await?;
                 return Ok(true);
             }
+            AskResult::Expired => {
+                session.give(Input::Tick, view).await?;
+                return Ok(true);
+            }
         };
         let envelope = match self.envelope(session.state(), statement) {
             Ok(envelope) => envelope,

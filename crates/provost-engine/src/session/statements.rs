@@ -112,4 +112,21 @@ impl Session {
             tokio::time::sleep(LOOK).await;
         }
     }
+
+    /// Waits until the time is over of a card or a question that is open; for ever if none has one.
+    pub async fn deadline_passes(&self) {
+        let cards = self
+            .state()
+            .open_cards()
+            .filter_map(|(_, card)| card.expires_at);
+        let questions = self.state().open_questions();
+        let questions = questions.filter_map(|(_, asked)| Some(asked.expires.as_ref()?.at));
+        let Some(at) = cards.chain(questions).min() else {
+            return std::future::pending().await;
+        };
+        // Why in parts: the clock may be set while this waits.
+        while let Ok(left @ 1..) = u64::try_from(at.saturating_sub(self.now())) {
+            tokio::time::sleep(LOOK.min(Duration::from_millis(left))).await;
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Asking the person at the terminal: a yes, a no with its reason, an answer.
 //!
-//! Owns prompts, and taking one back when somebody else was faster. INVARIANT: a line typed for a
-//! prompt that was taken back answers nothing.
+//! Owns prompts, and taking one back when somebody else was faster or its time is over. INVARIANT:
+//! a line typed for a prompt that was taken back answers nothing.
 
 use provost_engine::people::Statement;
 use provost_engine::session::Session;
@@ -20,6 +20,8 @@ pub enum AskResult {
     Later,
     /// Somebody said something to the run elsewhere.
     Elsewhere,
+    /// The time for it is over.
+    Expired,
 }
 
 /// Who reads lines from the terminal.
@@ -34,6 +36,7 @@ enum InputLine {
     /// The end of the input, or the command is to halt.
     None,
     Elsewhere,
+    Expired,
 }
 
 /// What the person says to what waits.
@@ -50,6 +53,7 @@ pub async fn person(
                 InputLine::Typed(typed) if !typed.is_empty() => typed,
                 InputLine::Typed(_) | InputLine::None => return AskResult::Later,
                 InputLine::Elsewhere => return AskResult::Elsewhere,
+                InputLine::Expired => return AskResult::Expired,
             };
             match question::read(&asked, &typed) {
                 Ok(value) => {
@@ -70,6 +74,7 @@ pub async fn person(
             InputLine::Typed(typed) => typed,
             InputLine::None => return AskResult::Later,
             InputLine::Elsewhere => return AskResult::Elsewhere,
+            InputLine::Expired => return AskResult::Expired,
         };
         match typed.to_lowercase().as_str() {
             "" => return AskResult::Later,
@@ -86,6 +91,7 @@ pub async fn person(
                     })),
                     InputLine::None => AskResult::Later,
                     InputLine::Elsewhere => AskResult::Elsewhere,
+                    InputLine::Expired => AskResult::Expired,
                 };
             }
             _ => complain("type y, n or nothing"),
@@ -118,6 +124,12 @@ impl LineReader {
                 None => InputLine::None,
             },
             _ = halt.changed() => InputLine::None,
+            () = session.deadline_passes() => {
+                self.reading = Some(reading);
+                output::forget_typed();
+                output::note("\nno longer asking: the time for it is over\n");
+                InputLine::Expired
+            }
             come = session.words_come() => {
                 self.reading = Some(reading);
                 output::forget_typed();

@@ -80,3 +80,48 @@ fn an_answer_is_evidence_and_the_journal_verifies_and_is_copied() {
     let kept: i64 = journal.query_row(sql, [], |row| row.get(0)).unwrap();
     assert_eq!(kept, 1, "the bytes of the answer");
 }
+
+/// At a terminal, too, the time of a question ends: the prompt is taken back and the run goes on.
+#[test]
+fn a_prompt_ends_with_the_time_of_its_question() {
+    let place = Workplace::new();
+    place.edit(
+        "playbooks/ask.yaml",
+        "question: {",
+        "question: { expires: 2s, default: grace,",
+    );
+    let provost = env!("CARGO_BIN_EXE_provost");
+    let line = format!("{provost} run 'Ask whose orders count'");
+    let mut script = std::process::Command::new("script");
+    for (name, value) in place.command(&[]).get_envs() {
+        match value {
+            Some(value) => script.env(name, value),
+            None => script.env_remove(name),
+        };
+    }
+    script
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(place.path("."))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
+    let mut child = script.spawn().unwrap();
+    // Why held: at the end of its input nobody could type any more.
+    let typing = child.stdin.take();
+    let began = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > std::time::Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("the prompt stands after its time");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    drop(typing);
+    let output = child.wait_with_output().unwrap();
+    let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        seen.contains("no longer asking: the time for it is over"),
+        "{seen}"
+    );
+    assert!(seen.contains("1 orders."), "{seen}");
+    assert_eq!(output.status.code(), Some(0), "{seen}");
+}
