@@ -238,11 +238,12 @@ impl Driver<'_> {
         let attended = output::is_attended() && !self.watching.json && !self.watching.events;
         loop {
             let driven = session.drive(view, &mut self.halt).await;
-            view.rest(session.state());
-            let stop = driven?;
-            if stop != DriveEnd::Waiting || !attended {
-                return Ok(stop);
+            let asks = attended && matches!(driven, Ok(DriveEnd::Waiting));
+            if !asks {
+                view.rest(session.state());
+                return Ok(driven?);
             }
+            view.step_aside(session.state());
             if !self.ask(session, view).await? {
                 return Ok(DriveEnd::Waiting);
             }

@@ -39,6 +39,7 @@ mod init;
 mod interrupt;
 mod key;
 mod links;
+mod live;
 mod mcp;
 mod mcp_http;
 mod notify;
