@@ -59,6 +59,7 @@ mod roles;
 mod run;
 mod runs;
 mod sandbox;
+mod schedules;
 mod scripted;
 mod secret;
 mod settle;
