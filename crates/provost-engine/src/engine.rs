@@ -26,8 +26,10 @@ use crate::store::heads::Head;
 use crate::store::{Backend, Driving, FindError, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
 
+mod schedules;
 mod take_up;
 
+pub use schedules::{ScheduleResult, Scheduled};
 pub use take_up::FoldedRun;
 
 /// A workspace with its journal and its tools.
@@ -296,10 +298,19 @@ impl Engine {
         new: NewRun,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
+        self.begin_as(random_name()?, new, watcher).await
+    }
+
+    /// [`Engine::begin`] under an id of the caller's: a run that is there is not begun again.
+    async fn begin_as(
+        &self,
+        run: String,
+        new: NewRun,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Session, EngineError> {
         let planner = self.planner(&new.planner)?;
         // Why boxed: what asks a server would take much room in every run.
         Box::pin(self.refuse_unfit(&new.planner)).await?;
-        let run = random_name()?;
         let principal = self.workspace.principal(&new.planner);
         let created = RunCreated {
             run,

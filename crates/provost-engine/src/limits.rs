@@ -63,6 +63,8 @@ pub const NOTIFY_WAIT_MIN: Duration = Duration::from_secs(5);
 pub const NOTIFY_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 /// The shortest time after which somebody is told again, or somebody else is.
 pub const NOTIFY_REMIND_MIN: Duration = Duration::from_secs(1);
+/// The shortest time between two runs of a schedule.
+pub const SCHEDULE_EVERY_MIN: Duration = Duration::from_secs(1);
 /// How long a command that drove a run delivers notices before it ends.
 pub const NOTIFY_LAST: Duration = Duration::from_secs(12);
 /// Most characters kept of why a notice could not be delivered.

@@ -65,11 +65,16 @@ pub(crate) struct Owner {
 pub fn random_name() -> io::Result<String> {
     let mut bytes = [0u8; NAME_CHARS];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(bytes
-        .iter()
+    Ok(name_of(&bytes))
+}
+
+/// The name that so many bytes at least make.
+pub(crate) fn name_of(bytes: &[u8]) -> String {
+    let letters = bytes.iter().take(NAME_CHARS);
+    letters
         .filter_map(|byte| ALPHABET.get(usize::from(byte & 31)))
         .map(|byte| char::from(*byte))
-        .collect())
+        .collect()
 }
 
 impl Owner {

@@ -1,11 +1,15 @@
 //! What the listing shows of a run: made from its state after every append.
 
+use std::collections::BTreeSet;
+
+use provost_plan::plan::Step;
 use provost_run::event::RunStatus;
 use provost_run::machine::Run;
 use provost_run::state::{State, waiting};
 use serde::{Deserialize, Serialize};
 
-use crate::store::Projection;
+use crate::history::History;
+use crate::store::{Projection, RunRow, Store};
 
 /// What the listing shows of a run beside status and goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +20,15 @@ pub struct Summary {
     /// Why it ended, or what is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Whom it acts for; none in a row of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requester: Option<String>,
+    /// Who plans it, in words: `playbook latency`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planner: Option<String>,
+    /// The operations that the plan in force names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
 }
 
 impl Summary {
@@ -27,10 +40,32 @@ impl Summary {
             .ended
             .as_ref()
             .and_then(|ended| ended.message.clone());
+        let steps = state
+            .plan()
+            .into_iter()
+            .flat_map(|plan| &plan.checked().plan().steps);
+        let tools: BTreeSet<String> = steps
+            .flat_map(Step::tools)
+            .map(|tool| tool.value.clone())
+            .collect();
         Self {
             revision: state.in_force.revision,
             message,
+            requester: Some(state.head.principal.id.clone()),
+            planner: Some(state.route.planner.author()),
+            tools: tools.into_iter().collect(),
         }
+    }
+
+    /// The summary in a row of the listing. What an older version left out is read from the events.
+    #[must_use]
+    pub fn of_row(row: &RunRow, store: &Store) -> Self {
+        let kept: Self = serde_json::from_str(&row.summary).unwrap_or_default();
+        if kept.requester.is_some() {
+            return kept;
+        }
+        let history = History::read(store, &row.id);
+        history.map_or(kept, |history| Self::of(&history.state))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Working: driving every run of a workspace that can move, many at once, in one process.
+//! Working: driving every run of a workspace that can move, many at once, in one process, and
+//! beginning those that the clock begins.
 //!
 //! Owns looking for runs that are due, taking them up and letting go of those that only wait.
 //! Rules nothing: what a run does is its machine's word. INVARIANT: a run that waits for a person
@@ -16,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, timeout};
 
 use crate::clock::now_ms;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, ScheduleResult, Scheduled};
 use crate::limits::{
     DRIVEN_RUNS_MAX, IDLE_WAIT_MAX, LOOK_EVERY, LOOK_MIN_EVERY, NOTIFY_LAST, REST_MAX, REST_MIN,
     SAT_OUT_MAX,
@@ -32,6 +33,8 @@ pub struct WorkOptions {
     pub until_idle: bool,
     /// Most runs that it drives at once.
     pub runs_max: usize,
+    /// Whether it begins the runs of `[schedule.NAME]`.
+    pub schedules: bool,
 }
 
 impl Default for WorkOptions {
@@ -39,6 +42,7 @@ impl Default for WorkOptions {
         Self {
             until_idle: false,
             runs_max: DRIVEN_RUNS_MAX,
+            schedules: true,
         }
     }
 }
@@ -80,6 +84,8 @@ pub enum WorkEvent<'a> {
     },
     /// Somebody was to be told of something.
     Notified(&'a Delivered),
+    /// A schedule was due.
+    Scheduled(&'a Scheduled),
 }
 
 /// Somebody who is told.
@@ -91,6 +97,12 @@ pub type RunScope<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// What became of a run that was driven; none if another process holds it.
 type Driven = (String, Result<Option<DriveEnd>, EngineError>);
+
+/// What became of the schedules that were due, and when the next one is.
+type ScheduleLook = (Vec<Scheduled>, Option<i64>);
+
+/// How soon a schedule is looked at again that is due and begins nothing.
+const SCHEDULE_AGAIN_MS: i64 = 200;
 
 /// How long a run that could not be driven is left alone.
 struct RetryDelay {
@@ -111,6 +123,9 @@ struct Worker<'e> {
     looked: Option<Instant>,
     last: DueRuns,
     words_left: bool,
+    /// When a schedule is due next, and those of which the last moment could not begin a run.
+    scheduled: Option<i64>,
+    failing: BTreeMap<String, RetryDelay>,
 }
 
 /// Drives what can move until `halt` turns true, or nothing can move and that is the end.
@@ -149,11 +164,14 @@ pub async fn work_on(
         looked: None,
         last: DueRuns::default(),
         words_left: false,
+        scheduled: (working.schedules && !engine.workspace().schedules().is_empty()).then_some(0),
+        failing: BTreeMap::new(),
     };
     let mut driven: FuturesUnordered<LocalBoxFuture<'_, Driven>> = FuturesUnordered::new();
     let mut looks = tokio::time::interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut telling = FuturesUnordered::new();
+    let mut scheduling = FuturesUnordered::new();
     loop {
         if let Some(failure) = engine.store().failure() {
             return Err(failure);
@@ -167,8 +185,14 @@ pub async fn work_on(
         if telling.is_empty() && !halted && worker.is_telling_due()? {
             telling.push(engine.deliver_due());
         }
+        if scheduling.is_empty() && !halted && worker.is_schedule_due() {
+            scheduling.push(worker.schedule());
+        }
         let idle = working.until_idle && telling.is_empty() && worker.is_idle();
-        if driven.is_empty() && (halted || idle) {
+        let idle = idle && scheduling.is_empty();
+        // Why waited for: a run that was begun is let go of before the end.
+        let begins = !scheduling.is_empty();
+        if driven.is_empty() && !begins && (halted || idle) {
             // Why waited for: a delivery that is cut off is made again, under the same id.
             if let Ok(Some(told)) = timeout(NOTIFY_LAST, telling.next()).await {
                 worker.told(&told?);
@@ -180,6 +204,10 @@ pub async fn work_on(
                 worker.ended(&run, became);
             }
             Some(told) = telling.next(), if !telling.is_empty() => worker.told(&told?),
+            Some(begun) = scheduling.next(), if begins => {
+                let (begun, next) = begun?;
+                worker.begun(&begun, next);
+            }
             _ = looks.tick() => {}
             Ok(()) = halt.changed() => {}
         }
@@ -249,6 +277,44 @@ impl<'e> Worker<'e> {
         }
     }
 
+    fn is_schedule_due(&self) -> bool {
+        self.scheduled.is_some_and(|at| at <= now_ms())
+    }
+
+    /// Begins what is due, but of schedules that rest.
+    fn schedule(&self) -> LocalBoxFuture<'e, Result<ScheduleLook, StoreError>> {
+        let (engine, listener, now) = (self.engine, self.listener, Instant::now());
+        let rests = self.failing.iter().filter(|(_, rest)| rest.until > now);
+        let rests: BTreeSet<String> = rests.map(|(name, _)| name.clone()).collect();
+        Box::pin(async move {
+            let run = "";
+            let mut watcher = RunReporter { run, listener };
+            let rests = |name: &str| rests.contains(name);
+            engine.begin_scheduled(now_ms(), &rests, &mut watcher).await
+        })
+    }
+
+    fn begun(&mut self, all: &[Scheduled], next: Option<i64>) {
+        // Why not at once: what waits for a run that is not over, or rests, is due all the while.
+        let soon = now_ms().saturating_add(SCHEDULE_AGAIN_MS);
+        self.scheduled = next.map(|at| at.max(soon));
+        for one in all {
+            match one.result {
+                ScheduleResult::Failed { .. } => {
+                    let length = longer(self.failing.get(&one.name));
+                    let until = Instant::now() + length;
+                    let rest = RetryDelay { until, length };
+                    self.failing.insert(one.name.clone(), rest);
+                }
+                ScheduleResult::Begun { .. } | ScheduleResult::Skipped { .. } => {
+                    self.failing.remove(&one.name);
+                    self.woken = None;
+                }
+            }
+            (self.listener)(&WorkEvent::Scheduled(one));
+        }
+    }
+
     fn drive(&self, run: String) -> LocalBoxFuture<'e, Driven> {
         let (engine, listener, halt) = (self.engine, self.listener, self.halt.clone());
         Box::pin(async move {
@@ -278,15 +344,17 @@ impl<'e> Worker<'e> {
     }
 
     fn rest(&mut self, run: &str) -> Duration {
-        let length = match self.resting.get(run) {
-            Some(rest) => (rest.length * 2).min(REST_MAX),
-            None => REST_MIN,
-        };
+        let length = longer(self.resting.get(run));
         let until = Instant::now() + length;
         self.resting
             .insert(run.to_owned(), RetryDelay { until, length });
         length
     }
+}
+
+/// The rest after another failure.
+fn longer(before: Option<&RetryDelay>) -> Duration {
+    before.map_or(REST_MIN, |rest| (rest.length * 2).min(REST_MAX))
 }
 
 /// Drives one run as far as it goes, and lets go of it; none if another process holds it.

@@ -23,6 +23,7 @@ use provost_wire::http::Proxy;
 
 use crate::audit::AuditSettings;
 use crate::notify::NotifyTarget;
+use crate::schedule::Schedule;
 use config::Damage;
 
 mod audit;
@@ -36,6 +37,7 @@ mod planners;
 mod roles;
 mod rules;
 mod scaffold;
+mod schedules;
 mod servers;
 mod statements;
 mod tags;
@@ -80,6 +82,7 @@ pub struct Workspace {
     admission: AdmissionRules,
     audit: Option<AuditSettings>,
     notify: Arc<[NotifyTarget]>,
+    schedules: Vec<Schedule>,
     proxy: Option<Arc<Proxy>>,
     signed: bool,
     playbooks: Router,
@@ -234,6 +237,7 @@ impl Workspace {
             admission: config.admission,
             audit: config.audit,
             notify: config.notify.into(),
+            schedules: config.schedules,
             proxy: config.proxy,
             signed: config.signed,
             playbooks: Router::new(playbooks),
@@ -334,6 +338,18 @@ impl Workspace {
     #[must_use]
     pub fn notify(&self) -> &Arc<[NotifyTarget]> {
         &self.notify
+    }
+
+    /// The goals that the clock begins.
+    #[must_use]
+    pub fn schedules(&self) -> &[Schedule] {
+        &self.schedules
+    }
+
+    /// The schedule of this name.
+    #[must_use]
+    pub fn schedule(&self, name: &str) -> Option<&Schedule> {
+        self.schedules.iter().find(|schedule| schedule.name == name)
     }
 
     /// The proxy through which it reaches others, if there is one.

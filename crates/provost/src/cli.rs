@@ -36,6 +36,7 @@ mod reject;
 mod resume;
 mod run;
 pub mod runs;
+mod schedules;
 mod settle;
 mod show;
 mod statement;
@@ -99,6 +100,8 @@ enum Verb {
     Record(record::RecordArgs),
     /// list runs
     Runs(runs::RunsArgs),
+    /// list what the clock begins: when next, and when last
+    Schedules(schedules::SchedulesArgs),
     /// list what waits for a person
     Inbox(inbox::InboxArgs),
     /// cancel a run, and undo it on request
@@ -169,7 +172,8 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Pause(verb) => pause::run(&verb, &place),
         Verb::Amend(verb) => amend::run(verb, &place),
         Verb::Record(verb) => record::run(&verb, &place),
-        Verb::Runs(verb) => runs::run(verb, &place),
+        Verb::Runs(verb) => runs::run(&verb, &place),
+        Verb::Schedules(verb) => schedules::run(verb, &place),
         Verb::Inbox(verb) => inbox::run(&verb, &place),
         Verb::Cancel(verb) => cancel::run(verb, &place),
         Verb::Undo(verb) => undo::run(verb, &place),

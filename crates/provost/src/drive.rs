@@ -10,7 +10,7 @@ use provost_engine::limits::NOTIFY_LAST;
 use provost_engine::people::{Statement, StatementEnvelope};
 use provost_engine::run::machine::{Input, StepError};
 use provost_engine::run::state::State;
-use provost_engine::session::{DriveEnd, DriveError, Session};
+use provost_engine::session::{DriveEnd, DriveError, Session, Unwatched};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -68,6 +68,18 @@ pub fn record(
 ) -> Result<Exit, Failure> {
     with_driver(place, engine, watching, async |driver| {
         driver.record(spoken).await
+    })
+}
+
+/// Begins a run and leaves it to whoever works.
+pub fn begin(
+    place: &WorkspacePath,
+    engine: &Engine,
+    new: NewRun,
+    watching: Watching,
+) -> Result<Exit, Failure> {
+    with_driver(place, engine, watching, async |driver| {
+        driver.begin(new).await
     })
 }
 
@@ -206,6 +218,26 @@ impl Driver<'_> {
         Ok(Exit::Done)
     }
 
+    async fn begin(self, new: NewRun) -> Result<Exit, Failure> {
+        let session = self.engine.begin(new, &mut Unwatched).await?;
+        let state = session.state().clone();
+        session.release().await?;
+        let run = &state.head.run;
+        if self.watching.json {
+            output::json(&run::to_json(&state, self.place));
+        } else {
+            output::data(&format!("{run}\n"));
+        }
+        let show = self.place.command(&format!("provost show {run}"));
+        let work = self.place.command("provost work");
+        let mut page = Page::new();
+        page.line(&format!(
+            "begun; `{work}` executes it, `{show}` tells how far it is"
+        ));
+        output::note(&page.finish());
+        Ok(Exit::Done)
+    }
+
     async fn post(
         &self,
         envelope: &StatementEnvelope,
@@ -238,11 +270,12 @@ impl Driver<'_> {
         let attended = output::is_attended() && !self.watching.json && !self.watching.events;
         loop {
             let driven = session.drive(view, &mut self.halt).await;
-            view.rest(session.state());
-            let stop = driven?;
-            if stop != DriveEnd::Waiting || !attended {
-                return Ok(stop);
+            let asks = attended && matches!(driven, Ok(DriveEnd::Waiting));
+            if !asks {
+                view.rest(session.state());
+                return Ok(driven?);
             }
+            view.step_aside(session.state());
             if !self.ask(session, view).await? {
                 return Ok(DriveEnd::Waiting);
             }

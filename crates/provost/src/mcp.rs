@@ -151,7 +151,10 @@ async fn drive(
         std::future::pending::<()>().await;
     };
     let listener = |told: &WorkEvent<'_>| log.put(told);
-    let working = WorkOptions::default();
+    let working = WorkOptions {
+        schedules: false,
+        ..WorkOptions::default()
+    };
     tokio::select! {
         worked = work_on(engine, working, halt, &listener, &scope) => Ok(worked?),
         () = beginning => Ok(()),

@@ -47,6 +47,14 @@ pub fn control(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
+/// A text as it may be written to stderr: without colours where nobody wants them.
+pub fn styled(text: &str) -> String {
+    match anstream::AutoStream::choice(&std::io::stderr()) {
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(text).to_string(),
+        _ => text.to_owned(),
+    }
+}
+
 /// Forgets what was typed before now: a yes typed ahead is a yes to something not yet seen.
 pub fn forget_typed() {
     use rustix::termios::{QueueSelector, tcflush};

@@ -12,6 +12,7 @@ pub mod page;
 pub mod plain;
 pub mod plan;
 pub mod question;
+pub mod region;
 pub mod review;
 pub mod run;
 pub mod scripts;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use provost_plan::digest::Digest;
 
-use super::{NewNotice, StopScope, Stopped};
+use super::{NewNotice, ScheduleRow, StopScope, Stopped};
 
 /// A change that is no event of a run.
 #[derive(Clone, Debug)]
@@ -66,6 +66,13 @@ pub enum Change {
         /// Why.
         said: String,
     },
+    /// A schedule moves on; answered with [`Changed::Moved`].
+    MoveSchedule {
+        /// When it was due, as who moves it read it; none if it was not seen before.
+        from: Option<i64>,
+        /// How far it is then.
+        to: ScheduleRow,
+    },
     /// The bytes of evidence are dropped, as far as no run names them since; answered with
     /// [`Changed::Pruned`].
     Prune {
@@ -85,6 +92,8 @@ pub enum Changed {
     Done,
     /// Whether the notice was taken; not, if somebody else took it.
     Noticed(bool),
+    /// Whether the schedule was moved; not, if somebody else moved it.
+    Moved(bool),
     /// What was dropped.
     Pruned {
         /// Pieces of evidence.

@@ -41,6 +41,7 @@ mod posted_statements;
 mod prune;
 mod read;
 mod recorded_statements;
+mod schedules;
 mod stops;
 #[cfg(test)]
 mod tests;
@@ -57,6 +58,7 @@ pub use posted_statements::PostedStatement;
 pub use prune::Pruned;
 pub use read::{RunFilter, RunRow};
 pub use recorded_statements::RunWithStatements;
+pub use schedules::ScheduleRow;
 pub use stops::{StopScope, Stopped};
 pub use verify::Verified;
 pub use waits::Waits;

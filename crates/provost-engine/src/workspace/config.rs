@@ -18,10 +18,11 @@ use provost_wire::http::Proxy;
 
 use super::error::{Collector, DamagedTool};
 use super::{ModelConfig, PlannerConfig};
-use super::{audit, network, notify, planners, roles, tags, tools};
+use super::{audit, network, notify, planners, roles, schedules, tags, tools};
 use crate::audit::AuditSettings;
 use crate::limits::{CONCURRENT_CALLS_MAX, REPEATS_SHOWN_MS};
 use crate::notify::NotifyTarget;
+use crate::schedule::Schedule;
 
 /// Where playbooks lie unless the operator says otherwise.
 pub(super) const PLAYBOOKS_DIR: &str = "playbooks";
@@ -35,6 +36,7 @@ pub(super) struct Config {
     pub(super) ask: AskMode,
     pub(super) audit: Option<AuditSettings>,
     pub(super) notify: Vec<NotifyTarget>,
+    pub(super) schedules: Vec<Schedule>,
     pub(super) proxy: Option<Arc<Proxy>>,
     pub(super) signed: bool,
     pub(super) playbooks_dir: String,
@@ -115,6 +117,7 @@ fn fields(
     let tags = fields.map("tags").unwrap_or_default();
     let roles = fields.map("roles").unwrap_or_default();
     let notify = fields.map("notify").unwrap_or_default();
+    let schedules = fields.map("schedule").unwrap_or_default();
     let models = fields.map("models").unwrap_or_default();
     fields.later("store", "the journal is in `.provost/`");
     fields.finish();
@@ -129,6 +132,7 @@ fn fields(
     let (playbooks_dir, planner) = planner.unwrap_or_default();
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
     let notify = notify::read(notify, proxy.as_ref(), diagnostics);
+    let schedules = schedules::read(schedules, diagnostics);
     let tags = tags::read(tags, diagnostics);
     let scope = ConfigScope {
         base: root,
@@ -154,6 +158,7 @@ fn fields(
         ask,
         audit,
         notify,
+        schedules,
         proxy,
         signed,
         playbooks_dir: playbooks_dir.unwrap_or_else(|| PLAYBOOKS_DIR.to_owned()),

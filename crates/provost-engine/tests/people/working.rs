@@ -13,6 +13,7 @@ use super::place::{Place, begin, count, drive, runtime, yes};
 const IDLE: WorkOptions = WorkOptions {
     until_idle: true,
     runs_max: 8,
+    schedules: true,
 };
 
 /// Runs that wait for a yes, and a yes for each that somebody posted.

@@ -94,7 +94,7 @@ fn overview(command: &Command, listed: &[Example]) -> String {
         for name in group.iter().map(|one| one.name()) {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(text, "  {name:<8} {about}");
+            let _ = writeln!(text, "  {name:<9} {about}");
         }
         text.push('\n');
     }

@@ -8,7 +8,7 @@ use provost_plan::plan::request;
 use provost_plan::render::escape;
 
 use super::Watching;
-use crate::drive::{Start, drive, typed_yes};
+use crate::drive::{Start, begin, drive, typed_yes};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::workspace_path::WorkspacePath;
@@ -25,6 +25,9 @@ pub struct RunArgs {
     /// ask `[planner]` first; use a matching playbook if it fails
     #[arg(long)]
     planner_first: bool,
+    /// begin the run, print its id and exit; `provost work` executes it
+    #[arg(long, conflicts_with = "events")]
+    detach: bool,
     #[command(flatten)]
     begin: Beginning,
     #[command(flatten)]
@@ -115,5 +118,8 @@ pub fn run(verb: &RunArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let ask = verb.begin.ask_mode(workspace.ask());
     let new = routed.into_run(ask, verb.begin.again);
     let engine = place.engine(workspace)?;
+    if verb.detach {
+        return begin(place, &engine, new, verb.watching);
+    }
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)
 }

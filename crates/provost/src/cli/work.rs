@@ -41,6 +41,7 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let working = WorkOptions {
         until_idle: verb.until_idle,
         runs_max: verb.runs.into(),
+        schedules: true,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Why one: runs are driven by this thread; the worker sees to signals and timers.

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use provost_engine::engine::{ScheduleResult, Scheduled};
 use provost_engine::notify::{self, Delivered};
 use provost_engine::run::event::Event;
 use provost_engine::run::read::words::words;
@@ -56,6 +57,10 @@ impl DriveLog {
                 self.line(run, "let_go", &let_go(stop));
             }
             WorkEvent::Notified(one) => self.line(&one.run, "notice", &notified(one)),
+            WorkEvent::Scheduled(one) => {
+                let (run, text) = scheduled(one);
+                self.line(run, "scheduled", &text);
+            }
             WorkEvent::Failed { run, why, rest } => {
                 self.narrators.borrow_mut().remove(*run);
                 let seconds = rest.as_secs();
@@ -110,6 +115,21 @@ fn notified(one: &Delivered) -> String {
         notify::DeliveryStatus::No { why } => {
             format!("{target} could not be notified, retrying: {why}")
         }
+    }
+}
+
+/// The run that a schedule is about, and what became of its moment.
+fn scheduled(one: &Scheduled) -> (&str, String) {
+    let name = &one.name;
+    match &one.result {
+        ScheduleResult::Begun { run } => (run, format!("begun by schedule {name}")),
+        ScheduleResult::Skipped { run } => {
+            (run, format!("is not over: schedule {name} skips this time"))
+        }
+        ScheduleResult::Failed { why } => (
+            "-",
+            format!("schedule {name} cannot begin a run, retrying: {why}"),
+        ),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who watches a run: a person at a terminal, a log, or a reader of journal lines.
 //!
-//! Owns which of the views is used and the redrawing of the live one.
+//! Owns which of the views is used and the redrawing of the live one. INVARIANT: what is drawn in
+//! the live view's region is taken back before anything else is written; only its record stays.
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 
 use super::narrate::Narrator;
 use super::page::{Page, TextStyle, cut};
+use super::region::{Region, Window};
 use super::{live, plain};
 use crate::output;
 
@@ -35,7 +37,7 @@ pub const HALTING: &str = "halting: calls in flight settle first; Ctrl-C again e
 #[derive(Debug)]
 pub struct Live {
     narrator: Narrator,
-    lines: usize,
+    region: Region,
     halt: watch::Receiver<bool>,
 }
 
@@ -47,18 +49,26 @@ impl View {
             (true, _) => Self::Journal,
             (false, true) => Self::Live(Live {
                 narrator,
-                lines: 0,
+                region: Region::default(),
                 halt,
             }),
             (false, false) => Self::Plain(narrator),
         }
     }
 
-    /// Leaves what is drawn as it is; what comes next is drawn below.
+    /// Leaves the record of the steps: nothing more is drawn in the region.
     pub fn rest(&mut self, state: &State) {
         if let Self::Live(live) = self {
-            live.draw(Page::new(), state);
-            live.lines = 0;
+            let record = live::record(&live.narrator, state, Window::of_notes().columns);
+            live.region.leave(record);
+        }
+    }
+
+    /// Leaves a line about the steps, and the place below it to whoever is asked now.
+    pub fn step_aside(&mut self, state: &State) {
+        if let Self::Live(live) = self {
+            live.region
+                .leave(live::sum(state, Window::of_notes().columns));
         }
     }
 }
@@ -89,10 +99,10 @@ impl Watcher for View {
         let mut page = Page::new();
         page.put(TextStyle::Warn, "a statement was ignored: ")
             .line(why);
-        if let Self::Live(live) = self {
-            live.lines = 0;
+        match self {
+            Self::Live(live) => live.region.leave(page),
+            Self::Plain(_) | Self::Journal => output::note(&page.finish()),
         }
-        output::note(&page.finish());
     }
 
     fn tick(&mut self, state: &State) {
@@ -127,25 +137,15 @@ impl Live {
     }
 
     fn draw(&mut self, above: Page, state: &State) {
-        let columns = terminal_size::terminal_size_of(std::io::stderr())
-            .map_or(80, |(width, _)| usize::from(width.0));
-        let mut region = live::region(&self.narrator, state, columns);
-        if *self.halt.borrow() && state.ending.ended.is_none() {
-            region.put(TextStyle::Warn, &cut(HALTING, columns)).end();
+        let window = Window::of_notes();
+        let halting = *self.halt.borrow() && state.ending.ended.is_none();
+        let below = usize::from(halting);
+        let mut region = live::region(&self.narrator, state, window, below);
+        if halting {
+            region
+                .put(TextStyle::Warn, &cut(HALTING, window.columns))
+                .end();
         }
-        let region = region.finish();
-        let lines = region.lines().count();
-        let back = if self.lines == 0 {
-            String::new()
-        } else {
-            format!("\u{1b}[{}A", self.lines)
-        };
-        // Why no wrapping meanwhile: a wrapped line would be one more to go back.
-        output::control(&format!("\r{back}\u{1b}[0J"));
-        output::note(&above.finish());
-        output::control("\u{1b}[?7l");
-        output::note(&region);
-        output::control("\u{1b}[?7h");
-        self.lines = lines;
+        self.region.draw(above, region);
     }
 }

@@ -42,6 +42,16 @@ fn runs_are_listed_with_what_they_wait_for() {
           "id": "RUN",
           "goal": "Note the orders of ada",
           "status": "waiting_approval",
+          "created_at": "MOMENT",
+          "updated_at": "MOMENT",
+          "ended_at": null,
+          "requester": "ada",
+          "planner": "playbook note",
+          "tools": [
+            "notes.write",
+            "shop.orders"
+          ],
+          "message": null,
           "waiting_for": {
             "kind": "approval",
             "step": "note",
@@ -72,6 +82,15 @@ fn runs_are_listed_with_what_they_wait_for() {
           "id": "RUN",
           "goal": "Count the orders of ada",
           "status": "succeeded",
+          "created_at": "MOMENT",
+          "updated_at": "MOMENT",
+          "ended_at": "MOMENT",
+          "requester": "ada",
+          "planner": "playbook count",
+          "tools": [
+            "shop.orders"
+          ],
+          "message": null,
           "waiting_for": null,
           "waits": []
         }

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::log::LogEvent;
-use super::{Change, Changed, notices, posted_statements, prune, stops};
+use super::{Change, Changed, notices, posted_statements, prune, schedules, stops};
 
 /// Makes a change inside the transaction that is open; what it says to the log of the workspace.
 pub(super) fn make(
@@ -42,6 +42,10 @@ pub(super) fn make(
             notices::keep(connection, next.as_slice(), &[]).map(done)
         }
         Change::NoticeFailed { n, said } => notices::failed(connection, n, &said).map(done),
+        Change::MoveSchedule { from, to } => {
+            let moved = schedules::move_row(connection, from, &to)?;
+            Ok((Changed::Moved(moved), Vec::new()))
+        }
         Change::Prune {
             digests,
             through,

@@ -14,12 +14,12 @@ use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format that this version writes.
-const FORMAT: i64 = 10;
+const FORMAT: i64 = 11;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What each later format adds, from format 2 on.
-const ADDITIONS: [&str; 9] = [
+const ADDITIONS: [&str; 10] = [
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
@@ -29,14 +29,16 @@ const ADDITIONS: [&str; 9] = [
     include_str!("format8.sql"),
     include_str!("format9.sql"),
     include_str!("format10.sql"),
+    include_str!("format11.sql"),
 ];
 
 /// Where formats stand among them that are known by what they made, and its name.
-const MADE: [(usize, &str); 4] = [
+const MADE: [(usize, &str); 5] = [
     (6, "events_by_call"),
     (6, "events_by_number"),
     (7, "posted_statements"),
     (8, "events_by_number"),
+    (9, "schedules"),
 ];
 
 /// Makes the store directory, private to its user and out of version control.

@@ -67,7 +67,7 @@ impl Store {
         let _ = self.empty_log();
         let (pieces, bytes) = match changed {
             Changed::Pruned { pieces, bytes } => (pieces, bytes),
-            Changed::Done | Changed::Noticed(_) => (0, 0),
+            Changed::Done | Changed::Noticed(_) | Changed::Moved(_) => (0, 0),
         };
         Ok(Pruned {
             pieces,

@@ -1,11 +1,17 @@
 //! What needs an option that only tests have: a store that is full.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
 
 use std::borrow::Cow;
 
 use serde_json::json;
 
 mod failing;
+mod scheduling;
 
 use super::{Append, Store, StoreError};
 use crate::store::{NewEvent, Projection};

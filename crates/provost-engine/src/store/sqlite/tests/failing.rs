@@ -73,7 +73,7 @@ impl Watcher for Acknowledged {
     fn tick(&mut self, _: &State) {}
 }
 
-fn workspace(dir: &Path) -> Workspace {
+pub(super) fn workspace(dir: &Path) -> Workspace {
     let opening = Opening {
         user: "ada",
         lock: LockUse::Hold,
