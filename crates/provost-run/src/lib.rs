@@ -13,6 +13,7 @@
 //! From the top down; a floor uses those below it:
 //!
 //! - [`read`]: what a journal says: the sentence of each event, the trace, the cause of an end
+//! - [`grade`]: statistics over many runs: rates, intervals, the comparison of two planners
 //! - [`concise`], [`shown`]: what planners see of results, and what anybody sees of values
 //! - [`machine`]: the inputs, the commands and the table of transitions; the turn behind it
 //!   plans, gates, dispatches, settles and ends
@@ -29,6 +30,7 @@
 
 pub mod admission;
 pub mod earlier;
+pub mod grade;
 pub mod journal;
 pub mod machine;
 pub mod open_effects;
