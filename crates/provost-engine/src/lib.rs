@@ -12,6 +12,7 @@
 //! From the top down; a floor uses those below it:
 //!
 //! - [`work`]: all runs of a workspace, as a service
+//! - [`eval`]: cases of a file, each driven over doubles and graded
 //! - [`session`]: the loop of one run: step, commit, carry out, repeat
 //! - [`engine`], [`proposal`], [`bundle`]: what begins a run, and what is proposed without one
 //! - [`people`], [`notify`], [`summary`], [`history`]: statements of people, notices, listings
@@ -27,6 +28,7 @@ pub mod audit;
 pub mod bundle;
 pub mod clock;
 pub mod engine;
+pub mod eval;
 pub mod history;
 pub mod keys;
 pub mod limits;
