@@ -40,6 +40,7 @@ pub mod runs;
 mod settle;
 mod show;
 mod statement;
+mod stats;
 mod target;
 mod tools;
 mod trace;
@@ -118,6 +119,8 @@ enum Verb {
     Trace(trace::TraceArgs),
     /// explain why a run ended: plan, execution or neither
     Why(why::WhyArgs),
+    /// count how good planning and execution were
+    Stats(stats::StatsArgs),
     /// judge planners by the cases of a set, over doubles
     Eval(eval::EvalArgs),
     /// manage and call tools
@@ -181,6 +184,7 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Why(verb) => why::run(&verb, &place),
         Verb::Work(verb) => work::run(verb, &place),
         Verb::Mcp(verb) => mcp::run(verb, &place),
+        Verb::Stats(verb) => stats::run(verb, &place),
         Verb::Eval(verb) => eval::run(&verb, &place),
         Verb::Tools(verb) => tools::run(verb, &place),
         Verb::Policy(verb) => policy::run(&verb, &place),

@@ -4,6 +4,7 @@
 //! parse, a class that does not exist, and two cases of one name are found here, before anything
 //! runs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,15 +16,12 @@ use provost_plan::node::{Fields, Kind, Node, parse_yaml};
 use provost_plan::plan::request::PlanningMode;
 use provost_plan::source::{Source, Span, Spanned};
 use provost_run::event::{RunStatus, Settlement};
-use provost_run::grade::Confidence;
-use provost_run::outcome::Class;
-use provost_tools::{FaultLanding, PlannedFault};
-use serde_json::Value;
 
-use super::set::{
-    CallPattern, Case, CompareSettings, EvalSet, Expect, Gates, PersonRule, PlannerEntry,
-    RuleSubject, World,
-};
+use super::set::{CallPattern, Case, EvalSet, Expect, PersonRule, RuleSubject, World};
+
+mod parts;
+
+use parts::{class_of, compare_of, fault, gates_of, is_plain, planner};
 
 /// The form.
 const EVAL_SCHEMA: &str = "provost/eval/v1";
@@ -69,11 +67,12 @@ pub fn read_set(path: &Path) -> Result<EvalSet, SetError> {
     let set = match parse_yaml(&source.text) {
         Ok(node) => {
             let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            Reader {
+            let mut reader = Reader {
                 text: &source.text,
                 dir: absolute.parent().unwrap_or(&absolute),
-            }
-            .set(&node, path, &mut diagnostics)
+                worlds: BTreeMap::new(),
+            };
+            reader.set(&node, path, &mut diagnostics)
         }
         Err(diagnostic) => {
             diagnostics.push(*diagnostic);
@@ -92,6 +91,8 @@ pub fn read_set(path: &Path) -> Result<EvalSet, SetError> {
 struct Reader<'a> {
     text: &'a str,
     dir: &'a Path,
+    /// The worlds that cases may name.
+    worlds: BTreeMap<String, World>,
 }
 
 type Found = Vec<Diagnostic>;
@@ -101,12 +102,13 @@ fn bad(found: &mut Found, span: Span, message: impl Into<String>) {
 }
 
 impl Reader<'_> {
-    fn set(&self, node: &Node, path: &Path, found: &mut Found) -> Option<EvalSet> {
+    fn set(&mut self, node: &Node, path: &Path, found: &mut Found) -> Option<EvalSet> {
         let mut fields = Fields::new("an eval set", node, found)?;
         let schema = fields.required_text("schema");
         let workspace = fields.text("workspace");
         let repeats = fields.count("repeats");
         let planners = fields.map("planners").unwrap_or_default();
+        let worlds = fields.map("worlds").unwrap_or_default();
         fields.required("cases");
         let cases = fields.list("cases").unwrap_or_default();
         let gates = fields.node("gates");
@@ -126,6 +128,11 @@ impl Reader<'_> {
             .iter()
             .filter_map(|(name, node)| planner(name, node, found))
             .collect();
+        for (name, node) in worlds {
+            if let Some(world) = self.world(node, found) {
+                self.worlds.insert(name.value.clone(), world);
+            }
+        }
         let mut read: Vec<Case> = Vec::new();
         for node in cases {
             let Some(case) = self.case(node, &shared, found) else {
@@ -183,12 +190,11 @@ impl Reader<'_> {
         let timeout = fields.duration("timeout");
         fields.finish();
         let id = id?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if id.value.is_empty() || id.value.len() > 60 || !id.value.chars().all(plain) {
+        if !is_plain(&id.value) {
             let message = "the id of a case has up to 60 letters, digits, `-` and `_`";
             bad(found, id.span, message);
         }
-        let world = world.and_then(|node| self.world(node, found));
+        let world = world.and_then(|node| self.world_of(node, found));
         let faults = faults.iter().filter_map(|node| fault(node, found));
         let faults = faults.collect();
         let people = people.iter().filter_map(|node| self.rule(node, found));
@@ -241,6 +247,21 @@ impl Reader<'_> {
         let all = one.into_iter().chain(texts);
         all.filter_map(|text| self.condition(&text, found))
             .collect()
+    }
+
+    /// A world of the case alone, or the name of one that cases share.
+    fn world_of(&self, node: &Node, found: &mut Found) -> Option<World> {
+        let Kind::Text(name) = &node.kind else {
+            return self.world(node, found);
+        };
+        if let Some(world) = self.worlds.get(name) {
+            return Some(world.clone());
+        }
+        let message = format!("`worlds` has no `{name}`");
+        let known = self.worlds.keys().map(String::as_str);
+        let finding = Diagnostic::new(Code::BadWorkspace, node.span, message);
+        found.push(finding.did_you_mean(name, known));
+        None
     }
 
     fn world(&self, node: &Node, found: &mut Found) -> Option<World> {
@@ -346,29 +367,22 @@ impl Reader<'_> {
         let why = fields.node("why");
         let span = fields.span();
         fields.finish();
-        let mut expect = Expect::default();
-        if [effects, asked, ledger, check, plan, cost, why]
-            .iter()
-            .all(Option::is_none)
-            && status.is_none()
-            && class.is_none()
-        {
+        let nodes = [effects, asked, ledger, check, plan, cost, why];
+        if nodes.iter().all(Option::is_none) && status.is_none() && class.is_none() {
             bad(found, span, "`expect` expects nothing");
         }
-        if let Some(status) = status {
-            if RunStatus::of(&status.value).is_none() {
-                let message = format!("`{}` is no status of a run", status.value);
-                bad(found, status.span, message);
-            }
-            expect.status = Some(status.value);
-        }
-        if let Some(class) = class {
-            if class_of(&class.value).is_none() {
-                let message = format!("`{}` is no class", class.value);
-                bad(found, class.span, message);
-            }
-            expect.class = Some(class.value);
-        }
+        let mut expect = Expect {
+            ledger: self.conditions(ledger, texts_of(ledger), found),
+            check: self.conditions(check, texts_of(check), found),
+            status: known(
+                status,
+                "status of a run",
+                &|w| RunStatus::of(w).is_some(),
+                found,
+            ),
+            class: known(class, "class", &|word| class_of(word).is_some(), found),
+            ..Expect::default()
+        };
         if let Some(node) = effects {
             self.effects(node, &mut expect, found);
         }
@@ -379,28 +393,16 @@ impl Reader<'_> {
             let patterns = exactly.iter().filter_map(|node| self.pattern(node, found));
             expect.asked = Some(patterns.collect());
         }
-        expect.ledger = self.conditions(ledger, texts_of(ledger), found);
-        expect.check = self.conditions(check, texts_of(check), found);
         if let Some(node) = plan {
-            let mut fields = Fields::new("`plan`", node, found)?;
-            expect.steps_max = fields.count("steps_max").map(|count| count.value);
-            expect.unneeded_max = fields.count("unneeded_max").map(|count| count.value);
-            expect.first_time = fields.boolean("first_time");
-            fields.finish();
+            expect_plan(node, &mut expect, found);
         }
         if let Some(node) = cost {
-            let mut fields = Fields::new("`cost`", node, found)?;
-            expect.money_max = fields.money("money_max").map(|money| money.value);
-            expect.tokens_max = fields.count("tokens_max").map(|count| count.value);
-            expect.requests_max = fields.count("requests_max").map(|count| count.value);
-            expect.busy_max = fields.duration("busy_max").map(|time| time.value);
-            fields.finish();
+            expect_cost(node, &mut expect, found);
         }
         if let Some(node) = why {
             let mut fields = Fields::new("`why`", node, found)?;
-            expect.guilty = fields
-                .choice("guilty", &GUILTY.map(|word| (word, word)))
-                .map(str::to_owned);
+            let guilty = fields.choice("guilty", &GUILTY.map(|word| (word, word)));
+            expect.guilty = guilty.map(str::to_owned);
             fields.finish();
         }
         Some(expect)
@@ -444,6 +446,42 @@ impl Reader<'_> {
     }
 }
 
+fn expect_plan(node: &Node, expect: &mut Expect, found: &mut Found) {
+    let Some(mut fields) = Fields::new("`plan`", node, found) else {
+        return;
+    };
+    expect.steps_max = fields.count("steps_max").map(|count| count.value);
+    expect.unneeded_max = fields.count("unneeded_max").map(|count| count.value);
+    expect.first_time = fields.boolean("first_time");
+    fields.finish();
+}
+
+fn expect_cost(node: &Node, expect: &mut Expect, found: &mut Found) {
+    let Some(mut fields) = Fields::new("`cost`", node, found) else {
+        return;
+    };
+    expect.money_max = fields.money("money_max").map(|money| money.value);
+    expect.tokens_max = fields.count("tokens_max").map(|count| count.value);
+    expect.requests_max = fields.count("requests_max").map(|count| count.value);
+    expect.busy_max = fields.duration("busy_max").map(|time| time.value);
+    fields.finish();
+}
+
+/// A word, reported unless it is one of those that are meant.
+fn known(
+    word: Option<Spanned<String>>,
+    what: &str,
+    is_one: &dyn Fn(&str) -> bool,
+    found: &mut Found,
+) -> Option<String> {
+    let word = word?;
+    if !is_one(&word.value) {
+        let message = format!("`{}` is no {what}", word.value);
+        bad(found, word.span, message);
+    }
+    Some(word.value)
+}
+
 /// The texts of a list.
 fn texts_of(node: Option<&Node>) -> Vec<Spanned<String>> {
     let items = match node.map(|node| &node.kind) {
@@ -455,102 +493,4 @@ fn texts_of(node: Option<&Node>) -> Vec<Spanned<String>> {
         _ => None,
     };
     items.iter().filter_map(text).collect()
-}
-
-fn planner(name: &Spanned<String>, node: &Node, found: &mut Found) -> Option<PlannerEntry> {
-    let mut fields = Fields::new("a planner", node, found)?;
-    let settings = fields.node("planner").map(Node::to_value);
-    let first = fields.boolean("first").unwrap_or(false);
-    let deterministic = fields.boolean("deterministic");
-    fields.finish();
-    let settings = settings.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-    let only_playbooks = settings.get("kind").is_none();
-    Some(PlannerEntry {
-        name: name.value.clone(),
-        settings,
-        first,
-        deterministic: deterministic.unwrap_or(only_playbooks),
-    })
-}
-
-fn fault(node: &Node, found: &mut Found) -> Option<PlannedFault> {
-    let mut fields = Fields::new("a fault", node, found)?;
-    let operation = fields.required_text("tool");
-    let nth = fields.count("nth");
-    let class = fields.required_text("class");
-    let landings = [
-        ("none", FaultLanding::Nothing),
-        ("happened", FaultLanding::AnswerLost),
-        ("unknown", FaultLanding::Unknown),
-    ];
-    let landing = fields.choice("landing", &landings);
-    fields.finish();
-    let class = class?;
-    let Some(known) = class_of(&class.value).filter(|class| *class != Class::Ok) else {
-        let message = format!("`{}` is no class of a failure", class.value);
-        bad(found, class.span, message);
-        return None;
-    };
-    Some(PlannedFault {
-        operation: operation?.value,
-        nth: nth.map(|count| count.value),
-        class: known,
-        landing: landing.unwrap_or(FaultLanding::Nothing),
-    })
-}
-
-/// The class of this word.
-fn class_of(word: &str) -> Option<Class> {
-    serde_json::from_value(Value::String(word.to_owned())).ok()
-}
-
-fn gates_of(node: &Node, found: &mut Found) -> Gates {
-    let mut gates = Gates::default();
-    let Some(mut fields) = Fields::new("`gates`", node, found) else {
-        return gates;
-    };
-    gates.pass_all = fields.boolean("pass_all").unwrap_or(false);
-    let shares = ["pass_rate", "pass_hat_k", "effects"].map(|name| fields.node(name));
-    gates.cost_per_success_max = fields
-        .money("cost_per_success_max")
-        .map(|money| money.value);
-    fields.finish();
-    let [rate, hat, effects] = shares.map(|node| node.and_then(|node| share(node, found)));
-    (gates.pass_rate, gates.pass_hat_k, gates.effects) = (rate, hat, effects);
-    gates
-}
-
-fn share(node: &Node, found: &mut Found) -> Option<f64> {
-    let share = node.to_value().as_f64();
-    let share = share.filter(|share| (0.0..=1.0).contains(share));
-    if share.is_none() {
-        bad(found, node.span, "a share is a number from 0 to 1");
-    }
-    share
-}
-
-fn compare_of(node: &Node, found: &mut Found) -> CompareSettings {
-    let mut settings = CompareSettings::default();
-    let Some(mut fields) = Fields::new("`compare`", node, found) else {
-        return settings;
-    };
-    let regress = fields.node("regress_max");
-    let confidence = fields.node("confidence");
-    let seed = fields.count("seed");
-    fields.finish();
-    if let Some(most) = regress.and_then(|node| share(node, found)) {
-        settings.regress_max = most;
-    }
-    if let Some(node) = confidence {
-        match node.to_value().as_f64().and_then(Confidence::of) {
-            Some(confidence) => settings.confidence = confidence,
-            None => bad(
-                found,
-                node.span,
-                "`confidence` lies between 0.5 and 1, such as 0.95",
-            ),
-        }
-    }
-    settings.seed = seed.map_or(settings.seed, |seed| seed.value);
-    settings
 }
