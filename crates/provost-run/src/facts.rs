@@ -61,6 +61,9 @@ pub const EXECUTION: [(&str, &str); 13] = [
     ("completed_alone", "runs that succeeded without a person"),
 ];
 
+/// Those that are means per run or step and no shares: they have no such interval as a share has.
+pub const MEANS: [&str; 4] = ["revisions", "clarifications", "retries", "duplicates_held"];
+
 /// Rates by their key.
 pub type Rates = BTreeMap<String, Rate>;
 

@@ -23,6 +23,7 @@ payments = {
     "pay-3": {"id": "pay-3", "customer": "chi@example.com", "amount": 250000},
 }
 refunds, pages, keys = [], [], {}
+forgetful = False
 
 
 def refund(body, key):
@@ -65,7 +66,7 @@ def answer(method, parts, body, key):
         return by_key(refunds if parts[0] == "refunds" else pages, parts[2])
     if method == "POST" and parts in (["refunds"], ["pages"]):
         # The same key is the same request: it is answered again, and not done again.
-        if key is not None and key in keys:
+        if key in keys and not forgetful:
             return keys[key]
         done = (refund if parts == ["refunds"] else page)(body, key)
         if key is not None:
@@ -101,7 +102,10 @@ def main():
     options.add_argument("--port", type=int, required=True)
     options.add_argument("--closed", action="append", default=[], help="a ticket that is closed")
     options.add_argument("--refunded", action="append", default=[], help="PAYMENT=CENTS already")
+    options.add_argument("--forgetful", action="store_true", help="does not know a key again")
     given = options.parse_args()
+    global forgetful
+    forgetful = given.forgetful
     for ticket in tickets.values():
         ticket.setdefault("comments", [])
         if ticket["id"] in given.closed:

@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use provost_engine::clock::now_ms;
-use provost_engine::run::facts::{EXECUTION, FORMULAS, PLANNING, Rates};
-use provost_engine::run::grade::{Confidence, Rate};
+use provost_engine::run::facts::{EXECUTION, FORMULAS, MEANS, PLANNING, Rates};
+use provost_engine::run::grade::{Confidence, Interval, Rate};
 use provost_engine::stats::{GroupBy, GroupFacts, StoreFacts, store_facts};
 use provost_plan::duration;
 use serde_json::{Map, Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::page::{Cell, Page, TextStyle};
+use crate::screen::words::count;
 use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `stats`.
@@ -142,13 +143,19 @@ fn rates_json(rates: &Rates, titles: &[(&str, &str)]) -> Value {
     let known = titles.iter().filter_map(|(key, _)| {
         let rate = rates.get(*key)?;
         let mut shown = ratio(rate.hits, rate.of);
-        if let (Value::Object(map), Some(at)) = (&mut shown, rate.wilson(Confidence::USUAL)) {
+        if let (Value::Object(map), Some(at)) = (&mut shown, interval(key, *rate)) {
             map.insert("low".to_owned(), json!(at.low));
             map.insert("high".to_owned(), json!(at.high));
         }
         Some(((*key).to_owned(), shown))
     });
     known.collect::<Map<_, _>>().into()
+}
+
+/// Where a share lies; of a mean there is none.
+fn interval(key: &str, rate: Rate) -> Option<Interval> {
+    let is_share = !MEANS.contains(&key);
+    rate.wilson(Confidence::USUAL).filter(|_| is_share)
 }
 
 fn of_group(page: &mut Page, name: &str, group: &GroupFacts) {
@@ -163,7 +170,7 @@ fn of_group(page: &mut Page, name: &str, group: &GroupFacts) {
     ] {
         let rows: Vec<Vec<Cell>> = titles
             .iter()
-            .filter_map(|(key, title)| Some(row(title, *rates.get(*key)?)))
+            .filter_map(|(key, title)| Some(row(key, title, *rates.get(*key)?)))
             .collect();
         if !rows.is_empty() {
             page.end().faint(title).end();
@@ -173,10 +180,10 @@ fn of_group(page: &mut Page, name: &str, group: &GroupFacts) {
     economy(page, group);
 }
 
-fn row(title: &str, rate: Rate) -> Vec<Cell> {
+fn row(key: &str, title: &str, rate: Rate) -> Vec<Cell> {
     let value = rate.value().unwrap_or_default();
     // Why two forms: a mean per run is no share, and has no such interval.
-    let (shown, range) = match rate.wilson(Confidence::USUAL) {
+    let (shown, range) = match interval(key, rate) {
         Some(at) => (
             format!("{:.1} %", value * 100.0),
             format!("{:.1} to {:.1} %", at.low * 100.0, at.high * 100.0),
