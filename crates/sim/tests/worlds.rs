@@ -181,7 +181,9 @@ fn facts_of(history: &History) -> (Vec<serde_json::Value>, RunFacts) {
 /// What the second reader says of these lines: whether it agrees, and its words.
 fn second_reader(lines: &[String]) -> (bool, String) {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("facts.jsonl");
+    // Kept where somebody asks for it: what differs is best looked at by hand.
+    let kept = std::env::var_os("PROVOST_FACTS_FILE").map(std::path::PathBuf::from);
+    let path = kept.unwrap_or_else(|| dir.path().join("facts.jsonl"));
     std::fs::write(&path, lines.join("\n")).unwrap();
     let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stats.py");
     let ran = std::process::Command::new("python3")
@@ -191,7 +193,8 @@ fn second_reader(lines: &[String]) -> (bool, String) {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-    assert_ne!(ran.status.code(), Some(2), "{text}");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_ne!(ran.status.code(), Some(2), "{text}{said}");
     (ran.status.success(), text)
 }
 

@@ -163,7 +163,7 @@ fn of_group(page: &mut Page, name: &str, group: &GroupFacts) {
     let statuses: Vec<String> = statuses.map(|(word, n)| format!("{n} {word}")).collect();
     page.strong(name)
         .text(": ")
-        .line(&format!("{} runs ({})", group.runs, statuses.join(", ")));
+        .line(&format!("{} ({})", runs(group.runs), statuses.join(", ")));
     for (title, rates, titles) in [
         ("planning", &group.facts.planning, PLANNING.as_slice()),
         ("execution", &group.facts.execution, EXECUTION.as_slice()),
@@ -196,6 +196,10 @@ fn row(key: &str, title: &str, rate: Rate) -> Vec<Cell> {
         Cell::plain(format!("{}/{}", rate.hits, rate.of)),
         Cell::new(TextStyle::Faint, range),
     ]
+}
+
+fn runs(number: u64) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), "run")
 }
 
 fn economy(page: &mut Page, group: &GroupFacts) {
